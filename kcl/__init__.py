@@ -1,0 +1,1 @@
+"""The KCL language: see README.md."""

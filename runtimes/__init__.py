@@ -1,0 +1,1 @@
+"""Infrastructures that can hold resources: see README.md."""

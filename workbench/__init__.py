@@ -1,0 +1,1 @@
+"""Konfig Workbench: see README.md."""
