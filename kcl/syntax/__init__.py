@@ -1,0 +1,1 @@
+"""From the text of a KCL file to its syntax tree."""
