@@ -1,0 +1,255 @@
+"""The values a KCL program computes with.
+
+Scalars are Python's own: `None`, `bool`, `int`, `float`, `str`. `UNDEFINED` is a value of its own, different from `None`:
+it says "nothing was said here" and never appears in output. Containers are subclasses of `list` and `dict`, so that
+reading them costs what Python's own cost, with slots beside the data for what KCL adds: the operator an entry was
+written with, the index an insertion asks for, and the *sites* (source positions) that gave the entry its value.
+
+Values are immutable once they are bound to a name: an operation that changes one builds another, sharing what it did
+not touch. Whoever creates a container owns it until it hands it on.
+
+Two traps. KCL's `True` is not `1`, Python's is: compare with `operations.equals`, never with `==`, and test for
+numbers with `type(value) is int`. `Undefined` and `None` are both falsy but not equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+# KCL is dynamically typed at run time; the alias says where a KCL value is meant.
+Value: TypeAlias = Any
+
+# Indexes into the site table of one evaluation, the most decisive first. An entry nobody wrote has no sites.
+Sites: TypeAlias = tuple[int, ...]
+
+UNION: Final = 0  # `key: value`, merged with what is there
+OVERRIDE: Final = 1  # `key = value`, replaces what is there
+INSERT: Final = 2  # `key += value`, extends the list that is there
+
+
+class Undefined:
+    """The type of `UNDEFINED`; there is one instance."""
+
+    __slots__ = ()
+    _instance: Undefined | None = None
+
+    def __new__(cls) -> Undefined:
+        if cls._instance is None:
+            cls._instance = super().__new__(cls)
+        return cls._instance
+
+    def __bool__(self) -> bool:
+        return False
+
+    def __repr__(self) -> str:
+        return "Undefined"
+
+    def __copy__(self) -> Undefined:
+        return self
+
+    def __deepcopy__(self, memo: object) -> Undefined:
+        return self
+
+
+UNDEFINED: Final = Undefined()
+
+
+class KList(list[Value]):
+    """A KCL list. `sites` is parallel to the items, or None when no item has a position of its own."""
+
+    __slots__ = ("sites",)
+
+    def __init__(self, items: Iterable[Value] = (), sites: list[Sites] | None = None) -> None:
+        super().__init__(items)
+        self.sites = sites
+
+
+class KDict(dict[str, Value]):
+    """A KCL config or dict: values by key, in the order the keys were first stored.
+
+    `operators` holds the entries not written with `:` (`OVERRIDE`, `INSERT`), `indexes` the list index of entries written
+    `key[index] op value`, `sites` the positions that decided each entry. All three are None while empty.
+    """
+
+    __slots__ = ("indexes", "operators", "sites")
+
+    def __init__(self, items: Mapping[str, Value] | Iterable[tuple[str, Value]] = ()) -> None:
+        super().__init__(items)
+        self.operators: dict[str, int] | None = None
+        self.indexes: dict[str, int] | None = None
+        self.sites: dict[str, Sites] | None = None
+
+    def copy(self) -> KDict:
+        """A shallow copy that shares nothing mutable with this one but the values."""
+        result = KDict(self)
+        result.operators = dict(self.operators) if self.operators else None
+        result.indexes = dict(self.indexes) if self.indexes else None
+        result.sites = dict(self.sites) if self.sites else None
+        return result
+
+    def operator(self, key: str) -> int:
+        return self.operators.get(key, UNION) if self.operators else UNION
+
+    def index(self, key: str) -> int | None:
+        """The list index an entry was written with, None for the whole value."""
+        return self.indexes.get(key) if self.indexes else None
+
+    def sites_of(self, key: str) -> Sites:
+        return self.sites.get(key, ()) if self.sites else ()
+
+
+class SchemaInstance(KDict):
+    """An instance of a schema: its attributes, and what is needed to build it anew when it is merged with more config.
+
+    `config` is what the instance was written with, `args` and `kwargs` the schema's parameters. `optional` tells for each
+    declared attribute whether it may be missing.
+    """
+
+    __slots__ = ("args", "config", "kwargs", "name_span", "optional", "schema")
+
+    def __init__(self, schema: SchemaDescription, config: KDict) -> None:
+        super().__init__()
+        self.schema = schema
+        self.config = config
+        self.args: tuple[Value, ...] = ()
+        self.kwargs: Mapping[str, Value] = {}
+        self.optional: Mapping[str, bool] = {}
+        self.name_span: tuple[str, int, int] | None = None
+
+    def copy(self) -> SchemaInstance:
+        result = SchemaInstance(self.schema, self.config)
+        result.update(self)
+        result.operators = dict(self.operators) if self.operators else None
+        result.indexes = dict(self.indexes) if self.indexes else None
+        result.sites = dict(self.sites) if self.sites else None
+        result.args, result.kwargs = self.args, self.kwargs
+        result.optional, result.name_span = self.optional, self.name_span
+        return result
+
+
+class SchemaDescription(Protocol):
+    """What a value needs to know of its schema. The evaluator's schema types satisfy it."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def package(self) -> str:
+        """Dotted path of the package it is declared in, `__main__` for the main package."""
+
+
+class Callback(Protocol):
+    """A KCL lambda, schema or built-in as library functions see it: called through `CallContext.call`."""
+
+    @property
+    def name(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class NumberMultiplier:
+    """A number with a unit suffix, `1Ki`. `value` is the product, `raw` the number as written."""
+
+    value: int | float
+    raw: int
+    suffix: str
+
+    def __str__(self) -> str:
+        return f"{self.raw}{self.suffix}"
+
+
+class ValueFailure(Exception):
+    """An operation on values that cannot be done, with no position yet: the evaluator adds the one it is at.
+
+    Library functions raise it with the message for the user.
+    """
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.message = message
+
+
+class CallContext(Protocol):
+    """What a library function may know of, and do to, the evaluation that calls it."""
+
+    @property
+    def options(self) -> Mapping[str, Value]:
+        """The top-level arguments (`-D`, settings files) by name."""
+
+    @property
+    def file(self) -> str:
+        """Path of the KCL file the call stands in."""
+
+    @property
+    def package(self) -> str:
+        """Dotted path of the package the call stands in, `__main__` for the main package."""
+
+    @property
+    def root(self) -> Path:
+        """Root folder of the program, where its kcl.mod is."""
+
+    def call(self, function: Value, args: Iterable[Value]) -> Value:
+        """Calls a KCL function value (lambda, schema, built-in)."""
+
+    def log(self, text: str) -> None:
+        """Adds to what `print` has written."""
+
+    def emit(self, text: str) -> None:
+        """Replaces the program's own output by this text (`manifests.yaml_stream`); several calls append."""
+
+    def emit_values(self, documents: Iterable[Value]) -> None:
+        """The documents behind `emit`, kept as values so that callers need not read the text back."""
+
+    def type_name(self, value: Value, full: bool = False) -> str:
+        """What `typeof` answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Builtin:
+    """A library function: called with positional and keyword arguments that are KCL values, answers one.
+
+    With `contextual` the function takes a `CallContext` before the arguments. Functions of `str` take the string first.
+    `capture` names what an answer depends on besides its arguments (`"time"`, `"random"`, `"environment"`, `"file"`).
+    """
+
+    name: str
+    function: Callable[..., Value]
+    contextual: bool = False
+    capture: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """The functions and modules a program can use without importing a file."""
+
+    builtins: Mapping[str, Builtin] = field(default_factory=dict)
+    string_methods: Mapping[str, Builtin] = field(default_factory=dict)
+    modules: Mapping[str, Mapping[str, Builtin | Value]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleValue:
+    """An imported package or system module as a value: `import a.b as c` binds `c` to it."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Method:
+    """A library function bound to the value it was taken from: `"a".upper`."""
+
+    receiver: Value
+    builtin: Builtin
+
+    @property
+    def name(self) -> str:
+        return self.builtin.name
+
+
+def keyed(pairs: Iterable[tuple[str, Value]]) -> KDict:
+    """A KDict of these entries, none of which has a position."""
+    return KDict(pairs)
