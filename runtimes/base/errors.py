@@ -1,0 +1,95 @@
+"""Everything a runtime raises.
+
+    RuntimeFailure
+    ├── Unreachable        nobody answered: refused, timed out, name not found, TLS
+    ├── Unauthenticated    the credentials were refused (HTTP 401)
+    ├── Forbidden          known, but not allowed (HTTP 403)
+    ├── NotThere           the resource, its kind or its namespace does not exist (HTTP 404)
+    ├── Conflict           somebody else owns a field that would change (HTTP 409 of an apply)
+    ├── Moved              the object is not the one the plan was made from: other uid or version
+    ├── Rejected           the infrastructure refuses the content: invalid, immutable, admission, quota
+    └── Overloaded         asked to come back later (HTTP 429, 503) until patience ran out
+
+Messages name what and where and are safe to show: bodies and credentials never enter them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from runtimes.base.paths import FieldPath
+
+
+class RuntimeFailure(Exception):
+    """`target` is the cluster or workspace, `subject` the resource where there is one; `hint` says what to do."""
+
+    def __init__(self, message: str, *, target: str = "", subject: str = "", hint: str = "") -> None:
+        super().__init__(message)
+        self.message, self.target, self.subject, self.hint = message, target, subject, hint
+
+    def __str__(self) -> str:
+        where = " ".join(part for part in (self.subject, f"on {self.target}" if self.target else "") if part)
+        return f"{where}: {self.message}" if where else self.message
+
+
+class Unreachable(RuntimeFailure):
+    pass
+
+
+class Unauthenticated(RuntimeFailure):
+    pass
+
+
+class Forbidden(RuntimeFailure):
+    pass
+
+
+class NotThere(RuntimeFailure):
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class FieldConflict:
+    """A field we would set that another manager set to something else. `when` is RFC 3339 in UTC, empty if unknown."""
+
+    path: FieldPath
+    manager: str
+    when: str = ""
+
+
+class Conflict(RuntimeFailure):
+    def __init__(
+        self,
+        message: str,
+        *,
+        conflicts: tuple[FieldConflict, ...] = (),
+        target: str = "",
+        subject: str = "",
+        hint: str = "",
+    ) -> None:
+        super().__init__(message, target=target, subject=subject, hint=hint)
+        self.conflicts = conflicts
+
+
+class Moved(RuntimeFailure):
+    pass
+
+
+class Rejected(RuntimeFailure):
+    """`causes` are (field, message) pairs as the server gave them."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        causes: tuple[tuple[str, str], ...] = (),
+        target: str = "",
+        subject: str = "",
+        hint: str = "",
+    ) -> None:
+        super().__init__(message, target=target, subject=subject, hint=hint)
+        self.causes = causes
+
+
+class Overloaded(RuntimeFailure):
+    pass

@@ -1,0 +1,242 @@
+"""The contract between the engine and an infrastructure.
+
+A `Runtime` speaks for one place: a cluster, or a Terraform workspace. Every verb is async, takes one frozen request
+and gives one frozen result; none keeps state between calls that the caller could notice. All raise
+`RuntimeFailure` (errors.py) and nothing else, and all may be cancelled at any await without leaving a half-made write
+behind on our side.
+
+    read     what is there now
+    plan     what an apply would make of it, asked from the infrastructure itself, changing nothing
+    apply    make it so, if it is still what the plan was made from
+    delete   take it away, if it is still what the plan was made from
+    import_  take an existing resource under our management without changing it
+    watch    what becomes of it and of everything it owns
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+
+from runtimes.base.errors import FieldConflict
+from runtimes.base.paths import FieldPath
+from runtimes.base.resource import Body, Resource, ResourceId
+from runtimes.base.status import Health
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Which object, and which state of it: what a plan is bound to.
+
+    `uid` changes when an object is deleted and made again under the same name, `version` with every write.
+    """
+
+    uid: str
+    version: str
+
+
+@dataclass(frozen=True, slots=True)
+class FieldOwner:
+    """Who last set a field: manager name, how (Apply or Update) and when (None if not recorded)."""
+
+    path: FieldPath
+    manager: str
+    operation: str
+    when: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class LiveResource:
+    """A resource as the infrastructure has it.
+
+    `body` is what is left of it once everything that no configuration may set is taken out (for Kubernetes: status,
+    managedFields, uid, resourceVersion, generation, creationTimestamp). `owners` lists each owned leaf once a manager.
+    """
+
+    id: ResourceId
+    identity: Identity
+    body: Body = field(repr=False)
+    owners: tuple[FieldOwner, ...] = field(default=(), repr=False)
+    health: Health | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What an apply would make of a resource, without having done it.
+
+    `before` and `after` are bodies in the sense of `LiveResource.body`; `before` is None where nothing is there yet.
+    `after` assumes that conflicts are overridden, so that a diff can show what forcing would do; an apply that is not
+    forced fails with `Conflict` while `conflicts` is not empty. `replaces` names fields that can't be changed in
+    place, so that the resource has to be deleted and made anew. `list_keys` maps the path of a list, written with
+    map keys only (`("spec", "template", "spec", "containers")`), to the names of the keys that identify its elements.
+    `sensitive` are paths whose values, and all below them, are never shown. `unknown` are paths decided only while
+    applying. `warnings` are the infrastructure's own.
+    """
+
+    id: ResourceId
+    live: LiveResource | None
+    after: Body = field(repr=False)
+    conflicts: tuple[FieldConflict, ...] = ()
+    replaces: tuple[FieldPath, ...] = ()
+    list_keys: Mapping[tuple[str, ...], tuple[str, ...]] = field(default_factory=dict)
+    sensitive: tuple[FieldPath, ...] = ()
+    unknown: tuple[FieldPath, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def before(self) -> Body | None:
+        return self.live.body if self.live else None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRequest:
+    id: ResourceId
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRequest:
+    """`new_namespaces` are namespaces that the same plan creates first: an object in one can't be dry-run yet.
+
+    The runtime then predicts from the resource alone, and says so in `warnings`.
+    """
+
+    resource: Resource
+    new_namespaces: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyRequest:
+    """`expected` is what the plan saw: None means that nothing was there. `Moved` is raised if that is no longer so.
+
+    `force` takes over the fields named in the prediction's conflicts.
+    """
+
+    resource: Resource
+    expected: Identity | None
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteRequest:
+    """Absent already is success; another uid than expected raises `Moved`. Dependents are deleted in the background."""
+
+    id: ResourceId
+    expected: Identity | None
+
+
+@dataclass(frozen=True, slots=True)
+class WatchRequest:
+    """`ids` are the top resources; everything they own, however deep, is observed with them."""
+
+    ids: tuple[ResourceId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectRef:
+    """One observed object: a top resource, something it owns, or a thing its status depends on."""
+
+    kind: str
+    namespace: str
+    name: str
+    uid: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.kind}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Occurrence:
+    """An event of the infrastructure about an object (a Kubernetes Event). `when` is its last time, in UTC."""
+
+    about: ObjectRef
+    warning: bool
+    reason: str
+    message: str
+    count: int
+    when: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class StatusNode:
+    """One object in the tree of owners with its own health and its children, oldest first.
+
+    `details` are a few short facts for a row, such as ready counts ("2/3 ready") or restarts, in a fixed order a kind.
+    """
+
+    ref: ObjectRef
+    health: Health
+    details: tuple[str, ...] = ()
+    created: datetime | None = None
+    children: tuple[StatusNode, ...] = ()
+    events: tuple[Occurrence, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Blocking:
+    """Why a resource is not ready: the deepest object that explains it, in one line.
+
+    `evidence` is the event, container state or condition that decides; `log_tail` are the last lines its container
+    wrote, oldest first, where there are any (may be filled in later by the watcher, as reading logs takes a request).
+    """
+
+    ref: ObjectRef
+    reason: str
+    message: str
+    evidence: str = ""
+    log_tail: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """The state of one top resource at one moment. `health` is the verdict over the whole tree.
+
+    `stale_seconds` is 0 while the watch is connected, else how long nothing could be heard.
+    """
+
+    id: ResourceId
+    health: Health
+    tree: StatusNode | None
+    blocking: Blocking | None = None
+    stale_seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class LogRequest:
+    """`ref` is a Pod; `container` empty means its first. `previous` reads the container before the last restart."""
+
+    ref: ObjectRef
+    container: str = ""
+    previous: bool = False
+    tail_lines: int = 50
+
+
+class Runtime(Protocol):
+    """See the module's docstring. `place` is the cluster's or workspace's name."""
+
+    @property
+    def place(self) -> str: ...
+
+    async def read(self, request: ReadRequest) -> LiveResource | None:
+        """Returns None if nothing is there."""
+
+    async def plan(self, request: PlanRequest) -> Prediction: ...
+
+    async def apply(self, request: ApplyRequest) -> LiveResource: ...
+
+    async def delete(self, request: DeleteRequest) -> None: ...
+
+    async def import_(self, request: ReadRequest) -> LiveResource: ...
+
+    def watch(self, request: WatchRequest) -> AbstractAsyncContextManager[AsyncIterator[Observation]]:
+        """Yields the state of every id once, then each change. Survives lost connections; ends with the context."""
+
+    async def logs(self, request: LogRequest) -> tuple[str, ...]:
+        """Returns the last lines, oldest first; empty where there are none or the runtime has no logs."""
+
+    async def owned(self, labels: Mapping[str, str]) -> tuple[LiveResource, ...]:
+        """Returns every top object that carries all these labels, in any namespace: what a stack owns here."""
+
+    async def close(self) -> None: ...

@@ -1,0 +1,28 @@
+"""How far a live resource has come: the six statuses of kstatus, and why.
+
+https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md defines the vocabulary. A timeout is
+never a status: a resource that is waited for too long is still `InProgress`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Status(StrEnum):
+    IN_PROGRESS = "InProgress"
+    CURRENT = "Current"
+    FAILED = "Failed"
+    TERMINATING = "Terminating"
+    NOT_FOUND = "NotFound"
+    UNKNOWN = "Unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Health:
+    """`reason` is a CamelCase word where the infrastructure gives one (ImagePullBackOff), else empty."""
+
+    status: Status
+    reason: str = ""
+    message: str = ""
