@@ -38,7 +38,7 @@ class Import:
     package: str
     """Key into `Program.packages` for a PACKAGE, module name for the other kinds."""
     kind: ImportKind
-    statement: ast.ImportStmt
+    statement: ast.Import
 
 
 @dataclass(frozen=True, slots=True)
