@@ -197,7 +197,7 @@ class Constant(Node):
 
 @dataclass(slots=True, eq=False)
 class Int(Node):
-    """An integer literal. With a unit (`1Ki`), `suffix` is the unit and `value` the number before it, not multiplied."""
+    """An integer literal. With a unit (`1Ki`), `suffix` is the unit and `value` the number before it."""
 
     value: int
     suffix: str | None = None
@@ -281,7 +281,7 @@ class Cast(Node):
 
 @dataclass(slots=True, eq=False)
 class Selector(Node):
-    """`value.name`, or `value?.name` when `optional`. `name_start` is where the name begins, for messages at the name."""
+    """`value.name`, or `value?.name` when `optional`. `name_start` is where the name begins."""
 
     value: Expr
     name: str

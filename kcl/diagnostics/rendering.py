@@ -1,0 +1,104 @@
+"""Diagnostics as text, in the layout users of the official compiler know.
+
+    error[E2G22]: TypeError
+     --> main.k:6:5
+      |
+    6 |     name: "test"
+      |     ^ expected int, got str(test)
+      |
+
+Labels follow as further blocks, then `note:` and `suggestion:` lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from unicodedata import combining, east_asian_width
+
+from kcl.diagnostics.diagnostic import Diagnostic, Label, Span
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """A place as editors count: line and column from 1, columns in characters."""
+
+    line: int
+    column: int
+
+
+def position(text: str, offset: int) -> Position:
+    """Where `offset` lies in `text`; an offset past the end counts as the end."""
+    offset = min(max(offset, 0), len(text))
+    line_start = text.rfind("\n", 0, offset) + 1
+    return Position(text.count("\n", 0, line_start) + 1, offset - line_start + 1)
+
+
+def render(
+    diagnostics: Iterable[Diagnostic],
+    sources: Mapping[str, str],
+    *,
+    official_columns: bool = False,
+) -> str:
+    """The diagnostics one after the other, each ended by a newline; "" for none.
+
+    `sources` maps the paths in spans to file texts; a file that is missing there is named without
+    its line. With `official_columns`, places marked `line_only` are shown as the official
+    compiler shows them, at column 1 without a caret, where we know better.
+    """
+    return "\n".join(_diagnostic(diagnostic, sources, official_columns) for diagnostic in diagnostics)
+
+
+def _diagnostic(diagnostic: Diagnostic, sources: Mapping[str, str], official_columns: bool) -> str:
+    code = diagnostic.code
+    lines = [f"{diagnostic.severity}[{code.number}]: {code.title}"]
+    if diagnostic.primary is None:
+        lines.append(diagnostic.message)
+    else:
+        primary = Label(diagnostic.primary, diagnostic.message, diagnostic.line_only)
+        for index, label in enumerate((primary, *diagnostic.labels)):
+            if index:
+                lines.append("")
+            lines += _block(label, sources, official_columns)
+    lines += [f"note: {note}" for note in diagnostic.notes]
+    lines += [f"suggestion: {suggestion}" for suggestion in diagnostic.suggestions]
+    return "\n".join(lines) + "\n"
+
+
+def _block(label: Label, sources: Mapping[str, str], official_columns: bool) -> list[str]:
+    span = label.span
+    text = sources.get(span.path)
+    if text is None:
+        return [f" --> {span.path}", f"  | {label.message}"]
+    place = position(text, span.start)
+    line_only = official_columns and label.line_only
+    number = str(place.line)
+    gutter = " " * (len(number) + 1) + "|"
+    source_line = _line_at(text, span)
+    caret = "" if line_only else " " * _width(source_line[: place.column - 1]) + "^"
+    first, *rest = label.message.split("\n")
+    return [
+        f"{' ' * len(number)}--> {span.path}:{place.line}:{1 if line_only else place.column}",
+        gutter,
+        f"{number} | {source_line}",
+        f"{gutter} {caret} {first}",
+        *rest,
+        gutter,
+    ]
+
+
+def _line_at(text: str, span: Span) -> str:
+    offset = min(span.start, len(text))
+    start = text.rfind("\n", 0, offset) + 1
+    end = text.find("\n", offset)
+    return (text[start:] if end < 0 else text[start:end]).rstrip("\r")
+
+
+def _width(text: str) -> int:
+    """Columns `text` takes in a terminal; control characters, tabs too, take none, as in the official layout."""
+    width = 0
+    for character in text:
+        if character < " " or combining(character):
+            continue
+        width += 2 if east_asian_width(character) in "WF" else 1
+    return width

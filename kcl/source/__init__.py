@@ -1,0 +1,12 @@
+"""Where program text comes from: files with a line index, and the file systems that hold them."""
+
+from kcl.source.file import SourceFile
+from kcl.source.file_system import (
+    FileSystem,
+    InMemoryFileSystem,
+    OsFileSystem,
+    OverlayFileSystem,
+    decode,
+)
+
+__all__ = ["FileSystem", "InMemoryFileSystem", "OsFileSystem", "OverlayFileSystem", "SourceFile", "decode"]

@@ -1,0 +1,149 @@
+"""The file systems programs are read from.
+
+Everything the language reads goes through a `FileSystem`, so a stack can be compiled from memory,
+or with some files replaced (`OverlayFileSystem`: a what-if edit that never touches the disk), by
+the same code. Paths are strings in the form of the operating system; all methods take absolute
+paths or paths relative to the process's working directory.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Protocol
+
+_BYTE_ORDER_MARK = "\ufeff"
+
+
+class FileSystem(Protocol):
+    """Read-only view of files. Implementations keep no mutable state, so threads can share one."""
+
+    def read_text(self, path: str) -> str:
+        """The decoded text, without a byte-order mark.
+
+        Raises OSError if it cannot be read, UnicodeDecodeError if it is not UTF-8.
+        """
+        ...
+
+    def read_bytes(self, path: str) -> bytes:
+        """Raises OSError if it cannot be read."""
+        ...
+
+    def is_file(self, path: str) -> bool: ...
+
+    def is_dir(self, path: str) -> bool: ...
+
+    def exists(self, path: str) -> bool: ...
+
+    def list_dir(self, path: str) -> list[str]:
+        """Names in a directory, sorted; [] when it is not a directory."""
+        ...
+
+
+def decode(data: bytes) -> str:
+    """UTF-8 text without its byte-order mark, line ends as they are. Raises UnicodeDecodeError."""
+    return data.decode("utf-8").removeprefix(_BYTE_ORDER_MARK)
+
+
+class OsFileSystem:
+    """The real one."""
+
+    def read_text(self, path: str) -> str:
+        return decode(self.read_bytes(path))
+
+    def read_bytes(self, path: str) -> bytes:
+        with open(path, "rb") as file:  # noqa: PTH123 - measurably faster than pathlib over hundreds of files
+            return file.read()
+
+    def is_file(self, path: str) -> bool:
+        return os.path.isfile(path)  # noqa: PTH113
+
+    def is_dir(self, path: str) -> bool:
+        return os.path.isdir(path)  # noqa: PTH112
+
+    def exists(self, path: str) -> bool:
+        return os.path.exists(path)  # noqa: PTH110
+
+    def list_dir(self, path: str) -> list[str]:
+        try:
+            return sorted(os.listdir(path))  # noqa: PTH208
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+
+
+class InMemoryFileSystem:
+    """Files given as a mapping from path to text or bytes; their directories exist by themselves."""
+
+    def __init__(self, files: Mapping[str, str | bytes]) -> None:
+        self._files = {_normal(path): content for path, content in files.items()}
+        self._names = _directory_names(self._files)
+
+    def read_text(self, path: str) -> str:
+        return decode(self.read_bytes(path))
+
+    def read_bytes(self, path: str) -> bytes:
+        normal = _normal(path)
+        if normal in self._files:
+            content = self._files[normal]
+            return content.encode() if isinstance(content, str) else content
+        if normal in self._names:
+            raise IsADirectoryError(21, "Is a directory", path)
+        raise FileNotFoundError(2, "No such file or directory", path)
+
+    def is_file(self, path: str) -> bool:
+        return _normal(path) in self._files
+
+    def is_dir(self, path: str) -> bool:
+        return _normal(path) in self._names
+
+    def exists(self, path: str) -> bool:
+        return self.is_file(path) or self.is_dir(path)
+
+    def list_dir(self, path: str) -> list[str]:
+        return sorted(self._names.get(_normal(path), ()))
+
+
+class OverlayFileSystem:
+    """`base` with some files replaced or added; nothing is ever written to `base`."""
+
+    def __init__(self, base: FileSystem, files: Mapping[str, str | bytes]) -> None:
+        self._base = base
+        self._top = InMemoryFileSystem(files)
+
+    def read_text(self, path: str) -> str:
+        return self._holder(path).read_text(path)
+
+    def read_bytes(self, path: str) -> bytes:
+        return self._holder(path).read_bytes(path)
+
+    def is_file(self, path: str) -> bool:
+        return self._top.is_file(path) or self._base.is_file(path)
+
+    def is_dir(self, path: str) -> bool:
+        return self._top.is_dir(path) or self._base.is_dir(path)
+
+    def exists(self, path: str) -> bool:
+        return self._top.exists(path) or self._base.exists(path)
+
+    def list_dir(self, path: str) -> list[str]:
+        return sorted({*self._top.list_dir(path), *self._base.list_dir(path)})
+
+    def _holder(self, path: str) -> FileSystem:
+        return self._top if self._top.is_file(path) else self._base
+
+
+def _normal(path: str) -> str:
+    return os.path.abspath(path)  # noqa: PTH100
+
+
+def _directory_names(paths: Iterable[str]) -> dict[str, set[str]]:
+    names: dict[str, set[str]] = {}
+    for path in paths:
+        parent, name = os.path.split(path)
+        while name:
+            known = parent in names
+            names.setdefault(parent, set()).add(name)
+            if known:
+                break
+            parent, name = os.path.split(parent)
+    return names
