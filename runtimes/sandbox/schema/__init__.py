@@ -1,0 +1,5 @@
+"""What the API server knows about its kinds: fields, types, list keys, defaults of list keys, resources and verbs.
+
+`registry` loads it, `types` says what a type is, `structural` reads the schemas of custom resources, `generate` builds
+the shipped data from a real server's OpenAPI documents.
+"""
