@@ -63,9 +63,7 @@ class Store:
         found = self._objects.get(resource, {})
         return sorted(item for item in found.items() if namespace is None or item[0][0] == namespace)
 
-    def items_at(
-        self, resource: ResourceKey, namespace: str | None, revision: int
-    ) -> list[tuple[ObjectKey, Object]]:
+    def items_at(self, resource: ResourceKey, namespace: str | None, revision: int) -> list[tuple[ObjectKey, Object]]:
         """The objects as they were at an earlier revision: the changes since are undone. Raises 410 if forgotten."""
         if revision < self.compacted:
             raise self.too_old(revision)
