@@ -1,0 +1,48 @@
+"""From file names to a parsed program. The only part of the language that reads files.
+
+program.py    the result: Program, Package, Module, Import
+load.py       import resolution and the module graph
+manifest.py   kcl.mod
+settings.py   kcl.yaml, settings files, top-level arguments
+yaml_text.py  YAML as the official tools read it
+"""
+
+from kcl.loader.load import SYSTEM_MODULES, Loaded, LoadRequest, ParseCache, has_errors, load
+from kcl.loader.manifest import Manifest, find_root, read_manifest
+from kcl.loader.program import MAIN_PACKAGE, Import, ImportKind, Module, Package, Program
+from kcl.loader.settings import (
+    Settings,
+    argument_value,
+    default_settings_file,
+    load_settings,
+    merge_settings,
+    parse_argument,
+)
+from kcl.loader.yaml_text import YamlError, load_all_yaml, load_yaml
+
+__all__ = [
+    "MAIN_PACKAGE",
+    "SYSTEM_MODULES",
+    "Import",
+    "ImportKind",
+    "LoadRequest",
+    "Loaded",
+    "Manifest",
+    "Module",
+    "Package",
+    "ParseCache",
+    "Program",
+    "Settings",
+    "YamlError",
+    "argument_value",
+    "default_settings_file",
+    "find_root",
+    "has_errors",
+    "load",
+    "load_all_yaml",
+    "load_settings",
+    "load_yaml",
+    "merge_settings",
+    "parse_argument",
+    "read_manifest",
+]

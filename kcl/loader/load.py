@@ -1,0 +1,375 @@
+"""Finds and parses every file a program consists of.
+
+Imports are followed by dotted path from the program's root (the folder of the nearest kcl.mod), relative to the
+importing file, into external packages (`-E name=path`, kcl.mod dependencies, the vendor folder), or name a module of
+the standard library. Nothing here knows what the files mean.
+"""
+
+from __future__ import annotations
+
+import os.path
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kcl.diagnostics import Code, Diagnostic, KclError, Severity, Span, error
+from kcl.loader.manifest import MANIFEST_NAME, Manifest, find_root, read_manifest
+from kcl.loader.program import MAIN_PACKAGE, Import, ImportKind, Module, Package, Program
+from kcl.source import FileSystem, SourceFile
+from kcl.syntax import ast, parse
+
+SYSTEM_MODULES = frozenset(
+    {
+        "base32",
+        "base64",
+        "collection",
+        "crypto",
+        "datetime",
+        "file",
+        "json",
+        "manifests",
+        "math",
+        "net",
+        "regex",
+        "runtime",
+        "template",
+        "units",
+        "yaml",
+    }
+)
+"""Names that an import takes from the standard library whatever files there are."""
+_PLUGIN_PREFIX = "kcl_plugin"
+_MOD_VARIABLE = "KCL_MOD"
+
+
+@dataclass(slots=True)
+class ParseCache:
+    """Parsed files kept between compilations, by path, as long as the text is the same.
+
+    Hand one to every compilation of the same repository; safe to share between threads (an entry is replaced whole).
+    """
+
+    entries: dict[tuple[str, bool], tuple[SourceFile, ast.Module, tuple[Diagnostic, ...]]] = field(default_factory=dict)
+
+    def parse(self, path: str, text: str, dedent: bool) -> tuple[SourceFile, ast.Module, tuple[Diagnostic, ...]]:
+        known = self.entries.get((path, dedent))
+        if known is not None and known[0].text == text:
+            return known
+        source = SourceFile(path, text)
+        result = parse(source, dedent=dedent)
+        entry = (source, result.module, tuple(result.diagnostics))
+        self.entries[path, dedent] = entry
+        return entry
+
+
+@dataclass(frozen=True, slots=True)
+class LoadRequest:
+    """What to load: `files` as named on a command line, relative to `work_dir`.
+
+    A name may be a folder (all its files), start with `${KCL_MOD}` (the root) or `${name:KCL_MOD}` (an external
+    package). `texts` gives the content of files by that same name, instead of reading them.
+    """
+
+    files: Sequence[str]
+    work_dir: str
+    texts: Mapping[str, str] = field(default_factory=dict)
+    package_maps: Mapping[str, str] = field(default_factory=dict)
+    vendor_dir: str | None = None
+    dedent_strings: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """A program, and what is wrong with its files. With errors among `diagnostics` it must not be evaluated."""
+
+    program: Program
+    manifest: Manifest
+    diagnostics: tuple[Diagnostic, ...]
+    sources: Mapping[str, str]
+    """Text by path of every file read: what `render` needs."""
+
+
+def load(request: LoadRequest, file_system: FileSystem, cache: ParseCache | None = None) -> Loaded:
+    """Loads the files of `request` and everything they import.
+
+    Problems inside the files come back as diagnostics. Raises KclError when a file named in the request is missing.
+    """
+    return _Loader(request, file_system, cache or ParseCache()).load()
+
+
+def package_files(folder: str, file_system: FileSystem) -> list[str]:
+    """Paths of the files a package in `folder` consists of, sorted; [] when there are none."""
+    return [os.path.join(folder, name) for name in file_system.list_dir(folder) if is_package_file(name)]
+
+
+def is_package_file(name: str) -> bool:
+    """Whether a file of this name belongs to the package of its folder: `_x.k` and tests do not."""
+    return name.endswith(".k") and not name.endswith("_test.k") and not name.startswith("_")
+
+
+class _Loader:
+    """One load; not reusable."""
+
+    def __init__(self, request: LoadRequest, file_system: FileSystem, cache: ParseCache) -> None:
+        self._request = request
+        self._fs = file_system
+        self._cache = cache
+        self._diagnostics: list[Diagnostic] = []
+        self._sources: dict[str, str] = {}
+        self._read: set[str] = set()
+        self._packages: dict[str, Package] = {}
+        self._pending: list[_Found] = []
+        self._located: dict[tuple[str, str], _Found | None] = {}
+        self._texts = {self._absolute(name): text for name, text in request.texts.items()}
+        self._root = ""
+        self._externals: dict[str, str] = {}
+        self._main_files: tuple[str, ...] = ()
+        self._importers: dict[str, list[tuple[str, Span]]] = {}
+
+    def load(self) -> Loaded:
+        first = self._first_folder()
+        found_root = find_root(first, self._fs)
+        self._root = found_root if found_root is not None else first
+        manifest = read_manifest(self._root, self._fs) if found_root is not None else Manifest(None)
+        self._read.add(os.path.join(self._root, MANIFEST_NAME))
+        self._externals = self._external_folders(manifest)
+        files = self._main_paths(self._request.files or manifest.entries)
+        self._main_files = tuple(files)
+        main = self._package(_Found(MAIN_PACKAGE, os.path.dirname(files[0]), tuple(files), self._root, ""))
+        while self._pending:
+            found = self._pending.pop(0)
+            if found.path not in self._packages:
+                self._packages[found.path] = self._package(found)
+        self._report_cycles()
+        program = Program(
+            root=self._root,
+            packages={MAIN_PACKAGE: main, **self._packages},
+            main=main,
+            work_dir=self._request.work_dir,
+            dependencies=frozenset(self._read),
+        )
+        return Loaded(program, manifest, tuple(self._diagnostics), self._sources)
+
+    # ---------------------------------------------------------------- files named in the request
+
+    def _absolute(self, name: str) -> str:
+        return os.path.normpath(os.path.join(self._request.work_dir, name))
+
+    def _first_folder(self) -> str:
+        for name in self._request.files:
+            if not name.startswith("${"):
+                path = self._absolute(name)
+                return path if self._fs.is_dir(path) else os.path.dirname(path)
+        return os.path.normpath(self._request.work_dir)
+
+    def _main_paths(self, names: Iterable[str]) -> list[str]:
+        paths: list[str] = []
+        for name in names:
+            path = self._expand(name)
+            if path in self._texts or self._fs.is_file(path):
+                found = [path]
+            elif self._fs.is_dir(path):
+                self._read.add(path)
+                found = package_files(path, self._fs)
+                if not found:
+                    raise KclError(
+                        (error(Code.CANNOT_FIND_MODULE, f"No KCL files found in the folder '{path}'", None),)
+                    )
+            else:
+                message = f"Cannot find the kcl file, please check the file path {path}"
+                raise KclError((error(Code.CANNOT_FIND_MODULE, message, None),))
+            paths += [path for path in found if path not in paths]
+        if not paths:
+            message = "No input KCL files"
+            notes = ("name the files to run, or list them in kcl.yaml under kcl_cli_configs.file",)
+            raise KclError((error(Code.CANNOT_FIND_MODULE, message, None, notes=notes),))
+        return paths
+
+    def _expand(self, name: str) -> str:
+        """A file argument as an absolute path, with `${KCL_MOD}` and `${name:KCL_MOD}` replaced."""
+        if name.startswith("${"):
+            variable, closed, rest = name[2:].partition("}")
+            package, _, last = variable.rpartition(":")
+            if closed and last == _MOD_VARIABLE:
+                base = self._externals.get(package) if package else self._root
+                if base is None:
+                    message = f"the package '{package}' of '{name}' is not known"
+                    notes = (f"give its folder with -E {package}=FOLDER",)
+                    raise KclError((error(Code.CANNOT_FIND_MODULE, message, None, notes=notes),))
+                return os.path.normpath(base + "/" + rest.lstrip("/\\"))
+        return self._absolute(name)
+
+    def _external_folders(self, manifest: Manifest) -> dict[str, str]:
+        folders = dict(manifest.dependencies)
+        vendor = self._request.vendor_dir
+        if vendor is not None:
+            for name, version in manifest.versions.items():
+                for candidate in (f"{name}_{version}", name):
+                    path = os.path.join(vendor, candidate)
+                    if self._fs.is_dir(path):
+                        folders[name] = path
+                        break
+        folders.update({name: self._absolute(folder) for name, folder in self._request.package_maps.items()})
+        return folders
+
+    # ---------------------------------------------------------------- packages and modules
+
+    def _package(self, found: _Found) -> Package:
+        modules = tuple(module for path in found.files if (module := self._module(path, found)) is not None)
+        return Package(found.path, found.directory, modules)
+
+    def _module(self, path: str, package: _Found) -> Module | None:
+        self._read.add(path)
+        try:
+            text = self._texts[path] if path in self._texts else self._fs.read_text(path)
+        except (OSError, UnicodeDecodeError) as problem:
+            reason = problem.strerror if isinstance(problem, OSError) and problem.strerror else str(problem)
+            self._diagnostics.append(error(Code.CANNOT_FIND_MODULE, f"Failed to read '{path}': {reason}", None))
+            return None
+        self._sources[path] = text
+        source, tree, diagnostics = self._cache.parse(path, text, self._request.dedent_strings)
+        self._diagnostics += diagnostics
+        imports: dict[str, Import] = {}
+        for statement in tree.body:
+            if isinstance(statement, ast.Import):
+                resolved = self._import(statement, path, package)
+                if resolved is not None:
+                    imports[resolved.alias] = resolved
+        return Module(path, source, tree, imports)
+
+    def _import(self, statement: ast.Import, path: str, package: _Found) -> Import | None:
+        if statement.level == 0:
+            head = statement.names[0] if statement.names else ""
+            if head == _PLUGIN_PREFIX:
+                return Import(statement.name, ".".join(statement.names), ImportKind.PLUGIN, statement)
+            if len(statement.names) == 1 and head in SYSTEM_MODULES:
+                return Import(statement.name, head, ImportKind.SYSTEM, statement)
+        key = (package.root if statement.level == 0 else os.path.dirname(path), statement.path)
+        if key not in self._located:
+            self._located[key] = self._locate(statement, path, package)
+        found = self._located[key]
+        span = Span(path, statement.start, statement.end)
+        if found is None:
+            self._not_found(statement, path, package, span)
+            return None
+        if len(found.files) == 1 and not found.is_folder:
+            self._importers.setdefault(path, []).append((found.files[0], span))
+        if found.path not in self._packages:
+            self._pending.append(found)
+        return Import(statement.name, found.path, ImportKind.PACKAGE, statement)
+
+    def _locate(self, statement: ast.Import, path: str, package: _Found) -> _Found | None:
+        """Where an import leads, None when there is nothing. Ambiguity is reported; the program's own package wins."""
+        if statement.level:
+            folder = os.path.dirname(path)
+            for _ in range(statement.level - 1):
+                folder = os.path.dirname(folder)
+            target = os.path.join(folder, *statement.names)
+            inside = os.path.relpath(target, package.root)
+            if inside == os.pardir or inside.startswith(os.pardir + os.sep):
+                return None
+            dotted = "" if inside == os.curdir else inside.replace(os.sep, ".")
+            return self._at(package.prefix + dotted, target, package.root, package.prefix)
+        dotted = ".".join(statement.names)
+        target = os.path.join(package.root, *statement.names)
+        own = self._at(package.prefix + dotted, target, package.root, package.prefix)
+        head, rest = statement.names[0], statement.names[1:]
+        external = self._externals.get(head)
+        if external is None and own is None and self._request.vendor_dir is not None:
+            candidate = os.path.join(self._request.vendor_dir, head)
+            if self._fs.is_file(os.path.join(candidate, MANIFEST_NAME)):
+                external = candidate
+        other = self._at(dotted, os.path.join(external, *rest), external, f"{head}.") if external else None
+        if own is not None and other is not None:
+            message = f"the `{dotted}` is found multiple times in the current package and vendor package"
+            self._diagnostics.append(
+                error(Code.CANNOT_FIND_MODULE, message, Span(path, statement.start, statement.end))
+            )
+        return own or other
+
+    def _at(self, package: str, target: str, root: str, prefix: str) -> _Found | None:
+        """The package at `target`: the files of that folder, else the file of that name with `.k`."""
+        self._read.add(target)
+        files = package_files(target, self._fs)
+        if files:
+            return _Found(package, target, tuple(files), root, prefix, is_folder=True)
+        path = target + ".k"
+        self._read.add(path)
+        if path in self._texts or self._fs.is_file(path):
+            return _Found(package, os.path.dirname(target), (path,), root, prefix)
+        return None
+
+    def _not_found(self, statement: ast.Import, path: str, package: _Found, span: Span) -> None:
+        dotted = statement.path
+        if statement.level:
+            folder = os.path.dirname(path)
+            for _ in range(statement.level - 1):
+                folder = os.path.dirname(folder)
+            inside = os.path.relpath(os.path.join(folder, *statement.names), package.root)
+            if inside.startswith(os.pardir):
+                message = (
+                    f"Cannot find the module {dotted}: No KCL files found in the specified folder, "
+                    f"it lies outside of the root {package.root}"
+                )
+                self._diagnostics.append(error(Code.CANNOT_FIND_MODULE, message, span))
+                return
+            place = folder + "/" + dotted.lstrip(".").replace(".", "/")
+            head = inside.split(os.sep)[0]
+        else:
+            place = os.path.join(package.root, *statement.names)
+            head = statement.names[0] if statement.names else dotted
+        suggestions = (
+            f"try 'kcl mod add {head}' to download the missing package",
+            "browse more packages at 'https://artifacthub.io'",
+        )
+        message = f"Cannot find the module {dotted} from {place}"
+        self._diagnostics.append(error(Code.CANNOT_FIND_MODULE, message, span, suggestions=suggestions))
+
+    # ---------------------------------------------------------------- cycles
+
+    def _report_cycles(self) -> None:
+        """Files that import one another, or a main file, would wait for each other; folders may refer in circles."""
+        reported: set[frozenset[str]] = set()
+        for start in self._main_files:
+            self._follow(start, [], reported)
+
+    def _follow(self, path: str, trail: list[tuple[str, Span]], reported: set[frozenset[str]]) -> None:
+        for target, span in self._importers.get(path, ()):
+            step = [*trail, (path, span)]
+            names = [name for name, _ in step]
+            if target not in names:
+                self._follow(target, step, reported)
+                continue
+            cycle = step[names.index(target) :]
+            members = frozenset(name for name, _ in cycle)
+            if members in reported:
+                continue
+            reported.add(members)
+            if len(cycle) == 1:
+                files = "".join(f"\n- {name}" for name in sorted(members))
+                message = f"Could not compiles due to cyclic import statements{files}"
+                self._diagnostics.append(error(Code.RECURSIVE_LOAD, message, None))
+                continue
+            stems = [os.path.splitext(os.path.basename(name))[0] for name, _ in cycle]
+            message = f"There is a circular reference between modules {', '.join(reversed(stems))}"
+            for _, where in reversed(cycle):
+                self._diagnostics.append(error(Code.COMPILE, message, where))
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A package that was located but not parsed yet.
+
+    `root` is where its own dotted imports start, `prefix` what their package paths get before them: both differ from
+    the program's for files of external packages.
+    """
+
+    path: str
+    directory: str
+    files: tuple[str, ...]
+    root: str
+    prefix: str
+    is_folder: bool = False
+
+
+def has_errors(diagnostics: Collection[Diagnostic]) -> bool:
+    return any(diagnostic.severity is Severity.ERROR for diagnostic in diagnostics)
