@@ -15,7 +15,7 @@ from kcl.diagnostics import Code, Diagnostic, KclError, Severity, Span, error
 from kcl.loader.manifest import MANIFEST_NAME, Manifest, find_root, read_manifest
 from kcl.loader.program import MAIN_PACKAGE, Import, ImportKind, Module, Package, Program
 from kcl.source import FileSystem, SourceFile
-from kcl.syntax import ast, parse
+from kcl.syntax import ast
 
 SYSTEM_MODULES = frozenset(
     {
@@ -54,6 +54,8 @@ class ParseCache:
         known = self.entries.get((path, dedent))
         if known is not None and known[0].text == text:
             return known
+        from kcl.syntax import parse  # nothing else here needs the parse tables
+
         source = SourceFile(path, text)
         result = parse(source, dedent=dedent)
         entry = (source, result.module, tuple(result.diagnostics))
