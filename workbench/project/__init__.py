@@ -1,0 +1,50 @@
+"""The repository as files: where its root is, which projects, stacks and components it has, where stacks go.
+
+names        `project/stack`
+tree         what discovery finds, as values
+discovery    path → tree
+components   what a stack configures, by a quick look at its text
+clusters     clusters.yaml: which stack goes to which clusters
+impact       files → stacks
+errors       the root `WorkbenchError`
+"""
+
+from workbench.project.clusters import Cluster, ClusterMapping, NamespaceBy, NamespaceRule, Placement
+from workbench.project.discovery import discover, find_root
+from workbench.project.errors import (
+    BrokenFile,
+    NotARepository,
+    ProjectError,
+    UnknownCluster,
+    UnknownStack,
+    WorkbenchError,
+)
+from workbench.project.impact import Impact, affected
+from workbench.project.names import ProjectName, StackName, StackPath
+from workbench.project.tree import Component, Finding, KonfigTree, Project, Stack
+
+__all__ = [
+    "BrokenFile",
+    "Cluster",
+    "ClusterMapping",
+    "Component",
+    "Finding",
+    "Impact",
+    "KonfigTree",
+    "NamespaceBy",
+    "NamespaceRule",
+    "NotARepository",
+    "Placement",
+    "Project",
+    "ProjectError",
+    "ProjectName",
+    "Stack",
+    "StackName",
+    "StackPath",
+    "UnknownCluster",
+    "UnknownStack",
+    "WorkbenchError",
+    "affected",
+    "discover",
+    "find_root",
+]

@@ -1,0 +1,57 @@
+"""Which stacks a change of files touches.
+
+What a stack was compiled from is known exactly only after compiling it; `affected` takes those sets where they are
+known and else falls back to the rule of place: a file inside a stack touches that stack, a file beside the stacks of a
+project (project.yaml, base/) touches them all, any other KCL or settings file may touch every stack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from workbench.project.names import StackPath
+from workbench.project.tree import KonfigTree, Stack
+
+_READ_BY_STACKS = frozenset({".k", ".mod", ".yaml", ".yml", ".json"})
+
+
+@dataclass(frozen=True, slots=True)
+class Impact:
+    """`certain` read one of the files when last compiled; `possible` were not compiled, so only their place speaks."""
+
+    certain: tuple[StackPath, ...]
+    possible: tuple[StackPath, ...]
+
+    @property
+    def stacks(self) -> tuple[StackPath, ...]:
+        return tuple(sorted({*self.certain, *self.possible}))
+
+
+def affected(
+    tree: KonfigTree, files: Iterable[Path], read: Mapping[StackPath, frozenset[Path]] | None = None
+) -> Impact:
+    """Returns the stacks that changing `files` touches. `read` gives the files each compiled stack was read from."""
+    paths = [(tree.root / each).resolve() for each in files]
+    known = read or {}
+    certain, possible = [], []
+    for stack in tree.stacks():
+        if stack.path in known:
+            own = {stack.directory / "stack.yaml", stack.project_directory / "project.yaml"}
+            if any(each in known[stack.path] or each in own for each in paths):
+                certain.append(stack.path)
+        elif any(_by_place(stack, each, tree) for each in paths):
+            possible.append(stack.path)
+    return Impact(tuple(certain), tuple(possible))
+
+
+def _by_place(stack: Stack, file: Path, tree: KonfigTree) -> bool:
+    if file.is_relative_to(stack.directory):
+        return True
+    if any(file.is_relative_to(each.directory) for each in tree.stacks()):
+        return False
+    for project in tree.projects:
+        if file.is_relative_to(project.directory):
+            return project.directory == stack.project_directory
+    return file.is_relative_to(tree.root) and (file.suffix in _READ_BY_STACKS)

@@ -1,0 +1,125 @@
+"""A Konfig repository as people browse it: projects, their stacks, the components inside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+
+from workbench.project.clusters import ClusterMapping, Placement
+from workbench.project.errors import UnknownStack, WorkbenchError
+from workbench.project.names import ProjectName, StackPath
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something wrong with one node; the rest of the tree is not affected. `where` is `file[:line[:column]]`."""
+
+    message: str
+    where: str
+    hint: str = ""
+
+    @classmethod
+    def of(cls, error: WorkbenchError) -> Finding:
+        return cls(error.message, error.where, error.hint)
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """An instance that a stack configures at the top level of its KCL files: `name: Schema {...}`.
+
+    `schema` is as written there (`frontend.Server`); `file` and `line` (from 1) are where it first appears.
+    """
+
+    name: str
+    schema: str
+    file: Path
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stack:
+    """`placement` is None where none applies or the mapping is broken; `findings` then say why."""
+
+    path: StackPath
+    directory: Path
+    project_directory: Path
+    placement: Placement | None
+    components: tuple[Component, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return str(self.path)
+
+    @property
+    def clusters(self) -> tuple[str, ...]:
+        return self.placement.clusters if self.placement else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """`domain` is the folder between the root and the project (`payments`), empty at the top."""
+
+    name: ProjectName
+    directory: Path
+    domain: str
+    stacks: tuple[Stack, ...]
+    labels: Mapping[str, str] = field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class KonfigTree:
+    """`root` is absolute. `findings` are those of the repository itself, such as a broken clusters.yaml."""
+
+    root: Path
+    projects: tuple[Project, ...]
+    clusters: ClusterMapping
+    findings: tuple[Finding, ...] = ()
+
+    def stacks(self) -> Iterator[Stack]:
+        for project in self.projects:
+            yield from project.stacks
+
+    def all_findings(self) -> Iterator[Finding]:
+        yield from self.findings
+        for project in self.projects:
+            yield from project.findings
+            for stack in project.stacks:
+                yield from stack.findings
+
+    def stack(self, path: StackPath) -> Stack:
+        found = next((each for each in self.stacks() if each.path == path), None)
+        if found is None:
+            raise self._unknown(str(path))
+        return found
+
+    def select(self, text: str, *, current: Path | None = None) -> Stack:
+        """Finds a stack by `project/stack`, or by its folder or one below it, relative to `current` or to the root.
+
+        `.` or nothing means the stack that `current` lies in. Raises `UnknownStack` with the nearest names.
+        """
+        by_name = next((each for each in self.stacks() if str(each.path) == text.strip("/")), None)
+        if by_name is not None:
+            return by_name
+        for base in (current, self.root):
+            if base is None:
+                continue
+            folder = (base / (text or ".")).resolve()
+            by_folder = next((each for each in self.stacks() if folder.is_relative_to(each.directory)), None)
+            if by_folder is not None:
+                return by_folder
+        raise self._unknown(text)
+
+    def matching(self, *globs: str) -> tuple[Stack, ...]:
+        """Returns the stacks that any of the globs over `project/stack` covers, in tree order."""
+        return tuple(each for each in self.stacks() if any(each.path.matches(glob) for glob in globs))
+
+    def _unknown(self, text: str) -> UnknownStack:
+        known = [str(each.path) for each in self.stacks()]
+        near = get_close_matches(text, known, n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(near)}?" if near else "`wb ls` lists the stacks of this repository"
+        return UnknownStack(f"there is no stack {text!r}", where=str(self.root), hint=hint)

@@ -1,0 +1,67 @@
+"""Reads the small YAML files of a repository, with the position of what is wrong in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from workbench.project.errors import BrokenFile
+
+_LARGEST_BYTES = 1_000_000
+
+
+def read_mapping(path: Path) -> Mapping[str, Any]:
+    """Returns the file's top-level mapping, empty for an empty file; raises `BrokenFile` with file, line and column."""
+    import yaml  # costs more than the rest of a start-up that may not need it
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        if path.stat().st_size > _LARGEST_BYTES:
+            raise BrokenFile(f"larger than {_LARGEST_BYTES} bytes", where=str(path))
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise BrokenFile(f"cannot be read: {error.strerror}", where=str(path)) from error
+    except UnicodeDecodeError as error:
+        raise BrokenFile(f"is not UTF-8 text (byte {error.start})", where=str(path)) from error
+    try:
+        value = yaml.load(text, Loader=loader)  # CSafeLoader is the safe loader in C
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        where = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)
+        raise BrokenFile(f"is not valid YAML: {error.problem}", where=where, hint="correct the file") from error
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        raise BrokenFile("is not valid YAML", where=str(path), hint="correct the file") from error
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise BrokenFile(f"needs a mapping at the top, got {type(value).__name__}", where=str(path))
+    return value
+
+
+def text_at(content: Mapping[str, Any], key: str, path: Path) -> str:
+    """Returns a text value, empty where the key is missing; raises `BrokenFile` where it holds something else."""
+    value = content.get(key)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise BrokenFile(f"{key} needs to be text, got {value!r}", where=str(path))
+    return value
+
+
+def mapping_at(content: Mapping[str, Any], key: str, path: Path) -> Mapping[str, Any]:
+    value = content.get(key)
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise BrokenFile(f"{key} needs to be a mapping, got {type(value).__name__}", where=str(path))
+    return value
+
+
+def texts_at(content: Mapping[str, Any], key: str, path: Path) -> tuple[str, ...]:
+    value = content.get(key)
+    if value is None:
+        return ()
+    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+        raise BrokenFile(f"{key} needs to be a list of texts", where=str(path))
+    return tuple(value)
