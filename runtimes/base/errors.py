@@ -8,7 +8,8 @@
     ├── Conflict           somebody else owns a field that would change (HTTP 409 of an apply)
     ├── Moved              the object is not the one the plan was made from: other uid or version
     ├── Rejected           the infrastructure refuses the content: invalid, immutable, admission, quota
-    └── Overloaded         asked to come back later (HTTP 429, 503) until patience ran out
+    ├── Overloaded         asked to come back later (HTTP 429, 503) until patience ran out
+    └── Misconfigured      the settings by which the infrastructure is reached are missing, broken or not allowed
 
 Messages name what and where and are safe to show: bodies and credentials never enter them.
 """
@@ -92,4 +93,8 @@ class Rejected(RuntimeFailure):
 
 
 class Overloaded(RuntimeFailure):
+    pass
+
+
+class Misconfigured(RuntimeFailure):
     pass
