@@ -1,0 +1,128 @@
+"""The live table: rows keep their place, folds and filters show what leads to a hit, and little is drawn."""
+
+from __future__ import annotations
+
+from textual.app import App, ComposeResult
+
+from workbench.present.text import Line, Span, Tone, line
+from workbench.tui.widgets.resource_table import Column, ResourceTable, Row
+
+COLUMNS = (Column("Name", grow=True), Column("Status", width=12), Column("Age", width=5, right=True))
+
+
+def row(name: str, status: str = "Current", depth: int = 0, foldable: bool = False) -> Row:
+    return Row(name, (line(name), Line((Span(status, Tone.GOOD),)), line("5s")), depth, foldable)
+
+
+class Bench(App[None]):
+    def __init__(self, rows: list[Row]) -> None:
+        super().__init__()
+        self.rows = rows
+        self.seen: list[object] = []
+
+    def compose(self) -> ComposeResult:
+        yield ResourceTable(COLUMNS, markable=True)
+
+    def on_mount(self) -> None:
+        self.table.set_rows(self.rows)
+        self.table.focus()
+
+    @property
+    def table(self) -> ResourceTable:
+        return self.query_one(ResourceTable)
+
+    def on_resource_table_highlighted(self, event: ResourceTable.Highlighted) -> None:
+        self.seen.append(event.key)
+
+
+def screen_text(app: App[None]) -> list[str]:
+    table = app.query_one(ResourceTable)
+    return [table.render_line(y).text.rstrip() for y in range(table.size.height)]
+
+
+async def test_rows_are_drawn_under_their_header() -> None:
+    app = Bench([row("web"), row("cart", "Failed")])
+    async with app.run_test(size=(50, 10)):
+        lines = screen_text(app)
+        assert lines[0].split() == ["Name", "Status", "Age"]
+        assert lines[1].split() == ["web", "Current", "5s"]
+        assert lines[2].split() == ["cart", "Failed", "5s"]
+        assert lines[3] == ""
+
+
+async def test_the_cursor_stays_with_its_row_when_rows_come_before_it() -> None:
+    app = Bench([row("b"), row("c")])
+    async with app.run_test(size=(50, 10)) as pilot:
+        await pilot.press("j")
+        app.table.set_rows([row("a"), row("b"), row("c")])
+        assert app.table.current == "c"
+        app.table.set_rows([row("a"), row("b")])
+        assert app.table.current == "b"
+        await pilot.pause()
+        assert app.seen[-1] == "b"
+
+
+async def test_folding_hides_what_is_below_and_unfolding_shows_it() -> None:
+    app = Bench([row("shop", foldable=True), row("web", depth=1), row("bank", foldable=True), row("api", depth=1)])
+    async with app.run_test(size=(50, 10)) as pilot:
+        await pilot.press("h")
+        assert [each.key for each in app.table.shown] == ["shop", "bank", "api"]
+        await pilot.press("l")
+        assert [each.key for each in app.table.shown] == ["shop", "web", "bank", "api"]
+
+
+async def test_a_filter_keeps_the_parents_of_what_it_finds() -> None:
+    rows = [
+        row("shop", foldable=True),
+        row("dev", depth=1, foldable=True),
+        row("web", depth=2),
+        row("prod", depth=1, foldable=True),
+        row("cart", depth=2),
+        row("bank", foldable=True),
+        row("api", depth=1),
+    ]
+    app = Bench(rows)
+    async with app.run_test(size=(50, 10)):
+        app.table.filter_by(lambda each: "cart" in each.searched)
+        assert [each.key for each in app.table.shown] == ["shop", "prod", "cart"]
+        app.table.filter_by(None)
+        assert len(app.table.shown) == 7
+
+
+async def test_a_changed_row_is_drawn_alone() -> None:
+    app = Bench([row(f"pod-{number}") for number in range(100)])
+    async with app.run_test(size=(50, 10)) as pilot:
+        await pilot.pause()
+        drawn: list[object] = []
+        table = app.table
+        table.refresh = lambda *regions, **_: drawn.extend(regions) or table  # type: ignore[method-assign,assignment]
+        rows = list(table.rows)
+        rows[3] = row("pod-3", "Failed")
+        rows[90] = row("pod-90", "Failed")  # not on the screen
+        table.set_rows(rows)
+        assert [(region.y, region.height) for region in drawn] == [(4, 1)]  # type: ignore[attr-defined]
+
+
+async def test_text_from_a_cluster_cannot_drive_the_terminal() -> None:
+    app = Bench([Row("x", (line("evil\x1b[2J\u202ename\nnext"),))])
+    async with app.run_test(size=(50, 10)):
+        assert screen_text(app)[1].strip() == "evil�[2J�name⏎next"
+
+
+async def test_moving_to_a_folded_row_unfolds_what_hides_it() -> None:
+    app = Bench([row("shop", foldable=True), row("dev", depth=1, foldable=True), row("web", depth=2)])
+    async with app.run_test(size=(50, 10)):
+        app.table.folded = {"shop"}
+        app.table.filter_by(None)
+        app.table.move_to("web")
+        assert app.table.current == "web"
+
+
+async def test_gg_and_G_go_to_the_ends() -> None:
+    app = Bench([row(str(number)) for number in range(60)])
+    async with app.run_test(size=(50, 10)) as pilot:
+        await pilot.press("G")
+        assert app.table.current == "59"
+        assert screen_text(app)[-1].split()[0] == "59"
+        await pilot.press("g", "g")
+        assert app.table.current == "0"

@@ -1,0 +1,81 @@
+"""Text with tones.
+
+A face decides what a tone looks like: a colour in the terminal, a CSS class in a notebook, nothing at all where colour
+is not wanted. So a tone never carries meaning alone: the text beside it says the same in words or signs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Tone(StrEnum):
+    PLAIN = "plain"
+    STRONG = "strong"
+    MUTED = "muted"
+    GOOD = "good"
+    BUSY = "busy"
+    WARN = "warn"
+    BAD = "bad"
+    ADDED = "added"
+    REMOVED = "removed"
+    CHANGED = "changed"
+    SOURCE = "source"
+    """Where something comes from: a file and line."""
+    KEY = "key"
+    """The key of a mapping, in YAML or in a path."""
+    VALUE = "value"
+    ENVIRONMENT = "environment"
+    PROTECTED = "protected"
+    """An environment where mistakes are dear."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    text: str
+    tone: Tone = Tone.PLAIN
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of spans. `str()` gives the text alone, with everything taken out that could drive a terminal."""
+
+    spans: tuple[Span, ...] = ()
+
+    def __str__(self) -> str:
+        return "".join(span.text for span in self.spans)
+
+    def __len__(self) -> int:
+        return sum(len(span.text) for span in self.spans)
+
+
+def line(*parts: Span | str | Line) -> Line:
+    """Joins parts to a line; text from outside is made harmless on the way."""
+    return Line(tuple(_spans(parts)))
+
+
+def _spans(parts: Iterable[Span | str | Line]) -> Iterable[Span]:
+    for part in parts:
+        match part:
+            case str():
+                yield Span(harmless(part))
+            case Span():
+                yield Span(harmless(part.text), part.tone)
+            case Line():
+                yield from part.spans
+
+
+_CONTROLS = dict.fromkeys((*range(32), *range(127, 160), 8232, 8233), "�")
+_CONTROLS.update(dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)), "�"))
+_CONTROLS[ord("\t")] = "    "
+_CONTROLS[ord("\n")] = "⏎"
+
+
+def harmless(text: str) -> str:
+    """Returns text that no terminal takes for an order: control and bidirectional characters become visible.
+
+    Names, annotations, events and logs come from clusters and may hold anything.
+    """
+    return text if text.isascii() and text.isprintable() else text.translate(_CONTROLS)

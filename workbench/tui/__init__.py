@@ -1,0 +1,1 @@
+"""The terminal face: see app.py for how it is put together."""

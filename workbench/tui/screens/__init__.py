@@ -1,0 +1,1 @@
+"""Screens of the terminal face, one a file."""

@@ -1,0 +1,47 @@
+"""What tones look like in the terminal: component classes, so that themes, NO_COLOR and users' styles apply."""
+
+from __future__ import annotations
+
+from rich.style import Style
+from textual.widget import Widget
+
+from workbench.present.text import Line, Span, Tone
+
+TONE_CLASSES = {f"tone--{tone}" for tone in Tone}
+
+_LOOKS = {
+    Tone.STRONG: "text-style: bold;",
+    Tone.MUTED: "color: $text-muted;",
+    Tone.GOOD: "color: $text-success;",
+    Tone.BUSY: "color: $text-accent;",
+    Tone.WARN: "color: $text-warning; text-style: bold;",
+    Tone.BAD: "color: $text-error; text-style: bold;",
+    Tone.ADDED: "color: $text-success;",
+    Tone.REMOVED: "color: $text-error;",
+    Tone.CHANGED: "color: $text-warning;",
+    Tone.SOURCE: "color: $text-accent;",
+    Tone.KEY: "color: $text-primary;",
+    Tone.VALUE: "",
+    Tone.ENVIRONMENT: "color: $text-primary; text-style: bold;",
+    Tone.PROTECTED: "color: $text-error; text-style: bold reverse;",
+    Tone.PLAIN: "",
+}
+
+
+def tone_css(widget: str) -> str:
+    """Returns the default look of all tones inside a widget class, for its DEFAULT_CSS."""
+    return "\n".join(f"{widget} > .tone--{tone} {{ {look} }}" for tone, look in _LOOKS.items() if look)
+
+
+def tone_style(widget: Widget, tone: Tone) -> Style:
+    """Returns foreground and text style only: what is behind is the row's business."""
+    if not _LOOKS[tone]:
+        return Style()
+    return widget.get_component_rich_style(f"tone--{tone}", partial=True)
+
+
+def segments_of(widget: Widget, line: Line, base: Style) -> list[tuple[str, Style]]:
+    return [(span.text, base + tone_style(widget, span.tone)) for span in line.spans]
+
+
+__all__ = ["TONE_CLASSES", "Line", "Span", "Tone", "segments_of", "tone_css", "tone_style"]
