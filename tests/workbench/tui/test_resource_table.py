@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from textual.app import App, ComposeResult
 
+from workbench.present.rows import Column, Row
 from workbench.present.text import Line, Span, Tone, line
-from workbench.tui.widgets.resource_table import Column, ResourceTable, Row
+from workbench.tui.widgets.resource_table import ResourceTable
 
 COLUMNS = (Column("Name", grow=True), Column("Status", width=12), Column("Age", width=5, right=True))
 

@@ -10,7 +10,7 @@ and folds follow the rows' keys, so a list that is read again does not jump.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
@@ -26,38 +26,11 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
+from workbench.present.rows import Column, Key, Row
 from workbench.present.text import Line
 from workbench.tui.tones import TONE_CLASSES, segments_of, tone_css
 
-Key = Hashable
 SAMPLE_ROWS = 200
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """`width` in cells; None takes the width of what is in it, up to `most`. `grow` takes what is left over."""
-
-    title: str
-    width: int | None = None
-    most: int = 60
-    grow: bool = False
-    right: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """`cells` has one line a column. `depth` and `foldable` make a tree of a list: parents come before children."""
-
-    key: Key
-    cells: tuple[Line, ...]
-    depth: int = 0
-    foldable: bool = False
-    search: str = ""
-    """What a filter looks at, in lower case; the cells' text where it is empty."""
-
-    @property
-    def searched(self) -> str:
-        return self.search or " ".join(str(cell) for cell in self.cells).lower()
 
 
 class ResourceTable(ScrollView, can_focus=True):
