@@ -1,8 +1,8 @@
 """The values a KCL program computes with.
 
-Scalars are Python's own: `None`, `bool`, `int`, `float`, `str`. `UNDEFINED` is a value of its own, different from `None`:
-it says "nothing was said here" and never appears in output. Containers are subclasses of `list` and `dict`, so that
-reading them costs what Python's own cost, with slots beside the data for what KCL adds: the operator an entry was
+Scalars are Python's own: `None`, `bool`, `int`, `float`, `str`. `UNDEFINED` is a value of its own, different from
+`None`: it says "nothing was said here" and never appears in output. Containers are subclasses of `list` and `dict`, so
+that reading them costs what Python's own cost, with slots beside the data for what KCL adds: the operator an entry was
 written with, the index an insertion asks for, and the *sites* (source positions) that gave the entry its value.
 
 Values are immutable once they are bound to a name: an operation that changes one builds another, sharing what it did
@@ -14,9 +14,11 @@ numbers with `type(value) is int`. `Undefined` and `None` are both falsy but not
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+
+from kcl.diagnostics import Span
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -72,8 +74,8 @@ class KList(list[Value]):
 class KDict(dict[str, Value]):
     """A KCL config or dict: values by key, in the order the keys were first stored.
 
-    `operators` holds the entries not written with `:` (`OVERRIDE`, `INSERT`), `indexes` the list index of entries written
-    `key[index] op value`, `sites` the positions that decided each entry. All three are None while empty.
+    `operators` holds the entries not written with `:` (`OVERRIDE`, `INSERT`), `indexes` the list index of entries
+    written `key[index] op value`, `sites` the positions that decided each entry. All three are None while empty.
     """
 
     __slots__ = ("indexes", "operators", "sites")
@@ -106,29 +108,30 @@ class KDict(dict[str, Value]):
 class SchemaInstance(KDict):
     """An instance of a schema: its attributes, and what is needed to build it anew when it is merged with more config.
 
-    `config` is what the instance was written with, `args` and `kwargs` the schema's parameters. `optional` tells for each
-    declared attribute whether it may be missing.
+    `config_keys` names the attributes that were given from outside, `args` and `kwargs` are the schema's parameters.
+    `required` holds the declared attributes that must have a value, in order. `origin` is where the instance was
+    written, None for one that came of converting a dict.
     """
 
-    __slots__ = ("args", "config", "kwargs", "name_span", "optional", "schema")
+    __slots__ = ("args", "config_keys", "kwargs", "origin", "required", "schema")
 
-    def __init__(self, schema: SchemaDescription, config: KDict) -> None:
+    def __init__(self, schema: SchemaDescription) -> None:
         super().__init__()
         self.schema = schema
-        self.config = config
-        self.args: tuple[Value, ...] = ()
+        self.config_keys: tuple[str, ...] = ()
+        self.args: Sequence[Value] = ()
         self.kwargs: Mapping[str, Value] = {}
-        self.optional: Mapping[str, bool] = {}
-        self.name_span: tuple[str, int, int] | None = None
+        self.required: Sequence[str] = ()
+        self.origin: Span | None = None
 
     def copy(self) -> SchemaInstance:
-        result = SchemaInstance(self.schema, self.config)
+        result = SchemaInstance(self.schema)
         result.update(self)
         result.operators = dict(self.operators) if self.operators else None
         result.indexes = dict(self.indexes) if self.indexes else None
         result.sites = dict(self.sites) if self.sites else None
-        result.args, result.kwargs = self.args, self.kwargs
-        result.optional, result.name_span = self.optional, self.name_span
+        result.config_keys, result.args, result.kwargs = self.config_keys, self.args, self.kwargs
+        result.required, result.origin = self.required, self.origin
         return result
 
 
@@ -141,6 +144,9 @@ class SchemaDescription(Protocol):
     @property
     def package(self) -> str:
         """Dotted path of the package it is declared in, `__main__` for the main package."""
+
+    def rebuild(self, config: KDict, args: Sequence[Value], kwargs: Mapping[str, Value], origin: Span | None) -> Value:
+        """A new instance of this schema from `config`."""
 
 
 class Callback(Protocol):

@@ -1,0 +1,39 @@
+"""The two readings of KCL we know, as named switches.
+
+`KCL` is the language the official conformance suite pins. `KONFIG_2023` is the one Konfig repositories of 2023 were
+written in; today's official compiler rejects them. Code asks a switch, never a version.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """How the language is read where its versions differ."""
+
+    name: str
+    unknown_name_is_undefined: bool = False
+    """A name nobody defines is `Undefined` (and `Unknown {...}` the plain config) instead of an error."""
+    missing_argument_is_none: bool = False
+    """A parameter that gets no argument and has no default is `None` instead of an error."""
+    explicit_none_is_a_value: bool = False
+    """A required attribute may be given `None`; without the switch that counts as missing."""
+    file_scoped_imports: bool = False
+    """A file sees only its own imports; without the switch the files of the main package share theirs."""
+    dedent_triple_quoted: bool = True
+    """The blanks all lines of a triple-quoted string begin with are not part of it."""
+
+
+KCL: Final = Dialect("kcl")
+KONFIG_2023: Final = Dialect(
+    "konfig-2023",
+    unknown_name_is_undefined=True,
+    missing_argument_is_none=True,
+    explicit_none_is_a_value=True,
+    file_scoped_imports=True,
+    dedent_triple_quoted=False,
+)
+PRESETS: Final = {dialect.name: dialect for dialect in (KCL, KONFIG_2023)}

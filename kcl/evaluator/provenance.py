@@ -1,0 +1,105 @@
+"""Where values come from: the table of source positions of one evaluation, and look-ups by path in its output."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from kcl.diagnostics import Span
+from kcl.evaluator.value import UNDEFINED, KDict, KList, SchemaInstance, Sites, Value
+from kcl.source import SourceFile
+
+
+class SiteKind(StrEnum):
+    """What a place in the source did to a value."""
+
+    LITERAL = "literal"
+    """`key: value` in a configuration, or an assignment."""
+    OVERRIDE = "override"
+    """`key = value` in a configuration."""
+    INSERT = "insert"
+    """`key += value` in a configuration."""
+    DEFAULT = "default"
+    """The default of a schema's attribute."""
+    OPTION = "option"
+    """A call of `option`: the value was given from outside the program."""
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One place in the source; lines and columns count from 1."""
+
+    file: str
+    line: int
+    column: int
+    kind: SiteKind
+    span: Span
+
+
+class SiteTable:
+    """The sites of one evaluation, as cheap to add as an append; lines are counted when somebody asks."""
+
+    __slots__ = ("_entries",)
+
+    def __init__(self) -> None:
+        self._entries: list[tuple[SourceFile, int, int, SiteKind]] = []
+
+    def add(self, source: SourceFile, start: int, end: int, kind: SiteKind) -> Sites:
+        """A chain of just the new site."""
+        self._entries.append((source, start, end, kind))
+        return (len(self._entries) - 1,)
+
+    def site(self, index: int) -> Site:
+        source, start, end, kind = self._entries[index]
+        place = source.position(start)
+        return Site(source.path, place.line, place.column, kind, Span(source.path, start, end))
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """The sites behind each value of the output.
+
+    `documents` are the values the output documents were planned from, in order.
+    """
+
+    table: SiteTable
+    documents: Sequence[Value]
+
+    def lookup(self, document: int, path: Sequence[str | int]) -> tuple[Site, ...]:
+        """The places that decided the value at `path` of an output document, the most decisive first.
+
+        A value that has no place of its own answers with that of the closest container that has one. Empty when the
+        document or path does not exist, or nothing in the source is known to have decided it.
+        """
+        if not 0 <= document < len(self.documents):
+            return ()
+        value: Value = self.documents[document]
+        found: Sites = ()
+        for step in path:
+            if isinstance(value, KDict) and isinstance(step, str) and step in value:
+                found = value.sites_of(step) or found
+                value = value[step]
+            elif isinstance(value, list) and isinstance(step, int):
+                visible = [index for index, item in enumerate(value) if item is not UNDEFINED]
+                if not -len(visible) <= step < len(visible):
+                    return ()
+                index = visible[step]
+                sites = value.sites if isinstance(value, KList) else None
+                found = (sites[index] if sites else ()) or found
+                value = value[index]
+            elif isinstance(value, Mapping) and step in value:
+                value = value[step]
+            else:
+                return ()
+        return tuple(self.table.site(index) for index in found)
+
+    def schema(self, document: int, path: Sequence[str | int]) -> str | None:
+        """The name of the schema the value at `path` is an instance of, None for anything else."""
+        value: Value = self.documents[document] if 0 <= document < len(self.documents) else None
+        for step in path:
+            try:
+                value = value[step]
+            except (KeyError, IndexError, TypeError):
+                return None
+        return value.schema.name if isinstance(value, SchemaInstance) else None

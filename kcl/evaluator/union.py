@@ -1,0 +1,327 @@
+"""Merging values: the `|` operator, configuration entries, and attributes that meet their configuration.
+
+Nothing is changed in place but the container the caller owns: `merge_entry` writes into its first argument, `unite`
+returns a new value that shares what it did not touch.
+
+Merging into a schema instance builds a new instance from everything either side was given, so defaults that depend on
+a merged attribute follow, and the schema's checks run again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from kcl.diagnostics import Span
+from kcl.evaluator.operations import equals, kind
+from kcl.evaluator.value import (
+    INSERT,
+    OVERRIDE,
+    UNDEFINED,
+    UNION,
+    KDict,
+    KList,
+    SchemaInstance,
+    Sites,
+    Value,
+    ValueFailure,
+)
+
+_MOST_SITES = 8
+
+
+class _Conflict(Exception):
+    """Two values that cannot both hold; `path` grows while the exception leaves the nested merges."""
+
+    def __init__(self, step: str, ours: Value, theirs: Value) -> None:
+        super().__init__()
+        self.path = [step]
+        self.ours, self.theirs = ours, theirs
+
+    def failure(self) -> ValueFailure:
+        key = self.path[0]
+        ours, theirs = _brief(self.ours), _brief(self.theirs)
+        if not key:
+            return ValueFailure(f"conflicting values between {theirs} and {ours}")
+        return ValueFailure(
+            f"conflicting values on the attribute '{key}' between :\n    {ours}\nand\n    {theirs}\n"
+            f"with union path :\n    {'.'.join(reversed(self.path))}\n"
+            "try operator '=' to override the attribute, like:\n"
+            f"    {{...}} | {{\n            ...\n            {key} = {theirs}\n            ...\n    }}"
+        )
+
+
+def bit_or(left: Value, right: Value, origin: Span | None) -> Value:
+    """KCL's `|`: bitwise on ints, a merge of containers in which two different scalars conflict."""
+    if type(left) is int and type(right) is int:
+        return left | right
+    if left is None or left is UNDEFINED:
+        return right
+    if right is None or right is UNDEFINED:
+        return left
+    if isinstance(left, (list, dict)) and isinstance(right, (list, dict)):
+        try:
+            return _unite_containers(left, right, True, origin)
+        except _Conflict as conflict:
+            raise conflict.failure() from None
+    raise ValueFailure(f"unsupported operand type(s) for |: '{kind(left)}' and '{kind(right)}'")
+
+
+def merge_entry(
+    target: KDict, key: str, value: Value, operator: int, index: int | None, sites: Sites, origin: Span | None
+) -> None:
+    """Adds an entry to a configuration literal, merging it with an entry of the same key."""
+    try:
+        _merge_entry(target, key, value, operator, index, sites, True, origin)
+    except _Conflict as conflict:
+        raise conflict.failure() from None
+
+
+def merge_all(target: KDict, delta: KDict, origin: Span | None) -> None:
+    """Merges every entry of `delta`, as `**delta` in a configuration literal does."""
+    try:
+        _merge_all(target, delta, True, origin)
+    except _Conflict as conflict:
+        raise conflict.failure() from None
+
+
+def configured(default: Value, config: KDict, key: str, origin: Span | None) -> Value:
+    """An attribute's default as the configuration changes it; a scalar simply gives way."""
+    holder = KDict()
+    if default is not UNDEFINED:
+        dict.__setitem__(holder, key, default)
+    try:
+        _merge_entry(holder, key, config[key], config.operator(key), config.index(key), (), False, origin)
+    except _Conflict as conflict:
+        raise conflict.failure() from None
+    return holder.get(key, UNDEFINED)
+
+
+def joined_sites(first: Sites, second: Sites) -> Sites:
+    """The sites of a value two places decided, `first` the more decisive; without repetition, and bounded."""
+    if not second or first == second:
+        return first
+    if not first:
+        return second
+    return tuple(dict.fromkeys(first + second))[:_MOST_SITES]
+
+
+def subsumes(delta: Value, value: Value) -> bool:
+    """Whether merging `delta` into `value` says nothing that contradicts it at this level."""
+    if delta is None or delta is UNDEFINED or value is None or value is UNDEFINED:
+        return True
+    if isinstance(delta, dict):
+        return isinstance(value, dict)
+    if isinstance(delta, list):
+        return isinstance(value, list) and len(delta) == len(value) and all(map(subsumes, delta, value))
+    return type(delta) is type(value) and equals(delta, value)
+
+
+def _brief(value: Value) -> str:
+    if isinstance(value, dict):
+        return "{...}"
+    if isinstance(value, list):
+        return "[...]"
+    if value is UNDEFINED:
+        return ""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, (str, bool, int, float)) else str(value)
+
+
+def _unite(left: Value, right: Value, idempotent: bool, origin: Span | None) -> Value:
+    """The merge of two values under one key: containers merge, anything else gives way to the right."""
+    if left is None or left is UNDEFINED:
+        return right
+    if right is None or right is UNDEFINED:
+        return left
+    if isinstance(left, (list, dict)) and isinstance(right, (list, dict)):
+        return _unite_containers(left, right, idempotent, origin)
+    return right
+
+
+def _unite_containers(left: Value, right: Value, idempotent: bool, origin: Span | None) -> Value:
+    if left is right:
+        return left
+    if isinstance(left, KDict) and isinstance(right, KDict):
+        if isinstance(left, SchemaInstance) or isinstance(right, SchemaInstance):
+            return _unite_instances(left, right, idempotent, origin)
+        result = left.copy()
+        _merge_all(result, right, idempotent, origin)
+        return result
+    if isinstance(left, list) and isinstance(right, list):
+        return _unite_lists(left, right, idempotent, origin)
+    raise ValueFailure(f"union failure, expect '{kind(left)}', got '{kind(right)}'")
+
+
+def _unite_lists(left: Value, right: Value, idempotent: bool, origin: Span | None) -> KList:
+    result = KList(left)
+    left_sites, right_sites = getattr(left, "sites", None), getattr(right, "sites", None)
+    if left_sites is not None or right_sites is not None:
+        result.sites = list(left_sites or [()] * len(left))
+    for index, item in enumerate(right):
+        if index >= len(left):
+            result.append(item)
+            if result.sites is not None:
+                result.sites.append(right_sites[index] if right_sites else ())
+            continue
+        try:
+            result[index] = _unite(left[index], item, idempotent, origin)
+        except _Conflict as conflict:
+            conflict.path.append(f"list[{index}]")
+            raise
+        if result.sites is not None and right_sites:
+            result.sites[index] = joined_sites(right_sites[index], result.sites[index])
+    return result
+
+
+def _unite_instances(left: KDict, right: KDict, idempotent: bool, origin: Span | None) -> Value:
+    merged = KDict(left)
+    merged.sites = dict(left.sites) if left.sites else None
+    if not isinstance(left, SchemaInstance):
+        merged.operators = dict(left.operators) if left.operators else None
+        merged.indexes = dict(left.indexes) if left.indexes else None
+    _merge_all(merged, right, idempotent, origin)
+    keys = dict.fromkeys(left.config_keys if isinstance(left, SchemaInstance) else left)
+    keys.update(dict.fromkeys(right.config_keys if isinstance(right, SchemaInstance) else right))
+    if isinstance(left, SchemaInstance):
+        schema = left.schema
+        args, kwargs = (right.args, right.kwargs) if isinstance(right, SchemaInstance) else (left.args, left.kwargs)
+        place = left.origin
+    else:
+        assert isinstance(right, SchemaInstance)
+        schema, args, kwargs, place = right.schema, right.args, right.kwargs, right.origin
+    config = KDict()
+    operators = {}
+    for key in keys:
+        if key in merged:
+            config[key] = merged[key]
+            operators[key] = OVERRIDE
+    config.operators = operators
+    config.sites = {key: merged.sites[key] for key in config if key in merged.sites} if merged.sites else None
+    return schema.rebuild(config, args, kwargs, place or origin)
+
+
+def _entries(delta: KDict) -> Iterator[tuple[str, Value, int, int | None, Sites]]:
+    for key, value in delta.items():
+        yield key, value, delta.operator(key), delta.index(key), delta.sites_of(key)
+
+
+def _merge_all(target: KDict, delta: KDict, idempotent: bool, origin: Span | None) -> None:
+    for key, value, operator, index, sites in _entries(delta):
+        _merge_entry(target, key, value, operator, index, sites, idempotent, origin)
+
+
+def _merge_entry(
+    target: KDict,
+    key: str,
+    value: Value,
+    operator: int,
+    index: int | None,
+    sites: Sites,
+    idempotent: bool,
+    origin: Span | None,
+) -> None:
+    if operator != UNION or target.operators is not None:
+        if target.operators is None:
+            target.operators = {}
+        target.operators[key] = operator
+    if index is not None:
+        _merge_item(target, key, value, operator, index, sites, idempotent, origin)
+    elif key not in target:
+        if operator == INSERT and (value is None or value is UNDEFINED):
+            value = KList()
+        dict.__setitem__(target, key, value)
+        _record(target, key, sites)
+    elif operator == OVERRIDE:
+        dict.__setitem__(target, key, value)
+        _record(target, key, joined_sites(sites, target.sites_of(key)) if sites else ())
+    elif operator == INSERT:
+        dict.__setitem__(target, key, _inserted(target[key], value, None, target.sites_of(key), sites))
+        _record(target, key, joined_sites(sites, target.sites_of(key)))
+    else:
+        present = target[key]
+        if idempotent and not subsumes(value, present):
+            raise _Conflict(key, present, value)
+        try:
+            dict.__setitem__(target, key, _unite(present, value, idempotent, origin))
+        except _Conflict as conflict:
+            conflict.path.append(key)
+            raise
+        if value is not None and value is not UNDEFINED:
+            _record(target, key, joined_sites(sites, target.sites_of(key)))
+
+
+def _merge_item(
+    target: KDict,
+    key: str,
+    value: Value,
+    operator: int,
+    index: int,
+    sites: Sites,
+    idempotent: bool,
+    origin: Span | None,
+) -> None:
+    """An entry written `key[index] operator value`: kept as it is until there is a list to apply it to."""
+    verb = {UNION: "union", OVERRIDE: "override", INSERT: "inserted"}[operator]
+    present = target.get(key, UNDEFINED)
+    if key not in target and operator != INSERT:
+        raise ValueFailure(f"only non-empty list attribute can be {verb} value with the index {index}")
+    if operator == INSERT:
+        dict.__setitem__(target, key, _inserted(present, value, index, target.sites_of(key), sites))
+        return
+    if not isinstance(present, list):
+        raise ValueFailure(f"only list attribute can be {verb} value with the index {index}")
+    place = index + len(present) if index < 0 else index
+    if not 0 <= place < len(present):
+        raise ValueFailure(f"list index out of range: {index}")
+    items = KList(present)
+    items.sites = _item_sites(present, target.sites_of(key))
+    if operator == OVERRIDE and value is UNDEFINED:
+        del items[place], items.sites[place]
+    else:
+        if operator == OVERRIDE:
+            items[place] = value
+        else:
+            if idempotent and not subsumes(value, items[place]):
+                raise _Conflict(f"{key}[{index}]", items[place], value)
+            try:
+                items[place] = _unite(items[place], value, idempotent, origin)
+            except _Conflict as conflict:
+                conflict.path.append(key)
+                raise
+        items.sites[place] = joined_sites(sites, items.sites[place])
+    dict.__setitem__(target, key, items)
+
+
+def _inserted(present: Value, value: Value, index: int | None, present_sites: Sites, sites: Sites) -> KList:
+    if present is None or present is UNDEFINED:
+        present = KList()
+    if value is None or value is UNDEFINED:
+        value = KList()
+    if not isinstance(present, list) or not isinstance(value, list):
+        raise ValueFailure(
+            "only list attribute can be inserted value, the origin value type is "
+            f"{kind(present)} and got value type is {kind(value)}"
+        )
+    items = KList(present)
+    items.sites = _item_sites(present, present_sites)
+    at = len(items) if index is None else index + len(items) if index < 0 else index
+    if not 0 <= at <= len(items):
+        raise ValueFailure(f"list index out of range: {index}")
+    items[at:at] = value
+    items.sites[at:at] = _item_sites(value, sites)
+    return items
+
+
+def _item_sites(items: Value, otherwise: Sites) -> list[Sites]:
+    """The sites of a list's items; those of the entry that holds the list where they have none."""
+    sites = getattr(items, "sites", None)
+    if sites is None:
+        return [otherwise] * len(items)
+    return [site or otherwise for site in sites]
+
+
+def _record(target: KDict, key: str, sites: Sites) -> None:
+    if sites:
+        if target.sites is None:
+            target.sites = {}
+        target.sites[key] = sites
