@@ -1,0 +1,18 @@
+"""From a stack to what is on the clusters: each stage a value, each step between two stages one function.
+
+spec       compiled documents → Spec (resources, where each field was said)
+compile    stack → Spec, on a worker thread
+graph      what comes before what
+masking    secrets as digests
+changes    what an apply would change, as values: `Change`, `FieldChange`, `StackDiff`
+diff       prediction → fields in their classes
+plan       the bound plan; planning makes one
+events     what happens during an apply, as a closed union
+execute    plan → stream of events
+release    what was done, as it is recorded
+status     the picture while things become ready; reconcile watches for it
+whatif     edits over the files
+errors     the root `EngineError`
+
+Import from the modules: listing stacks must not load what planning needs.
+"""

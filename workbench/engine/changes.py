@@ -1,0 +1,178 @@
+"""What an apply would change, as values: a change for each resource in each cluster, with its fields.
+
+Fields come in three classes. *Intended*: the configuration says something else than what the last release applied.
+*Drift*: the configuration did not change, the live object did; `actor` says who changed it and when. *Defaulted*: the
+infrastructure fills it in or follows from something else; only counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from runtimes.base import Address, Body, FieldConflict, FieldPath, Identity, Resource
+from workbench.engine.events import Action
+from workbench.engine.spec import Chain, Spec
+
+
+class Op(StrEnum):
+    """`KEPT`: only the live object has it, a person put it there, and an apply leaves it alone."""
+
+    ADD = "+"
+    REMOVE = "-"
+    CHANGE = "~"
+    KEPT = "!"
+
+
+class ChangeClass(StrEnum):
+    INTENDED = "intended"
+    DRIFT = "drift"
+    DEFAULTED = "defaulted"
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who set a live field: the field manager's name, how (Apply or Update) and when (None if not recorded)."""
+
+    manager: str
+    operation: str = ""
+    when: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FieldChange:
+    """One field, or a whole list where its elements have no identity.
+
+    `before` and `after` are plain JSON-like values, or `Masked` for secrets (`is_masked`); None with op `ADD` or
+    `REMOVE` on the side that has none. `source` is the chain of source sites, the decisive one first, empty for what
+    no line says. `actor` is whose value would be lost (drift, conflict) or stays (`KEPT`). `is_conflict`: an apply
+    that is not forced fails on it. `restarts`: pods are replaced because of it. `replaces`: it can't be changed
+    in place.
+    """
+
+    path: FieldPath
+    op: Op
+    class_: ChangeClass
+    before: Any = None
+    after: Any = None
+    is_masked: bool = False
+    source: Chain = ()
+    actor: Actor | None = None
+    is_conflict: bool = False
+    restarts: bool = False
+    replaces: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What happens to one resource in one cluster.
+
+    `identity` is what the change is bound to: None where nothing is there. `resource` is what will be applied, labels
+    of ownership included; None for a deletion. `fields` hold intended ones and drift, in path order; `defaulted` counts
+    the rest. `source` is the chain of the resource as a whole, `because` a sentence for deletions and replacements.
+    """
+
+    address: Address
+    action: Action
+    identity: Identity | None = None
+    resource: Resource | None = field(default=None, repr=False)
+    fields: tuple[FieldChange, ...] = ()
+    defaulted: int = 0
+    conflicts: tuple[FieldConflict, ...] = ()
+    warnings: tuple[str, ...] = ()
+    source: Chain = ()
+    because: str = ""
+    sensitive: tuple[FieldPath, ...] = field(default=(), repr=False)
+    before: Body | None = field(default=None, repr=False)
+    after: Body | None = field(default=None, repr=False)
+
+    @property
+    def restarts(self) -> bool:
+        return any(each.restarts for each in self.fields)
+
+    @property
+    def drift(self) -> tuple[FieldChange, ...]:
+        return tuple(each for each in self.fields if each.class_ is ChangeClass.DRIFT)
+
+    @property
+    def intended(self) -> tuple[FieldChange, ...]:
+        return tuple(each for each in self.fields if each.class_ is ChangeClass.INTENDED)
+
+    @property
+    def is_different(self) -> bool:
+        """Live and configuration differ, be it only in a field that an apply would leave alone."""
+        return self.action is not Action.NONE or bool(self.fields)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that could not be found out: a cluster that does not answer, a resource that it refuses.
+
+    `address` is None where it concerns the whole cluster. `kind` is the class of failure (Unreachable, Rejected, ...).
+    """
+
+    cluster: str
+    kind: str
+    message: str
+    hint: str = ""
+    address: Address | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    create: int = 0
+    update: int = 0
+    replace: int = 0
+    delete: int = 0
+    unchanged: int = 0
+    drift: int = 0
+    defaulted: int = 0
+    restarts: int = 0
+
+    @property
+    def changes(self) -> int:
+        return self.create + self.update + self.replace + self.delete
+
+    @classmethod
+    def of(cls, changes: Iterable[Change]) -> Summary:
+        """Counts resources by action, `drift` and `defaulted` fields, and resources whose pods restart."""
+        every = tuple(changes)
+        actions = [each.action for each in every]
+        return cls(
+            create=actions.count(Action.CREATE),
+            update=actions.count(Action.UPDATE),
+            replace=actions.count(Action.REPLACE),
+            delete=actions.count(Action.DELETE),
+            unchanged=actions.count(Action.NONE),
+            drift=sum(len(each.drift) for each in every),
+            defaulted=sum(each.defaulted for each in every),
+            restarts=sum(each.restarts for each in every),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class StackDiff:
+    """Configuration against live, in every cluster of the stack. `changes` are in the order they would be applied."""
+
+    spec: Spec = field(repr=False)
+    clusters: tuple[str, ...]
+    changes: tuple[Change, ...]
+    problems: tuple[Problem, ...] = ()
+
+    @property
+    def stack(self) -> str:
+        return self.spec.stack
+
+    @property
+    def summary(self) -> Summary:
+        return Summary.of(self.changes)
+
+    @property
+    def is_different(self) -> bool:
+        return any(each.is_different for each in self.changes)
+
+    def different(self) -> Iterator[Change]:
+        yield from (each for each in self.changes if each.is_different)

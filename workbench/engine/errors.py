@@ -1,0 +1,95 @@
+"""What the engine raises when it cannot, or will not, do what it was asked. What a diff finds are values instead."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from runtimes.base import Address, FieldConflict, ResourceId
+from workbench.project import WorkbenchError
+
+
+class EngineError(WorkbenchError):
+    """The root of this package's errors."""
+
+
+class SpecInvalid(EngineError):
+    """The compiled output, or a Spec file, is not a usable Spec: bad id, two resources with one id, unknown dependsOn."""
+
+
+class DependencyCycle(SpecInvalid):
+    """`cycle` starts and ends with the same resource; each one depends on the next."""
+
+    def __init__(self, cycle: Sequence[ResourceId], *, where: str = "") -> None:
+        path = " -> ".join(str(each) for each in cycle)
+        super().__init__(f"dependsOn goes round in a circle: {path}", where=where, hint="take one of them out")
+        self.cycle = tuple(cycle)
+
+
+class Refused(EngineError):
+    """A guard of the plan says no; `reasons` has one line a guard. Nothing was written."""
+
+    def __init__(self, reasons: Sequence[str], *, where: str = "", hint: str = "") -> None:
+        super().__init__("; ".join(reasons), where=where, hint=hint)
+        self.reasons = tuple(reasons)
+
+
+class ConfirmationRequired(EngineError):
+    """The plan needs `phrase` typed, or just a yes (`phrase` is then `yes`). Nothing was written."""
+
+    def __init__(self, phrase: str, reason: str, *, where: str = "") -> None:
+        super().__init__(f"needs confirmation: {reason}", where=where, hint=f"confirm with: {phrase}")
+        self.phrase, self.reason = phrase, reason
+
+
+@dataclass(frozen=True, slots=True)
+class MovedObject:
+    """One thing that is no longer what the plan was made from; `what` is a short sentence."""
+
+    address: Address | None
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.address}: {self.what}" if self.address else self.what
+
+
+class StalePlan(EngineError):
+    """The world moved since the plan was made; `moved` says what. Nothing was written."""
+
+    def __init__(self, moved: Sequence[MovedObject], *, where: str = "") -> None:
+        what = "; ".join(str(each) for each in moved[:5]) + (f" and {len(moved) - 5} more" if len(moved) > 5 else "")
+        super().__init__(f"the plan is out of date: {what}", where=where, hint="plan again and look at what changed")
+        self.moved = tuple(moved)
+
+
+class UnresolvedConflict(Refused):
+    """Other field managers own fields that the plan would change; `conflicts` names them."""
+
+    def __init__(self, conflicts: Sequence[tuple[Address, FieldConflict]], *, where: str = "") -> None:
+        from runtimes.base import format_path
+
+        lines = [
+            f"{address}: {format_path(each.path)} is owned by {each.manager}"
+            + (f" since {each.when}" if each.when else "")
+            for address, each in conflicts
+        ]
+        super().__init__(lines, where=where, hint="put the live value into the configuration, or plan with force")
+        self.conflicts = tuple(conflicts)
+
+
+class ReleaseFailure(EngineError):
+    """The release record cannot be read or written."""
+
+
+class Locked(EngineError):
+    """Somebody else works on this stack; `owner` is `user@host pid N since TIME`."""
+
+    def __init__(self, owner: str, *, where: str = "") -> None:
+        super().__init__(
+            f"locked by {owner}", where=where, hint="wait for it, or remove the lock if that process is gone"
+        )
+        self.owner = owner
+
+
+class EditFailed(EngineError):
+    """A what-if edit cannot be made at that place."""

@@ -1,0 +1,109 @@
+"""Secrets as the engine carries them: never in clear, yet equal values still look equal.
+
+A `Seal` turns a value into a keyed digest. One with a random key lives as long as a session and feeds what is shown;
+one with a key kept in a file feeds release records, so that the next session can tell whether a secret changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from runtimes.base import Body, FieldPath, KubernetesId, ListKey, ResourceId, starts_with
+
+_DIGEST_CHARACTERS = 16
+_MARK = "sealed:"
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+
+
+@dataclass(frozen=True, slots=True)
+class Masked:
+    """Stands for a value that is never shown. Two are equal exactly if the values were."""
+
+    digest: str
+
+    def __str__(self) -> str:
+        return f"«masked#{self.digest[:4]}»"
+
+
+class Seal:
+    """Digests values with a key of at least 16 bytes; its repr shows neither."""
+
+    __slots__ = ("_key",)
+
+    def __init__(self, key: bytes) -> None:
+        if len(key) < 16:
+            raise ValueError("a seal needs a key of at least 16 bytes")
+        self._key = key
+
+    @classmethod
+    def random(cls) -> Seal:
+        return cls(secrets.token_bytes(32))
+
+    def digest(self, value: Any) -> str:
+        text = json.dumps(value, sort_keys=True, ensure_ascii=False, default=str)
+        return hmac.new(self._key, text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()[
+            :_DIGEST_CHARACTERS
+        ]
+
+    def mask(self, value: Any) -> Masked:
+        return Masked(self.digest(value))
+
+    def __repr__(self) -> str:
+        return "Seal()"
+
+
+def sensitive_paths(id_: ResourceId, body: Body) -> tuple[FieldPath, ...]:
+    """Returns what is secret by the resource's kind alone, before any runtime was asked."""
+    paths: list[FieldPath] = []
+    if isinstance(id_, KubernetesId):
+        if id_.kind == "Secret" and id_.group == "":
+            paths += [("data",), ("stringData",)]
+        paths.append(("metadata", "annotations", LAST_APPLIED))
+    return tuple(paths)
+
+
+def is_sensitive(path: FieldPath, sensitive: Iterable[FieldPath]) -> bool:
+    return any(starts_with(path, each) for each in sensitive)
+
+
+def masked(value: Any, sensitive: tuple[FieldPath, ...], seal: Seal, path: FieldPath = ()) -> Any:
+    """Returns the value with everything at and below sensitive paths replaced by `Masked`, leaf by leaf."""
+    hidden = is_sensitive(path, sensitive)
+    if isinstance(value, Mapping):
+        return {key: masked(each, sensitive, seal, (*path, key)) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_masked_item(each, index, sensitive, seal, path) for index, each in enumerate(value)]
+    return seal.mask(value) if hidden and value is not None else value
+
+
+def _masked_item(item: Any, index: int, sensitive: tuple[FieldPath, ...], seal: Seal, path: FieldPath) -> Any:
+    """Steps into a list element by whichever step the sensitive paths use for it: its index or its keys."""
+    for each in sensitive:
+        if len(each) > len(path) and each[: len(path)] == path:
+            step = each[len(path)]
+            if isinstance(step, ListKey) and step.matches(item):
+                return masked(item, sensitive, seal, (*path, step))
+    return masked(item, sensitive, seal, (*path, index))
+
+
+def sealed(value: Any, sensitive: tuple[FieldPath, ...], seal: Seal) -> Any:
+    """Returns plain data for a record: as `masked`, with text `sealed:DIGEST` in place of each secret."""
+    return _plain(masked(value, sensitive, seal))
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case Masked():
+            return _MARK + value.digest
+        case dict():
+            return {key: _plain(each) for key, each in value.items()}
+        case list():
+            return [_plain(each) for each in value]
+        case _:
+            return value

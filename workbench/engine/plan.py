@@ -1,0 +1,103 @@
+"""A plan: what will be done, in which order, bound to the state of the world it was made from.
+
+Its id is a digest of the Spec and of the identity (uid and version) of every live object it looked at, so the same
+plan made again has the same id exactly if nothing moved. Applying checks all of it again before the first write.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from runtimes.base import Address, Health
+from workbench.engine.changes import Change, Problem, Summary
+from workbench.engine.compile import CompileInputs
+from workbench.engine.events import Action
+from workbench.engine.spec import Spec
+
+
+class Level(StrEnum):
+    """What stands between a plan and its execution."""
+
+    NOTHING = "nothing"
+    YES = "yes"
+    PHRASE = "phrase"
+
+
+@dataclass(frozen=True, slots=True)
+class Confirmation:
+    """`phrase` is what has to be given to `apply`: empty, `yes`, or the typed phrase; `reasons` say why it is asked."""
+
+    level: Level
+    phrase: str = ""
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """One check made before anything runs. A guard that did not pass refuses the plan; `message` is one sentence."""
+
+    name: str
+    passed: bool
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """`changes` hold every resource looked at, unchanged ones too; `waves` only what is to be done, in order:
+    all of one wave may run at once, and needs nothing of later ones.
+
+    `needs` gives for each step the steps that come first. `revision` is the release it will become, `prior` the one it
+    was planned over (0 for none). `force` takes over the fields named in conflicts.
+    """
+
+    id: str
+    stack: str
+    spec: Spec = field(repr=False)
+    clusters: tuple[str, ...]
+    changes: tuple[Change, ...]
+    waves: tuple[tuple[Address, ...], ...]
+    needs: Mapping[Address, frozenset[Address]] = field(repr=False)
+    guards: tuple[Guard, ...]
+    confirmation: Confirmation
+    prior: int
+    force: bool
+    made_at: datetime
+    inputs: CompileInputs = field(repr=False)
+    salt: bytes = field(repr=False)
+    problems: tuple[Problem, ...] = ()
+    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def revision(self) -> int:
+        return self.prior + 1
+
+    @property
+    def summary(self) -> Summary:
+        return Summary.of(self.changes)
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.waves
+
+    @property
+    def is_refused(self) -> bool:
+        return any(not each.passed for each in self.guards)
+
+    def change(self, address: Address) -> Change:
+        """Raises `KeyError` for an address that is not in the plan."""
+        for each in self.changes:
+            if each.address == address:
+                return each
+        raise KeyError(str(address))
+
+    def steps(self) -> tuple[Change, ...]:
+        """Returns what is to be done, first to last."""
+        by_address = {each.address: each for each in self.changes}
+        return tuple(by_address[address] for wave in self.waves for address in wave)
+
+
+__all__ = ["Action", "Confirmation", "Guard", "Health", "Level", "Plan"]

@@ -1,0 +1,272 @@
+"""A Spec: the resources a stack should have, and for every field of them where in the source it was said.
+
+Compiled output becomes a Spec in one of two ways. Kusion's form is a resource each: `{id, type, attributes, dependsOn,
+extensions}`, one a document (what render.k of Konfig streams), all in one list, or under `resources`. A document
+without these is a plain Kubernetes object, and gets its id from its own name.
+
+Kusion's own normalisation of what KCL prints happens here too: empty `dependsOn` and `extensions` vanish.
+(https://github.com/KusionStack/kusion/blob/main/pkg/apis/api.kusion.io/v1/types.go)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from runtimes.base import (
+    FieldPath,
+    InvalidResourceId,
+    KubernetesId,
+    ListKey,
+    Resource,
+    ResourceId,
+    RuntimeType,
+    parse_id,
+)
+from workbench.engine.errors import DependencyCycle, SpecInvalid
+from workbench.engine.graph import find_cycle
+
+
+@dataclass(frozen=True, slots=True)
+class SourceSite:
+    """A place in the source that had a say in a value. `line` and `column` count from 1, `column` 0 if unknown.
+
+    `kind` says how: literal, default, override, option, ... as the language names it.
+    """
+
+    file: Path
+    line: int
+    column: int
+    kind: str = ""
+
+    def relative_to(self, root: Path) -> str:
+        """Returns `prod/main.k:12` for screens, the absolute path where the file is outside of `root`."""
+        try:
+            file = self.file.relative_to(root)
+        except ValueError:
+            file = self.file
+        return f"{file}:{self.line}"
+
+
+Chain = tuple[SourceSite, ...]
+"""The sites behind one value, the most decisive first; empty where nothing is known."""
+
+Lookup = Callable[[int, tuple[str | int, ...]], Chain]
+"""Finds the chain of the value at a path of keys and indexes inside the n-th document."""
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where in the compiled documents a resource stands: its document, and the path of its attributes in it."""
+
+    document: int
+    prefix: tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """`resources` are in the order of the source; ids are unique, dependencies known and without cycles."""
+
+    stack: str
+    resources: tuple[Resource, ...]
+    origins: Mapping[ResourceId, Origin] = field(default_factory=dict, compare=False, repr=False)
+    lookup: Lookup | None = field(default=None, compare=False, repr=False)
+
+    def __iter__(self) -> Iterator[Resource]:
+        return iter(self.resources)
+
+    def __len__(self) -> int:
+        return len(self.resources)
+
+    def get(self, id_: ResourceId) -> Resource | None:
+        return next((each for each in self.resources if each.id == id_), None)
+
+    def chain(self, id_: ResourceId, path: FieldPath = ()) -> Chain:
+        """Returns the sites behind a field, or behind the nearest thing around it that has any; empty if none has."""
+        origin, resource = self.origins.get(id_), self.get(id_)
+        if origin is None or resource is None or self.lookup is None:
+            return ()
+        steps = _plain_steps(resource.attributes, path)
+        for length in range(len(steps), -1, -1):
+            if chain := self.lookup(origin.document, (*origin.prefix, *steps[:length])):
+                return chain
+        return ()
+
+    def documents(self) -> list[dict[str, Any]]:
+        """Returns the resources as Kusion writes them, with empty fields left out."""
+        return [_as_document(each) for each in self.resources]
+
+    def to_yaml(self) -> str:
+        """Returns one YAML list that Kusion reads. Secrets are in clear: what a screen shows is made elsewhere."""
+        from kcl.emit import yaml_text
+
+        return yaml_text(self.documents())
+
+    def digest(self, salt: bytes) -> str:
+        """Returns a digest of all content. Salted, as a bare digest of a short secret could be guessed."""
+        text = json.dumps(self.documents(), sort_keys=True, default=str)
+        return hmac.new(salt, text.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
+
+
+def build(
+    documents: Sequence[Any], *, stack: str, lookup: Lookup | None = None, drop_empty_lists: bool = False
+) -> Spec:
+    """Builds a Spec from compiled documents; raises `SpecInvalid`, saying which document is wrong and how.
+
+    `drop_empty_lists` leaves out keys whose value is `[]`, as the compilers of the 2023 dialect did.
+    """
+    resources: list[Resource] = []
+    wanted: list[tuple[str, ...]] = []
+    origins: dict[ResourceId, Origin] = {}
+    for document, prefix, entry in _entries(documents):
+        where = f"{stack}, resource {len(resources) + 1}"
+        resource, depends_on, inner = _resource(entry, where)
+        if drop_empty_lists:
+            resource = replace(resource, attributes=_without_empty_lists(resource.attributes))
+        resources.append(resource)
+        wanted.append(depends_on)
+        origins.setdefault(resource.id, Origin(document, (*prefix, *inner)))
+    by_text = {str(each.id): each.id for each in resources}
+    linked = [_linked(each, needs, by_text, stack) for each, needs in zip(resources, wanted, strict=True)]
+    validate(linked, stack)
+    return Spec(stack, tuple(linked), origins, lookup)
+
+
+def load(text: str, *, stack: str, where: str) -> Spec:
+    """Reads a Spec file as Kusion or `to_yaml` writes it; `where` names it in errors."""
+    import yaml
+
+    try:
+        documents = [each for each in yaml.load_all(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)) if each]
+    except yaml.YAMLError as error:
+        raise SpecInvalid("is not valid YAML", where=where) from error
+    return build(documents, stack=stack)
+
+
+def validate(resources: Iterable[Resource], stack: str) -> None:
+    """Raises `SpecInvalid` for two resources with one id and `DependencyCycle` for circular dependencies."""
+    known: dict[ResourceId, Resource] = {}
+    for each in resources:
+        if each.id in known:
+            raise SpecInvalid(f"two resources have the id {each.id}", where=stack, hint="give one another name")
+        known[each.id] = each
+    cycle = find_cycle({each.id: each.depends_on for each in known.values()})
+    if cycle:
+        raise DependencyCycle(cycle, where=stack)
+
+
+def _entries(documents: Sequence[Any]) -> Iterator[tuple[int, tuple[str | int, ...], Any]]:
+    """Yields every resource with its document and its path in it, whichever of the forms the documents have."""
+    for number, document in enumerate(documents):
+        match document:
+            case list():
+                for index, each in enumerate(document):
+                    yield number, (index,), each
+            case {"resources": list() as inside} if "kind" not in document:
+                for index, each in enumerate(inside):
+                    yield number, ("resources", index), each
+            case {} | None if not document:
+                continue
+            case _:
+                yield number, (), document
+
+
+def _resource(entry: Any, where: str) -> tuple[Resource, tuple[str, ...], tuple[str | int, ...]]:
+    """Returns the resource, the ids it depends on as text, and the path of its attributes inside the entry."""
+    if not isinstance(entry, Mapping):
+        raise SpecInvalid(f"is {type(entry).__name__}, not a resource", where=where)
+    try:
+        if "attributes" in entry and "id" in entry:
+            return *_kusion_resource(entry, where), ("attributes",)
+        if "apiVersion" in entry and "kind" in entry:
+            return Resource(KubernetesId.of(entry), RuntimeType.KUBERNETES, entry), (), ()
+    except InvalidResourceId as error:
+        raise SpecInvalid(str(error), where=where) from error
+    keys = ", ".join(sorted(str(key) for key in entry)[:6])
+    raise SpecInvalid(
+        f"is neither a resource nor a Kubernetes object: its keys are {keys}",
+        where=where,
+        hint="a stack ends with resources ({id, type, attributes}) or objects with apiVersion and kind",
+    )
+
+
+def _kusion_resource(entry: Mapping[str, Any], where: str) -> tuple[Resource, tuple[str, ...]]:
+    attributes = entry["attributes"]
+    if not isinstance(attributes, Mapping) or not isinstance(entry["id"], str):
+        raise SpecInvalid("needs text as id and a mapping as attributes", where=where)
+    try:
+        type_ = RuntimeType(entry.get("type", RuntimeType.KUBERNETES))
+    except ValueError as error:
+        raise SpecInvalid(f"has the unknown type {entry.get('type')!r}", where=where) from error
+    id_ = parse_id(entry["id"], type_)
+    if isinstance(id_, KubernetesId):
+        _agree(id_, attributes, where)
+    depends_on = entry.get("dependsOn") or []
+    if not isinstance(depends_on, list) or not all(isinstance(each, str) for each in depends_on):
+        raise SpecInvalid("needs a list of ids as dependsOn", where=f"{where} ({id_})")
+    return Resource(id_, type_, attributes, extensions=entry.get("extensions") or {}), tuple(depends_on)
+
+
+def _linked(resource: Resource, depends_on: Iterable[str], known: Mapping[str, ResourceId], stack: str) -> Resource:
+    """Ids of both types look alike, so a dependency is found by its text among the resources that are there."""
+    for each in depends_on:
+        if each not in known:
+            raise SpecInvalid(
+                f"{resource.id} depends on {each}, which is not in this stack", where=stack, hint="correct dependsOn"
+            )
+    return replace(resource, depends_on=tuple(dict.fromkeys(known[each] for each in depends_on)))
+
+
+def _agree(id_: KubernetesId, attributes: Mapping[str, Any], where: str) -> None:
+    """An id that names another object than its attributes would be planned as one and applied as the other."""
+    own = KubernetesId.of(attributes)
+    if (own.api_version, own.kind, own.name) != (id_.api_version, id_.kind, id_.name) or (
+        own.namespace and own.namespace != id_.namespace
+    ):
+        raise SpecInvalid(f"has the id {id_} but its attributes are those of {own}", where=where)
+
+
+def _as_document(resource: Resource) -> dict[str, Any]:
+    document: dict[str, Any] = {
+        "id": str(resource.id),
+        "type": resource.type.value,
+        "attributes": resource.attributes,
+        "dependsOn": [str(each) for each in resource.depends_on],
+        "extensions": dict(resource.extensions),
+    }
+    return {key: value for key, value in document.items() if value or key == "attributes"}
+
+
+def _without_empty_lists(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _without_empty_lists(each) for key, each in value.items() if each != []}
+    if isinstance(value, list):
+        return [_without_empty_lists(each) for each in value]
+    return value
+
+
+def _plain_steps(body: Any, path: FieldPath) -> tuple[str | int, ...]:
+    """Turns steps by list identity into indexes, as far as the body has what the path names."""
+    steps: list[str | int] = []
+    for step in path:
+        if isinstance(step, ListKey):
+            items = body if isinstance(body, list) else []
+            found = next((index for index, each in enumerate(items) if step.matches(each)), None)
+            if found is None:
+                break
+            steps.append(found)
+            body = body[found]
+            continue
+        steps.append(step)
+        if isinstance(step, str) and isinstance(body, Mapping):
+            body = body.get(step)
+        elif isinstance(step, int) and isinstance(body, list) and step < len(body):
+            body = body[step]
+        else:
+            body = None
+    return tuple(steps)

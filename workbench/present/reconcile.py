@@ -1,0 +1,185 @@
+"""The tree of what is becoming ready: a row for each resource, and for what it owns where that matters.
+
+Many healthy siblings say no more than one, so they are grouped: `3 ready`. What is failing is never folded away.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from runtimes.base import Address, KubernetesId, Occurrence, Status, StatusNode
+from workbench.engine.status import ResourceStatus, StatusTree, Verdict
+from workbench.present import durations
+from workbench.present.glyphs import Glyphs, status_line
+from workbench.present.rows import Column, Key, Row
+from workbench.present.text import Line, Span, Tone, line
+
+COLUMNS = (Column("Resource", grow=True), Column("Status", most=30), Column("Details", most=36), Column("Age", width=6))
+GROUPED_FROM = 3
+"""So many ready siblings are shown as one row."""
+
+
+def short_id(address: Address) -> Line:
+    """`Deployment checkout-prod/web @hangzhou`"""
+    match address.id:
+        case KubernetesId(kind=kind, namespace=namespace, name=name):
+            place = f"{namespace}/" if namespace else ""
+            label = line(Span(f"{kind} ", Tone.MUTED), f"{place}{name}")
+        case other:
+            label = line(str(other))
+    return line(label, Span(f" @{address.cluster}", Tone.MUTED)) if address.cluster else label
+
+
+def rows(tree: StatusTree, glyphs: Glyphs, now: datetime, *, faults_only: bool = False) -> tuple[Row, ...]:
+    """Returns rows in apply order, children below their owners. Keys: (address, uid or name)."""
+    return tuple(
+        row
+        for each in tree.resources
+        if not (faults_only and each.health.status is Status.CURRENT)
+        for row in _resource_rows(each, glyphs, now)
+    )
+
+
+def _resource_rows(each: ResourceStatus, glyphs: Glyphs, now: datetime) -> Iterator[Row]:
+    children = each.tree.children if each.tree else ()
+    cells = (
+        short_id(each.address),
+        _status(each, glyphs),
+        _details(each.tree),
+        _age(each.tree, now),
+    )
+    yield Row((each.address, ""), cells, depth=0, foldable=bool(children))
+    yield from _grouped(children, each.address, glyphs, now, depth=1)
+
+
+def _status(each: ResourceStatus, glyphs: Glyphs) -> Line:
+    shown = status_line(each.health, glyphs)
+    return (
+        line(shown, Span(f" stale {durations.short(each.stale_seconds)}", Tone.WARN)) if each.stale_seconds else shown
+    )
+
+
+def _grouped(
+    nodes: tuple[StatusNode, ...], address: Address, glyphs: Glyphs, now: datetime, depth: int
+) -> Iterator[Row]:
+    ready = [node for node in nodes if node.health.status is Status.CURRENT and not node.children]
+    grouped = {id(node) for node in ready} if len(ready) >= GROUPED_FROM else set()
+    for node in nodes:
+        if id(node) in grouped:
+            continue
+        cells = (
+            line(Span(f"{node.ref.kind} ", Tone.MUTED), node.ref.name),
+            status_line(node.health, glyphs),
+            _details(node),
+            _age(node, now),
+        )
+        yield Row((address, node.ref.uid or str(node.ref)), cells, depth=depth, foldable=bool(node.children))
+        yield from _grouped(node.children, address, glyphs, now, depth + 1)
+    if grouped:
+        kinds = {node.ref.kind for node in ready}
+        name = f"{len(ready)} {kinds.pop()}s" if len(kinds) == 1 else f"{len(ready)} objects"
+        owner = ready[0].ref.uid or ready[0].ref.name
+        cells = (line(Span(name, Tone.MUTED)), line(Span(f"{glyphs.good} Ready", Tone.GOOD)), Line(), Line())
+        yield Row((address, "ready", owner, depth), cells, depth=depth)
+
+
+def _details(node: StatusNode | None) -> Line:
+    return line(Span("  ".join(node.details), Tone.MUTED)) if node else Line()
+
+
+def _age(node: StatusNode | None, now: datetime) -> Line:
+    if node is None or node.created is None:
+        return Line()
+    return line(Span(durations.short((now - node.created).total_seconds()), Tone.MUTED))
+
+
+def why_line(tree: StatusTree, glyphs: Glyphs) -> Line:
+    """The one line that says why it is not ready: the deepest object that blocks, its reason and evidence."""
+    if tree.verdict is Verdict.READY:
+        return line(Span(f"{glyphs.good} everything is ready", Tone.GOOD))
+    if tree.problems:
+        problem = tree.problems[0]
+        hint = f" {glyphs.arrow} {problem.hint}" if problem.hint else ""
+        return line(Span(f"{glyphs.unknown} {problem.cluster}: ", Tone.WARN), problem.message, hint)
+    why = tree.why
+    if why is None:
+        return line(Span("nothing to wait for", Tone.MUTED))
+    tone = Tone.BAD if why.health.status is Status.FAILED else Tone.BUSY
+    if why.blocking is None:
+        message = why.health.message or why.health.reason or why.health.status.value
+        return line(Span("WHY ", Tone.STRONG), short_id(why.address), " ", Span(message, tone))
+    blocking = why.blocking
+    parts: list[Span | str | Line] = [
+        Span("WHY ", Tone.STRONG),
+        Span(str(blocking.ref), tone),
+        Span(f" @{why.address.cluster}", Tone.MUTED),
+        " ",
+        Span(blocking.reason, tone),
+    ]
+    if blocking.message:
+        parts.append(f": {blocking.message}")
+    elif blocking.evidence and blocking.evidence != blocking.reason:
+        parts.append(f": {blocking.evidence}")
+    return line(*parts)
+
+
+def summary(tree: StatusTree, glyphs: Glyphs) -> Line:
+    """`5/7 ready  01:12`"""
+    tone, sign = {
+        Verdict.READY: (Tone.GOOD, glyphs.good),
+        Verdict.PROGRESSING: (Tone.BUSY, glyphs.busy),
+        Verdict.FAILED: (Tone.BAD, glyphs.bad),
+        Verdict.TIMED_OUT: (Tone.WARN, glyphs.unknown),
+    }[tree.verdict]
+    word = {"timed out": "timed out, not ready"}.get(tree.verdict.value, tree.verdict.value)
+    return line(
+        Span(f"{sign} {tree.ready}/{tree.total} ready", tone), f"  {durations.clock(tree.seconds)}  ", Span(word, tone)
+    )
+
+
+EVENT_COLUMNS = (
+    Column("Last", width=6),
+    Column("Reason", most=22),
+    Column("Object", most=34),
+    Column("Message", grow=True),
+)
+
+
+def event_rows(node: StatusNode, now: datetime) -> tuple[Row, ...]:
+    """Events about an object and everything below it, latest last."""
+    found = sorted(_events(node), key=lambda each: (each.when is not None, each.when, each.reason))
+    return tuple(
+        Row((index, each.reason, str(each.about)), _event_cells(each, now)) for index, each in enumerate(found)
+    )
+
+
+def _events(node: StatusNode) -> Iterator[Occurrence]:
+    yield from node.events
+    for child in node.children:
+        yield from _events(child)
+
+
+def _event_cells(each: Occurrence, now: datetime) -> tuple[Line, ...]:
+    age = durations.short((now - each.when).total_seconds()) if each.when else ""
+    times = f" x{each.count}" if each.count > 1 else ""
+    tone = Tone.WARN if each.warning else Tone.PLAIN
+    return line(Span(age, Tone.MUTED)), line(Span(each.reason + times, tone)), line(str(each.about)), line(each.message)
+
+
+def find(tree: StatusTree, key: Key) -> tuple[ResourceStatus, StatusNode | None] | None:
+    """Returns the resource and the node a row of `rows` stands for; None if it is gone."""
+    if not isinstance(key, tuple) or len(key) < 2:
+        return None
+    for each in tree.resources:
+        if each.address == key[0]:
+            if each.tree is None or key[1] in ("", "ready"):
+                return each, each.tree
+            return each, _node(each.tree, key[1])
+    return None
+
+
+def _node(node: StatusNode, wanted: object) -> StatusNode | None:
+    if (node.ref.uid or str(node.ref)) == wanted:
+        return node
+    return next((found for child in node.children if (found := _node(child, wanted))), None)

@@ -1,0 +1,92 @@
+"""What the environment and the user's machine say: where state lives, how to show things, whether writing is allowed.
+
+Precedence is flag, then environment, then default. Environment variables:
+
+    WB_STATE_DIR    where releases, locks and keys are kept      WB_READONLY   1: refuse everything that writes
+    WB_CACHE_DIR    what can be thrown away at any time          WB_CONTEXT    context for repositories without clusters.yaml
+    KUBECONFIG      as kubectl reads it                          WB_ASCII      1: no glyphs outside of ASCII
+    NO_COLOR        any text: no colour                          WB_TIMEOUT    seconds to wait for readiness
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+import socket
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from workbench.project import ProjectError
+
+_APPLICATION = "konfig-workbench"
+_DEFAULT_TIMEOUT_SECONDS = 600.0
+
+
+class BadSetting(ProjectError):
+    """An environment variable or flag with a value that cannot be used."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """`kubeconfig` empty means: as kubectl finds it. `context` empty means the kubeconfig's current one."""
+
+    state_dir: Path
+    cache_dir: Path
+    kubeconfig: str = ""
+    context: str = ""
+    user: str = ""
+    host: str = ""
+    is_read_only: bool = False
+    has_color: bool = True
+    is_ascii: bool = False
+    timeout_seconds: float = _DEFAULT_TIMEOUT_SECONDS
+    allows_exec_credentials: bool = False
+
+    @classmethod
+    def load(cls, environment: Mapping[str, str] | None = None) -> Self:
+        """Reads the environment (the process's own if None); raises `BadSetting`."""
+        from platformdirs import user_cache_path, user_state_path
+
+        env = os.environ if environment is None else environment
+        return cls(
+            state_dir=Path(env["WB_STATE_DIR"]) if env.get("WB_STATE_DIR") else user_state_path(_APPLICATION),
+            cache_dir=Path(env["WB_CACHE_DIR"]) if env.get("WB_CACHE_DIR") else user_cache_path(_APPLICATION),
+            kubeconfig=env.get("KUBECONFIG", ""),
+            context=env.get("WB_CONTEXT", ""),
+            user=_user(env),
+            host=socket.gethostname(),
+            is_read_only=_flag(env, "WB_READONLY"),
+            has_color=not env.get("NO_COLOR") and env.get("TERM") != "dumb",
+            is_ascii=_flag(env, "WB_ASCII"),
+            timeout_seconds=_seconds(env, "WB_TIMEOUT", _DEFAULT_TIMEOUT_SECONDS),
+            allows_exec_credentials=_flag(env, "WB_ALLOW_EXEC"),
+        )
+
+
+def _user(env: Mapping[str, str]) -> str:
+    try:
+        return env.get("USER") or getpass.getuser()
+    except (KeyError, OSError):  # no name for this uid, as in many containers
+        return f"uid {os.getuid()}"
+
+
+def _flag(env: Mapping[str, str], name: str) -> bool:
+    value = env.get(name, "").strip().lower()
+    if value in ("", "0", "false", "no", "off"):
+        return False
+    if value in ("1", "true", "yes", "on"):
+        return True
+    raise BadSetting(f"{name} needs to be 0 or 1, got {value!r}", hint=f"unset {name}")
+
+
+def _seconds(env: Mapping[str, str], name: str, default: float) -> float:
+    text = env.get(name, "").strip()
+    try:
+        value = float(text) if text else default
+    except ValueError:
+        value = -1.0
+    if not 0 < value < float("inf"):
+        raise BadSetting(f"{name} needs to be a number of seconds above 0, got {text!r}", hint=f"unset {name}")
+    return value
