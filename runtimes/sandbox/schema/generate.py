@@ -60,7 +60,7 @@ def go_packages(modules: Path) -> Iterator[tuple[str, str, str]]:
 def go_types(modules: Path) -> dict[str, Any]:
     """Definition name to its fields: JSON name to [Go type, flags].
 
-    Flags: `o` the zero value is left out, `p` held by pointer. Types are spelled as Go prints them (`[]v1.Container`).
+    Flags: `o` omitempty (a zero value is left out, but for structs), `z` omitzero (structs too), `p` held by pointer. Types are spelled as Go prints them (`[]v1.Container`).
     Inlined structs are flattened into their holder.
     """
     structs: dict[str, list[tuple[str, str, str]]] = {}
@@ -101,7 +101,8 @@ def go_types(modules: Path) -> dict[str, Any]:
                 continue
             if not json_name or json_name == "-":
                 continue
-            flags = ("o" if "omitempty" in options or "omitzero" in options else "") + ("p" if go.startswith("*") else "")
+            flags = ("o" if "omitempty" in options else "") + ("z" if "omitzero" in options else "")
+            flags += "p" if go.startswith("*") else ""
             out[json_name] = [spelled(go.lstrip("*"), package), flags]
         return out
 

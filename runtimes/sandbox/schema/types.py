@@ -26,15 +26,17 @@ class ListShape:
 class Field:
     """A member of a struct.
 
-    go: the Go type as messages print it. omit_zero: a zero value is left out when encoding. pointer: held by pointer, so
-    a zero is told from an absent value. default: what an element without this list key counts as.
+    go: the Go type as messages print it. omit_empty: a zero value is left out when encoding, except a struct;
+    omit_zero: a struct too. pointer: held by pointer, so a zero is told from an absent value.
+    default: what an element without this list key counts as.
     """
 
     name: str
     type: Type
     default: Any = None
     go: str = ""
-    omit_zero: bool = True
+    omit_empty: bool = True
+    omit_zero: bool = False
     pointer: bool = True
     patch_strategy: str = ""
     merge_key: str = ""

@@ -1,0 +1,505 @@
+"""Request bodies read as the API server reads them: into Go structs, and written out again.
+
+Reading into a struct loses what the struct has no field for, and writing leaves out or adds zero values by each field's
+tags, so what is stored is not what was sent: `hostNetwork: false` goes, `resources: {}` comes, `1024Mi` becomes `1Gi`.
+`check` does both ways at once and collects what strict field validation reports; `restore` is the other reader that the
+server has, for patched objects, which differs in its messages only. Custom resources have no struct: members that their
+schema does not name are pruned, all else stays as it was sent.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from . import quantity
+from .schema.registry import OBJECT_META, KindSchema, Registry
+from .schema.types import Field, MapShape, Type
+
+Object = dict[str, Any]
+MAX_STRICT_ERRORS = 100
+
+
+class DecodeError(Exception):
+    """A body that cannot be read; the message is what Go's decoder says."""
+
+
+class Pairs(dict[str, Any]):
+    """A JSON object that remembers all its members in order, also those whose name came twice."""
+
+    __slots__ = ("pairs",)
+
+    def __init__(self, pairs: list[tuple[str, Any]]) -> None:
+        super().__init__(pairs)
+        self.pairs = pairs
+
+
+def parse_json(text: str | bytes) -> Any:
+    """JSON in which duplicate members can still be found. Raises DecodeError."""
+    try:
+        return json.loads(text, object_pairs_hook=Pairs)
+    except json.JSONDecodeError as error:
+        raise DecodeError(_syntax_message(error)) from error
+    except UnicodeDecodeError as error:
+        raise DecodeError("invalid UTF-8 in body") from error
+
+
+def _syntax_message(error: json.JSONDecodeError) -> str:
+    if error.pos >= len(error.doc.rstrip()):
+        return "unexpected end of JSON input"
+    found = error.doc[error.pos]
+    shown = repr(found) if found != '"' else "'\"'"
+    expected = {
+        "Expecting value": "looking for beginning of value",
+        "Expecting property name enclosed in double quotes": "looking for beginning of object key string",
+        "Expecting ':' delimiter": "after object key",
+        "Expecting ',' delimiter": "after object key:value pair",
+        "Extra data": "after top-level value",
+    }.get(error.msg, "looking for beginning of value")
+    return f"invalid character {shown} {expected}"
+
+
+@dataclass(slots=True)
+class DecodeResult:
+    """object: as stored, before defaults. strict: `unknown field "spec.x"`, `duplicate field "data.k"`, in order."""
+
+    object: Object
+    strict: list[str] = field(default_factory=list)
+
+
+def check(kind: KindSchema, body: Any) -> DecodeResult:
+    """Read `body` (from `parse_json`, or plain dicts). Raises DecodeError for a value of the wrong type."""
+    reader = _Reader(_JsonTexts())
+    return _check(kind, body, reader)
+
+
+def restore(kind: KindSchema, body: Any) -> DecodeResult:
+    """As `check` of a patched object, with that reader's messages; unknown fields come sorted."""
+    reader = _Reader(_RestoreTexts())
+    result = _check(kind, body, reader)
+    result.strict.sort()
+    return result
+
+
+def _check(kind: KindSchema, body: Any, reader: _Reader) -> DecodeResult:
+    if kind.is_custom:
+        made = _read_custom(kind, body, reader)
+    else:
+        made = reader.read(kind.type, body, "", _Place((), ""), kind.type.go)
+        if not isinstance(made, dict):
+            raise DecodeError(f"cannot unmarshal {_json_kind(body)} into Go value of type {kind.type.go}")
+    if reader.error is not None:
+        raise DecodeError(reader.error)
+    return DecodeResult(made, list(dict.fromkeys(reader.strict)))
+
+
+def empty_object(kind: KindSchema) -> Object:
+    """What the server starts from when it creates: the zero struct as it is written out."""
+    if kind.is_custom:
+        return {"apiVersion": kind.api_version, "kind": kind.kind}
+    made = _zero_struct(kind.type)
+    made |= {"apiVersion": kind.api_version, "kind": kind.kind}
+    return made
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a value is: member names on the way (without positions), and the struct it is a field of."""
+
+    path: tuple[str, ...]
+    struct: str
+
+    def text(self) -> str:
+        return f"Go struct field {self.struct}.{'.'.join(self.path)}" if self.path else "Go value"
+
+
+def _json_kind(value: object) -> str:
+    match value:
+        case bool():
+            return "bool"
+        case int():
+            return "number"
+        case float():
+            return "number"
+        case str():
+            return "string"
+        case list():
+            return "array"
+    return "object"
+
+
+def _go_kind(value: object) -> str:
+    match value:
+        case bool():
+            return "bool"
+        case int():
+            return "int64"
+        case float():
+            return "float64"
+        case str():
+            return "string"
+        case list():
+            return "slice"
+    return "map"
+
+
+class _JsonTexts:
+    """Messages of the JSON decoder."""
+
+    def wrong(self, value: object, target: str, form: str, place: _Place) -> str:
+        found = _json_kind(value)
+        if found == "number" and target in ("int32", "int64", "int"):
+            found = f"number {value}"
+        return f"json: cannot unmarshal {found} into {place.text()} of type {target}"
+
+    def custom(self, message: str) -> str:
+        return message
+
+
+class _RestoreTexts:
+    """Messages of the converter that patched objects go through."""
+
+    def wrong(self, value: object, target: str, form: str, place: _Place) -> str:
+        match form:
+            case "struct":
+                return f"cannot restore struct from: {_go_kind(value)}"
+            case "map":
+                return f"cannot restore map from {_go_kind(value)}"
+            case "slice":
+                return f"cannot restore slice from {_go_kind(value)}"
+        if isinstance(value, float) and target.startswith("int"):
+            return f"cannot convert float64 to {target}"
+        if isinstance(value, int) and not isinstance(value, bool) and form == "string":
+            return f"cannot convert int64 to {target}"
+        return f"unrecognized type: {target if '.' not in target else form}"
+
+    def custom(self, message: str) -> str:
+        return message
+
+
+class _Stop(Exception):
+    """Reading ends here: a type that reads itself failed."""
+
+
+class _Reader:
+    """One body being read. The first wrong type is kept and reading goes on, as Go does."""
+
+    def __init__(self, texts: _JsonTexts | _RestoreTexts) -> None:
+        self.texts = texts
+        self.strict: list[str] = []
+        self.error: str | None = None
+
+    def read(self, type_: Type, value: Any, where: str, place: _Place, go: str) -> Any:
+        """The value as written out again; None for null and for what was of the wrong type."""
+        if value is None:
+            return None
+        match type_.format:
+            case "raw":
+                return plain(value)
+            case "quantity" | "int-or-string" | "time" | "micro-time" | "duration" | "byte":
+                return self._special(type_.format, value, place)
+        if type_.map is not None and type_.scalar is None:
+            if not isinstance(value, dict):
+                return self._wrong(value, go or type_.go, "struct" if type_.map.fields else "map", place)
+            if type_.map.fields or type_.map.element is None:
+                return self._struct(type_, type_.map, value, where, place)
+            return self._map(type_.map, value, where, place, go)
+        if type_.list is not None and type_.scalar is None:
+            if not isinstance(value, list):
+                return self._wrong(value, go, "slice", place)
+            return self._list(type_, value, where, place, go)
+        return self._scalar(type_, value, place, go)
+
+    def _wrong(self, value: object, target: str, form: str, place: _Place) -> None:
+        if self.error is None:
+            self.error = self.texts.wrong(value, target, form, place)
+
+    def _note(self, problem: str) -> None:
+        if len(self.strict) < MAX_STRICT_ERRORS:
+            self.strict.append(problem)
+
+    def _members(self, value: dict[str, Any], where: str) -> Iterable[tuple[str, Any]]:
+        """Members in order; one whose name came before is noted once its value has been read."""
+        if not isinstance(value, Pairs) or len(value.pairs) == len(value):
+            yield from value.items()
+            return
+        seen: set[str] = set()
+        for name, inner in value.pairs:
+            yield name, inner
+            if name in seen:
+                self._note(f'duplicate field "{_join(where, name)}"')
+            seen.add(name)
+
+    def _struct(self, type_: Type, shape: MapShape, value: dict[str, Any], where: str, place: _Place) -> Object:
+        struct = type_.go.rpartition(".")[2]
+        found: dict[str, Any] = {}
+        for name, inner in self._members(value, where):
+            member = shape.fields.get(name)
+            if member is None:
+                self._note(f'unknown field "{_join(where, name)}"')
+                continue
+            at = _Place((*place.path, name), struct)
+            found[name] = self.read(member.type, inner, _join(where, name), at, member.go)
+        return written(shape, found)
+
+    def _map(self, shape: MapShape, value: dict[str, Any], where: str, place: _Place, go: str) -> Object:
+        element = shape.element
+        assert element is not None
+        inner_go = go.partition("]")[2].lstrip("*")
+        out: dict[str, Any] = {}
+        for name, inner in self._members(value, where):
+            made = self.read(element, inner, _join(where, name), place, inner_go)
+            out[name] = _zero_element(element, go) if made is None else made
+        return out
+
+    def _list(self, type_: Type, value: list[Any], where: str, place: _Place, go: str) -> list[Any]:
+        assert type_.list is not None
+        element, inner_go = type_.list.element, go.partition("]")[2].lstrip("*")
+        out = []
+        for index, item in enumerate(value):
+            made = self.read(element, item, f"{where}[{index}]", place, inner_go)
+            out.append(_zero_element(element, go) if made is None else made)
+        return out
+
+    def _scalar(self, type_: Type, value: Any, place: _Place, go: str) -> Any:
+        match type_.scalar:
+            case "string":
+                return value if isinstance(value, str) else self._wrong(value, go or "string", "string", place)
+            case "boolean":
+                return value if isinstance(value, bool) else self._wrong(value, go or "bool", "bool", place)
+            case "numeric":
+                return self._number(type_.format, value, place, go)
+        return plain(value)
+
+    def _number(self, form: str, value: Any, place: _Place, go: str) -> Any:
+        target = go or {"int32": "int32", "int64": "int64"}.get(form, "float64")
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            return self._wrong(value, target, target, place)
+        if form in ("double", "float"):
+            return value
+        if isinstance(value, float):
+            if isinstance(self.texts, _RestoreTexts) and value.is_integer():
+                return int(value)
+            return self._wrong(value, target, target, place)
+        bits = 31 if form == "int32" else 63
+        if not -(2**bits) <= value < 2**bits:
+            return self._wrong(value, target, target, place)
+        return value
+
+    def _special(self, form: str, value: Any, place: _Place) -> Any:
+        """Types that read themselves: a value they refuse ends the reading."""
+        try:
+            match form:
+                case "quantity":
+                    return quantity.canonical(_quantity_text(value))
+                case "int-or-string":
+                    if isinstance(value, str):
+                        return value
+                    return self._number("int32", value, place, "int32")
+                case "byte":
+                    return self._bytes(value, place)
+                case "time" | "micro-time":
+                    if not isinstance(value, str):
+                        return self._wrong(value, "string", "string", place)
+                    return time_text(value, micro=form == "micro-time")
+        except ValueError as error:
+            if self.error is None:
+                self.error = str(error)
+            return None
+        return value
+
+    def _bytes(self, value: Any, place: _Place) -> Any:
+        if not isinstance(value, str):
+            return self._wrong(value, "[]uint8", "slice", place)
+        cleaned = value.replace("\n", "").replace("\r", "")
+        for index, char in enumerate(cleaned):
+            if not (char.isascii() and (char.isalnum() or char in "+/=")):
+                raise ValueError(f"illegal base64 data at input byte {index}")
+        try:
+            base64.b64decode(cleaned, validate=True)
+        except binascii.Error as error:
+            raise ValueError(f"illegal base64 data at input byte {_bad_base64(cleaned)}") from error
+        return cleaned
+
+
+def _bad_base64(text: str) -> int:
+    """Where Go finds fault with text that is no base64 for its length or padding."""
+    first = text.find("=")
+    if first < 0:
+        return len(text) - len(text) % 4 if len(text) % 4 == 1 else len(text)
+    return first
+
+
+def _quantity_text(value: Any) -> str:
+    if isinstance(value, str):
+        return value.strip()
+    return json.dumps(plain(value), separators=(",", ":"))
+
+
+def _join(where: str, name: str) -> str:
+    return f"{where}.{name}" if where else name
+
+
+def plain(value: Any) -> Any:
+    """A deep copy in ordinary dicts and lists."""
+    if isinstance(value, dict):
+        return {name: plain(inner) for name, inner in value.items()}
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    return value
+
+
+# --- writing -------------------------------------------------------------------------------------------------------
+
+
+def written(shape: MapShape, found: dict[str, Any]) -> Object:
+    """A struct's members as they are written out, given those that were read (None: null or absent)."""
+    out: dict[str, Any] = {}
+    for name, member in shape.fields.items():
+        value = found.get(name)
+        if value is None:
+            value = _zero(member)
+            if value is not _OMITTED:
+                out[name] = value
+        elif not (member.omit_empty and not member.pointer and _is_empty(value, member)) and not (
+            member.omit_zero and not member.pointer and value == _zero_value(member)
+        ):
+            out[name] = value
+    return out
+
+
+_OMITTED: Any = object()
+
+
+def _is_empty(value: Any, member: Field) -> bool:
+    """Empty as `omitempty` means it: false, 0, "", no elements; a struct never is."""
+    if isinstance(value, dict):
+        return not value and not _is_struct(member.type)
+    if member.type.format in ("quantity", "int-or-string", "time", "micro-time", "duration"):
+        return False
+    return not value
+
+
+def _is_struct(type_: Type) -> bool:
+    return type_.map is not None and type_.scalar is None and bool(type_.map.fields or type_.map.element is None)
+
+
+def _zero_value(member: Field) -> Any:
+    """What an absent value of this field is written as when it is not left out."""
+    if member.pointer:
+        return None
+    match member.type.format:
+        case "quantity":
+            return "0"
+        case "int-or-string":
+            return 0
+        case "duration":
+            return "0s"
+        case "time" | "micro-time" | "raw" | "byte":
+            return None
+    if _is_struct(member.type):
+        return _zero_struct(member.type)
+    match member.type.scalar:
+        case "string":
+            return ""
+        case "numeric":
+            return 0
+        case "boolean":
+            return False
+    return None
+
+
+def _zero(member: Field) -> Any:
+    """`_zero_value`, or _OMITTED if an absent value is left out."""
+    if member.omit_zero:
+        return _OMITTED
+    value = _zero_value(member)
+    if not member.omit_empty:
+        return value
+    if member.pointer:
+        return _OMITTED
+    special = member.type.format in ("quantity", "int-or-string", "time", "micro-time")
+    is_raw = member.type.format == "raw" and member.go.endswith(("RawExtension", "JSON"))
+    return value if special or is_raw or _is_struct(member.type) else _OMITTED
+
+
+def _zero_struct(type_: Type) -> Object:
+    assert type_.map is not None
+    return written(type_.map, {})
+
+
+def _zero_element(type_: Type, go: str) -> Any:
+    """What null stands for in a list or map of non-pointers."""
+    if "]*" in go:
+        return None
+    return _zero_value(Field("", type_, pointer=False))
+
+
+# --- custom resources ----------------------------------------------------------------------------------------------
+
+
+def _read_custom(kind: KindSchema, body: Any, reader: _Reader) -> Object:
+    if not isinstance(body, dict):
+        raise DecodeError(f"json: cannot unmarshal {_json_kind(body)} into Go value of type map[string]interface {{}}")
+    out = _pruned(kind.type, body, "", reader)
+    assert isinstance(out, dict)
+    if "metadata" in body:
+        meta = Registry.load().definition(OBJECT_META)
+        read = reader.read(meta, body["metadata"], "metadata", _Place(("metadata",), "ObjectMeta"), "v1.ObjectMeta")
+        out["metadata"] = read if read is not None else {}
+    return out
+
+
+def _pruned(type_: Type, value: Any, where: str, reader: _Reader) -> Any:
+    """`value` without members that the schema does not name; members of the wrong form are left to validation."""
+    if isinstance(value, dict) and type_.map is not None:
+        out: dict[str, Any] = {}
+        for name, inner in reader._members(value, where):
+            below = type_.map.member(name)
+            if not where and name == "metadata":
+                out[name] = inner
+            elif below is None:
+                reader._note(f'unknown field "{_join(where, name)}"')
+            else:
+                out[name] = _pruned(below, inner, _join(where, name), reader)
+        return out
+    if isinstance(value, list) and type_.list is not None:
+        return [_pruned(type_.list.element, item, f"{where}[{index}]", reader) for index, item in enumerate(value)]
+    return plain(value)
+
+
+# --- times ---------------------------------------------------------------------------------------------------------
+
+RFC3339 = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(\.\d+)?(Z|[+-]\d\d:\d\d)")
+LAYOUT = ("2006", "-", "01", "-", "02", "T", "15", ":", "04", ":", "05", "Z07:00")
+
+
+def time_text(text: str, *, micro: bool) -> str:
+    """A time in UTC as the server writes it: with seconds, or with microseconds. Raises ValueError."""
+    layout = "2006-01-02T15:04:05.000000Z07:00" if micro else "2006-01-02T15:04:05Z07:00"
+    match = RFC3339.fullmatch(text)
+    if match is None:
+        rest, wanted = _where_time_fails(text)
+        raise ValueError(f'parsing time "{text}" as "{layout}": cannot parse "{rest}" as "{wanted}"')
+    try:
+        moment = datetime.fromisoformat(text.replace("Z", "+00:00")).astimezone(UTC)
+    except ValueError:
+        raise ValueError(f'parsing time "{text}": day out of range') from None
+    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ" if micro else "%Y-%m-%dT%H:%M:%SZ")
+
+
+def _where_time_fails(text: str) -> tuple[str, str]:
+    """What is left of `text` where it stops being a time, and the part of the layout that was expected there."""
+    at = 0
+    for part in LAYOUT[:-1]:
+        piece = text[at : at + len(part)]
+        if (part.isdigit() and not piece.isdigit()) or (not part.isdigit() and piece != part) or len(piece) < len(part):
+            return text[at:], part
+        at += len(part)
+    return text[at:], LAYOUT[-1]
