@@ -1,0 +1,108 @@
+"""The controllers of a simulated cluster: started together, on the cluster's clock, until stopped.
+
+    controllers = start(cluster, clock)        two nodes, every controller
+    controllers.faults.fail_image("*:2.0", "crash")
+    controllers.stop()
+
+They act through the cluster's own verbs, as users and field managers like those of a real cluster, so everything they
+do is seen by watches and recorded in managedFields. Which of them there are is the list ALL; what they leave out says
+LIMITS.md.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Sequence
+
+from ..clock import Clock
+from ..cluster import Cluster
+from ..faults import Faults
+from ..store import Change, ResourceKey
+from .base import Controller, Factory, World, resource_key
+from .deployment import Deployments
+from .endpoints import Endpoints, EndpointSlices
+from .events import Recorder
+from .garbage import GarbageCollector
+from .kubelet import Kubelets
+from .namespaces import Namespaces, RootCertificates, ServiceAccounts
+from .nodes import NodeLifecycle, NodeReports, PodCollector, TaintEviction, new_node
+from .replicaset import ReplicaSets
+from .scheduler import Scheduler
+
+__all__ = ["ALL", "Controllers", "start"]
+
+ALL: tuple[Factory, ...] = (
+    GarbageCollector,
+    Namespaces,
+    ServiceAccounts,
+    RootCertificates,
+    NodeReports,
+    NodeLifecycle,
+    TaintEviction,
+    PodCollector,
+    Deployments,
+    ReplicaSets,
+    EndpointSlices,
+    Endpoints,
+    Scheduler,
+    Kubelets,
+)
+NODES = ("node-1", "node-2")
+
+
+class Controllers:
+    """The running controllers of one cluster, and the faults they suffer."""
+
+    def __init__(
+        self, cluster: Cluster, clock: Clock, faults: Faults, seed: int | None, factories: Sequence[Factory]
+    ) -> None:
+        self.cluster, self.faults = cluster, faults
+        recorder = Recorder(cluster, clock)
+        self.world = World(cluster, clock, faults, recorder, random.Random(seed))
+        self.controllers = [factory(self.world) for factory in factories]
+        self._interested: dict[ResourceKey, list[Controller]] = defaultdict(list)
+        self._minding_all: list[Controller] = []
+        for controller in self.controllers:
+            for resource in controller.watches:
+                if resource == "*":
+                    self._minding_all.append(controller)
+                else:
+                    self._interested[resource_key(resource)].append(controller)
+        self._unsubscribe = cluster.subscribe(self._heard)
+        self._hear_what_is_there()
+
+    def _heard(self, change: Change) -> None:
+        for controller in self._interested.get(change.resource, ()):
+            controller.heard(change)
+        for controller in self._minding_all:
+            controller.heard(change)
+
+    def _hear_what_is_there(self) -> None:
+        store = self.cluster.store
+        for resource in list(store.resources()):
+            for key, obj in store.items(resource):
+                self._heard(Change(int(obj["metadata"]["resourceVersion"]), "ADDED", resource, key, obj, None))
+        for controller in self.controllers:
+            controller.start()
+
+    def stop(self) -> None:
+        self._unsubscribe()
+        for controller in self.controllers:
+            controller.stop()
+
+
+def start(
+    cluster: Cluster,
+    clock: Clock,
+    *,
+    nodes: Sequence[str] = NODES,
+    faults: Faults | None = None,
+    seed: int | None = None,
+    factories: Sequence[Factory] = ALL,
+) -> Controllers:
+    """Make the nodes and start the controllers. With a WallClock, an asyncio loop must be running."""
+    for number, name in enumerate(nodes, 1):
+        if cluster.store.get(("", "nodes"), ("", name)) is None:
+            cluster.create("nodes", None, new_node(name, number), manager="kubelet")
+    return Controllers(cluster, clock, faults or Faults(), seed, factories)

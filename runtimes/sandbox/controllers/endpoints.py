@@ -1,0 +1,186 @@
+"""Services: the addresses behind them, as EndpointSlices and as the older Endpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from ..store import Change, Object, copied
+from .base import Controller, Key, key_of
+from .owners import labels_of, reference_to
+from .pods import is_finished, is_going, is_ready
+
+SERVICE_NAME, MANAGED_BY = "kubernetes.io/service-name", "endpointslice.kubernetes.io/managed-by"
+
+
+class _OfServices(Controller):
+    """A change of a pod concerns the Services that select it, or did."""
+
+    def concerned(self, change: Change) -> Iterable[Key]:
+        if change.resource[1] == "services":
+            yield change.key
+        elif change.resource[1] == "pods":
+            for service in self.hands.all("services", change.key[0]):
+                pods = [pod for pod in (change.object, change.previous) if pod is not None]
+                if any(_selects(service, pod) for pod in pods):
+                    yield key_of(service)
+        else:
+            name = labels_of(change.object).get(SERVICE_NAME)
+            if name and labels_of(change.object).get(MANAGED_BY) == self.owner_mark:
+                yield change.key[0], name
+
+    owner_mark = ""
+
+    def _pods(self, service: Object) -> list[Object]:
+        pods = self.hands.all("pods", service["metadata"]["namespace"])
+        return [
+            pod
+            for pod in pods
+            if _selects(service, pod) and (pod.get("status") or {}).get("podIP") and not is_finished(pod)
+        ]
+
+
+def _selects(service: Object, pod: Object) -> bool:
+    selector, labels = service["spec"].get("selector"), labels_of(pod)
+    return bool(selector) and all(labels.get(name) == value for name, value in selector.items())
+
+
+def _port_number(port: Object, pod: Object | None) -> int | None:
+    """The port a Service's port leads to in a pod; None if the pod has none of that name."""
+    target = port.get("targetPort", port["port"])
+    if isinstance(target, int):
+        return target
+    for container in (pod or {"spec": {"containers": []}})["spec"]["containers"]:
+        for each in container.get("ports") or ():
+            if each.get("name") == target and each.get("protocol", "TCP") == port.get("protocol", "TCP"):
+                return int(each["containerPort"])
+    return None
+
+
+class EndpointSlices(_OfServices):
+    name = "endpointslice-controller"
+    watches = ("services", "pods", "endpointslices.discovery.k8s.io")
+    owner_mark = "endpointslice-controller.k8s.io"
+
+    def reconcile(self, key: Key) -> None:
+        service = self.hands.find("services", *key)
+        slices = [
+            each
+            for each in self.hands.all("endpointslices.discovery.k8s.io", key[0])
+            if labels_of(each).get(SERVICE_NAME) == key[1] and labels_of(each).get(MANAGED_BY) == self.owner_mark
+        ]
+        if service is None or not service["spec"].get("selector") or service["metadata"].get("deletionTimestamp"):
+            return  # the collector of garbage takes what is left of it
+        pods = self._pods(service)
+        content: Object = {
+            "addressType": "IPv4",
+            "endpoints": [_endpoint(service, pod) for pod in pods],
+            "ports": _slice_ports(service, pods) if pods else None,
+        }
+        if not slices:
+            self._make(service, content)
+            return
+        mine = slices[0]
+        if any(mine.get(field) != value for field, value in content.items()):
+            self.hands.update("endpointslices.discovery.k8s.io", {**copied(mine), **content})
+        for surplus in slices[1:]:
+            self.hands.delete("endpointslices.discovery.k8s.io", surplus)
+
+    def _make(self, service: Object, content: Object) -> None:
+        metadata = service["metadata"]
+        labels = {name: value for name, value in labels_of(service).items() if not name.startswith("kubernetes.io/")}
+        labels |= {SERVICE_NAME: metadata["name"], MANAGED_BY: self.owner_mark}
+        if service["spec"].get("clusterIP") == "None":
+            labels["service.kubernetes.io/headless"] = ""
+        body = {
+            "apiVersion": "discovery.k8s.io/v1",
+            "kind": "EndpointSlice",
+            "metadata": {
+                "generateName": f"{metadata['name']}-",
+                "namespace": metadata["namespace"],
+                "labels": labels,
+                "ownerReferences": [reference_to(service)],
+            },
+            **content,
+        }
+        self.hands.create("endpointslices.discovery.k8s.io", metadata["namespace"], body)
+
+
+def _endpoint(service: Object, pod: Object) -> Object:
+    ready, going = is_ready(pod), is_going(pod)
+    eager = bool(service["spec"].get("publishNotReadyAddresses"))
+    endpoint: Object = {
+        "addresses": [pod["status"]["podIP"]],
+        "conditions": {"ready": eager or (ready and not going), "serving": ready, "terminating": going},
+        "nodeName": pod["spec"].get("nodeName"),
+        "targetRef": _target(pod),
+    }
+    if pod["spec"].get("hostname") and pod["spec"].get("subdomain") == service["metadata"]["name"]:
+        endpoint["hostname"] = pod["spec"]["hostname"]
+    return endpoint
+
+
+def _target(pod: Object) -> Object:
+    metadata = pod["metadata"]
+    return {"kind": "Pod", "namespace": metadata["namespace"], "name": metadata["name"], "uid": metadata["uid"]}
+
+
+def _slice_ports(service: Object, pods: list[Object]) -> list[dict[str, Any]]:
+    ports = []
+    for port in service["spec"].get("ports") or ():
+        number = next((found for pod in pods if (found := _port_number(port, pod)) is not None), None)
+        if number is not None:
+            ports.append({"name": port.get("name", ""), "protocol": port.get("protocol", "TCP"), "port": number})
+    return ports
+
+
+class Endpoints(_OfServices):
+    """The older list of the same. Deprecated, and still read by many."""
+
+    name = "endpoint-controller"
+    watches = ("services", "pods")
+
+    def reconcile(self, key: Key) -> None:
+        service = self.hands.find("services", *key)
+        present = self.hands.find("endpoints", *key)
+        if service is None:
+            if present is not None and labels_of(present).get("endpoints.kubernetes.io/managed-by") == self.name:
+                self.hands.delete("endpoints", present)
+            return
+        if not service["spec"].get("selector") or service["metadata"].get("deletionTimestamp"):
+            return
+        subsets = self._subsets(service)
+        if present is None:
+            labels = {**labels_of(service), "endpoints.kubernetes.io/managed-by": self.name}
+            body: Object = {
+                "apiVersion": "v1",
+                "kind": "Endpoints",
+                "metadata": {"name": key[1], "namespace": key[0], "labels": labels},
+            }
+            self.hands.create("endpoints", key[0], body | ({"subsets": subsets} if subsets else {}))
+        elif (present.get("subsets") or []) != subsets:
+            changed = copied(present)
+            changed.pop("subsets", None)
+            self.hands.update("endpoints", changed | ({"subsets": subsets} if subsets else {}))
+
+    def _subsets(self, service: Object) -> list[Object]:
+        pods = [pod for pod in self._pods(service) if not is_going(pod)]
+        if not pods:
+            return []
+        eager = bool(service["spec"].get("publishNotReadyAddresses"))
+        subset: Object = {}
+        for field, ready in (("addresses", True), ("notReadyAddresses", False)):
+            addresses = [
+                {"ip": pod["status"]["podIP"], "nodeName": pod["spec"].get("nodeName"), "targetRef": _target(pod)}
+                for pod in pods
+                if (is_ready(pod) or eager) is ready
+            ]
+            if addresses:
+                subset[field] = addresses
+        ports = [
+            {name: value for name, value in port.items() if name != "name" or value}
+            for port in _slice_ports(service, pods)
+        ]
+        if ports:
+            subset["ports"] = ports
+        return [subset]

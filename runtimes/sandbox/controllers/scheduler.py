@@ -1,0 +1,111 @@
+"""The scheduler: binds pods to nodes, or says why it cannot, and tries again when something has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..cluster import User
+from ..store import Change, Object, copied
+from . import scheduling
+from .base import Controller, Key, World, key_of
+from .conditions import condition, without
+from .pods import is_finished
+from .times import stamp
+
+PROFILE = "default-scheduler"
+
+
+class Scheduler(Controller):
+    name = "default-scheduler"
+    manager = "kube-scheduler"
+    component = "kube-scheduler"
+    watches = ("pods", "nodes", "persistentvolumeclaims", "persistentvolumes")
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self.hands.user = User("system:kube-scheduler", ("system:authenticated",))
+
+    def concerned(self, change: Change) -> Iterable[Key]:
+        if change.resource[1] == "pods" and change.type != "DELETED":
+            if _waits(change.object):
+                yield change.key
+                return
+            if not is_finished(change.object):
+                return
+        # Room was made, a node came, a claim was bound: what could not be placed may fit now.
+        for pod in self.hands.all("pods"):
+            if _waits(pod):
+                yield key_of(pod)
+
+    def reconcile(self, key: Key) -> None:
+        pod = self.hands.find("pods", *key)
+        if pod is None or not _waits(pod):
+            return
+        message = self._unbound_claims(pod)
+        if message is None:
+            nodes, pods = self.hands.all("nodes"), self.hands.all("pods")
+            refusals = {node["metadata"]["name"]: scheduling.refusal(pod, node, pods) for node in nodes}
+            fitting = [node for node in nodes if refusals[node["metadata"]["name"]] is None]
+            refusals |= scheduling.spread_refusals(pod, fitting, pods)
+            fitting = [node for node in fitting if refusals[node["metadata"]["name"]] is None]
+            if fitting:
+                self._bind(pod, scheduling.preferred(pod, fitting, pods))
+                return
+            message = scheduling.explained({name: why for name, why in refusals.items() if why is not None})
+        self._refuse(pod, message)
+
+    def _bind(self, pod: Object, node: Object) -> None:
+        name = node["metadata"]["name"]
+        self.hands.bind(pod, name)
+        where = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
+        self.event(pod, "Normal", "Scheduled", f"Successfully assigned {where} to {name}")
+
+    def _refuse(self, pod: Object, message: str) -> None:
+        present = condition((pod.get("status") or {}).get("conditions"), "PodScheduled")
+        if present and present["status"] == "False" and present.get("message") == message:
+            return
+        self.event(pod, "Warning", "FailedScheduling", message)
+        changed = copied(pod)
+        moment = stamp(self.clock.now())
+        since = present["lastTransitionTime"] if present and present["status"] == "False" else moment
+        status = changed.setdefault("status", {})
+        status["conditions"] = [
+            *without(status.get("conditions") or [], "PodScheduled"),
+            {
+                "type": "PodScheduled",
+                "observedGeneration": pod["metadata"].get("generation", 0),
+                "status": "False",
+                "lastProbeTime": None,
+                "lastTransitionTime": since,
+                "reason": "Unschedulable",
+                "message": message,
+            },
+        ]
+        self.hands.update_status("pods", changed)
+
+    def _unbound_claims(self, pod: Object) -> str | None:
+        namespace, nodes = pod["metadata"]["namespace"], len(self.hands.all("nodes"))
+        for volume in pod["spec"].get("volumes") or ():
+            name = (volume.get("persistentVolumeClaim") or {}).get("claimName")
+            if name is None:
+                continue
+            claim = self.hands.find("persistentvolumeclaims", namespace, name)
+            if claim is None:
+                return f'0/{nodes} nodes are available: persistentvolumeclaim "{name}" not found. not found'
+            if (claim.get("status") or {}).get("phase") == "Lost":
+                lost = f'persistentvolumeclaim "{name}" bound to non-existent persistentvolume'
+                return f'0/{nodes} nodes are available: {lost} "{claim["spec"].get("volumeName", "")}". not found'
+            if (claim.get("status") or {}).get("phase") != "Bound":
+                return f"0/{nodes} nodes are available: pod has unbound immediate PersistentVolumeClaims. not found"
+        return None
+
+
+def _waits(pod: Object) -> bool:
+    spec = pod["spec"]
+    return (
+        not spec.get("nodeName")
+        and not spec.get("schedulingGates")
+        and spec.get("schedulerName", PROFILE) == PROFILE
+        and not pod["metadata"].get("deletionTimestamp")
+        and not is_finished(pod)
+    )
