@@ -1,1 +1,19 @@
-"""runtimes/kubernetes."""
+"""Kubernetes clusters as runtimes, over `kubernetes.aio`.
+
+    kubeconfig    contexts and users of kubeconfig files, parsed
+    credentials   request headers from them, renewed as they run out
+    transport     the only HTTP: time limits, what is repeated, errors
+    failures      from the server's Status to our errors
+    discovery     which kinds are served under which paths
+    client        the verbs of the API over dict bodies
+    fields        managedFields: owners, list keys, conflicts
+    normalize     from a live object to what a configuration can be compared with
+    predict       dry runs
+    health/       objects to Health, one file a kind, pure
+    tree          who owns whom, by uid, pure
+    why           the deepest object that explains a status, pure
+    watch         an informer a kind and namespace, folded into observations
+    runtime       `KubernetesRuntime`, which puts them together
+
+Import `runtimes.kubernetes.runtime` for the runtime; this package imports nothing by itself.
+"""

@@ -1,0 +1,192 @@
+"""The verbs of the Kubernetes API that the runtime uses, over dict bodies."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from runtimes.base import KubernetesId, NotThere, Rejected, RuntimeFailure
+from runtimes.kubernetes.discovery import ApiResource, Discovery
+from runtimes.kubernetes.failures import Expired, failure
+from runtimes.kubernetes.transport import Limits, Reply, Transport
+
+FIELD_MANAGER = "workbench"
+PAGE_SIZE = 500
+_LOG_LIMIT_BYTES = 1024 * 1024
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """All objects of a collection, and the version of the collection from which a watch goes on."""
+
+    version: str
+    items: tuple[Object, ...] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class WatchEvent:
+    """`type` is ADDED, MODIFIED, DELETED or BOOKMARK."""
+
+    type: str
+    object: Object = field(repr=False)
+
+
+class Client:
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self.discovery = Discovery(transport)
+
+    @property
+    def place(self) -> str:
+        return self._transport.place
+
+    @property
+    def default_namespace(self) -> str:
+        return self._transport.connection.namespace
+
+    @property
+    def limits(self) -> Limits:
+        return self._transport.limits
+
+    async def close(self) -> None:
+        await self._transport.close()
+
+    async def get(self, id_: KubernetesId) -> Object | None:
+        """Returns None if nothing is there, which includes a namespace or kind that does not exist."""
+        try:
+            path = await self._path(id_)
+            reply = await self._transport.call("GET", path, subject=str(id_))
+        except NotThere:
+            return None
+        return _object(reply)
+
+    async def apply(
+        self,
+        id_: KubernetesId,
+        body: Mapping[str, Any],
+        *,
+        dry_run: bool = False,
+        force: bool = False,
+        secrets: Sequence[str] = (),
+    ) -> tuple[Object, tuple[str, ...]]:
+        """Server-side apply as `workbench`, unknown fields refused. Returns the object and the server's warnings."""
+        query = [("fieldManager", FIELD_MANAGER), ("fieldValidation", "Strict"), ("force", str(force).lower())]
+        if dry_run:
+            query.append(("dryRun", "All"))
+        reply = await self._transport.call(
+            "PATCH",
+            await self._path(id_),
+            query=query,
+            body=body,
+            content_type="application/apply-patch+yaml",
+            subject=str(id_),
+            secrets=secrets,
+        )
+        return _object(reply), reply.warnings
+
+    async def delete(self, id_: KubernetesId, *, uid: str | None) -> None:
+        """Deletes with its dependents in the background. Absent already is success; another uid raises `Moved`."""
+        options: Object = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
+        if uid:
+            options["preconditions"] = {"uid": uid}
+        try:
+            await self._transport.call("DELETE", await self._path(id_), body=options, subject=str(id_))
+        except NotThere:
+            return
+
+    async def list(self, resource: ApiResource, namespace: str = "", *, labels: str = "", fields: str = "") -> Listing:
+        """Returns the whole collection, fetched in pages. `namespace` "" spans all namespaces."""
+        for _ in range(3):
+            try:
+                return await self._pages(resource, namespace, labels, fields)
+            except Expired:
+                continue  # it took longer than the server remembers: from the start
+        return await self._pages(resource, namespace, labels, fields, page_size=0)
+
+    async def _pages(
+        self, resource: ApiResource, namespace: str, labels: str, fields: str, page_size: int = PAGE_SIZE
+    ) -> Listing:
+        items: list[Object] = []
+        after = ""
+        while True:
+            query = [("limit", str(page_size))] if page_size else []
+            query += [("labelSelector", labels)] if labels else []
+            query += [("fieldSelector", fields)] if fields else []
+            query += [("continue", after)] if after else []
+            reply = await self._transport.call(
+                "GET", resource.path(namespace), query=query, subject=f"{resource.kind} list"
+            )
+            page = _object(reply)
+            for item in page.get("items") or ():
+                # elements of a list leave out what the list says for all
+                items.append({"apiVersion": resource.api_version, "kind": resource.kind, **item})
+            metadata = page.get("metadata") or {}
+            after = metadata.get("continue") or ""
+            if not after:
+                return Listing(str(metadata.get("resourceVersion") or ""), tuple(items))
+
+    @asynccontextmanager
+    async def watch(
+        self, resource: ApiResource, namespace: str, version: str, *, seconds: int
+    ) -> AsyncIterator[AsyncIterator[WatchEvent]]:
+        """Opens a watch from a version on, which the server ends after `seconds`.
+
+        Raises `Expired` when the version is too old, at the start or on the way.
+        """
+        query = [
+            ("watch", "true"),
+            ("allowWatchBookmarks", "true"),
+            ("resourceVersion", version),
+            ("timeoutSeconds", str(seconds)),
+        ]
+        async with self._transport.stream(resource.path(namespace), query) as lines:
+            yield self._events(lines)
+
+    async def _events(self, lines: AsyncIterator[bytes]) -> AsyncIterator[WatchEvent]:
+        async for line in lines:
+            try:
+                event = json.loads(line)
+                type_, body = event["type"], event["object"]
+            except (ValueError, KeyError, TypeError):
+                raise RuntimeFailure("a watch sent something that is not an event", target=self.place) from None
+            if type_ == "ERROR":
+                raise failure(int(body.get("code") or 500), body, target=self.place)
+            yield WatchEvent(type_, body)
+
+    async def log(
+        self, namespace: str, pod: str, *, container: str = "", previous: bool = False, tail_lines: int = 50
+    ) -> tuple[str, ...]:
+        """Returns the last lines of a container, oldest first; none while it has not started."""
+        resource = await self.discovery.resource("v1", "Pod")
+        query = [("tailLines", str(tail_lines)), ("limitBytes", str(_LOG_LIMIT_BYTES))]
+        query += [("container", container)] if container else []
+        query += [("previous", "true")] if previous else []
+        path = resource.path(namespace, pod, "log")
+        try:
+            reply = await self._transport.call("GET", path, query=query, subject=f"Pod {pod}", is_text=True)
+        except Rejected as refused:
+            # 400 for a container that waits to start, or that has no previous run
+            if "waiting to start" in refused.message or "previous terminated container" in refused.message:
+                return ()
+            raise
+        return tuple(str(reply.body).splitlines())
+
+    async def namespace_of(self, id_: KubernetesId) -> str:
+        """Returns the namespace the object goes to: its own, the context's, or "" for a cluster-wide kind."""
+        resource = await self.discovery.resource(id_.api_version, id_.kind)
+        return (id_.namespace or self.default_namespace) if resource.is_namespaced else ""
+
+    async def _path(self, id_: KubernetesId) -> str:
+        resource = await self.discovery.resource(id_.api_version, id_.kind)
+        return resource.path(id_.namespace or self.default_namespace, id_.name)
+
+
+def _object(reply: Reply) -> Object:
+    if not isinstance(reply.body, dict):
+        raise RuntimeFailure("the server answered something that is not an object")
+    return reply.body

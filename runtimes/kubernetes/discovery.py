@@ -1,0 +1,94 @@
+"""Which kinds a cluster serves and under which paths, asked group by group and remembered.
+
+The document of a group version is fetched when the first of its kinds is needed. A kind that it lacks is looked for
+once more on the server, since its definition may have been made a moment ago.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from runtimes.base import NotThere
+from runtimes.kubernetes.transport import Transport, path_of
+
+
+@dataclass(frozen=True, slots=True)
+class ApiResource:
+    """One kind of one group version. `plural` is its name in paths."""
+
+    api_version: str
+    kind: str
+    plural: str
+    is_namespaced: bool
+    verbs: frozenset[str]
+
+    def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
+        """The path of one object, or without `name` of a collection; `namespace` "" spans all namespaces."""
+        scope = ("namespaces", namespace) if self.is_namespaced and namespace else ()
+        return _root(self.api_version) + path_of(*scope, self.plural, name, subresource)
+
+
+class Discovery:
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self._served: dict[str, dict[str, ApiResource]] = {}
+        self._locks: dict[str, asyncio.Lock] = {}
+
+    async def resource(self, api_version: str, kind: str) -> ApiResource:
+        """Raises `NotThere` if the cluster does not serve the kind."""
+        known = api_version in self._served
+        kinds = await self._kinds(api_version)
+        if kind not in kinds and known:
+            kinds = await self._kinds(api_version, again=True)
+        if kind not in kinds:
+            others = ", ".join(sorted(kinds)) or "nothing"
+            raise NotThere(
+                f"the cluster serves no kind {kind} in {api_version}",
+                target=self._transport.place,
+                hint=f"is its CustomResourceDefinition installed? {api_version} serves {others}",
+            )
+        return kinds[kind]
+
+    async def every(self) -> tuple[ApiResource, ...]:
+        """Returns each kind once, in its group's preferred version."""
+        reply = await self._transport.call("GET", "/apis")
+        versions = ["v1", *(group["preferredVersion"]["groupVersion"] for group in reply.body.get("groups") or ())]
+        found = await asyncio.gather(*(self._kinds(version, again=True) for version in versions))
+        return tuple(resource for kinds in found for resource in kinds.values())
+
+    async def _kinds(self, api_version: str, *, again: bool = False) -> Mapping[str, ApiResource]:
+        async with self._locks.setdefault(api_version, asyncio.Lock()):
+            if again or api_version not in self._served:
+                kinds = await self._fetch(api_version)
+                if not kinds:
+                    return {}
+                self._served[api_version] = kinds
+            return self._served[api_version]
+
+    async def _fetch(self, api_version: str) -> dict[str, ApiResource]:
+        try:
+            reply = await self._transport.call("GET", _root(api_version))
+        except NotThere:
+            return {}
+        return {
+            entry["kind"]: ApiResource(
+                api_version=api_version,
+                kind=entry["kind"],
+                plural=entry["name"],
+                is_namespaced=bool(entry.get("namespaced")),
+                verbs=frozenset(entry.get("verbs") or ()),
+            )
+            for entry in _entries(reply.body)
+            if "/" not in entry["name"]  # a subresource
+        }
+
+
+def _entries(document: Any) -> list[Mapping[str, Any]]:
+    return list(document.get("resources") or ()) if isinstance(document, Mapping) else []
+
+
+def _root(api_version: str) -> str:
+    return path_of("apis", *api_version.split("/")) if "/" in api_version else path_of("api", api_version)

@@ -1,0 +1,166 @@
+"""From the API server's Status to our errors.
+
+A code alone does not tell what happened: 409 is a field conflict, a stale version, a missing object with a uid or a
+name that is taken; 422 is invalid content or a foreign uid; 403 is a missing right or an exhausted quota; 500 on an
+apply is mostly an unknown field. So the reason, the causes and, where the server gives nothing better, the words of
+the message decide.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from runtimes.base import (
+    Conflict,
+    FieldConflict,
+    Forbidden,
+    Moved,
+    NotThere,
+    Overloaded,
+    Rejected,
+    RuntimeFailure,
+    Unauthenticated,
+    Unreachable,
+)
+
+HIDDEN = "(hidden)"
+_CONFLICTING = re.compile(
+    r'conflict with "(?P<manager>[^"]*)"(?: with subresource "[^"]*")?(?: using \S+?)?(?: at (?P<when>\S+))?$'
+)
+_IMMUTABLE = re.compile(
+    r"immutable|cannot change roleRef|updates to .* are forbidden|pod updates may not change fields", re.IGNORECASE
+)
+_UNTYPED = re.compile(
+    r"typed patch object|typed live object|schema mismatch|field not declared|duplicate entries for key"
+)
+_UNREADABLE = re.compile(r"failed to convert new object|unable to convert unstructured object")
+# the server quotes refused values: structures in Go's notation over pages, texts in quotation marks, plain words
+_STRUCTURE = re.compile(
+    r"(?:Invalid value: [\w.\[\]*&]*\{.*\}(?=: ))|(?:&?(?:value\.)?valueUnstructured\{.*?\})", re.DOTALL
+)
+_QUOTED = re.compile(r'Invalid value: (?:"(?:[^"\\]|\\.)*"|[^\s:"]+)(?=: )')
+
+
+class Expired(RuntimeFailure):
+    """The version or continue token is older than what the server remembers (HTTP 410): list anew."""
+
+
+class ConflictingFields(Conflict):
+    """A refused apply. `fields` are the server's (path text, manager, time or empty), one a cause."""
+
+    def __init__(self, message: str, fields: tuple[tuple[str, str, str], ...], **where: str) -> None:
+        conflicts = tuple(FieldConflict((path.lstrip("."),), manager, when) for path, manager, when in fields)
+        super().__init__(message, conflicts=conflicts, **where)
+        self.fields = fields
+
+
+class Immutable(Rejected):
+    """Refused only because fields would change that can't be changed in place: those of `causes`."""
+
+
+class NamespaceMissing(NotThere):
+    pass
+
+
+def failure(
+    code: int,
+    status: Any,
+    *,
+    target: str,
+    subject: str = "",
+    context: str = "",
+    secrets: Sequence[str] = (),
+) -> RuntimeFailure:
+    """Returns the error for an answer with this HTTP code.
+
+    `status` is the decoded body where it was JSON, else its text. `secrets` are values that the request held and that
+    must not come back in a message; where there are any, values quoted by the server are hidden altogether.
+    """
+    status = status if isinstance(status, Mapping) else {"message": str(status or "").strip()[:500]}
+    is_secret = bool(secrets)
+    hidden = sorted((secret for secret in secrets if len(secret) >= 4), key=len, reverse=True)
+
+    def safe(text: Any) -> str:
+        shown = _STRUCTURE.sub("value", str(text or ""))
+        if is_secret:
+            shown = _QUOTED.sub("value", shown)
+        for secret in hidden:
+            shown = shown.replace(secret, HIDDEN)
+        return shown
+
+    message = safe(status.get("message")) or f"the server answered {code}"
+    reason = str(status.get("reason") or "")
+    details = status.get("details")
+    details = details if isinstance(details, Mapping) else {}
+    causes = tuple(
+        (str(cause.get("field") or ""), safe(cause.get("message")), str(cause.get("reason") or ""))
+        for cause in details.get("causes") or ()
+        if isinstance(cause, Mapping)
+    )
+    where = {"target": target, "subject": subject}
+    match code:
+        case 401:
+            who = f"context {context!r}" if context else "the kubeconfig"
+            return Unauthenticated(
+                "the cluster does not accept the credentials",
+                hint=f"log in anew: the token or certificate of {who} is refused",
+                **where,
+            )
+        case 403 if "system:anonymous" in message:
+            return Unauthenticated(message, hint="the kubeconfig's user has no credentials", **where)
+        case 403 if " cannot " in message:
+            return Forbidden(message, hint="ask for this right, or use another context", **where)
+        case 403:
+            return Rejected(message, causes=_pairs(causes), hint=_refusal_hint(message), **where)
+        case 404 if details.get("kind") == "namespaces" and f'namespaces "{details.get("name")}"' in message:
+            return NamespaceMissing(message, hint="create the namespace first, or add it to the same plan", **where)
+        case 404:
+            return NotThere(message, **where)
+        case 409 if any(why == "FieldManagerConflict" for _, _, why in causes):
+            fields = tuple(
+                (path, found["manager"], found["when"] or "")
+                for path, text, why in causes
+                if why == "FieldManagerConflict" and (found := _CONFLICTING.search(text))
+            )
+            return ConflictingFields(
+                message, fields, hint="leave these fields to their owner, or force the apply to take them over", **where
+            )
+        case 409:
+            return Moved(message, hint="plan again: the object is not the one that was looked at", **where)
+        case 410:
+            return Expired(message, **where)
+        case 422 if causes and all(field == "metadata.uid" for field, _, _ in causes):
+            return Moved("the object was deleted and made anew since it was looked at", hint="plan again", **where)
+        case 422 if causes and all(_IMMUTABLE.search(text) for _, text, _ in causes):
+            return Immutable(
+                message,
+                causes=_pairs(causes),
+                hint="these fields are fixed at creation: the object has to be replaced",
+                **where,
+            )
+        case 429 | 503:
+            return Overloaded(message, hint="the API server asks to come back later; try again in a moment", **where)
+        case 500 if _UNTYPED.search(message) or _UNREADABLE.search(message):
+            return Rejected(message, causes=_pairs(causes), hint="the object does not fit the kind's schema", **where)
+        case 500 if "webhook" in message:
+            return Rejected(message, causes=_pairs(causes), hint="an admission webhook could not be asked", **where)
+        case 504:
+            return Unreachable(message, hint="the API server did not finish in time", **where)
+        case 400 | 405 | 406 | 413 | 415 | 422:
+            return Rejected(message, causes=_pairs(causes), **where)
+    return RuntimeFailure(f"{message} (HTTP {code}{', ' + reason if reason else ''})", **where)
+
+
+def _pairs(causes: tuple[tuple[str, str, str], ...]) -> tuple[tuple[str, str], ...]:
+    """Causes without repetitions: the server names some twice."""
+    return tuple(dict.fromkeys((field, text) for field, text, _ in causes))
+
+
+def _refusal_hint(message: str) -> str:
+    if "exceeded quota" in message:
+        return "the namespace's quota is used up"
+    if "being terminated" in message:
+        return "the namespace is being deleted; wait until it is gone"
+    return ""

@@ -1,0 +1,182 @@
+"""What `metadata.managedFields` says: who owns which field, and what identifies the elements of a list.
+
+An entry's `fieldsV1` is a tree whose keys name one step each
+(https://github.com/kubernetes-sigs/structured-merge-diff/blob/master/fieldpath/serialize-pe.go):
+
+    f:NAME      a field or map key
+    k:{...}     the element of a list with these map keys
+    v:VALUE     the element of a set
+    i:INDEX     an element by position
+    .           the enclosing element itself
+
+A step without children is an owned leaf.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from runtimes.base import FieldConflict, FieldOwner, FieldPath, ListKey, value_at
+
+Object = Mapping[str, Any]
+
+
+def owners(live: Object) -> tuple[FieldOwner, ...]:
+    """Returns each owned leaf outside of status once a manager, in the server's order."""
+    return tuple(
+        FieldOwner(path, str(entry.get("manager") or ""), str(entry.get("operation") or ""), _time(entry))
+        for entry in entries(live)
+        for path in leaves(entry.get("fieldsV1"), live)
+        if path[:1] != ("status",)
+    )
+
+
+def entries(live: Object) -> list[Mapping[str, Any]]:
+    """Returns the entries of `managedFields` that speak of anything but status."""
+    metadata = live.get("metadata") or {}
+    return [
+        entry
+        for entry in metadata.get("managedFields") or ()
+        if isinstance(entry, Mapping) and entry.get("subresource") != "status"
+    ]
+
+
+def leaves(tree: Any, live: Object, path: FieldPath = ()) -> Iterator[FieldPath]:
+    """Yields the owned leaves of one entry. Elements of sets are found by their position in `live`."""
+    if not isinstance(tree, Mapping):
+        return
+    children = [(key, below) for key, below in tree.items() if key != "."]
+    if not children and path:
+        yield path
+    for key, below in children:
+        step = _step(key, live, path)
+        if step is not None:
+            yield from leaves(below, live, (*path, step))
+
+
+def _step(key: str, live: Object, path: FieldPath) -> str | int | ListKey | None:
+    sort, _, text = key.partition(":")
+    match sort:
+        case "f":
+            return text
+        case "k":
+            return ListKey(tuple(json.loads(text).items()))
+        case "i":
+            return int(text)
+        case "v":
+            members = value_at(live, path)
+            value = json.loads(text)
+            return members.index(value) if isinstance(members, list) and value in members else None
+    return None
+
+
+def list_keys(live: Object) -> dict[tuple[str, ...], tuple[str, ...]]:
+    """Returns the names of the keys that identify elements, by the path of the list."""
+    found: dict[tuple[str, ...], tuple[str, ...]] = {}
+    for entry in entries(live):
+        _collect_list_keys(entry.get("fieldsV1"), (), found)
+    return found
+
+
+def _collect_list_keys(tree: Any, path: tuple[str, ...], found: dict[tuple[str, ...], tuple[str, ...]]) -> None:
+    if not isinstance(tree, Mapping):
+        return
+    for key, below in tree.items():
+        sort, _, text = key.partition(":")
+        if sort == "f":
+            _collect_list_keys(below, (*path, text), found)
+        elif sort == "k":
+            found.setdefault(path, tuple(json.loads(text)))
+            _collect_list_keys(below, path, found)
+
+
+def conflicts(fields: tuple[tuple[str, str, str], ...], live: Object) -> tuple[FieldConflict, ...]:
+    """Names the fields of a refused apply by path, with the time their owner last wrote.
+
+    `fields` are (path as the server writes it, manager, time or empty). The server's text cannot be parsed for
+    certain, as a label's name may hold dots; so it is looked up among what the owners own.
+    """
+    known = {
+        (as_server_writes(path), str(entry.get("manager") or "")): (path, str(entry.get("time") or ""))
+        for entry in entries(live)
+        for path in _every_path(entry.get("fieldsV1"), live)
+    }
+    result = []
+    for text, manager, when in fields:
+        path, written = known.get((text, manager), ((text.lstrip("."),), ""))
+        result.append(FieldConflict(path, manager, when or written))
+    return tuple(dict.fromkeys(result))
+
+
+def _every_path(tree: Any, live: Object, path: FieldPath = ()) -> Iterator[FieldPath]:
+    if not isinstance(tree, Mapping):
+        return
+    if path:
+        yield path
+    for key, below in tree.items():
+        step = None if key == "." else _step(key, live, path)
+        if step is not None:
+            yield from _every_path(below, live, (*path, step))
+
+
+def as_server_writes(path: FieldPath) -> str:
+    """Writes a path as the server does in the causes of a conflict: `.spec.ports[port=80,protocol="TCP"].name`."""
+    return "".join(
+        f".{step}"
+        if isinstance(step, str)
+        else f"[{step}]"
+        if isinstance(step, int)
+        else "[" + ",".join(f"{name}={json.dumps(value)}" for name, value in step.fields) + "]"
+        for step in path
+    )
+
+
+def part(body: Any, tree: Any) -> Any:
+    """Returns the part of a body that a `fieldsV1` tree covers; whole values where the tree has leaves."""
+    if not tree:
+        return body
+    if isinstance(body, Mapping):
+        return {
+            key[2:]: part(body[key[2:]], below)
+            for key, below in tree.items()
+            if key.startswith("f:") and key[2:] in body
+        }
+    if isinstance(body, list):
+        found = []
+        for key, below in tree.items():
+            sort, _, text = key.partition(":")
+            if sort == "k":
+                identity = ListKey(tuple(json.loads(text).items()))
+                element = next((each for each in body if identity.matches(each)), None)
+                if element is not None:
+                    found.append({**dict(identity.fields), **part(element, below)})
+            elif sort == "v" and json.loads(text) in body:
+                found.append(json.loads(text))
+        return found
+    return body
+
+
+def union(trees: Iterable[Any]) -> dict[str, Any]:
+    """Joins `fieldsV1` trees."""
+    joined: dict[str, Any] = {}
+    for tree in trees:
+        for key, below in (tree or {}).items():
+            joined[key] = union((joined[key], below)) if key in joined else below
+    return joined
+
+
+def _time(entry: Mapping[str, Any]) -> datetime | None:
+    return parsed_time(entry.get("time"))
+
+
+def parsed_time(stamp: Any) -> datetime | None:
+    """Reads an RFC 3339 time as the server writes it; None if there is none."""
+    if not isinstance(stamp, str):
+        return None
+    try:
+        return datetime.fromisoformat(stamp)
+    except ValueError:
+        return None

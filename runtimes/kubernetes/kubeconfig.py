@@ -1,0 +1,245 @@
+"""Kubeconfig files: which cluster to reach, how, and as whom.
+
+Several files merge as kubectl merges them: the first that names a cluster, user or context wins, and a path inside a
+file is relative to that file (https://kubernetes.io/docs/concepts/configuration/organize-cluster-access-kubeconfig/).
+Everything is parsed here into frozen values; nothing is fetched and no program is run.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import yaml
+
+from runtimes.base import Misconfigured
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where the API server is. `ca_pem` is None where the machine's trust store decides."""
+
+    server: str
+    ca_pem: str | None = field(default=None, repr=False)
+    skip_verify: bool = False
+    tls_server_name: str | None = None
+    proxy: str | None = field(default=None, repr=False)
+
+    @property
+    def shown(self) -> str:
+        """The address without anything secret that a URL may hold."""
+        parts = urlsplit(self.server)
+        port = f":{parts.port}" if parts.port else ""
+        return f"{parts.scheme}://{parts.hostname or ''}{port}{parts.path}"
+
+
+@dataclass(frozen=True, slots=True)
+class ClientCertificate:
+    certificate_pem: str = field(repr=False)
+    key_pem: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    value: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class TokenFile:
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Password:
+    username: str
+    password: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ExecPlugin:
+    """A program that prints an ExecCredential. `environment` is added to ours; `install_hint` is for people."""
+
+    command: str
+    arguments: tuple[str, ...] = field(repr=False)
+    environment: tuple[tuple[str, str], ...] = field(repr=False)
+    api_version: str
+    provides_cluster_info: bool = False
+    install_hint: str = ""
+
+
+Credential = Token | TokenFile | Password | ExecPlugin | None
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """One context, resolved. `namespace` is where objects without one go."""
+
+    context: str
+    namespace: str
+    endpoint: Endpoint
+    credential: Credential = None
+    certificate: ClientCertificate | None = None
+    impersonate: tuple[tuple[str, str], ...] = ()
+
+
+class Kubeconfig:
+    """One or several merged files. Raises `Misconfigured` where a file or a name in it cannot be used."""
+
+    def __init__(self, files: Sequence[Path]) -> None:
+        self.files = tuple(files)
+        self._contexts: dict[str, Mapping[str, Any]] = {}
+        self._clusters: dict[str, tuple[Mapping[str, Any], Path]] = {}
+        self._users: dict[str, tuple[Mapping[str, Any], Path]] = {}
+        self.current_context = ""
+        found = [file for file in files if file.exists()]
+        if not found:
+            raise Misconfigured(
+                f"no kubeconfig at {', '.join(map(str, files)) or 'any place'}",
+                hint="name one with --kubeconfig or in KUBECONFIG",
+            )
+        for file in found:
+            self._read(file)
+
+    @classmethod
+    def found(cls, environment: Mapping[str, str] | None = None) -> Kubeconfig:
+        """Reads the files that kubectl would: those of KUBECONFIG, else `~/.kube/config`."""
+        environment = os.environ if environment is None else environment
+        listed = [Path(part).expanduser() for part in environment.get("KUBECONFIG", "").split(os.pathsep) if part]
+        return cls(listed or [Path("~/.kube/config").expanduser()])
+
+    @property
+    def contexts(self) -> tuple[str, ...]:
+        return tuple(self._contexts)
+
+    def connection(self, context: str | None = None) -> Connection:
+        """Resolves a context by name; None means the current one."""
+        name = context or self.current_context
+        if not name:
+            raise self._refused("no context was named and the file has no current-context", "name one with --context")
+        if name not in self._contexts:
+            known = ", ".join(self._contexts) or "none"
+            raise self._refused(f"there is no context {name!r}", f"known contexts: {known}")
+        entry = self._contexts[name]
+        cluster_name, user_name = str(entry.get("cluster") or ""), str(entry.get("user") or "")
+        if cluster_name not in self._clusters:
+            raise self._refused(f"context {name!r} names cluster {cluster_name!r}, which is not there", "")
+        if user_name and user_name not in self._users:
+            raise self._refused(f"context {name!r} names user {user_name!r}, which is not there", "")
+        cluster, cluster_file = self._clusters[cluster_name]
+        user, user_file = self._users.get(user_name, ({}, cluster_file))
+        return Connection(
+            context=name,
+            namespace=str(entry.get("namespace") or "default"),
+            endpoint=self._endpoint(cluster_name, cluster, cluster_file.parent),
+            credential=self._credential(user_name, user, user_file.parent),
+            certificate=self._certificate(user_name, user, user_file.parent),
+            impersonate=_impersonation(user),
+        )
+
+    def _refused(self, message: str, hint: str) -> Misconfigured:
+        return Misconfigured(f"kubeconfig {', '.join(map(str, self.files))}: {message}", hint=hint)
+
+    def _read(self, file: Path) -> None:
+        try:
+            document = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "not UTF-8 text"
+            raise Misconfigured(f"kubeconfig {file} cannot be read: {reason}") from None
+        except yaml.YAMLError as error:
+            # the error's own text quotes the line, which may hold a token
+            mark = getattr(error, "problem_mark", None)
+            where = f", line {mark.line + 1}" if mark else ""
+            raise Misconfigured(f"kubeconfig {file}{where} is not valid YAML") from None
+        if not isinstance(document, Mapping):
+            raise Misconfigured(f"kubeconfig {file} is not a mapping")
+        self.current_context = self.current_context or str(document.get("current-context") or "")
+        for name, body in _named(document, "contexts", "context"):
+            self._contexts.setdefault(name, body)
+        for name, body in _named(document, "clusters", "cluster"):
+            self._clusters.setdefault(name, (body, file))
+        for name, body in _named(document, "users", "user"):
+            self._users.setdefault(name, (body, file))
+
+    def _endpoint(self, name: str, cluster: Mapping[str, Any], folder: Path) -> Endpoint:
+        server = str(cluster.get("server") or "")
+        if not server.startswith(("https://", "http://")):
+            raise self._refused(f"cluster {name!r} has no server URL", "it should read https://HOST:PORT")
+        return Endpoint(
+            server=server.rstrip("/"),
+            ca_pem=self._pem(f"cluster {name!r}", cluster, "certificate-authority", folder),
+            skip_verify=bool(cluster.get("insecure-skip-tls-verify")),
+            tls_server_name=cluster.get("tls-server-name") or None,
+            proxy=cluster.get("proxy-url") or None,
+        )
+
+    def _credential(self, name: str, user: Mapping[str, Any], folder: Path) -> Credential:
+        match user:
+            case {"token": str(token)} if token:
+                return Token(token)
+            case {"tokenFile": str(path)} if path:
+                return TokenFile(folder / Path(path).expanduser())
+            case {"exec": Mapping() as plugin}:
+                return self._plugin(name, plugin, folder)
+            case {"auth-provider": _}:
+                raise self._refused(
+                    f"user {name!r} uses an auth-provider, which Kubernetes has removed",
+                    "let your provider's tool write an exec section instead",
+                )
+            case {"username": str(username), "password": str(password)}:
+                return Password(username, password)
+        return None
+
+    def _plugin(self, name: str, plugin: Mapping[str, Any], folder: Path) -> ExecPlugin:
+        command, api_version = str(plugin.get("command") or ""), str(plugin.get("apiVersion") or "")
+        if not command or not api_version:
+            raise self._refused(f"user {name!r} has an exec section without command or apiVersion", "")
+        variables = [each for each in plugin.get("env") or () if isinstance(each, Mapping) and "name" in each]
+        return ExecPlugin(
+            # a command with a separator is a path relative to the file, a bare name is looked up in PATH
+            command=str(folder / command) if os.sep in command else command,
+            arguments=tuple(str(each) for each in plugin.get("args") or ()),
+            environment=tuple((str(each["name"]), str(each.get("value") or "")) for each in variables),
+            api_version=api_version,
+            provides_cluster_info=bool(plugin.get("provideClusterInfo")),
+            install_hint=str(plugin.get("installHint") or ""),
+        )
+
+    def _certificate(self, name: str, user: Mapping[str, Any], folder: Path) -> ClientCertificate | None:
+        certificate = self._pem(f"user {name!r}", user, "client-certificate", folder)
+        key = self._pem(f"user {name!r}", user, "client-key", folder)
+        return ClientCertificate(certificate, key) if certificate and key else None
+
+    def _pem(self, owner: str, section: Mapping[str, Any], key: str, folder: Path) -> str | None:
+        if data := section.get(f"{key}-data"):
+            try:
+                return base64.b64decode(data, validate=True).decode("ascii")
+            except (binascii.Error, UnicodeDecodeError, TypeError, ValueError):
+                raise self._refused(f"{key}-data of {owner} is not base64 of a PEM text", "") from None
+        if path := section.get(key):
+            file = folder / Path(str(path)).expanduser()
+            try:
+                return file.read_text(encoding="ascii")
+            except (OSError, UnicodeDecodeError) as error:
+                reason = getattr(error, "strerror", None) or "not a PEM text"
+                raise self._refused(f"{key} of {owner}, {file}, cannot be read: {reason}", "") from None
+        return None
+
+
+def _named(document: Mapping[str, Any], plural: str, singular: str) -> list[tuple[str, Mapping[str, Any]]]:
+    entries = document.get(plural)
+    return [
+        (str(entry["name"]), entry.get(singular) or {})
+        for entry in (entries if isinstance(entries, list) else ())
+        if isinstance(entry, Mapping) and entry.get("name") and isinstance(entry.get(singular) or {}, Mapping)
+    ]
+
+
+def _impersonation(user: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+    who = [("Impersonate-User", str(user["as"]))] if user.get("as") else []
+    return (*who, *(("Impersonate-Group", str(group)) for group in user.get("as-groups") or ()))

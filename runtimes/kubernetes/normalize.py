@@ -1,0 +1,210 @@
+"""From an object as the server has it to what a configuration can be compared with.
+
+What no configuration may set is taken out: status, and the metadata that the server writes. What is sensitive is
+named, never removed, so that a diff can still say that it changed. These are sensitive:
+
+    data and stringData of a Secret
+    the annotation in which `kubectl apply` keeps its input, of any kind, as it may repeat any of the others
+    the value of an environment variable whose name says so: one of its words, or two together, are in SECRET_WORDS
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import itertools
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from runtimes.base import FieldPath, Identity, KubernetesId, ListKey, LiveResource, value_at
+from runtimes.kubernetes import fields
+
+Object = Mapping[str, Any]
+
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+SECRET_WORDS = frozenset(
+    [
+        "password",
+        "passwd",
+        "passphrase",
+        "pwd",
+        "secret",
+        "secrets",
+        "token",
+        "credential",
+        "credentials",
+        "apikey",
+        "api_key",
+        "access_key",
+        "private_key",
+        "secret_key",
+        "signing_key",
+        "encryption_key",
+        "auth_key",
+    ]
+)
+_SERVER_METADATA = frozenset(
+    [
+        "managedFields",
+        "uid",
+        "resourceVersion",
+        "generation",
+        "creationTimestamp",
+        "selfLink",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+    ]
+)
+# written by controllers while a rollout goes on, about it rather than about what is wanted
+_CONTROLLER_ANNOTATIONS = frozenset({"deployment.kubernetes.io/revision"})
+_POD_SPECS: dict[str, tuple[str, ...]] = {
+    "Pod": ("spec",),
+    "CronJob": ("spec", "jobTemplate", "spec", "template", "spec"),
+}
+_POD_TEMPLATE = ("spec", "template", "spec")
+
+
+def body(live: Object) -> dict[str, Any]:
+    metadata = {key: value for key, value in (live.get("metadata") or {}).items() if key not in _SERVER_METADATA}
+    return {**{key: value for key, value in live.items() if key != "status"}, "metadata": metadata}
+
+
+def identity(live: Object) -> Identity:
+    """The version is `resourceVersion/digest of the body`.
+
+    Controllers write the status of an object all the time, which moves its resourceVersion. With the digest one can
+    tell whether anything moved that a plan is about.
+    """
+    metadata = live.get("metadata") or {}
+    return Identity(str(metadata.get("uid") or ""), f"{metadata.get('resourceVersion') or ''}/{digest(live)}")
+
+
+def resource_version(seen: Identity) -> str:
+    return seen.version.partition("/")[0]
+
+
+def is_same(seen: Identity, live: Object) -> bool:
+    """Whether the live object is the one that was seen, with the same content apart from its status."""
+    now = identity(live)
+    return now.uid == seen.uid and now.version.partition("/")[2] == seen.version.partition("/")[2]
+
+
+def digest(live: Object) -> str:
+    content = body(live)
+    annotations = content["metadata"].get("annotations") or {}
+    kept = {name: text for name, text in annotations.items() if name not in _CONTROLLER_ANNOTATIONS}
+    content["metadata"] = {**content["metadata"], "annotations": kept}
+    if not kept:
+        del content["metadata"]["annotations"]
+    packed = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(packed.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def live_resource(id_: KubernetesId, live: Object) -> LiveResource:
+    return LiveResource(id=id_, identity=identity(live), body=body(live), owners=fields.owners(live))
+
+
+def sensitive_paths(content: Object) -> tuple[FieldPath, ...]:
+    return tuple(_sensitive(content))
+
+
+def _sensitive(content: Object) -> Iterator[FieldPath]:
+    if content.get("kind") == "Secret" and "/" not in str(content.get("apiVersion")):
+        yield ("data",)
+        yield ("stringData",)
+    annotations = value_at(content, ("metadata", "annotations"))
+    if isinstance(annotations, Mapping) and LAST_APPLIED in annotations:
+        yield ("metadata", "annotations", LAST_APPLIED)
+    pod_spec = _POD_SPECS.get(str(content.get("kind")), _POD_TEMPLATE)
+    for group in ("initContainers", "containers", "ephemeralContainers"):
+        for container in _mappings(value_at(content, (*pod_spec, group))):
+            for variable in _mappings(container.get("env")):
+                if "value" in variable and is_secret_name(str(variable.get("name") or "")):
+                    yield (
+                        *pod_spec,
+                        group,
+                        ListKey((("name", str(container.get("name"))),)),
+                        "env",
+                        ListKey((("name", str(variable["name"])),)),
+                        "value",
+                    )
+
+
+def is_secret_name(name: str) -> bool:
+    """Whether an environment variable's name says that its value is secret: DB_PASSWORD, apiKey, AWS_SECRET_KEY."""
+    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower().replace("-", "_").replace(".", "_").split("_")
+    pairs = {f"{first}_{second}" for first, second in itertools.pairwise(words)}
+    return not SECRET_WORDS.isdisjoint({*words, *pairs})
+
+
+def secret_values(content: Object) -> tuple[str, ...]:
+    """Returns every text below a sensitive path, and what it decodes to, for taking it out of messages."""
+    found: list[str] = []
+    for path in sensitive_paths(content):
+        for text in _texts(value_at(content, path)):
+            found.append(text)
+            if path == ("data",):
+                try:
+                    found.append(base64.b64decode(text, validate=True).decode())
+                except (binascii.Error, UnicodeDecodeError, ValueError):
+                    continue
+            elif path == ("stringData",):
+                found.append(base64.b64encode(text.encode("utf-8", "surrogatepass")).decode())
+    return tuple(found)
+
+
+def decided_later(content: Object, predicted: Object) -> tuple[FieldPath, ...]:
+    """Names the paths of a predicted creation that the real one will fill anew.
+
+    A dry run draws an address and ports for a Service, and a uid that some kinds copy into labels and selectors; what
+    the apply draws will be others.
+    """
+    found: list[FieldPath] = []
+    if predicted.get("kind") == "Service":
+        for name in ("clusterIP", "clusterIPs", "healthCheckNodePort"):
+            drawn = value_at(predicted, ("spec", name))
+            if drawn not in (None, "", 0, "None", ["None"]) and value_at(content, ("spec", name)) is None:
+                found.append(("spec", name))
+        for port in _mappings(value_at(predicted, ("spec", "ports"))):
+            key = (
+                ListKey((("port", port["port"]), ("protocol", port.get("protocol", "TCP")))) if "port" in port else None
+            )
+            if key and "nodePort" in port and value_at(content, ("spec", "ports", key, "nodePort")) is None:
+                found.append(("spec", "ports", key, "nodePort"))
+    uid = value_at(predicted, ("metadata", "uid"))
+    if isinstance(uid, str) and uid:
+        found.extend(_paths_holding(uid, body(predicted), ()))
+    return tuple(found)
+
+
+def _paths_holding(text: str, value: Any, path: FieldPath) -> Iterator[FieldPath]:
+    match value:
+        case str() if text in value:
+            yield path
+        case Mapping():
+            for name, below in value.items():
+                yield from _paths_holding(text, below, (*path, name))
+        case list():
+            for index, below in enumerate(value):
+                yield from _paths_holding(text, below, (*path, index))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    match value:
+        case None | bool():
+            return
+        case Mapping():
+            for below in value.values():
+                yield from _texts(below)
+        case list():
+            for below in value:
+                yield from _texts(below)
+        case _:
+            yield str(value)
+
+
+def _mappings(value: Any) -> list[Mapping[str, Any]]:
+    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []

@@ -1,0 +1,146 @@
+"""Asking the server what an apply would make of a resource: dry runs, and what their refusals mean.
+
+A dry run goes through defaulting, admission and validation, so its answer is what the apply would leave. It is asked
+without force first, since only a refusal lists the fields that belong to others; the forced one then gives the
+outcome of taking them over.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from runtimes.base import FieldConflict, FieldPath, KubernetesId, Moved, Prediction, RuntimeFailure
+from runtimes.kubernetes import fields, normalize
+from runtimes.kubernetes.client import Client, Object
+from runtimes.kubernetes.failures import ConflictingFields, Immutable, NamespaceMissing
+
+_ATTEMPTS = 5
+
+
+async def predict(
+    client: Client, id_: KubernetesId, content: Mapping[str, Any], new_namespaces: frozenset[str]
+) -> Prediction:
+    """Raises the server's refusal where it would refuse the apply, conflicts and fixed fields excepted."""
+    for _ in range(_ATTEMPTS):
+        live = await client.get(id_)
+        try:
+            prediction = await _against(client, id_, content, live, new_namespaces)
+        except Moved:
+            continue  # made, or deleted and made anew, since it was read
+        if prediction is not None:
+            return prediction
+    raise Moved(
+        "the object changed each time while its change was worked out",
+        target=client.place,
+        subject=str(id_),
+        hint="something writes it all the time; wait until it rests, then plan again",
+    )
+
+
+async def _against(
+    client: Client,
+    id_: KubernetesId,
+    content: Mapping[str, Any],
+    live: Object | None,
+    new_namespaces: frozenset[str],
+) -> Prediction | None:
+    """Returns None if the dry run met another state than `live`."""
+    secrets = normalize.secret_values(content)
+    conflicts: tuple[FieldConflict, ...] = ()
+    try:
+        try:
+            after, warnings = await client.apply(id_, content, dry_run=True, secrets=secrets)
+        except ConflictingFields as refused:
+            if live is None:
+                raise Moved("made by someone else meanwhile", target=client.place, subject=str(id_)) from None
+            conflicts = fields.conflicts(refused.fields, live)
+            after, warnings = await client.apply(id_, content, dry_run=True, force=True, secrets=secrets)
+    except Immutable as refused:
+        if live is None:
+            raise
+        return await _replacement(client, id_, content, live, refused, secrets)
+    except NamespaceMissing:
+        if id_.namespace not in new_namespaces:
+            raise
+        return _unasked(id_, content, f"namespace {id_.namespace} is not there yet: predicted from the resource alone")
+    if not _met(live, after):
+        return None
+    return Prediction(
+        id=id_,
+        live=normalize.live_resource(id_, live) if live else None,
+        after=normalize.body(after),
+        conflicts=conflicts,
+        list_keys=fields.list_keys(after) | (fields.list_keys(live) if live else {}),
+        sensitive=_sensitive(content, live, after),
+        unknown=normalize.decided_later(content, after) if live is None else (),
+        warnings=warnings,
+    )
+
+
+def _met(live: Object | None, after: Object) -> bool:
+    """Whether the dry run started from the object that was read: the same uid, and the same content."""
+    metadata = after.get("metadata") or {}
+    if live is None:
+        # what a dry run creates has no version
+        return not metadata.get("resourceVersion")
+    return bool(
+        metadata.get("uid") == live["metadata"].get("uid")
+        and metadata.get("resourceVersion") == live["metadata"].get("resourceVersion")
+    )
+
+
+async def _replacement(
+    client: Client,
+    id_: KubernetesId,
+    content: Mapping[str, Any],
+    live: Object,
+    refused: Immutable,
+    secrets: tuple[str, ...],
+) -> Prediction:
+    """Predicts the object made anew: dry-run under another name, as its own is still taken."""
+    stand_in = f"{id_.name[:40].rstrip('-.')}-replacement"
+    metadata = {**(content.get("metadata") or {}), "name": stand_in}
+    warnings: tuple[str, ...] = ()
+    try:
+        made, warnings = await client.apply(
+            replace(id_, name=stand_in), {**content, "metadata": metadata}, dry_run=True, secrets=secrets
+        )
+        after = normalize.body(made)
+        after["metadata"] = {**after["metadata"], "name": id_.name}
+        unknown = normalize.decided_later(content, made)
+        keys = fields.list_keys(made)
+    except RuntimeFailure as failure:
+        after, unknown, keys = dict(content), (), {}
+        warnings = (f"the new object is predicted from the resource alone: {failure.message}",)
+    return Prediction(
+        id=id_,
+        live=normalize.live_resource(id_, live),
+        after=after,
+        replaces=tuple(dict.fromkeys(_path(field) for field, _ in refused.causes)),
+        list_keys=keys | fields.list_keys(live),
+        sensitive=_sensitive(content, live, after),
+        unknown=unknown,
+        warnings=warnings,
+    )
+
+
+def _unasked(id_: KubernetesId, content: Mapping[str, Any], warning: str) -> Prediction:
+    return Prediction(
+        id=id_,
+        live=None,
+        after=normalize.body(content),
+        sensitive=normalize.sensitive_paths(content),
+        warnings=(warning,),
+    )
+
+
+def _path(field: str) -> FieldPath:
+    """Reads the field of a validation cause, such as `spec.template.spec.containers[0].image`."""
+    return tuple(int(index) if index else name for name, index in re.findall(r"([^.\[\]]+)|\[(\d+)\]", field))
+
+
+def _sensitive(*states: Any) -> tuple[FieldPath, ...]:
+    return tuple(dict.fromkeys(path for state in states if state for path in normalize.sensitive_paths(state)))

@@ -1,0 +1,253 @@
+"""A Kubernetes cluster as a `Runtime`: one context of a kubeconfig."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+from typing import Any
+
+from runtimes.base import (
+    ApplyRequest,
+    DeleteRequest,
+    Forbidden,
+    Identity,
+    KubernetesId,
+    LiveResource,
+    LogRequest,
+    Moved,
+    NotThere,
+    Observation,
+    PlanRequest,
+    Prediction,
+    ReadRequest,
+    Rejected,
+    ResourceId,
+    WatchRequest,
+)
+from runtimes.kubernetes import fields, normalize
+from runtimes.kubernetes.client import FIELD_MANAGER, Client, Object
+from runtimes.kubernetes.discovery import ApiResource
+from runtimes.kubernetes.failures import ConflictingFields
+from runtimes.kubernetes.kubeconfig import Kubeconfig
+from runtimes.kubernetes.predict import predict
+from runtimes.kubernetes.transport import Limits, Transport
+from runtimes.kubernetes.watch import watching
+
+_ATTEMPTS = 5
+_PARALLEL_LISTS = 8
+# No object has this version, so an apply that carries it can only create: the server ignores it for a missing object
+# and refuses it for one that is there.
+_VERSION_OF_NOTHING = "1"
+# Copies that controllers make with the labels of what they belong to.
+_MADE_BY_CONTROLLERS = frozenset({"Endpoints", "EndpointSlice", "Event", "ControllerRevision"})
+_CONTROL_PLANE = ("kube-", "kubelet", "kwok")
+
+
+class KubernetesRuntime:
+    """See `runtimes.base.Runtime`. Safe to share between tasks of one event loop; `close` ends its connections."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    @classmethod
+    def connect(
+        cls,
+        *,
+        kubeconfig: str | Path | Sequence[str | Path] | None = None,
+        context: str | None = None,
+        place: str | None = None,
+        allow_exec: bool = False,
+        limits: Limits | None = None,
+    ) -> KubernetesRuntime:
+        """Reads the kubeconfig; asks the cluster nothing yet. Raises `Misconfigured`.
+
+        `kubeconfig` None means the files kubectl would use, `context` None the current one, `place` None the
+        context's name. `allow_exec` lets the kubeconfig's credential program run.
+        """
+        match kubeconfig:
+            case None:
+                found = Kubeconfig.found()
+            case str() | Path():
+                found = Kubeconfig([Path(kubeconfig).expanduser()])
+            case _:
+                found = Kubeconfig([Path(each).expanduser() for each in kubeconfig])
+        connection = found.connection(context)
+        transport = Transport(connection, place=place or connection.context, allow_exec=allow_exec, limits=limits)
+        return cls(Client(transport))
+
+    @property
+    def place(self) -> str:
+        return self._client.place
+
+    async def close(self) -> None:
+        await self._client.close()
+
+    async def read(self, request: ReadRequest) -> LiveResource | None:
+        id_ = _kubernetes(request.id)
+        live = await self._client.get(id_)
+        return None if live is None else normalize.live_resource(id_, live)
+
+    async def plan(self, request: PlanRequest) -> Prediction:
+        id_ = _kubernetes(request.resource.id)
+        return await predict(
+            self._client, id_, await self._content(id_, request.resource.attributes), request.new_namespaces
+        )
+
+    async def apply(self, request: ApplyRequest) -> LiveResource:
+        id_ = _kubernetes(request.resource.id)
+        content = await self._content(id_, request.resource.attributes)
+        secrets = normalize.secret_values(content)
+        expected = request.expected
+        for attempt in range(_ATTEMPTS):
+            try:
+                live, _ = await self._client.apply(id_, _bound(content, expected), force=request.force, secrets=secrets)
+            except ConflictingFields as refused:
+                # the server looks at owners before it looks at versions
+                now = await self._client.get(id_)
+                if now is None or expected is None or not normalize.is_same(expected, now):
+                    raise self._moved(id_, expected, now) from None
+                refused.conflicts = fields.conflicts(refused.fields, now)
+                raise
+            except Moved:
+                now = await self._client.get(id_)
+                if expected is None or now is None or not normalize.is_same(expected, now) or attempt == _ATTEMPTS - 1:
+                    raise self._moved(id_, expected, now) from None
+                # only its status was written: what the plan saw is still so
+                expected = normalize.identity(now)
+            else:
+                return normalize.live_resource(id_, live)
+        raise AssertionError("unreachable: the last attempt returns or raises")
+
+    async def delete(self, request: DeleteRequest) -> None:
+        id_ = _kubernetes(request.id)
+        try:
+            await self._client.delete(id_, uid=request.expected.uid if request.expected else None)
+        except Moved:
+            raise self._moved(id_, request.expected, await self._client.get(id_)) from None
+
+    async def import_(self, request: ReadRequest) -> LiveResource:
+        """Makes the workbench an owner, beside those there are, of every field that people or tools have set.
+
+        No value changes: a field that two own with the same value is no conflict. Raises `NotThere`.
+        """
+        id_ = _kubernetes(request.id)
+        live = await self._client.get(id_)
+        if live is None:
+            raise NotThere("there is nothing to import", target=self.place, subject=str(id_))
+        set_by_people = fields.union(
+            entry.get("fieldsV1")
+            for entry in fields.entries(live)
+            if not entry.get("subresource") and not str(entry.get("manager")).startswith(_CONTROL_PLANE)
+        )
+        content = {**fields.part(live, set_by_people), "apiVersion": live["apiVersion"], "kind": live["kind"]}
+        content["metadata"] = {**content.get("metadata", {}), "name": id_.name}
+        content = _bound(await self._content(id_, content), normalize.identity(live))
+        taken, _ = await self._client.apply(id_, content, secrets=normalize.secret_values(content))
+        return normalize.live_resource(id_, taken)
+
+    def watch(self, request: WatchRequest) -> AbstractAsyncContextManager[AsyncIterator[Observation]]:
+        return watching(self._client, tuple(_kubernetes(each) for each in request.ids))
+
+    async def logs(self, request: LogRequest) -> tuple[str, ...]:
+        return await self._client.log(
+            request.ref.namespace or self._client.default_namespace,
+            request.ref.name,
+            container=request.container,
+            previous=request.previous,
+            tail_lines=request.tail_lines,
+        )
+
+    async def owned(self, labels: Mapping[str, str]) -> tuple[LiveResource, ...]:
+        """Returns what was applied by the workbench and carries the labels, apart from what another object owns.
+
+        Controllers copy labels to things they make (claims of a StatefulSet, Endpoints of a Service); those were
+        never applied, so they are not ours to prune. Kinds that we may not list are left out.
+        """
+        selector = ",".join(f"{name}={text}" for name, text in sorted(labels.items()))
+        gate = asyncio.Semaphore(_PARALLEL_LISTS)
+        kinds = [
+            resource
+            for resource in await self._client.discovery.every()
+            if {"list", "patch"} <= resource.verbs and resource.kind not in _MADE_BY_CONTROLLERS
+        ]
+
+        async def listed(resource: ApiResource) -> tuple[Object, ...]:
+            async with gate:
+                try:
+                    return (await self._client.list(resource, labels=selector)).items
+                except (Forbidden, NotThere, Rejected):
+                    return ()
+
+        found: dict[str, LiveResource] = {}
+        for objects in await asyncio.gather(*map(listed, kinds)):
+            for live in objects:
+                if _is_applied_by_us(live) and not live["metadata"].get("ownerReferences"):
+                    resource = normalize.live_resource(KubernetesId.of(live), live)
+                    found.setdefault(resource.identity.uid, resource)
+        return tuple(sorted(found.values(), key=lambda each: str(each.id)))
+
+    async def _content(self, id_: KubernetesId, attributes: Mapping[str, Any]) -> Object:
+        """Returns the body to send: a copy of its own, with its namespace, without what only a server may say."""
+        content = copy.deepcopy(_plain(attributes))
+        metadata = {
+            name: value
+            for name, value in (content.get("metadata") or {}).items()
+            if name not in ("managedFields", "uid", "resourceVersion", "creationTimestamp", "generation")
+        }
+        if namespace := await self._client.namespace_of(id_):
+            metadata["namespace"] = namespace
+        return {**{name: value for name, value in content.items() if name != "status"}, "metadata": metadata}
+
+    def _moved(self, id_: KubernetesId, expected: Identity | None, now: Object | None) -> Moved:
+        if now is None:
+            what = "it was deleted since the plan was made"
+        elif expected is None:
+            what = "it was created by someone else since the plan was made"
+        elif now["metadata"].get("uid") != expected.uid:
+            what = "it was deleted and made anew since the plan was made"
+        else:
+            what = f"it was changed since the plan was made{_last_writer(now)}"
+        return Moved(what, target=self.place, subject=str(id_), hint="plan again to see what is there now")
+
+
+def _kubernetes(id_: ResourceId) -> KubernetesId:
+    if not isinstance(id_, KubernetesId):
+        raise Rejected("this is not a Kubernetes resource", subject=str(id_))
+    return id_
+
+
+def _bound(content: Object, expected: Identity | None) -> Object:
+    """Binds a body to the state it was planned for, or to there being none."""
+    tie = (
+        {"resourceVersion": _VERSION_OF_NOTHING}
+        if expected is None
+        else {"uid": expected.uid, "resourceVersion": normalize.resource_version(expected)}
+    )
+    return {**content, "metadata": {**content["metadata"], **tie}}
+
+
+def _plain(value: Any) -> Any:
+    """Turns read-only mappings and tuples into what JSON knows."""
+    match value:
+        case Mapping():
+            return {str(name): _plain(below) for name, below in value.items()}
+        case list() | tuple():
+            return [_plain(below) for below in value]
+    return value
+
+
+def _is_applied_by_us(live: Object) -> bool:
+    return any(
+        entry.get("manager") == FIELD_MANAGER and entry.get("operation") == "Apply" for entry in fields.entries(live)
+    )
+
+
+def _last_writer(live: Object) -> str:
+    entries = [entry for entry in fields.entries(live) if entry.get("time")]
+    if not entries:
+        return ""
+    last = max(entries, key=lambda entry: str(entry["time"]))
+    return f", last by {last.get('manager')!r} at {last['time']}"
