@@ -74,7 +74,8 @@ def _constants(type_: Type) -> tuple[tuple[str, Any], ...]:
     return tuple(
         (member.name, member.default)
         for member in type_.map.fields.values()
-        if member.default is not None and (member.default not in ("", 0, False, {}) or (member.pointer and member.default != {}))
+        if member.default is not None
+        and (member.default not in ("", 0, False, {}) or (member.pointer and member.default != {}))
     )
 
 

@@ -1,7 +1,7 @@
 """Resource quantities: `500m`, `1.5Gi`, `1e3`, and the one form each value is written in.
 
-The suffix family a value was written with is kept (binary, decimal, exponent), the rest is made canonical: no fraction, the
-largest suffix that needs none. Anything finer than a billionth is rounded up, as the server does.
+The suffix family a value was written with is kept (binary, decimal, exponent), the rest is made canonical: no
+fraction, the largest suffix that needs none. Anything finer than a billionth is rounded up, as the server does.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Server-side apply and ownership of fields.
 
 `server_side_apply` merges an applied object into the live one; `track_update` records what any other write changed.
-Both are pure: they take and give objects, never change their arguments, and take the time as text. Fields are owned by a
-manager together with the operation, the version and the subresource it used.
+Both are pure: they take and give objects, never change their arguments, and take the time as text. Fields are owned by
+a manager together with the operation, the version and the subresource it used.
 """
 
 from __future__ import annotations
@@ -90,8 +90,8 @@ def server_side_apply(
 ) -> Object:
     """The live object with `applied` laid over it, decoded and with defaults, owners recorded.
 
-    `live` None creates. `now` is an RFC 3339 time with seconds. Raises ApplyConflict, or ApplyError for a body that does
-    not fit. Names, namespace, uid and version of the result are for the caller to check.
+    `live` None creates. `now` is an RFC 3339 time with seconds. Raises ApplyConflict, or ApplyError for a body that
+    does not fit. Names, namespace, uid and version of the result are for the caller to check.
     """
     version = applied.get("apiVersion", "") if isinstance(applied, dict) else ""
     if not isinstance(applied, dict) or (version, applied.get("kind", "")) != (kind.api_version, kind.kind):
@@ -202,7 +202,7 @@ def _take_over(
             continue
         owned = managed.owners[manager]
         if owned.api_version.partition("/")[0] != kind.api_version.partition("/")[0]:
-            del managed.owners[manager]   # of a version that the kind does not have
+            del managed.owners[manager]  # of a version that the kind does not have
             continue
         if both := owned.fields.intersection(changed):
             conflicts[manager] = both
@@ -230,7 +230,7 @@ def _update(
     kind: KindSchema, old: Object, new: Object, managed: Managed, me: Manager, now: str, ignored: FieldSet
 ) -> None:
     """Record a write of `me`: what it changed is its own now, what it removed is nobody's."""
-    nobody = Manager("", "", "", "")   # even the writer's own entry gives up what is removed, so none is spared
+    nobody = Manager("", "", "", "")  # even the writer's own entry gives up what is removed, so none is spared
     comparison = _take_over(kind, old, new, managed, nobody, True, ignored)
     fields = comparison.modified.union(comparison.added).without(ignored).difference(reset.NEVER_OWNED)
     if fields:

@@ -1,8 +1,8 @@
 """Sets of field paths, as `metadata.managedFields` records them.
 
-A path element is the text that FieldsV1 uses: `f:name` for a member, `k:{"name":"main"}` for a list element by its keys,
-`v:"x"` for a scalar in a set, `i:0` for a position. Keeping the text makes elements hashable and encoding free; JSON
-inside is normalised (sorted keys, no spaces), so equal elements have equal texts.
+A path element is the text that FieldsV1 uses: `f:name` for a member, `k:{"name":"main"}` for a list element by its
+keys, `v:"x"` for a scalar in a set, `i:0` for a position. Keeping the text makes elements hashable and encoding free;
+JSON inside is normalised (sorted keys, no spaces), so equal elements have equal texts.
 A set knows its `members` at this level, and sets below its `children`; an element may be in both.
 """
 
@@ -206,7 +206,7 @@ class FieldSet:
         made = FieldSet()
         for key, below in fields.items():
             if key == ".":
-                continue   # the caller has taken it
+                continue  # the caller has taken it
             if len(key) < 2 or key[1] != ":" or not isinstance(below, Mapping):
                 raise ValueError(f"not a path element: {key!r}")
             element = f"{key[:2]}{_json(json.loads(key[2:]))}" if key[0] in "kv" else key

@@ -1,5 +1,5 @@
-"""Fields that a request cannot own, because the server takes them from elsewhere: the status of a request for the object,
-the spec of one for its status. They come by kind and subresource, as each kind's strategy declares them.
+"""Fields that a request cannot own, because the server takes them from elsewhere: the status of a request for the
+object, the spec of one for its status. They come by kind and subresource, as each kind's strategy declares them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Objects walked along their type: which fields they have, how two compare, what a merge of them is.
 
-The rules are those of structured-merge-diff: maps merge member by member, associative lists element by element (told apart
-by their keys, or by value in a set), atomic maps and lists as a whole. `ABSENT` is not null: null is a value that may
-stand for an empty map or list.
+The rules are those of structured-merge-diff: maps merge member by member, associative lists element by element (told
+apart by their keys, or by value in a set), atomic maps and lists as a whole. `ABSENT` is not null: null is a value
+that may stand for an empty map or list.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ def _map_problems(shape: MapShape, value: dict[str, Any], allow_duplicates: bool
         type_ = shape.member(name)
         if type_ is None:
             problems.append((f".{name}", "field not declared in schema"))
-            break   # one unknown member ends the map, as at the real server
+            break  # one unknown member ends the map, as at the real server
         problems += [(f".{name}{path}", message) for path, message in _problems(type_, inner, allow_duplicates)]
     return problems
 
@@ -234,7 +234,7 @@ def _collect_list(shape: ListShape, value: list[Any], path: Path, into: FieldSet
         below = (*path, element)
         if elements.count(element) == 1:
             _collect(shape.element, item, below, into)
-        into.insert(below)   # doubled elements are owned as one, without what is in them
+        into.insert(below)  # doubled elements are owned as one, without what is in them
 
 
 # --- comparing -----------------------------------------------------------------------------------------------------
@@ -284,9 +284,11 @@ def _is_leaf(form: object, left: object, right: object) -> bool:
     """Owned as a whole: scalars, atomic maps and lists, and maps or lists that are empty on both sides."""
     match form:
         case MapShape():
-            return form.atomic or not (isinstance(left, dict) and left or isinstance(right, dict) and right)
+            return form.atomic or not ((isinstance(left, dict) and left) or (isinstance(right, dict) and right))
         case ListShape():
-            return not form.associative or not (isinstance(left, list) and left or isinstance(right, list) and right)
+            return not form.associative or not (
+                (isinstance(left, list) and left) or (isinstance(right, list) and right)
+            )
     return True
 
 
@@ -405,7 +407,7 @@ def _merge_lists(shape: ListShape, left: object, right: object) -> Any:
                 at_left, at_right, at_shared = at_left + 1, at_right + 1, at_shared + 1
                 continue
             if element in by_right and at_shared < len(shared) and shared[at_shared] != element:
-                at_left += 1   # on both sides, but not the next of them in the order of `right`
+                at_left += 1  # on both sides, but not the next of them in the order of `right`
                 continue
         if at_left < len(lefts):
             element = left_elements[at_left]

@@ -3,8 +3,8 @@
     python -m runtimes.sandbox.schema.generate OPENAPI_FOLDER GO_MODULES
 
 OPENAPI_FOLDER holds one document a group version (`apis_apps_v1.json`). GO_MODULES is the folder of unpacked Go modules
-(`.../pkg/mod/k8s.io`) of the same release: OpenAPI does not say whether an optional number is a pointer (a zero is kept)
-or a value (a zero is left out), nor what Go calls a type in its messages; the public `types.go` files do.
+(`.../pkg/mod/k8s.io`) of the same release: OpenAPI does not say whether an optional number is a pointer (a zero is
+kept) or a value (a zero is left out), nor what Go calls a type in its messages; the public `types.go` files do.
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ def go_packages(modules: Path) -> Iterator[tuple[str, str, str]]:
         newest = sorted(modules.glob(module))[-1]
         for folder in sorted(newest.glob(pattern)):
             source = "\n".join(
-                path.read_text() for path in sorted(folder.glob("*.go")) if not path.name.startswith(("zz_", "generated"))
+                path.read_text()
+                for path in sorted(folder.glob("*.go"))
+                if not path.name.startswith(("zz_", "generated"))
             )
             inner = str(folder.relative_to(newest)).replace("/", ".")
             yield f"{prefix}.{inner}", folder.name, source
@@ -60,8 +62,8 @@ def go_packages(modules: Path) -> Iterator[tuple[str, str, str]]:
 def go_types(modules: Path) -> dict[str, Any]:
     """Definition name to its fields: JSON name to [Go type, flags].
 
-    Flags: `o` omitempty (a zero value is left out, but for structs), `z` omitzero (structs too), `p` held by pointer. Types are spelled as Go prints them (`[]v1.Container`).
-    Inlined structs are flattened into their holder.
+    Flags: `o` omitempty (a zero value is left out, but for structs), `z` omitzero (structs too), `p` held by pointer.
+    Types are spelled as Go prints them (`[]v1.Container`). Inlined structs are flattened into their holder.
     """
     structs: dict[str, list[tuple[str, str, str]]] = {}
     named: dict[str, str] = {}
@@ -90,7 +92,11 @@ def go_types(modules: Path) -> dict[str, Any]:
             json_name, *options = tag.split(",")
             if "inline" in options or (not json_name and not field):
                 inner = go.lstrip("*")
-                target = f"{prefix}.{inner}" if "." not in inner else f"io.k8s.apimachinery.pkg.apis.meta.v1.{inner.split('.')[1]}"
+                target = (
+                    f"{prefix}.{inner}"
+                    if "." not in inner
+                    else f"io.k8s.apimachinery.pkg.apis.meta.v1.{inner.split('.')[1]}"
+                )
                 if inner.startswith("v1.") and not target.startswith("io.k8s.api.core"):
                     core = f"io.k8s.api.core.v1.{inner.split('.')[1]}"
                     target = core if core in structs else target
@@ -129,7 +135,15 @@ def resources(documents: dict[str, Any]) -> list[dict[str, Any]]:
                 continue
             entry = found.setdefault(
                 (group, version, rest[0]),
-                {"group": group, "version": version, "resource": rest[0], "kind": "", "namespaced": False, "verbs": [], "subresources": {}},
+                {
+                    "group": group,
+                    "version": version,
+                    "resource": rest[0],
+                    "kind": "",
+                    "namespaced": False,
+                    "verbs": [],
+                    "subresources": {},
+                },
             )
             entry["namespaced"] |= namespaced
             if watched:

@@ -63,8 +63,18 @@ SHORT_NAMES = {
     "volumeattributesclasses": "vac",
 }
 IN_ALL = frozenset(
-    "pods replicationcontrollers services daemonsets deployments replicasets statefulsets horizontalpodautoscalers"
-    " cronjobs jobs".split()
+    [
+        "pods",
+        "replicationcontrollers",
+        "services",
+        "daemonsets",
+        "deployments",
+        "replicasets",
+        "statefulsets",
+        "horizontalpodautoscalers",
+        "cronjobs",
+        "jobs",
+    ]
 )
 CATEGORIES = {"customresourcedefinitions": ("api-extensions",), "apiservices": ("api-extensions",)}
 
@@ -186,7 +196,9 @@ class Registry:
 def _resource(entry: dict[str, Any]) -> ResourceInfo:
     name, kind = entry["resource"], entry["kind"]
     subresources = {
-        sub: Subresource(sub, it["group"] or entry["group"], it["version"] or entry["version"], it["kind"], tuple(it["verbs"]))
+        sub: Subresource(
+            sub, it["group"] or entry["group"], it["version"] or entry["version"], it["kind"], tuple(it["verbs"])
+        )
         for sub, it in entry["subresources"].items()
     }
     short = tuple(SHORT_NAMES.get(name, "").split())

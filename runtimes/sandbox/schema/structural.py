@@ -16,7 +16,9 @@ def no_references(name: str) -> Type:
 
 
 def list_shape(schema: Schema, resolve: Resolve, preserve: bool) -> ListShape:
-    """A list's element, and how its elements are told apart: `list-type`, or the older patch strategy, or as a whole."""
+    """A list's element, and how its elements are told apart: `list-type`, or the older patch strategy, or as a
+    whole.
+    """
     items = schema.get("items")
     element = type_of(items, resolve, preserve) if isinstance(items, dict) else UNTYPED
     match schema.get("x-kubernetes-list-type"):

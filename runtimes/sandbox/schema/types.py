@@ -1,8 +1,9 @@
 """Types of API objects, as one shape that decoding, patching and ownership tracking all walk.
 
-A `Type` says which forms a value may take: a scalar, a list, a map, or any of them where the API leaves it open. Types of
-built-in kinds come from `registry`, those of custom resources from `structural`. They are shared and may refer to
-themselves (JSONSchemaProps holds JSONSchemaProps), so they are filled in after they are made and not changed after that.
+A `Type` says which forms a value may take: a scalar, a list, a map, or any of them where the API leaves it open. Types
+of built-in kinds come from `registry`, those of custom resources from `structural`. They are shared and may refer to
+themselves (JSONSchemaProps holds JSONSchemaProps), so they are filled in after they are made and not changed after
+that.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ Scalar = Literal["string", "numeric", "boolean", "untyped"]
 
 @dataclass(slots=True, eq=False)
 class ListShape:
-    """`keys` identify the elements of an associative list; none: a set of scalars. Atomic lists are owned as a whole."""
+    """`keys` identify the elements of an associative list; none: a set of scalars. Atomic lists are owned as a
+    whole.
+    """
 
     element: Type
     associative: bool = False
@@ -58,7 +61,8 @@ class MapShape:
 @dataclass(slots=True, eq=False)
 class Type:
     """name: the definition's name, or "". format: OpenAPI's, or ours for the definitions with an encoding of their own
-    (`quantity`, `int-or-string`, `time`, `micro-time`, `duration`, `raw`). go: as messages print it, "" if not built in.
+    (`quantity`, `int-or-string`, `time`, `micro-time`, `duration`, `raw`). go: as messages print it, "" if not built
+    in.
     """
 
     scalar: Scalar | None = None
