@@ -1,0 +1,780 @@
+"""The methods the grammar names: from the values of a rule's symbols to a node.
+
+Every method takes the values of its alternative in grammar.lark in order: tokens `(type, start,
+end, text)` for terminals, what other methods returned for the rest. What the grammar leaves open
+because one token of lookahead cannot settle it (may this be assigned to? is this a schema's
+attribute or an annotated variable?) is settled here, and reported if it is wrong.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from kcl.syntax import ast
+from kcl.syntax.interpolation import Strings
+from kcl.syntax.lexer import Token
+from kcl.syntax.literals import LiteralError, integer
+from kcl.syntax.operators import group
+
+_CONSTANTS = {kind.value: kind for kind in ast.ConstantKind}
+_UNARY = {op.value: op for op in ast.UnaryOp}
+_AUG = {op.value: op for op in ast.AugOp}
+_CONFIG = {op.value: op for op in ast.ConfigOp}
+_QUANTIFIERS = {op.value: op for op in ast.QuantifierOp}
+_BASIC = {name.value: name for name in ast.BasicTypeName}
+
+_EXPRESSION_NAMES = {
+    ast.Name: "Identifier",
+    ast.Constant: "NameConstantLitExpression",
+    ast.Int: "NumberLitExpression",
+    ast.Float: "NumberLitExpression",
+    ast.Str: "StringLitExpression",
+    ast.JoinedStr: "JoinedStringExpression",
+    ast.Paren: "ParenExpression",
+    ast.Unary: "UnaryExpression",
+    ast.Binary: "BinaryExpression",
+    ast.Compare: "CompareExpression",
+    ast.Cast: "BinaryExpression",
+    ast.IfExpr: "IfExpression",
+    ast.Selector: "SelectorExpression",
+    ast.Subscript: "SubscriptExpression",
+    ast.Slice: "SubscriptExpression",
+    ast.Call: "CallExpression",
+    ast.SchemaExpr: "SchemaExpression",
+    ast.List: "ListExpression",
+    ast.ListComp: "ListCompExpression",
+    ast.Config: "ConfigExpression",
+    ast.ConfigComp: "DictCompExpression",
+    ast.Quantifier: "QuantExpression",
+    ast.Lambda: "LambdaExpression",
+}
+
+
+@dataclass(slots=True, eq=False)
+class Declaration(ast.Node):
+    """`name?: type op value`, before it is known where it stands."""
+
+    name: ast.Expr
+    optional: bool
+    type: ast.Type
+    op: ast.AugOp | ast.ConfigOp | None
+    values: list[ast.Expr]
+    decorators: list[ast.Decorator]
+
+
+@dataclass(slots=True, eq=False)
+class CheckBlock(ast.Node):
+    checks: list[ast.Check]
+
+
+@dataclass(slots=True, eq=False)
+class MixinList(ast.Node):
+    mixins: list[ast.Name | ast.Selector]
+
+
+_SCHEMA_ONLY = (CheckBlock, MixinList, ast.IndexSignature)
+
+
+class Builder(Strings):
+    """Makes the nodes of one file and collects what is wrong with it."""
+
+    # ------------------------------------------------------------------ plumbing
+
+    def nothing(self) -> None:
+        return None
+
+    def no_items(self) -> list[Any]:
+        return []
+
+    def first(self, value: Any, *_: Any) -> Any:
+        return value
+
+    def second(self, _: Any, value: Any, *__: Any) -> Any:
+        return value
+
+    def third(self, _: Any, __: Any, value: Any, *___: Any) -> Any:
+        return value
+
+    def only(self, value: Any, *_: Any) -> list[Any]:
+        return [value]
+
+    only_first = only
+
+    def append(self, values: list[Any], value: Any, *_: Any) -> list[Any]:
+        values.append(value)
+        return values
+
+    def append_third(self, values: list[Any], _: Any, value: Any) -> list[Any]:
+        values.append(value)
+        return values
+
+    def none_in_parentheses(self, _: Token, __: Token) -> list[Any]:
+        return []
+
+    # ------------------------------------------------------------------ files and blocks
+
+    def file(self, statements: list[Any]) -> list[ast.Stmt]:
+        return self._block(statements)
+
+    def expression(self, value: ast.Expr) -> ast.Expr:
+        return value
+
+    def _block(self, statements: list[Any]) -> list[ast.Stmt]:
+        """Statements of a file, a lambda or an `if`: declarations need a value, parts of schemas have no place."""
+        block = []
+        for statement in statements:
+            if isinstance(statement, Declaration):
+                statement = self._assignment(statement)
+            elif isinstance(statement, _SCHEMA_ONLY):
+                self.report(statement.start, statement.end, "this may stand only in the body of a schema")
+                continue
+            if statement is not None:
+                block.append(statement)
+        return block
+
+    def _assignment(self, declaration: Declaration) -> ast.Assign | ast.AugAssign | None:
+        if declaration.optional or declaration.decorators:
+            self.report(declaration.start, declaration.end, "an attribute may stand only in the body of a schema")
+            return None
+        if not declaration.values:
+            self.report(declaration.end, declaration.end + 1, 'expected one of ["="] got newline')
+            return None
+        targets, value = [declaration.name, *declaration.values[:-1]], declaration.values[-1]
+        if isinstance(declaration.op, ast.AugOp):
+            self.report(declaration.start, declaration.end, "a type may not stand in an augmented assignment")
+            return None
+        made = self._targets(targets)
+        return ast.Assign(declaration.start, value.end, made, declaration.type, value) if made else None
+
+    # ------------------------------------------------------------------ simple statements
+
+    def import_plain(self, keyword: Token, dots: list[Token], name: ast.Expr) -> ast.Import:
+        return self._import(keyword, dots, name, None, name.end)
+
+    def import_as(self, keyword: Token, dots: list[Token], name: ast.Expr, _: Token, alias: Token) -> ast.Import:
+        return self._import(keyword, dots, name, alias[3], alias[2])
+
+    def _import(self, keyword: Token, dots: list[Token], name: ast.Expr, alias: str | None, end: int) -> ast.Import:
+        names = _dotted_names(name)
+        level = sum(len(dot[3]) for dot in dots)
+        start = dots[0][1] if dots else name.start
+        return ast.Import(keyword[1], end, "." * level + ".".join(names), level, names, alias, start, name.end)
+
+    def type_alias(self, keyword: Token, name: Token, _: Token, value: ast.Type) -> ast.TypeAlias:
+        return ast.TypeAlias(keyword[1], value.end, name[3], value)
+
+    def assert_plain(self, keyword: Token, test: ast.Expr) -> ast.Assert:
+        return ast.Assert(keyword[1], test.end, test, None, None)
+
+    def assert_if(self, keyword: Token, test: ast.Expr, _: Token, cond: ast.Expr) -> ast.Assert:
+        return ast.Assert(keyword[1], cond.end, test, cond, None)
+
+    def assert_message(self, keyword: Token, test: ast.Expr, _: Token, message: ast.Expr) -> ast.Assert:
+        return ast.Assert(keyword[1], message.end, test, None, message)
+
+    def assert_if_message(
+        self, keyword: Token, test: ast.Expr, _: Token, cond: ast.Expr, __: Token, message: ast.Expr
+    ) -> ast.Assert:
+        return ast.Assert(keyword[1], message.end, test, cond, message)
+
+    def expression_statement(self, value: ast.Expr) -> ast.ExprStmt:
+        return ast.ExprStmt(value.start, value.end, value)
+
+    def assignment_first(self, target: ast.Expr, _: Token, value: ast.Expr) -> list[ast.Expr]:
+        return [target, value]
+
+    def assignment_next(self, values: Any, _: Token, value: ast.Expr) -> Any:
+        values.append(value)
+        return values
+
+    def assign(self, values: list[ast.Expr]) -> ast.Assign | None:
+        *targets, value = values
+        made = self._targets(targets)
+        return ast.Assign(values[0].start, value.end, made, None, value) if made else None
+
+    def aug_assign(self, target: ast.Expr, op: Token, value: ast.Expr) -> ast.AugAssign | None:
+        made = self._target(target)
+        return None if made is None else ast.AugAssign(target.start, value.end, made, _AUG[op[3]], value)
+
+    def unification(self, head: tuple[ast.Expr, bool], schema: Any, config: Any) -> ast.Unification | None:
+        return self._unification(head, ast.SchemaExpr(schema.start, config.end, schema, [], [], config))
+
+    def unification_with_arguments(
+        self, head: tuple[ast.Expr, bool], schema: Any, _: Token, arguments: list[Any], __: Token, config: Any
+    ) -> ast.Unification | None:
+        args, keywords = self._arguments(arguments)
+        return self._unification(head, ast.SchemaExpr(schema.start, config.end, schema, args, keywords, config))
+
+    def _unification(self, head: tuple[ast.Expr, bool], value: ast.SchemaExpr) -> ast.Unification | None:
+        target = self._target(head[0])
+        return None if target is None else ast.Unification(target.start, value.end, target, value)
+
+    def _targets(self, values: list[ast.Expr]) -> list[ast.Target]:
+        return [target for target in map(self._target, values) if target is not None]
+
+    def _target(self, value: ast.Expr) -> ast.Target | None:
+        """`value` as what is assigned to; None, reported, if it cannot be."""
+        path: list[ast.Member | ast.Index] = []
+        inner = value
+        while True:
+            match inner:
+                case ast.Name():
+                    path.reverse()
+                    return ast.Target(value.start, value.end, inner.id, path, inner.end)
+                case ast.Selector(optional=False):
+                    path.append(ast.Member(inner.name_start, inner.end, inner.name))
+                    inner = inner.value
+                case ast.Subscript(optional=False):
+                    path.append(ast.Index(inner.index.start, inner.end, inner.index))
+                    inner = inner.value
+                case _:
+                    name = _EXPRESSION_NAMES[type(inner)]
+                    self.report(value.start, value.end, f"'{name}' is an illegal expression for assignment")
+                    return None
+
+    # ------------------------------------------------------------------ declarations
+
+    def head_required(self, name: ast.Expr, _: Token) -> tuple[ast.Expr, bool]:
+        return name, False
+
+    def head_optional(self, name: ast.Expr, _: Token, __: Token) -> tuple[ast.Expr, bool]:
+        return name, True
+
+    def declaration_bare(self, head: tuple[ast.Expr, bool], type_: ast.Type) -> Declaration:
+        return Declaration(head[0].start, type_.end, head[0], head[1], type_, None, [], [])
+
+    def declaration_aug(self, head: tuple[ast.Expr, bool], type_: ast.Type, op: Token, value: ast.Expr) -> Declaration:
+        return Declaration(head[0].start, value.end, head[0], head[1], type_, _AUG[op[3]], [value], [])
+
+    def annotated_first(self, head: tuple[ast.Expr, bool], type_: ast.Type, _: Token, value: ast.Expr) -> list[Any]:
+        return [head, type_, value]
+
+    def declaration_assigned(self, parts: list[Any]) -> Declaration:
+        (name, optional), type_, *values = parts
+        return Declaration(name.start, values[-1].end, name, optional, type_, ast.ConfigOp.OVERRIDE, values, [])
+
+    def decorator(self, at: Token, value: ast.Expr, _: Token) -> ast.Decorator:
+        match value:
+            case ast.Name() | ast.Selector():
+                return ast.Decorator(at[1], value.end, value, [], [])
+            case ast.Call(func=(ast.Name() | ast.Selector()) as name):
+                return ast.Decorator(at[1], value.end, name, value.args, value.keywords)
+            case _:
+                self.report(value.start, value.end, "a decorator is a name or a call of a name")
+                return ast.Decorator(at[1], value.end, ast.Name(value.start, value.end, ""), [], [])
+
+    def decorated(self, decorators: list[ast.Decorator], statement: Any) -> Any:
+        statement.decorators = decorators
+        return statement
+
+    def decorated_declaration(self, decorators: list[ast.Decorator], declaration: Any, _: Token) -> Any:
+        declaration.decorators = decorators
+        return declaration
+
+    # ------------------------------------------------------------------ if
+
+    def if_statement(self, keyword: Token, cond: ast.Expr, _: Token, body: list[Any], orelse: list[Any]) -> ast.If:
+        block, otherwise = self._block(body), self._block(orelse)
+        last = otherwise or block
+        return ast.If(keyword[1], last[-1].end if last else cond.end, cond, block, otherwise)
+
+    def elif_statement(self, *parts: Any) -> list[Any]:
+        return [self.if_statement(*parts)]
+
+    def else_statement(self, _: Token, __: Token, body: list[Any]) -> list[Any]:
+        return body
+
+    # ------------------------------------------------------------------ schemas and rules
+
+    def schema(
+        self,
+        keyword: Token,
+        name: Token,
+        params: list[ast.Param],
+        parent: Any,
+        host: Any,
+        colon: Token,
+        _: Token,
+        statements: list[Any],
+    ) -> ast.Schema:
+        doc, statements = self._split_doc(statements)
+        body: list[ast.Stmt] = []
+        mixins: list[ast.Name | ast.Selector] = []
+        checks: list[ast.Check] = []
+        signature: ast.IndexSignature | None = None
+        end = colon[2]
+        for place, statement in enumerate(statements):
+            if statement is None:
+                continue
+            end = statement.end
+            match statement:
+                case Declaration():
+                    attribute = self._attribute(statement)
+                    if attribute is not None:
+                        body.append(attribute)
+                case ast.IndexSignature():
+                    if signature is not None:
+                        self.report(
+                            statement.start,
+                            statement.start + 1,
+                            "duplicate schema index signature definitions, only one is allowed in the schema",
+                        )
+                    signature = statement
+                case MixinList():
+                    if place:
+                        self.report(statement.start, statement.end, "mixins must stand first in the body of a schema")
+                    mixins += statement.mixins
+                case CheckBlock():
+                    if place != len(statements) - 1:
+                        self.report(statement.start, statement.end, "checks must stand last in the body of a schema")
+                    checks += statement.checks
+                case _:
+                    body.append(statement)
+        return ast.Schema(
+            keyword[1],
+            max(end, doc.end if doc else 0),
+            name[3],
+            name[1],
+            name[2],
+            doc,
+            params,
+            parent,
+            host,
+            keyword[3] == "mixin" or name[3].endswith("Mixin"),
+            keyword[3] == "protocol" or name[3].endswith("Protocol"),
+            mixins,
+            [],
+            body,
+            signature,
+            checks,
+        )
+
+    def _attribute(self, declaration: Declaration) -> ast.SchemaAttr | None:
+        name = declaration.name
+        match name:
+            case ast.Name():
+                text = name.id
+            case ast.Str():
+                text = name.value
+            case ast.Selector():
+                text = ".".join(_dotted_names(name))
+            case _:
+                self.report(name.start, name.end, "the name of an attribute is an identifier or a string")
+                return None
+        if len(declaration.values) > 1:
+            return None if self._assignment(declaration) is None else self._attribute_of_chain(declaration, text)
+        value = declaration.values[0] if declaration.values else None
+        return ast.SchemaAttr(
+            declaration.start,
+            declaration.end,
+            text,
+            declaration.optional,
+            declaration.type,
+            declaration.op,
+            value,
+            declaration.decorators,
+            name.end,
+        )
+
+    def _attribute_of_chain(self, declaration: Declaration, name: str) -> ast.SchemaAttr | None:
+        self.report(declaration.start, declaration.end, f"attribute '{name}' can have one default value only")
+        return None
+
+    def _split_doc(self, statements: list[Any]) -> tuple[ast.Str | None, list[Any]]:
+        """The string a body begins with, and the rest."""
+        if statements and isinstance(statements[0], ast.ExprStmt):
+            value = statements[0].value
+            if isinstance(value, ast.Str):
+                return value, statements[1:]
+        return None, statements
+
+    def check_block(
+        self, keyword: Token, _: Token, __: Token, ___: Token, checks: list[ast.Check], ____: Token
+    ) -> CheckBlock:
+        return CheckBlock(keyword[1], checks[-1].end, checks)
+
+    def check_plain(self, test: ast.Expr) -> ast.Check:
+        return ast.Check(test.start, test.end, test, None, None)
+
+    def check_if(self, test: ast.Expr, _: Token, cond: ast.Expr) -> ast.Check:
+        return ast.Check(test.start, cond.end, test, cond, None)
+
+    def check_message(self, test: ast.Expr, _: Token, message: ast.Expr) -> ast.Check:
+        return ast.Check(test.start, message.end, test, None, message)
+
+    def check_if_message(self, test: ast.Expr, _: Token, cond: ast.Expr, __: Token, message: ast.Expr) -> ast.Check:
+        return ast.Check(test.start, message.end, test, cond, message)
+
+    def mixin_list(self, keyword: Token, _: Token, names: list[Any], *rest: Token) -> MixinList:
+        return MixinList(keyword[1], rest[-2][2], names)
+
+    mixin_list_comma = mixin_list
+
+    def mixin_list_empty(self, keyword: Token, _: Token, close: Token, __: Token) -> MixinList:
+        return MixinList(keyword[1], close[2], [])
+
+    def signature_plain(
+        self, open_: Token, key: Token, _: Token, __: Token, type_: ast.Type, default: Any
+    ) -> ast.IndexSignature:
+        return self._signature(open_, None, key, False, type_, default)
+
+    def signature_other(
+        self, open_: Token, _: Token, key: Token, __: Token, ___: Token, type_: ast.Type, default: Any
+    ) -> ast.IndexSignature:
+        return self._signature(open_, None, key, True, type_, default)
+
+    def signature_named(
+        self, open_: Token, name: Token, _: Token, key: Token, __: Token, ___: Token, type_: ast.Type, default: Any
+    ) -> ast.IndexSignature:
+        return self._signature(open_, name[3], key, False, type_, default)
+
+    def signature_named_other(
+        self,
+        open_: Token,
+        name: Token,
+        _: Token,
+        __: Token,
+        key: Token,
+        ___: Token,
+        ____: Token,
+        type_: ast.Type,
+        default: Any,
+    ) -> ast.IndexSignature:
+        return self._signature(open_, name[3], key, True, type_, default)
+
+    def _signature(
+        self, open_: Token, name: str | None, key: Token, other: bool, type_: ast.Type, default: ast.Expr | None
+    ) -> ast.IndexSignature:
+        basic = _BASIC.get(key[3])
+        if basic is None:
+            self.report(key[1], key[2], f"the key of an index signature is str, int, float or any, not '{key[3]}'")
+            basic = ast.BasicTypeName.ANY
+        key_type = ast.BasicType(key[1], key[2], basic)
+        end = type_.end if default is None else default.end
+        return ast.IndexSignature(open_[1], end, name, key_type, other, type_, default)
+
+    def rule(
+        self,
+        keyword: Token,
+        name: Token,
+        params: list[ast.Param],
+        parents: list[Any],
+        host: Any,
+        _: Token,
+        __: Token,
+        ___: Token,
+        checks: list[ast.Check],
+        ____: Token,
+    ) -> ast.Rule:
+        doc = None
+        end = checks[-1].end
+        if isinstance(checks[0].test, ast.Str) and checks[0].end == checks[0].test.end:
+            doc, checks = checks[0].test, checks[1:]
+        return ast.Rule(keyword[1], end, name[3], name[1], name[2], doc, params, parents, host, [], checks)
+
+    def parameter_plain(self, name: Token) -> ast.Param:
+        return ast.Param(name[1], name[2], name[3], None, None)
+
+    def parameter_typed(self, name: Token, _: Token, type_: ast.Type) -> ast.Param:
+        return ast.Param(name[1], type_.end, name[3], type_, None)
+
+    def parameter_default(self, name: Token, _: Token, default: ast.Expr) -> ast.Param:
+        return ast.Param(name[1], default.end, name[3], None, default)
+
+    def parameter_typed_default(
+        self, name: Token, _: Token, type_: ast.Type, __: Token, default: ast.Expr
+    ) -> ast.Param:
+        return ast.Param(name[1], default.end, name[3], type_, default)
+
+    # ------------------------------------------------------------------ types
+
+    def union_first(self, first: ast.Type, _: Token, second: ast.Type) -> list[ast.Type]:
+        return [first, second]
+
+    def union_type(self, members: list[ast.Type]) -> ast.UnionType:
+        return ast.UnionType(members[0].start, members[-1].end, members)
+
+    def named_type(self, name: ast.Expr) -> ast.Type:
+        names = _dotted_names(name)
+        basic = _BASIC.get(names[0]) if len(names) == 1 else None
+        if basic is not None:
+            return ast.BasicType(name.start, name.end, basic)
+        return ast.NamedType(name.start, name.end, names)
+
+    def constant_type(self, token: Token) -> ast.Type:
+        _, start, end, text = token
+        if text in ("True", "False"):
+            return ast.LiteralType(start, end, text == "True")
+        return ast.NamedType(start, end, (text,))
+
+    def string_type(self, token: Token) -> ast.Type:
+        value = self.string(token)
+        if isinstance(value, ast.JoinedStr):
+            self.report(value.start, value.end, "a string type cannot have an interpolation")
+            return ast.LiteralType(value.start, value.end, "")
+        return ast.LiteralType(value.start, value.end, value.value)
+
+    def number_type(self, token: Token) -> ast.Type:
+        if token[0] == "FLOAT":
+            return ast.LiteralType(token[1], token[2], self.float_number(token).value)
+        number = self.integer(token)
+        return ast.LiteralType(number.start, number.end, number.value, number.suffix)
+
+    def list_type_any(self, open_: Token, close: Token) -> ast.ListType:
+        return ast.ListType(open_[1], close[2], None)
+
+    def list_type(self, open_: Token, item: ast.Type, close: Token) -> ast.ListType:
+        return ast.ListType(open_[1], close[2], item)
+
+    def dict_type_any(self, open_: Token, _: Token, close: Token) -> ast.DictType:
+        return ast.DictType(open_[1], close[2], None, None)
+
+    def dict_type_key(self, open_: Token, key: ast.Type, _: Token, close: Token) -> ast.DictType:
+        return ast.DictType(open_[1], close[2], key, None)
+
+    def dict_type_value(self, open_: Token, _: Token, value: ast.Type, close: Token) -> ast.DictType:
+        return ast.DictType(open_[1], close[2], None, value)
+
+    def dict_type(self, open_: Token, key: ast.Type, _: Token, value: ast.Type, close: Token) -> ast.DictType:
+        return ast.DictType(open_[1], close[2], key, value)
+
+    def function_type(self, open_: Token, params: list[ast.Type], close: Token) -> ast.FunctionType:
+        return ast.FunctionType(open_[1], close[2], params, None)
+
+    def function_type_result(
+        self, open_: Token, params: list[ast.Type], _: Token, __: Token, result: ast.Type
+    ) -> ast.FunctionType:
+        return ast.FunctionType(open_[1], result.end, params, result)
+
+    # ------------------------------------------------------------------ operators
+
+    def if_expr(self, body: ast.Expr, _: Token, cond: ast.Expr, __: Token, orelse: ast.Expr) -> ast.IfExpr:
+        return ast.IfExpr(body.start, orelse.end, body, cond, orelse)
+
+    def chain_first(self, left: ast.Expr, operator: Token, right: ast.Expr) -> tuple[list[ast.Expr], list[str]]:
+        return [left, right], [operator[3]]
+
+    def chain_next(
+        self, chain: tuple[list[ast.Expr], list[str]], operator: Token, right: ast.Expr
+    ) -> tuple[list[ast.Expr], list[str]]:
+        chain[0].append(right)
+        chain[1].append(operator[3])
+        return chain
+
+    def operators(self, chain: tuple[list[ast.Expr], list[str]]) -> ast.Expr:
+        return group(*chain)
+
+    def cast(self, value: ast.Expr, _: Token, type_: ast.Type) -> ast.Cast:
+        return ast.Cast(value.start, type_.end, value, type_)
+
+    def unary(self, operator: Token, operand: ast.Expr) -> ast.Unary:
+        return ast.Unary(operator[1], operand.end, _UNARY[operator[3]], operand)
+
+    # ------------------------------------------------------------------ primaries
+
+    def name(self, token: Token) -> ast.Name:
+        return ast.Name(token[1], token[2], token[3])
+
+    def constant(self, token: Token) -> ast.Constant:
+        return ast.Constant(token[1], token[2], _CONSTANTS[token[3]])
+
+    def integer(self, token: Token) -> ast.Int:
+        _, start, end, text = token
+        try:
+            return ast.Int(start, end, *integer(text))
+        except LiteralError as error:
+            self.report(start, end, str(error))
+            return ast.Int(start, end, 0)
+
+    def float_number(self, token: Token) -> ast.Float:
+        _, start, end, text = token
+        try:
+            return ast.Float(start, end, float(text))
+        except ValueError:
+            self.report(start, end, "expected at least one digit in exponent")
+            return ast.Float(start, end, 0.0)
+
+    def paren(self, open_: Token, value: ast.Expr, close: Token) -> ast.Paren:
+        return ast.Paren(open_[1], close[2], value)
+
+    def selector(self, value: Any, _: Token, name: Token) -> ast.Selector:
+        return ast.Selector(value.start, name[2], value, name[3], False, name[1])
+
+    def selector_optional(self, value: Any, _: Token, name: Token) -> ast.Selector:
+        return ast.Selector(value.start, name[2], value, name[3], True, name[1])
+
+    def subscript(self, value: ast.Expr, open_: Token, index: ast.Expr, close: Token) -> ast.Subscript:
+        return ast.Subscript(value.start, close[2], value, index, open_[0] == "QLBRACKET")
+
+    def slice_(self, value: ast.Expr, open_: Token, bounds: list[Any], close: Token) -> ast.Slice:
+        lower, upper, step = bounds
+        return ast.Slice(value.start, close[2], value, lower, upper, step, open_[0] == "QLBRACKET")
+
+    def slice_two(self, lower: Any, _: Token, upper: Any) -> list[Any]:
+        return [lower, upper, None]
+
+    def slice_three(self, lower: Any, _: Token, upper: Any, __: Token, step: Any) -> list[Any]:
+        return [lower, upper, step]
+
+    def call(self, func: ast.Expr, _: Token, arguments: list[Any], close: Token) -> ast.Call:
+        args, keywords = self._arguments(arguments)
+        return ast.Call(func.start, close[2], func, args, keywords)
+
+    def keyword(self, name: ast.Expr, _: Token, value: ast.Expr) -> ast.Keyword:
+        if not isinstance(name, (ast.Name, ast.Selector)):
+            self.report(name.start, name.end, 'expected one of ["identifier"] got =')
+            return ast.Keyword(name.start, value.end, "", value)
+        return ast.Keyword(name.start, value.end, ".".join(_dotted_names(name)), value)
+
+    def _arguments(self, arguments: list[Any]) -> tuple[list[ast.Expr], list[ast.Keyword]]:
+        args: list[ast.Expr] = []
+        keywords: list[ast.Keyword] = []
+        for argument in arguments:
+            if isinstance(argument, ast.Keyword):
+                keywords.append(argument)
+                continue
+            if keywords:
+                self.report(argument.start, argument.end, "positional argument follows keyword argument")
+            args.append(argument)
+        return args, keywords
+
+    def schema_expr(self, target: ast.Expr, config: Any) -> ast.Expr:
+        match target:
+            case ast.Name() | ast.Selector(optional=False):
+                return ast.SchemaExpr(target.start, config.end, target, [], [], config)
+            case ast.Call(func=(ast.Name() | ast.Selector()) as name):
+                return ast.SchemaExpr(target.start, config.end, name, target.args, target.keywords, config)
+            case _:
+                self.report(config.start, config.start + 1, 'expected one of ["identifier"] got {')
+                return target
+
+    # ------------------------------------------------------------------ lists
+
+    def list_empty(self, open_: Token, close: Token) -> ast.List:
+        return ast.List(open_[1], close[2], [])
+
+    def list_items(self, open_: Token, items: list[Any], *rest: Token) -> ast.List:
+        return ast.List(open_[1], rest[-1][2], items)
+
+    list_items_comma = list_items
+
+    def list_comp(self, open_: Token, element: Any, clauses: Any, close: Token) -> ast.ListComp:
+        if isinstance(element, ast.ListIf):
+            self.report(element.start, element.end, "the element of a comprehension cannot be an if item")
+            element = ast.Constant(element.start, element.end, ast.ConstantKind.UNDEFINED)
+        return ast.ListComp(open_[1], close[2], element, clauses)
+
+    def starred(self, star: Token, value: ast.Expr) -> ast.Starred:
+        return ast.Starred(star[1], value.end, value)
+
+    def list_if(self, keyword: Token, cond: ast.Expr, _: Token, body: Any, orelse: Any) -> ast.ListIf:
+        return ast.ListIf(keyword[1], (orelse or body)[-1].end, cond, body, orelse)
+
+    def list_elif(self, *parts: Any) -> Any:
+        return [self.list_if(*parts)]
+
+    # ------------------------------------------------------------------ configurations
+
+    def config_empty(self, open_: Token, close: Token) -> ast.Config:
+        return ast.Config(open_[1], close[2], [])
+
+    def config_items(self, open_: Token, items: Any, *rest: Token) -> ast.Config:
+        return ast.Config(open_[1], rest[-1][2], items)
+
+    config_items_comma = config_items
+
+    def config_comp(self, open_: Token, entry: Any, clauses: Any, close: Token) -> ast.Expr:
+        if isinstance(entry, ast.ConfigIf):
+            self.report(entry.start, entry.end, "the entry of a comprehension cannot be an if entry")
+            return ast.Config(open_[1], close[2], [])
+        return ast.ConfigComp(open_[1], close[2], entry, clauses)
+
+    def entry(self, key: ast.Expr, op: Token, value: ast.Expr) -> ast.Entry:
+        kind = _CONFIG[op[3]]
+        if isinstance(key, ast.Name):
+            return ast.Entry(key.start, value.end, key, None, kind, value)
+        index: ast.Expr | None = None
+        if isinstance(key, ast.Subscript) and isinstance(key.value, (ast.Name, ast.Selector)):
+            index, key = key.index, key.value
+        if isinstance(key, ast.Selector):
+            return _nested_entry(key, index, kind, value)
+        return ast.Entry(key.start, value.end, key, index, kind, value)
+
+    def unpack(self, stars: Token, value: ast.Expr) -> ast.Unpack:
+        return ast.Unpack(stars[1], value.end, value)
+
+    def config_if(self, keyword: Token, cond: ast.Expr, _: Token, body: Any, orelse: Any) -> ast.ConfigIf:
+        return ast.ConfigIf(keyword[1], (orelse or body)[-1].end, cond, body, orelse)
+
+    def config_elif(self, *parts: Any) -> Any:
+        return [self.config_if(*parts)]
+
+    # ------------------------------------------------------------------ comprehensions, lambdas, quantifiers
+
+    def clause(self, keyword: Token, targets: Any, _: Token, iterable: ast.Expr, conditions: Any) -> ast.CompClause:
+        end = conditions[-1].end if conditions else iterable.end
+        if len(targets) > 2:
+            extra = targets[2]
+            self.report(
+                extra.start, extra.end, f"the number of loop variables is {len(targets)}, which can only be 1 or 2"
+            )
+        return ast.CompClause(keyword[1], end, targets, iterable, conditions)
+
+    def target_first(self, name: Token) -> Any:
+        return [ast.Name(name[1], name[2], name[3])]
+
+    def target_next(self, targets: Any, _: Token, name: Token) -> Any:
+        targets.append(ast.Name(name[1], name[2], name[3]))
+        return targets
+
+    def lambda_(self, keyword: Token, params: Any, result: Any, _: Token, statements: Any, close: Token) -> ast.Lambda:
+        return ast.Lambda(keyword[1], close[2], params, result, self._block(statements))
+
+    def quantifier_plain(
+        self, keyword: Token, targets: Any, _: Token, iterable: ast.Expr, __: Token, body: ast.Expr, close: Token
+    ) -> ast.Quantifier:
+        op = _QUANTIFIERS[keyword[3]]
+        return ast.Quantifier(keyword[1], close[2], op, targets, iterable, body, None)
+
+    def quantifier_if(
+        self,
+        keyword: Token,
+        targets: Any,
+        _: Token,
+        iterable: ast.Expr,
+        __: Token,
+        body: ast.Expr,
+        ___: Token,
+        cond: ast.Expr,
+        close: Token,
+    ) -> ast.Quantifier:
+        op = _QUANTIFIERS[keyword[3]]
+        return ast.Quantifier(keyword[1], close[2], op, targets, iterable, body, cond)
+
+
+def _dotted_names(value: Any) -> tuple[str, ...]:
+    """The segments of `a.b.c`."""
+    names = []
+    while isinstance(value, ast.Selector):
+        names.append(value.name)
+        value = value.value
+    names.append(value.id if isinstance(value, ast.Name) else "")
+    return tuple(reversed(names))
+
+
+def _nested_entry(key: ast.Selector, index: ast.Expr | None, op: ast.ConfigOp, value: ast.Expr) -> ast.Entry:
+    """`a.b.c op value` as `a: {b: {c op value}}`; a key that is no plain dotted name stays as it is."""
+    names: list[ast.Name] = []
+    inner: ast.Expr = key
+    while isinstance(inner, ast.Selector) and not inner.optional:
+        names.append(ast.Name(inner.name_start, inner.end, inner.name))
+        inner = inner.value
+    if not isinstance(inner, ast.Name):
+        return ast.Entry(key.start, value.end, key, index, op, value)
+    last, *outer = names
+    entry = ast.Entry(last.start, value.end, last, index, op, value)
+    for name in (*outer, inner):
+        config = ast.Config(entry.start, entry.end, [entry], written=False)
+        entry = ast.Entry(name.start, value.end, name, None, ast.ConfigOp.UNION, config)
+    return entry

@@ -1,0 +1,564 @@
+"""Text to tokens, with layout decided here so that the grammar needs none of it.
+
+KCL's layout is not Python's. What a line end means depends on the innermost bracket it stands in:
+
+* in a file and in a lambda's body it ends a statement (NEWLINE), and indentation opens and closes
+  blocks (INDENT, DEDENT);
+* in a list, configuration or call whose opening bracket is directly followed by a line end, it
+  separates items (SEP), unless something else already does; a block opens only after the colon of
+  an `if`, `elif` or `else`;
+* in the same brackets opened on the line, it may stand only before the closing one;
+* in groups, subscripts, parameters and types it may not stand at all.
+
+Where a line end may not stand, NEWLINE is emitted, which the grammar accepts nowhere inside an
+expression: the error then names the place, and lexing goes on as if the brackets had been closed.
+
+A token is a tuple `(type, start, end, text)`: tuples are the cheapest thing Python can make, and
+there are tens of thousands. `text` is the source text, except that names have lost the `$` that
+escapes a keyword.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from kcl.syntax.ast import Comment
+
+Token = tuple[str, int, int, str]
+Report = Callable[[int, int, str], None]
+"""Told of an error: start, end, message."""
+
+# Possessive quantifiers keep an unterminated string from being tried in every possible split.
+_TOKEN = re.compile(
+    r"""
+    (?:[ \t\r\f]+|\\\r?\n)*+
+    (?:
+      (?P<string>[rR]?(?:
+          "{3}(?:[^"\\]++|\\.|"(?!""))*+"{3}
+        | '{3}(?:[^'\\]++|\\.|'(?!''))*+'{3}
+        | "(?!"")(?:[^"\\\n]++|\\.)*+"
+        | '(?!'')(?:[^'\\\n]++|\\.)*+'
+      ))
+    | (?P<name>\$?[^\W\d]\w*)
+    | (?P<newline>(?:\#[^\n]*)?\n(?:[ \t\r\f]*(?:\#[^\n]*)?\n)*+[ \t\r\f]*)
+    | (?P<number>
+          0[xX][\w]*|0[bB][\w]*|0[oO][\w]*
+        | \d[\d_]*(?:\.(?![.\w]))
+        | \d[\d_]*\.\d[\d_]*(?:[eE][+-]?[\d_]*)?
+        | \d[\d_]*[eE][+-]?\d[\d_]*
+        | \d[\d_]*(?:[^\W\d]\w*)?
+      )
+    | (?P<operator>
+          \*\*=|//=|<<=|>>=|\.\.\.
+        | \*\*|//|<<|>>|<=|>=|==|!=|->|\+=|-=|\*=|/=|%=|&=|\|=|\^=|\?\.|\?\[
+        | [-+*/%<>=&|^~.,:?@()\[\]{}]
+      )
+    | (?P<comment>\#[^\n]*)
+    )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_BLANK = re.compile(r"(?:[ \t\r\f]+|\\\r?\n)*+")
+_LEADING = re.compile(r"(?:[ \t\r\f]*(?:#[^\n]*)?\n)*+[ \t\r\f]*")
+_COMMENT = re.compile(r"#[^\n]*")
+_WORD = re.compile(r"\w*")
+_IN_FOLLOWS = re.compile(r"(?:[ \t]+|\\\r?\n)+in\b")
+_NOT_FOLLOWS = re.compile(r"(?:[ \t]+|\\\r?\n)+not\b")
+_NAME_FOLLOWS = re.compile(r"[ \t]+[$\w]")
+_MIXIN_FOLLOWS = re.compile(r"[ \t]*\[|[ \t]+[$\w]")
+_LOOP_FOLLOWS = re.compile(r"[ \t]+[^\W\d]\w*[ \t]*(?:,|[ \t]in\b)")
+_BLOCK_FOLLOWS = re.compile(r"[ \t]*:[ \t\r]*(?:#[^\n]*)?\n")
+_USED_AS_NAME = re.compile(r"[ \t]*(?:[?:=(]|[-+*/%&|^]=|\.[^\W\d])")
+_INDEX_SIGNATURE = re.compile(r"\[[^\[\]{}\n]*\][ \t]*:")
+_STRING_START = re.compile(r"[rR]?(\"\"\"|'''|\"|')")
+_REST_OF_LINE = re.compile(r"[^\n]*")
+
+_OPERATOR_TYPES = {
+    "(": "LPAR",
+    ")": "RPAR",
+    "[": "LBRACKET",
+    "]": "RBRACKET",
+    "?[": "QLBRACKET",
+    "{": "LBRACE",
+    "}": "RBRACE",
+    ".": "DOT",
+    "?.": "QDOT",
+    "...": "ELLIPSIS",
+    ",": "COMMA",
+    ":": "COLON",
+    "?": "QUESTION",
+    "@": "AT",
+    "->": "ARROW",
+    "=": "ASSIGN",
+    "+=": "PLUS_ASSIGN",
+    "+": "PLUS_MINUS",
+    "-": "PLUS_MINUS",
+    "~": "TILDE",
+    "*": "STAR",
+    "**": "DOUBLE_STAR",
+    "|": "BAR",
+    **dict.fromkeys(["/", "//", "%", "<<", ">>", "^", "&", "==", "!=", "<", "<=", ">", ">="], "OPERATOR"),
+    **dict.fromkeys(["-=", "*=", "/=", "//=", "%=", "**=", "<<=", ">>=", "|=", "^=", "&="], "AUG_ASSIGN"),
+}
+_CLOSERS = {"(": ")", "[": "]", "?[": "]", "{": "}"}
+_OPENERS = frozenset(("LPAR", "LBRACKET", "QLBRACKET", "SIGNATURE_LBRACKET", "LBRACE", "QUANTIFIER_LBRACE"))
+
+# After one of these a word is an operator, a bracket a call or a subscript.
+_OPERAND_ENDS = frozenset(("NAME", "CONSTANT", "INT", "FLOAT", "STRING", "RPAR", "RBRACKET", "RBRACE"))
+_STATEMENT_STARTS = frozenset(("", "NEWLINE", "INDENT", "DEDENT", "BODY_LBRACE"))
+_BEFORE_LAMBDA_BODY = _OPERAND_ENDS | {"LAMBDA"}
+
+_ALWAYS = {
+    "True": "CONSTANT",
+    "False": "CONSTANT",
+    "None": "CONSTANT",
+    "Undefined": "CONSTANT",
+    "if": "IF",
+    "elif": "ELIF",
+    "else": "ELSE",
+    "for": "FOR",
+    "lambda": "LAMBDA",
+    "not": "NOT",
+}
+_AFTER_OPERAND = {"and": "OPERATOR", "or": "OPERATOR", "is": "OPERATOR", "in": "IN", "as": "AS"}
+_AT_STATEMENT_START = {
+    "import": "IMPORT",
+    "type": "TYPE",
+    "assert": "ASSERT",
+    "schema": "SCHEMA",
+    "mixin": "MIXIN",
+    "protocol": "PROTOCOL",
+    "rule": "RULE",
+    "check": "CHECK",
+}
+_QUANTIFIERS = frozenset(("all", "any", "map", "filter"))
+_WORDS = frozenset((*_ALWAYS, *_AFTER_OPERAND, *_AT_STATEMENT_START, *_QUANTIFIERS))
+
+# Kinds of layout context.
+_FILE, _BODY, _ITEMS, _LINE, _RIGID, _QUANTIFIED = range(6)
+
+_Level = tuple[int, int]
+"""Indentation: tabs and spaces, counted apart because their widths cannot be compared."""
+
+
+class _Context:
+    """What line ends mean between a bracket and its match (or in the file)."""
+
+    __slots__ = ("closer", "in_comprehension", "kind", "levels")
+
+    def __init__(self, kind: int, closer: str, levels: list[_Level]) -> None:
+        self.kind = kind
+        self.closer = closer
+        self.levels = levels
+        self.in_comprehension = False
+
+
+def tokenize(text: str, report: Report, comments: list[Comment], start: int = 0, end: int | None = None) -> list[Token]:
+    """The tokens of `text[start:end]`, the last of type `$END`; offsets count from the start of `text`.
+
+    Comments are appended to `comments`. What is no token at all is reported and left out.
+    """
+    return _Lexer(text, report, comments, start, len(text) if end is None else end).run()
+
+
+class _Lexer:
+    __slots__ = (
+        "comments",
+        "context",
+        "contexts",
+        "end",
+        "line_level",
+        "pending",
+        "previous",
+        "report",
+        "start",
+        "text",
+        "tokens",
+    )
+
+    def __init__(self, text: str, report: Report, comments: list[Comment], start: int, end: int) -> None:
+        self.text = text
+        self.report = report
+        self.comments = comments
+        self.start = start
+        self.end = end
+        self.tokens: list[Token] = []
+        self.previous = ""  # type of the last token
+        self.context = _Context(_FILE, "", [(0, 0)])
+        self.contexts = [self.context]
+        self.line_level: _Level = (0, 0)
+        # Lambdas and quantifiers whose brace is still to come: (type, depth of contexts).
+        self.pending: list[tuple[str, int]] = []
+
+    def run(self) -> list[Token]:
+        tokens, text, end = self.tokens, self.text, self.end
+        match = _TOKEN.match
+        emit = tokens.append
+        at = self._skip_leading()
+        while at < end:
+            found = match(text, at, end)
+            if found is None:
+                at = self._skip_unknown(at)
+                continue
+            kind = found.lastgroup
+            at = found.end()
+            word = found[kind]  # type: ignore[index]  # some group always matches
+            if kind == "name":
+                if word not in _WORDS:
+                    if word[0] == "$":
+                        word = word[1:]
+                    emit(("NAME", found.start("name"), at, word))
+                    self.previous = "NAME"
+                else:
+                    at = self._word(word, found.start("name"), at)
+            elif kind == "operator":
+                token_type = _OPERATOR_TYPES[word]
+                start = at - len(word)
+                if word in _CLOSERS:
+                    token_type = self._open(word, token_type, start)
+                elif word == ")" or word == "]" or word == "}":
+                    self._close(word, start)
+                emit((token_type, start, at, word))
+                self.previous = token_type
+            elif kind == "newline":
+                self._newline(word, at)
+            elif kind == "string":
+                emit(("STRING", at - len(word), at, word))
+                self.previous = "STRING"
+            elif kind == "number":
+                self._number(word, at - len(word), at)
+            else:
+                self.comments.append(Comment(at - len(word), at, word))
+        self._finish(end)
+        return tokens
+
+    # ------------------------------------------------------------------ words and numbers
+
+    def _word(self, word: str, start: int, at: int) -> int:
+        """Emit a word that is a keyword in some place; returns where to go on."""
+        previous = self.previous
+        token_type = "NAME"
+        if previous == "DOT" or previous == "QDOT":
+            pass
+        elif word in _ALWAYS:
+            if word == "not" and previous in _OPERAND_ENDS:
+                follows = _IN_FOLLOWS.match(self.text, at, self.end)
+                if follows:
+                    at, word, token_type = follows.end(), "not in", "OPERATOR"
+                else:
+                    # The lines of a check block need no line end between them: `a not None` is two.
+                    token_type = "NOT"
+                    if self.context.kind == _FILE:
+                        self._emit("NEWLINE", start)
+            else:
+                token_type = _ALWAYS[word]
+                if word == "for":
+                    self.context.in_comprehension = True
+                elif word == "lambda":
+                    self.pending.append(("LAMBDA", len(self.contexts)))
+        elif word in _AFTER_OPERAND:
+            if previous in _OPERAND_ENDS:
+                token_type = _AFTER_OPERAND[word]
+                if word == "is":
+                    follows = _NOT_FOLLOWS.match(self.text, at, self.end)
+                    if follows:
+                        at, word = follows.end(), "is not"
+        elif word in _AT_STATEMENT_START:
+            if previous in _STATEMENT_STARTS and self.context.kind <= _BODY and self._starts_statement(word, at):
+                token_type = _AT_STATEMENT_START[word]
+        elif _LOOP_FOLLOWS.match(self.text, at, self.end):
+            token_type = "QUANTIFIER"
+            self.pending.append(("QUANTIFIER", len(self.contexts)))
+        self.tokens.append((token_type, start, at, word))
+        self.previous = token_type
+        return at
+
+    def _starts_statement(self, word: str, at: int) -> bool:
+        text, end = self.text, self.end
+        match word:
+            case "import" | "assert":
+                return not _USED_AS_NAME.match(text, at, end)
+            case "check":
+                return _BLOCK_FOLLOWS.match(text, at, end) is not None
+            case "mixin":
+                return _MIXIN_FOLLOWS.match(text, at, end) is not None
+            case _:
+                return _NAME_FOLLOWS.match(text, at, end) is not None
+
+    def _number(self, word: str, start: int, at: int) -> None:
+        is_integer = word.isdigit() or word[:2] in ("0x", "0X", "0b", "0B", "0o", "0O")
+        if not is_integer:
+            is_integer = "." not in word and not re.fullmatch(r"[\d_]+[eE][+-]?[\d_]+", word)
+        self.tokens.append(("INT" if is_integer else "FLOAT", start, at, word))
+        self.previous = "INT"
+
+    # ------------------------------------------------------------------ brackets
+
+    def _open(self, word: str, token_type: str, start: int) -> str:
+        """Open a bracket's context; returns the type its token really has."""
+        previous = self.previous
+        if word == "{":
+            return self._open_brace(previous)
+        if word == "[" and previous in _STATEMENT_STARTS and self.context.kind <= _BODY:
+            if _INDEX_SIGNATURE.match(self.text, start, self.end):
+                token_type = "SIGNATURE_LBRACKET"
+        follows_operand = previous in _OPERAND_ENDS
+        takes_items = follows_operand if word == "(" else not follows_operand and token_type == "LBRACKET"
+        self._push(_LINE if takes_items else _RIGID, _CLOSERS[word])
+        return token_type
+
+    def _open_brace(self, previous: str) -> str:
+        if self.pending and self.pending[-1][1] == len(self.contexts):
+            owner = self.pending[-1][0]
+            if owner == "LAMBDA" and previous in _BEFORE_LAMBDA_BODY:
+                self.pending.pop()
+                self._push(_BODY, "}")
+                return "BODY_LBRACE"
+            if owner == "QUANTIFIER" and previous != "IN":
+                self.pending.pop()
+                self._push(_QUANTIFIED, "}")
+                return "QUANTIFIER_LBRACE"
+        self._push(_LINE, "}")
+        return "LBRACE"
+
+    def _push(self, kind: int, closer: str) -> None:
+        self.context = _Context(kind, closer, [])
+        self.contexts.append(self.context)
+
+    def _close(self, word: str, start: int) -> None:
+        """Close what `word` closes, with the blocks and statements that were open in it."""
+        contexts = self.contexts
+        if self.context.closer != word:
+            if not any(context.closer == word for context in contexts):
+                return  # nothing to close: the grammar will say so
+            while self.context.closer != word:
+                contexts.pop()
+                self.context = contexts[-1]
+        context = contexts.pop()
+        if context.kind == _BODY:
+            if self.previous not in _STATEMENT_STARTS:
+                self._emit("NEWLINE", start)
+            for _ in context.levels[1:]:
+                self._emit("DEDENT", start)
+        else:
+            for _ in context.levels:
+                self._emit("DEDENT", start)
+        self.context = contexts[-1]
+        while self.pending and self.pending[-1][1] > len(contexts):
+            self.pending.pop()
+
+    # ------------------------------------------------------------------ lines
+
+    def _skip_leading(self) -> int:
+        """Blank lines and comments before the first token; its indentation counts only after one of them."""
+        found = _LEADING.match(self.text, self.start, self.end)
+        assert found is not None  # the pattern matches nothing as well
+        run = found[0]
+        self._collect_comments(run, found.start())
+        if "\n" in run and found.end() < self.end and self.text[found.end()] != "#":
+            level = _level(run)
+            if level != (0, 0):
+                self.context.levels.append(level)
+                self._emit("INDENT", found.end())
+        return found.end()
+
+    def _newline(self, run: str, at: int) -> None:
+        """A line end with the blank lines and comments after it, up to the first token of a line at `at`."""
+        text, context = self.text, self.context
+        start = at - len(run)
+        if "#" in run:
+            self._collect_comments(run, start)
+        if at >= self.end or text[at] == "#":
+            # A comment right at the end of the file: there is no further line to lay out.
+            self._end_line(start, (0, 0), at)
+            return
+        if "\t" in run or "\r" in run or "\f" in run:
+            level = _level(run)
+        else:
+            level = (0, len(run) - run.rfind("\n") - 1)
+        before, self.line_level = self.line_level, level
+        kind = context.kind
+        if kind == _FILE:
+            self._end_line(start, level, at)
+        elif kind == _BODY:
+            self._end_body_line(start, level, at)
+        else:
+            if kind == _LINE and self.previous in _OPENERS:
+                kind = context.kind = _ITEMS
+            if kind == _ITEMS:
+                self._end_item_line(start, level, before, at)
+            elif kind == _LINE:
+                closes = text[at] == context.closer and context.closer != ")"
+                if not closes and not (context.in_comprehension and self._next_word(at) == "if"):
+                    self._break_line(start, level, at)
+            elif kind == _QUANTIFIED:
+                if self.previous != "QUANTIFIER_LBRACE" and text[at] != "}":
+                    self._break_line(start, level, at)
+            else:
+                self._break_line(start, level, at)
+
+    def _end_line(self, start: int, level: _Level, at: int) -> None:
+        if self.previous and self.previous not in _STATEMENT_STARTS:
+            self._emit("NEWLINE", start)
+        self._indent(level, at, always=True)
+
+    def _end_body_line(self, start: int, level: _Level, at: int) -> None:
+        """As in a file, but in a lambda's body: the first line sets the base, and only blocks indent."""
+        levels = self.context.levels
+        if self.text[at] == "}":
+            return
+        opens_block = self.previous == "COLON"
+        if self.previous != "BODY_LBRACE" and self.previous not in _STATEMENT_STARTS:
+            self._emit("NEWLINE", start)
+        if not levels:
+            levels.append(level)
+        elif len(levels) == 1 and not opens_block:
+            pass
+        else:
+            self._indent(level, at, always=opens_block)
+
+    def _end_item_line(self, start: int, level: _Level, before: _Level, at: int) -> None:
+        """A line end among items. `before` is the indentation of the line that ends, `level` of the next."""
+        context, levels = self.context, self.context.levels
+        if self.text[at] == context.closer:
+            return
+        if self.previous == "COLON":
+            if _compare(level, levels[-1] if levels else before) > 0:
+                levels.append(level)
+                self._emit("INDENT", at)
+                return
+            self._emit("NEWLINE", start)
+            return
+        closed_block = False
+        while levels and _compare(level, levels[-1]) < 0:
+            if len(levels) > 1 and _compare(level, levels[-2]) > 0:
+                self._misaligned(level, levels[-2], at)
+                break
+            levels.pop()
+            self._emit("DEDENT", at)
+            closed_block = True
+        if context.in_comprehension or (not closed_block and self.previous in _SEPARATED):
+            return
+        if self._next_word(at) not in ("for", "elif", "else"):
+            self._emit("SEP", start)
+
+    def _break_line(self, start: int, level: _Level, at: int) -> None:
+        """A line end where none may be: say so with a NEWLINE, and leave every bracket that forbids it."""
+        while self.context.kind > _ITEMS:
+            self.contexts.pop()
+            self.context = self.contexts[-1]
+        depth = len(self.contexts)
+        while self.pending and self.pending[-1][1] > depth:
+            self.pending.pop()
+        self._emit("NEWLINE", start)
+        if self.context.kind == _FILE:
+            self._indent(level, at, always=True)
+
+    def _indent(self, level: _Level, at: int, *, always: bool) -> None:
+        """Open or close blocks for a line at `level`; opens one only if `always`."""
+        levels = self.context.levels
+        order = _compare(level, levels[-1])
+        if order is _INCOMPARABLE:
+            self.report(at, at, "inconsistent use of tabs and spaces in indentation")
+        elif order > 0:
+            if always:
+                levels.append(level)
+                self._emit("INDENT", at)
+        else:
+            while order < 0:
+                outer = _compare(level, levels[-2]) if len(levels) > 1 else 0
+                if outer > 0:
+                    self._misaligned(level, levels[-2], at)
+                    return
+                if len(levels) == 1:
+                    return
+                levels.pop()
+                self._emit("DEDENT", at)
+                order = outer
+
+    def _misaligned(self, level: _Level, outer: _Level, at: int) -> None:
+        count = level[1] - outer[1]
+        spaces = f"{count} space" if count == 1 else f"{count} spaces"
+        self.report(at, at, f"invalid indentation with {spaces}, try to align indents by adding or removing spaces")
+
+    def _finish(self, end: int) -> None:
+        """End the last statement, close the blocks of the file, and what a lambda left open."""
+        while len(self.contexts) > 1 and self.context.kind != _BODY:
+            self.contexts.pop()
+            self.context = self.contexts[-1]
+        if self.previous not in _STATEMENT_STARTS:
+            self._emit("NEWLINE", end)
+        if len(self.contexts) == 1:
+            for _ in self.context.levels[1:]:
+                self._emit("DEDENT", end)
+        self._emit("$END", end)
+
+    # ------------------------------------------------------------------ helpers
+
+    def _emit(self, token_type: str, at: int) -> None:
+        self.tokens.append((token_type, at, at, ""))
+        self.previous = token_type
+
+    def _next_word(self, at: int) -> str:
+        found = _WORD.match(self.text, at, self.end)
+        return found[0] if found else ""
+
+    def _collect_comments(self, run: str, start: int) -> None:
+        for found in _COMMENT.finditer(run):
+            self.comments.append(Comment(start + found.start(), start + found.end(), found[0].rstrip("\r")))
+
+    def _skip_unknown(self, at: int) -> int:
+        """Report what is no token; returns where to go on."""
+        blank = _BLANK.match(self.text, at, self.end)
+        at = blank.end() if blank else at
+        if at >= self.end:
+            return at
+        character = self.text[at]
+        string = _STRING_START.match(self.text, at, self.end)
+        if string:
+            return self._skip_unterminated(at, string[1])
+        match character:
+            case ";":
+                self.report(at, at + 1, "the semicolon ';' here is unnecessary, please remove it")
+            case "!":
+                self.report(at, at + 1, "invalid token '!', consider using 'not '")
+                self.tokens.append(("NOT", at, at + 1, "not"))
+                self.previous = "NOT"
+            case "\\":
+                self.report(at, at + 1, "unexpected character after line continuation character")
+            case _:
+                self.report(at, at + 1, "unknown start of token")
+        return at + 1
+
+    def _skip_unterminated(self, at: int, quote: str) -> int:
+        """A string without its end reaches to the end of the line, or of the file if triple-quoted."""
+        if len(quote) == 3:
+            end = self.end
+        else:
+            rest = _REST_OF_LINE.match(self.text, at, self.end)
+            end = rest.end() if rest else self.end
+        self.report(at, end, "unterminated string")
+        self.tokens.append(("STRING", at, end, quote[0] * 2))
+        self.previous = "STRING"
+        return end
+
+
+_SEPARATED = _OPENERS | {"COMMA", "SEP", "INDENT"}
+_INCOMPARABLE = 2
+
+
+def _level(run: str) -> _Level:
+    """The indentation after the last line end in `run`."""
+    blanks = run[run.rfind("\n") + 1 :]
+    return blanks.count("\t"), blanks.count(" ")
+
+
+def _compare(level: _Level, other: _Level) -> int:
+    """-1, 0, 1 for shallower, as deep, deeper; `_INCOMPARABLE` when tabs and spaces disagree."""
+    (tabs, spaces), (other_tabs, other_spaces) = level, other
+    if tabs == other_tabs:
+        return (spaces > other_spaces) - (spaces < other_spaces)
+    if tabs < other_tabs:
+        return -1 if spaces <= other_spaces else _INCOMPARABLE
+    return 1 if spaces >= other_spaces else _INCOMPARABLE
