@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from ..binding import bind
 from ..clock import Clock, Timer
 from ..cluster import Cluster, Propagation, service_account
 from ..errors import ApiError
@@ -92,7 +93,7 @@ class Hands:
 
     def bind(self, pod: Object, node: str) -> None:
         namespace, name = key_of(pod)
-        self.cluster.bind(namespace, name, node, uid=pod["metadata"]["uid"], user=self.user, manager=self.manager)
+        bind(self.cluster, namespace, name, node, uid=pod["metadata"]["uid"])
 
     def delete(
         self,

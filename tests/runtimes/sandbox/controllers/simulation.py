@@ -1,0 +1,217 @@
+"""Plays the actions of a recorded scenario on a simulated cluster, on virtual time, and keeps what happened."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from runtimes.sandbox.clock import VirtualClock
+from runtimes.sandbox.cluster import ApiError, Change, Cluster, User
+from runtimes.sandbox.controllers import start
+
+from . import timeline
+from .timeline import Object, View
+
+RECORDER = User("admin", ("system:masters",))
+NAMESPACE = "demo"
+# Kinds the recorder did not watch, and objects it left out.
+UNWATCHED = {"Endpoints", "Lease", "PriorityClass"}
+LEFT_OUT = {"ServiceAccount/default", "ConfigMap/kube-root-ca.crt"}
+COMPONENTS = {"kwok": "kubelet"}
+LONGEST_WAIT_SECONDS = 200.0
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    type: str
+    kind: str
+    name: str
+    object: Object
+    reference: str
+
+
+@dataclass(slots=True)
+class Names:
+    """The recordings' numbered names (`web-<rs:1>-<pod:2>`) for the names our cluster generated."""
+
+    told: dict[tuple[str, str], str] = field(default_factory=dict)
+    real: dict[str, str] = field(default_factory=dict)
+    hashes: dict[str, str] = field(default_factory=dict)
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def of(self, obj: Object) -> str:
+        kind, metadata = obj["kind"], obj["metadata"]
+        name: str = metadata["name"]
+        known = self.told.get((kind, metadata["uid"]))
+        if known is not None:
+            return known
+        told = self._new(kind, name, metadata)
+        self.told[kind, metadata["uid"]] = told
+        self.real[f"{kind}/{told}"] = name
+        return told
+
+    def _new(self, kind: str, name: str, metadata: Object) -> str:
+        owners = {reference["kind"] for reference in metadata.get("ownerReferences") or ()}
+        if kind == "ReplicaSet" and "Deployment" in owners:
+            return self._hashed(name, "rs")
+        if kind == "ControllerRevision":
+            return self._hashed(name, "rev")
+        if kind == "Job" and "CronJob" in owners:
+            return self._hashed(name, "time")
+        if "generateName" in metadata:
+            prefix = self.known(metadata["generateName"])
+            token = {"Pod": "pod", "EndpointSlice": "slice"}.get(kind, kind.lower())
+            self.counts[prefix] += 1
+            return f"{prefix}<{token}:{self.counts[prefix]}>"
+        return name
+
+    def _hashed(self, name: str, token: str) -> str:
+        prefix, _, digest = name.rpartition("-")
+        self.counts[token] += 1
+        self.hashes.setdefault(digest, f"<{token}:{self.counts[token]}>")
+        return f"{prefix}-{self.hashes[digest]}"
+
+    def known(self, text: str) -> str:
+        for digest, token in self.hashes.items():
+            text = re.sub(rf"(?<=-){re.escape(digest)}\b", token, text)
+        return text
+
+
+class Simulation:
+    def __init__(self, scenario: Object, nodes: list[str]) -> None:
+        self.scenario = scenario
+        self.clock = VirtualClock()
+        self.cluster = Cluster("simulated", self.clock, seed=1)
+        self.controllers = start(self.cluster, self.clock, nodes=nodes, seed=1)
+        self.names = Names()
+        self.entries: list[Entry] = []
+        self.acted_at: list[int] = []  # how many entries there were before each action
+        self.view = View(scenario["top"])
+        self.version = 0
+        self.clock.advance(60)
+        if scenario["top"].startswith("Namespace/"):
+            self.cluster.subscribe(self._heard)
+            self._make_namespace()
+        else:
+            self._make_namespace()
+            self.clock.advance(1)
+            self.cluster.subscribe(self._heard)
+
+    def _make_namespace(self) -> None:
+        self.cluster.create("namespaces", None, {"metadata": {"name": NAMESPACE}}, user=RECORDER, manager="recorder")
+
+    def _heard(self, change: Change) -> None:
+        obj = change.object
+        namespace = obj["metadata"].get("namespace", NAMESPACE)
+        if obj["kind"] in UNWATCHED or namespace not in (NAMESPACE, "default"):
+            return
+        name = self.names.of(obj)
+        if f"{obj['kind']}/{name}" in LEFT_OUT:
+            return
+        self.version += obj["kind"] != "Event"
+        self.entries.append(Entry(change.type, obj["kind"], name, obj, f"{obj['kind']}/{name}"))
+        self.view.take(change.type, obj["kind"], name, obj)
+
+    # Requests
+
+    def act(self, action: Object) -> None:
+        self.acted_at.append(len(self.entries))
+        if "component" in action:
+            verb, component = next(iter(action["component"].items()))
+            component = COMPONENTS.get(component, component)
+            if verb == "start":
+                self.controllers.faults.start(component)
+            else:
+                self.controllers.faults.stop(component)
+            return
+        expected = action.get("answer")
+        try:
+            self._request(action)
+        except ApiError as refusal:
+            if expected is None:
+                raise
+            got = {"code": refusal.code, "reason": refusal.reason, "message": refusal.message}
+            assert got == {name: expected[name] for name in got}
+            causes = [
+                {name: cause[name] for name in ("reason", "message")} for cause in (refusal.details or {})["causes"]
+            ]
+            assert causes == expected.get("causes", causes)
+        else:
+            assert expected is None, f"not refused: {action}"
+
+    def _request(self, action: Object) -> None:
+        who: dict[str, Any] = {"user": RECORDER, "manager": "recorder"}
+        if action["request"] == "create":
+            manifest = action["manifest"]
+            resource, namespace = self._resource(manifest["kind"], manifest["apiVersion"])
+            self.cluster.create(resource, namespace, manifest, **who)
+            return
+        kind, _, told = action["on"].partition("/")
+        name = self.names.real.get(action["on"], told)
+        resource, namespace = self._resource(kind)
+        match action["request"]:
+            case "patch":
+                self.cluster.patch(resource, namespace, name, action["with"], action["way"], **who)
+            case "status":
+                self.cluster.patch(
+                    resource, namespace, name, action["with"], action["way"], subresource="status", **who
+                )
+            case "scale":
+                patch = {"spec": {"replicas": action["replicas"]}}
+                self.cluster.patch(resource, namespace, name, patch, "merge", subresource="scale", **who)
+            case "delete":
+                self.cluster.delete(
+                    resource,
+                    namespace,
+                    name,
+                    propagation=action.get("propagationPolicy"),
+                    grace_seconds=action.get("gracePeriodSeconds"),
+                    user=RECORDER,
+                )
+            case "evict":
+                self.cluster.evict(NAMESPACE, name, user=RECORDER)
+            case other:
+                raise AssertionError(f"no such request: {other}")
+
+    def _resource(self, kind: str, version: str | None = None) -> tuple[str, str | None]:
+        for resource in self.cluster.resources:
+            if resource.kind == kind and version in (None, resource.api_version):
+                group = f".{resource.group}" if resource.group else ""
+                return f"{resource.plural}{group}", NAMESPACE if resource.namespaced else None
+        raise AssertionError(f"the cluster serves no {kind}")
+
+    # Time
+
+    def run_until(self, reached: Callable[[], bool], seconds: float) -> bool:
+        """Step by step until the state is reached, at most so long. Looks only when something has changed."""
+        end, looked = self.clock.now() + timedelta(seconds=seconds), -1
+        while True:
+            if self.version != looked:
+                looked = self.version
+                if reached():
+                    return True
+            if not self.clock.step(end):
+                self.clock.advance(max((end - self.clock.now()).total_seconds(), 0.0))
+                return False
+
+    def summary(self) -> Counter[str]:
+        return timeline.summary(self.view.state)
+
+    def play(self) -> None:
+        """Each action at the moment when the state is the recorded one; where it is never quite that, after a while."""
+        recorded = self.scenario["timeline"]
+        for action in self.scenario["actions"]:
+            before = timeline.summary(timeline.fold(recorded[: action["after_event"]]))
+            self.run_until(lambda before=before: self.summary() == before, LONGEST_WAIT_SECONDS)
+            self.act(action)
+
+    def settle(self) -> tuple[bool, bool]:
+        """Run until well after the recorded end. Whether the end was reached at some time, and whether it was kept."""
+        wanted = timeline.recorded_end(self.scenario.get("end") or ())
+        reached = self.run_until(lambda: self.summary() == wanted, LONGEST_WAIT_SECONDS)
+        self.clock.advance(15)
+        return reached, self.summary() == wanted
