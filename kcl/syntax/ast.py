@@ -578,7 +578,7 @@ class IndexSignature(Node):
     """`[name: ...key_type]: value_type = default`; `any_other` is the `...`, `name` None where not written."""
 
     name: str | None
-    key_type: BasicType
+    key_type: Type
     any_other: bool
     value_type: Type
     default: Expr | None

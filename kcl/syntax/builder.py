@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from kcl.diagnostics import Code
 from kcl.syntax import ast
 from kcl.syntax.interpolation import Strings
 from kcl.syntax.lexer import Token
@@ -48,6 +49,11 @@ _EXPRESSION_NAMES = {
     ast.ConfigComp: "DictCompExpression",
     ast.Quantifier: "QuantExpression",
     ast.Lambda: "LambdaExpression",
+}
+_NOT_ASSIGNABLE = {
+    ast.Slice: ", because the left-hand side of an assignment expression may not be a slice access",
+    ast.Selector: ", because the left-hand side of an assignment expression may not be an optional attribute access.",
+    ast.Subscript: ", because the left-hand side of an assignment expression may not be an optional subscript access",
 }
 
 
@@ -229,8 +235,8 @@ class Builder(Strings):
                     path.append(ast.Index(inner.index.start, inner.end, inner.index))
                     inner = inner.value
                 case _:
-                    name = _EXPRESSION_NAMES[type(inner)]
-                    self.report(value.start, value.end, f"'{name}' is an illegal expression for assignment")
+                    name, why = _EXPRESSION_NAMES[type(inner)], _NOT_ASSIGNABLE.get(type(inner), "")
+                    self.report(value.start, value.end, f"'{name}' is an illegal expression for assignment{why}")
                     return None
 
     # ------------------------------------------------------------------ declarations
@@ -415,17 +421,17 @@ class Builder(Strings):
         return MixinList(keyword[1], close[2], [])
 
     def signature_plain(
-        self, open_: Token, key: Token, _: Token, __: Token, type_: ast.Type, default: Any
+        self, open_: Token, key: ast.Type, _: Token, __: Token, type_: ast.Type, default: Any
     ) -> ast.IndexSignature:
         return self._signature(open_, None, key, False, type_, default)
 
     def signature_other(
-        self, open_: Token, _: Token, key: Token, __: Token, ___: Token, type_: ast.Type, default: Any
+        self, open_: Token, _: Token, key: ast.Type, __: Token, ___: Token, type_: ast.Type, default: Any
     ) -> ast.IndexSignature:
         return self._signature(open_, None, key, True, type_, default)
 
     def signature_named(
-        self, open_: Token, name: Token, _: Token, key: Token, __: Token, ___: Token, type_: ast.Type, default: Any
+        self, open_: Token, name: Token, _: Token, key: ast.Type, __: Token, ___: Token, type_: ast.Type, default: Any
     ) -> ast.IndexSignature:
         return self._signature(open_, name[3], key, False, type_, default)
 
@@ -435,7 +441,7 @@ class Builder(Strings):
         name: Token,
         _: Token,
         __: Token,
-        key: Token,
+        key: ast.Type,
         ___: Token,
         ____: Token,
         type_: ast.Type,
@@ -444,15 +450,10 @@ class Builder(Strings):
         return self._signature(open_, name[3], key, True, type_, default)
 
     def _signature(
-        self, open_: Token, name: str | None, key: Token, other: bool, type_: ast.Type, default: ast.Expr | None
+        self, open_: Token, name: str | None, key: ast.Type, other: bool, type_: ast.Type, default: ast.Expr | None
     ) -> ast.IndexSignature:
-        basic = _BASIC.get(key[3])
-        if basic is None:
-            self.report(key[1], key[2], f"the key of an index signature is str, int, float or any, not '{key[3]}'")
-            basic = ast.BasicTypeName.ANY
-        key_type = ast.BasicType(key[1], key[2], basic)
         end = type_.end if default is None else default.end
-        return ast.IndexSignature(open_[1], end, name, key_type, other, type_, default)
+        return ast.IndexSignature(open_[1], end, name, key, other, type_, default)
 
     def rule(
         self,
@@ -715,20 +716,38 @@ class Builder(Strings):
     def clause(self, keyword: Token, targets: Any, _: Token, iterable: ast.Expr, conditions: Any) -> ast.CompClause:
         end = conditions[-1].end if conditions else iterable.end
         if len(targets) > 2:
-            extra = targets[2]
-            self.report(
-                extra.start, extra.end, f"the number of loop variables is {len(targets)}, which can only be 1 or 2"
-            )
+            message = f"the number of loop variables is {len(targets)}, which can only be 1 or 2"
+            self.report(targets[2].start, targets[2].end, message, Code.COMPILE)
         return ast.CompClause(keyword[1], end, targets, iterable, conditions)
 
-    def target_first(self, name: Token) -> Any:
-        return [ast.Name(name[1], name[2], name[3])]
+    def target_first(self, name: Any) -> Any:
+        return [self._loop_variable(name)]
 
-    def target_next(self, targets: Any, _: Token, name: Token) -> Any:
-        targets.append(ast.Name(name[1], name[2], name[3]))
+    def target_next(self, targets: Any, _: Token, name: Any) -> Any:
+        targets.append(self._loop_variable(name))
         return targets
 
+    def _loop_variable(self, name: Any) -> ast.Name:
+        if isinstance(name, ast.Name):
+            return name
+        self.report(name.start, name.end, "loop variables can only be ordinary identifiers", Code.COMPILE)
+        return ast.Name(name.start, name.end, name.name)
+
     def lambda_(self, keyword: Token, params: Any, result: Any, _: Token, statements: Any, close: Token) -> ast.Lambda:
+        return ast.Lambda(keyword[1], close[2], params, result, self._block(statements))
+
+    def lambda_braced(
+        self,
+        keyword: Token,
+        _: Token,
+        params: Any,
+        __: Token,
+        ___: Token,
+        result: Any,
+        ____: Token,
+        statements: Any,
+        close: Token,
+    ) -> ast.Lambda:
         return ast.Lambda(keyword[1], close[2], params, result, self._block(statements))
 
     def quantifier_plain(

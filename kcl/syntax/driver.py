@@ -85,6 +85,38 @@ def run(start: str, tokens: Sequence[Token], builder: Hashable, first: int = 0) 
     except KeyError:
         if token_type in table:
             raise  # not the tables': a bug in a method
-        accepted = frozenset(name for name in table if name.isupper() or name == "$END")
+        accepted = _accepted(start, tokens[first:index])
         raise UnexpectedToken(index, accepted, values[0] if values else None) from None
     return values[0]
+
+
+def _accepted(start: str, tokens: Sequence[Token]) -> frozenset[str]:
+    """The types of the tokens that may follow `tokens`.
+
+    The table of the state an error is found in lists more: tables of an LALR parser let some
+    reductions happen before an error shows. So each candidate is tried, on states alone.
+    """
+    starts, states, _ = load_tables()
+    path = [starts[start]]
+    for token in tokens:
+        reached = _advance(path, token[0])
+        assert reached is not None  # these were parsed before
+        path = reached
+    candidates = [name for name in states[path[-1]] if name.isupper()]
+    return frozenset(name for name in candidates if _advance(path, name) is not None)
+
+
+def _advance(path: list[int], token_type: str) -> list[int] | None:
+    """The states after one more token, None if it cannot stand there."""
+    _, states, rules = load_tables()
+    path = path.copy()
+    while True:
+        action = states[path[-1]].get(token_type)
+        if action is None:
+            return None
+        if action >= 0:
+            return [*path, action]
+        size, name, _ = rules[~action]
+        if size:
+            del path[-size:]
+        path.append(states[path[-1]][name])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from kcl.diagnostics import Code
 from kcl.syntax import ast
 from kcl.syntax.driver import UnexpectedToken, run
 from kcl.syntax.lexer import Report, Token, tokenize
@@ -80,10 +81,9 @@ class Strings:
         found = _SPEC.search(inner)
         if found:
             inner_end = inner_start + found.start()
-            spec = found[1][1:]
+            spec = found[1][1:].lower()
             if spec not in ("json", "yaml"):
-                place = inner_start + found.start(1)
-                self.report(place, place + len(found[1]), f"#{spec} is a invalid format spec")
+                self.report(inner_start, end - 1, f"{found[1]} is a invalid format spec", Code.COMPILE)
                 spec = None
         elif _PLAIN_SPEC.search(inner):
             place = inner_start + inner.rfind(":")

@@ -4,10 +4,10 @@ KCL's layout is not Python's. What a line end means depends on the innermost bra
 
 * in a file and in a lambda's body it ends a statement (NEWLINE), and indentation opens and closes
   blocks (INDENT, DEDENT);
-* in a list, configuration or call whose opening bracket is directly followed by a line end, it
-  separates items (SEP), unless something else already does; a block opens only after the colon of
-  an `if`, `elif` or `else`;
-* in the same brackets opened on the line, it may stand only before the closing one;
+* in a list, and in a configuration or call whose opening bracket is directly followed by a line
+  end, it separates items (SEP), unless something else already does; a block opens only after the
+  colon of an `if`, `elif` or `else`;
+* in a configuration opened on the line, it may stand only before the closing brace;
 * in groups, subscripts, parameters and types it may not stand at all.
 
 Where a line end may not stand, NEWLINE is emitted, which the grammar accepts nowhere inside an
@@ -21,18 +21,24 @@ escapes a keyword.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from typing import Protocol
 
+from kcl.diagnostics import Code
 from kcl.syntax.ast import Comment
 
 Token = tuple[str, int, int, str]
-Report = Callable[[int, int, str], None]
-"""Told of an error: start, end, message."""
+
+
+class Report(Protocol):
+    """Told of an error at characters `start` to `end`."""
+
+    def __call__(self, start: int, end: int, message: str, code: Code = Code.INVALID_SYNTAX, /) -> None: ...
+
 
 # Possessive quantifiers keep an unterminated string from being tried in every possible split.
 _TOKEN = re.compile(
     r"""
-    (?:[ \t\r\f]+|\\\r?\n)*+
+    (?:[ \t\r\f]+|\\\r?\n|\\\Z)*+
     (?:
       (?P<string>[rR]?(?:
           "{3}(?:[^"\\]++|\\.|"(?!""))*+"{3}
@@ -59,7 +65,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_BLANK = re.compile(r"(?:[ \t\r\f]+|\\\r?\n)*+")
+_BLANK = re.compile(r"(?:[ \t\r\f]+|\\\r?\n|\\\Z)*+")
 _LEADING = re.compile(r"(?:[ \t\r\f]*(?:#[^\n]*)?\n)*+[ \t\r\f]*")
 _COMMENT = re.compile(r"#[^\n]*")
 _WORD = re.compile(r"\w*")
@@ -71,6 +77,7 @@ _LOOP_FOLLOWS = re.compile(r"[ \t]+[^\W\d]\w*[ \t]*(?:,|[ \t]in\b)")
 _BLOCK_FOLLOWS = re.compile(r"[ \t]*:[ \t\r]*(?:#[^\n]*)?\n")
 _USED_AS_NAME = re.compile(r"[ \t]*(?:[?:=(]|[-+*/%&|^]=|\.[^\W\d])")
 _INDEX_SIGNATURE = re.compile(r"\[[^\[\]{}\n]*\][ \t]*:")
+_ARROW_FOLLOWS = re.compile(r"[ \t]*->")
 _STRING_START = re.compile(r"[rR]?(\"\"\"|'''|\"|')")
 _REST_OF_LINE = re.compile(r"[^\n]*")
 
@@ -102,7 +109,7 @@ _OPERATOR_TYPES = {
     **dict.fromkeys(["-=", "*=", "/=", "//=", "%=", "**=", "<<=", ">>=", "|=", "^=", "&="], "AUG_ASSIGN"),
 }
 _CLOSERS = {"(": ")", "[": "]", "?[": "]", "{": "}"}
-_OPENERS = frozenset(("LPAR", "LBRACKET", "QLBRACKET", "SIGNATURE_LBRACKET", "LBRACE", "QUANTIFIER_LBRACE"))
+_OPENERS = frozenset(("LPAR", "LBRACKET", "QLBRACKET", "SIGNATURE_LBRACKET", "LBRACE", "PARAMETERS_LBRACE"))
 
 # After one of these a word is an operator, a bracket a call or a subscript.
 _OPERAND_ENDS = frozenset(("NAME", "CONSTANT", "INT", "FLOAT", "STRING", "RPAR", "RBRACKET", "RBRACE"))
@@ -299,18 +306,24 @@ class _Lexer:
         """Open a bracket's context; returns the type its token really has."""
         previous = self.previous
         if word == "{":
-            return self._open_brace(previous)
+            return self._open_brace(previous, start)
         if word == "[" and previous in _STATEMENT_STARTS and self.context.kind <= _BODY:
             if _INDEX_SIGNATURE.match(self.text, start, self.end):
                 token_type = "SIGNATURE_LBRACKET"
         follows_operand = previous in _OPERAND_ENDS
-        takes_items = follows_operand if word == "(" else not follows_operand and token_type == "LBRACKET"
-        self._push(_LINE if takes_items else _RIGID, _CLOSERS[word])
+        if word == "(":
+            kind = _LINE if follows_operand else _RIGID
+        else:
+            kind = _RIGID if follows_operand or token_type != "LBRACKET" else _ITEMS
+        self._push(kind, _CLOSERS[word])
         return token_type
 
-    def _open_brace(self, previous: str) -> str:
+    def _open_brace(self, previous: str, start: int) -> str:
         if self.pending and self.pending[-1][1] == len(self.contexts):
             owner = self.pending[-1][0]
+            if previous == "LAMBDA" and self._closes_parameters(start):
+                self._push(_ITEMS, "}")
+                return "PARAMETERS_LBRACE"
             if owner == "LAMBDA" and previous in _BEFORE_LAMBDA_BODY:
                 self.pending.pop()
                 self._push(_BODY, "}")
@@ -321,6 +334,22 @@ class _Lexer:
                 return "QUANTIFIER_LBRACE"
         self._push(_LINE, "}")
         return "LBRACE"
+
+    def _closes_parameters(self, start: int) -> bool:
+        """Whether the brace at `start`, right after `lambda`, holds parameters: an arrow follows its match."""
+        depth, at = 0, start
+        while True:
+            found = _TOKEN.match(self.text, at, self.end)
+            if found is None:
+                return False
+            at = found.end()
+            word = found["operator"]
+            if word == "{":
+                depth += 1
+            elif word == "}":
+                depth -= 1
+                if not depth:
+                    return _ARROW_FOLLOWS.match(self.text, at, self.end) is not None
 
     def _push(self, kind: int, closer: str) -> None:
         self.context = _Context(kind, closer, [])

@@ -54,52 +54,14 @@ _SPELLINGS = {
     "FOR": "for",
     "IF": "if",
 }
-_KEYWORDS = frozenset(
-    [
-        "IMPORT",
-        "TYPE",
-        "ASSERT",
-        "SCHEMA",
-        "MIXIN",
-        "PROTOCOL",
-        "RULE",
-        "CHECK",
-        "AS",
-        "IF",
-        "ELIF",
-        "ELSE",
-        "FOR",
-        "IN",
-        "NOT",
-        "LAMBDA",
-        "QUANTIFIER",
-    ]
-)
 _OPERAND = ("identifier", "literal", "(", "[", "{")
 # What could also stand there but says little about what is missing.
 _CONTINUATIONS = frozenset(
-    [
-        "DOT",
-        "QDOT",
-        "LPAR",
-        "LBRACKET",
-        "QLBRACKET",
-        "LBRACE",
-        "OPERATOR",
-        "PLUS_MINUS",
-        "STAR",
-        "DOUBLE_STAR",
-        "BAR",
-        "IF",
-        "AS",
-        "QUESTION",
-        "AUG_ASSIGN",
-        "COMMA",
-        "SEP",
-        "TILDE",
-        "NOT",
-        "PLUS_ASSIGN",
-    ]
+    (
+        *("DOT", "QDOT", "LPAR", "LBRACKET", "QLBRACKET", "LBRACE", "IF", "AS", "QUESTION"),
+        *("OPERATOR", "PLUS_MINUS", "STAR", "DOUBLE_STAR", "BAR", "TILDE", "NOT"),
+        *("ASSIGN", "PLUS_ASSIGN", "AUG_ASSIGN", "COMMA", "SEP", "FOR"),
+    )
 )
 
 
@@ -159,11 +121,11 @@ class _Parse:
                     return number
         return len(tokens) - 1
 
-    def _report(self, start: int, end: int, message: str) -> None:
+    def _report(self, start: int, end: int, message: str, code: Code = Code.INVALID_SYNTAX, /) -> None:
         # The official compiler shows no caret for an error in the first column.
         first_column = start == 0 or self._source.text[start - 1 : start] == "\n"
         span = self._source.span(start, end)
-        self._diagnostics.append(error(Code.INVALID_SYNTAX, message, span, line_only=first_column))
+        self._diagnostics.append(error(code, message, span, line_only=first_column))
 
     def _unexpected(self, unexpected: UnexpectedToken) -> None:
         token = self._tokens[unexpected.index]
@@ -181,10 +143,9 @@ _NOT_STARTING = frozenset(("INDENT", "DEDENT", "NEWLINE", "ELIF", "ELSE", "RPAR"
 
 
 def _spelling(token: Token) -> str:
+    """As the official compiler names it, for which a keyword is an identifier too."""
     token_type, _, _, text = token
-    if token_type in _KEYWORDS:
-        return "identifier"
-    return _SPELLINGS.get(token_type, text)
+    return "identifier" if text.isalpha() and token_type != "STRING" else _SPELLINGS.get(token_type, text)
 
 
 def _wanted(accepted: frozenset[str]) -> tuple[str, ...]:
