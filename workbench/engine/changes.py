@@ -71,8 +71,11 @@ class Change:
     """What happens to one resource in one cluster.
 
     `identity` is what the change is bound to: None where nothing is there. `resource` is what will be applied, labels
-    of ownership included; None for a deletion. `fields` hold intended ones and drift, in path order; `defaulted` counts
-    the rest. `source` is the chain of the resource as a whole, `because` a sentence for deletions and replacements.
+    of ownership included and secrets in clear; None for a deletion. `fields` hold intended ones and drift, in path
+    order; `defaulted` counts the rest. `source` is the chain of the resource as a whole, `because` a sentence for
+    deletions and replacements. `before` and `after` are whole bodies with secrets masked, None on the side that has
+    none. `state` is a keyed digest of the live body: the object may get a new version from its own status, and is
+    still what was looked at.
     """
 
     address: Address
@@ -88,6 +91,7 @@ class Change:
     sensitive: tuple[FieldPath, ...] = field(default=(), repr=False)
     before: Body | None = field(default=None, repr=False)
     after: Body | None = field(default=None, repr=False)
+    state: str = field(default="", repr=False)
 
     @property
     def restarts(self) -> bool:
@@ -161,6 +165,7 @@ class StackDiff:
     clusters: tuple[str, ...]
     changes: tuple[Change, ...]
     problems: tuple[Problem, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
     def stack(self) -> str:

@@ -14,7 +14,7 @@ class EngineError(WorkbenchError):
 
 
 class SpecInvalid(EngineError):
-    """The compiled output, or a Spec file, is not a usable Spec: bad id, two resources with one id, unknown dependsOn."""
+    """Compiled output, or a Spec file, is not a usable Spec: a bad id, one id twice, an unknown dependsOn."""
 
 
 class DependencyCycle(SpecInvalid):

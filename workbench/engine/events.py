@@ -64,7 +64,7 @@ class StepFinished:
 
 @dataclass(frozen=True, slots=True)
 class StepFailed:
-    """`kind` is the class of failure (Conflict, Rejected, Unreachable, ...), `hint` what to do, where something is known."""
+    """`kind` is the class of failure (Conflict, Rejected, Unreachable, ...), `hint` what to do, where that is known."""
 
     at: datetime
     address: Address

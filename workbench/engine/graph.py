@@ -18,7 +18,7 @@ Graph = Mapping[Node, frozenset[Node]]
 
 
 def dependencies(resources: Sequence[Resource]) -> dict[ResourceId, frozenset[ResourceId]]:
-    """Returns for each resource those that come first, said and known. Said ones are free of cycles (`spec.validate`)."""
+    """Returns for each resource those that come first, said and known. Said ones have no cycle (`spec.validate`)."""
     known = {each.id for each in resources}
     said = {each.id: {other for other in each.depends_on if other in known} for each in resources}
     found = _Known(resources)

@@ -1,7 +1,8 @@
 """A plan: what will be done, in which order, bound to the state of the world it was made from.
 
-Its id is a digest of the Spec and of the identity (uid and version) of every live object it looked at, so the same
-plan made again has the same id exactly if nothing moved. Applying checks all of it again before the first write.
+Its id is a digest of the Spec and of every live object it looked at (uid and content; not its version, which moves with
+its status), so the same plan made again has the same id exactly if nothing moved. Applying checks all of it again
+before the first write.
 """
 
 from __future__ import annotations
@@ -11,10 +12,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from runtimes.base import Address, Health
+from runtimes.base import Address
 from workbench.engine.changes import Change, Problem, Summary
 from workbench.engine.compile import CompileInputs
-from workbench.engine.events import Action
 from workbench.engine.spec import Spec
 
 
@@ -50,7 +50,8 @@ class Plan:
     all of one wave may run at once, and needs nothing of later ones.
 
     `needs` gives for each step the steps that come first. `revision` is the release it will become, `prior` the one it
-    was planned over (0 for none). `force` takes over the fields named in conflicts.
+    was planned over (0 for none). `force` takes over the fields named in conflicts. `salt` keys the digests, so that a
+    saved plan can be made again with the same id.
     """
 
     id: str
@@ -63,17 +64,15 @@ class Plan:
     guards: tuple[Guard, ...]
     confirmation: Confirmation
     prior: int
+    revision: int
     force: bool
+    prune: bool
     made_at: datetime
     inputs: CompileInputs = field(repr=False)
     salt: bytes = field(repr=False)
     problems: tuple[Problem, ...] = ()
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
-
-    @property
-    def revision(self) -> int:
-        return self.prior + 1
 
     @property
     def summary(self) -> Summary:
@@ -98,6 +97,3 @@ class Plan:
         """Returns what is to be done, first to last."""
         by_address = {each.address: each for each in self.changes}
         return tuple(by_address[address] for wave in self.waves for address in wave)
-
-
-__all__ = ["Action", "Confirmation", "Guard", "Health", "Level", "Plan"]

@@ -3,18 +3,34 @@
 It is written before the first write to a cluster (with every object it intends to touch), after each step, and at the
 end. So whatever happens in between, the next plan knows what may be there and continues. Secrets are sealed: a record
 holds keyed digests in their place.
+
+Pure values: `begin` makes one from a plan, `fold` takes it one event further. Where they are kept is workbench.release.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
-from typing import Protocol
+from typing import Protocol, assert_never
 
 from runtimes.base import Address, Body, ResourceId, RuntimeType
-from workbench.engine.events import Action, Event
+from workbench.engine.changes import Change
+from workbench.engine.events import (
+    Action,
+    ApplyFinished,
+    ApplyStarted,
+    Event,
+    Outcome,
+    RecordFailed,
+    StatusChanged,
+    StepFailed,
+    StepFinished,
+    StepSkipped,
+    StepStarted,
+)
+from workbench.engine.masking import Seal, sealed
 
 
 class Phase(StrEnum):
@@ -28,7 +44,10 @@ class Phase(StrEnum):
 
 
 class StepState(StrEnum):
-    """`INTENDED` may or may not have happened: the record was written before the cluster was asked."""
+    """`INTENDED` may or may not have happened: the record was written before the cluster was asked.
+
+    `KEPT` was not touched by this release and is as an earlier one, or the cluster itself, had it.
+    """
 
     INTENDED = "intended"
     DONE = "done"
@@ -41,8 +60,8 @@ class StepState(StrEnum):
 class ReleasedResource:
     """One resource as a release left it.
 
-    `attributes` are what was applied, secrets sealed; `uid` is empty until the object is known. `depends_on` keeps the
-    order for a later deletion.
+    `attributes` are what it was or is to be given, secrets sealed; `former` what an earlier release gave it, None if
+    there was none. `uid` is empty until the object is known. `depends_on` keeps the order for a later deletion.
     """
 
     address: Address
@@ -51,14 +70,32 @@ class ReleasedResource:
     state: StepState
     uid: str = ""
     attributes: Body = field(default_factory=dict, repr=False)
+    former: Body | None = field(default=None, repr=False)
     depends_on: tuple[ResourceId, ...] = ()
     error: str = ""
+
+    @property
+    def applied(self) -> Body | None:
+        """What is known to have been applied last, None where that is not known."""
+        match self.state:
+            case StepState.DONE | StepState.KEPT:
+                return self.attributes
+            case StepState.FAILED | StepState.SKIPPED:
+                return self.former
+            case StepState.INTENDED:
+                return None
+
+    def may_be(self, uid: str) -> bool:
+        """Tells whether a live object is the one known here: same uid, or made by a step whose end is unknown."""
+        return uid == self.uid or (not self.uid and self.state in (StepState.INTENDED, StepState.FAILED))
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """`revision` counts from 1 for each stack. `resources` are all that the stack owns after it, deleted ones left out
-    once that is done. `warning` names an older, broken record that reading had to pass over."""
+    """`revision` counts from 1 for each stack. `resources` are all the stack owns after it, without finished deletions.
+
+    `warnings` are what reading had to pass over, such as a newer record that is broken.
+    """
 
     stack: str
     revision: int
@@ -69,14 +106,105 @@ class Release:
     started: datetime
     finished: datetime | None
     resources: Mapping[Address, ReleasedResource] = field(repr=False)
-    spec_digest: str = ""
-    warning: str = ""
+    warnings: tuple[str, ...] = ()
+
+    def count(self, state: StepState) -> int:
+        return sum(each.state is state for each in self.resources.values())
 
 
 class Journal(Protocol):
-    """Where an apply writes what it does. Every method blocks until the record is safe on disk.
+    """Where an apply writes what it does."""
 
-    Raises `ReleaseFailure` if it can't be; the executor then starts no further step.
-    """
+    def record(self, event: Event) -> None:
+        """Blocks until the event is safe. Raises `ReleaseFailure` if it cannot be; then no further step is started."""
 
-    def record(self, event: Event) -> None: ...
+
+def begin(
+    changes: tuple[Change, ...],
+    prior: Release | None,
+    *,
+    stack: str,
+    revision: int,
+    plan: str,
+    pruned: bool,
+    user: str,
+    host: str,
+    now: datetime,
+    seal: Seal,
+) -> Release:
+    """Returns the release as it stands before the first write: with everything it intends."""
+    former = dict(prior.resources) if prior else {}
+    resources = {each.address: _intended(each, former.get(each.address), seal) for each in changes}
+    looked_at = {each.address.cluster for each in changes} if pruned else set()
+    for address, each in former.items():
+        # Where pruning looked and gives no deletion, the object is gone or no longer ours.
+        if address not in resources and address.cluster not in looked_at:
+            resources[address] = _carried(each)
+    return Release(stack, revision, Phase.APPLYING, plan, user, host, now, None, resources)
+
+
+def fold(release: Release, event: Event) -> Release:
+    """Returns the release after an event."""
+    match event:
+        case StepFinished(address=address, action=Action.DELETE):
+            return _without(release, address)
+        case StepFinished(address=address, uid=uid):
+            return _with(release, replace(release.resources[address], state=StepState.DONE, uid=uid))
+        case StepFailed(address=address, message=message):
+            return _with(release, replace(release.resources[address], state=StepState.FAILED, error=message))
+        case StepSkipped(address=address, action=Action.CREATE):
+            return _without(release, address)
+        case StepSkipped(address=address):
+            return _with(release, replace(release.resources[address], state=StepState.SKIPPED))
+        case ApplyFinished(at=at, outcome=outcome):
+            return replace(release, phase=_PHASES[outcome], finished=at)
+        case ApplyStarted() | StepStarted() | RecordFailed() | StatusChanged():
+            return release
+        case _:
+            assert_never(event)
+
+
+_PHASES = {
+    Outcome.SUCCEEDED: Phase.SUCCEEDED,
+    Outcome.PARTIAL: Phase.PARTIAL,
+    Outcome.FAILED: Phase.FAILED,
+    Outcome.INTERRUPTED: Phase.INTERRUPTED,
+}
+
+
+def _intended(change: Change, former: ReleasedResource | None, seal: Seal) -> ReleasedResource:
+    known = former.applied if former else None
+    uid = change.identity.uid if change.identity else ""
+    state = StepState.KEPT if change.action is Action.NONE else StepState.INTENDED
+    if change.resource is None:
+        type_ = former.type if former else RuntimeType.KUBERNETES
+        depends_on = former.depends_on if former else ()
+        return ReleasedResource(change.address, type_, change.action, state, uid, known or {}, known, depends_on)
+    attributes = sealed(change.resource.attributes, change.sensitive, seal)
+    # A replacement makes an object with a uid nobody knows yet.
+    uid = "" if change.action in (Action.CREATE, Action.REPLACE) else uid
+    return ReleasedResource(
+        change.address,
+        change.resource.type,
+        change.action,
+        state,
+        uid,
+        attributes,
+        known,
+        change.resource.depends_on,
+    )
+
+
+def _carried(each: ReleasedResource) -> ReleasedResource:
+    """Carries over what an earlier release left; an unknown end stays unknown."""
+    if each.state in (StepState.DONE, StepState.KEPT):
+        return replace(each, action=Action.NONE, state=StepState.KEPT)
+    return each
+
+
+def _with(release: Release, resource: ReleasedResource) -> Release:
+    return replace(release, resources={**release.resources, resource.address: resource})
+
+
+def _without(release: Release, address: Address) -> Release:
+    return replace(release, resources={key: each for key, each in release.resources.items() if key != address})

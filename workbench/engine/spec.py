@@ -22,13 +22,13 @@ from runtimes.base import (
     FieldPath,
     InvalidResourceId,
     KubernetesId,
-    ListKey,
     Resource,
     ResourceId,
     RuntimeType,
     parse_id,
 )
 from workbench.engine.errors import DependencyCycle, SpecInvalid
+from workbench.engine.fields import plain_steps
 from workbench.engine.graph import find_cycle
 
 
@@ -91,7 +91,7 @@ class Spec:
         origin, resource = self.origins.get(id_), self.get(id_)
         if origin is None or resource is None or self.lookup is None:
             return ()
-        steps = _plain_steps(resource.attributes, path)
+        steps = plain_steps(resource.attributes, path)
         for length in range(len(steps), -1, -1):
             if chain := self.lookup(origin.document, (*origin.prefix, *steps[:length])):
                 return chain
@@ -248,25 +248,3 @@ def _without_empty_lists(value: Any) -> Any:
     if isinstance(value, list):
         return [_without_empty_lists(each) for each in value]
     return value
-
-
-def _plain_steps(body: Any, path: FieldPath) -> tuple[str | int, ...]:
-    """Turns steps by list identity into indexes, as far as the body has what the path names."""
-    steps: list[str | int] = []
-    for step in path:
-        if isinstance(step, ListKey):
-            items = body if isinstance(body, list) else []
-            found = next((index for index, each in enumerate(items) if step.matches(each)), None)
-            if found is None:
-                break
-            steps.append(found)
-            body = body[found]
-            continue
-        steps.append(step)
-        if isinstance(step, str) and isinstance(body, Mapping):
-            body = body.get(step)
-        elif isinstance(step, int) and isinstance(body, list) and step < len(body):
-            body = body[step]
-        else:
-            body = None
-    return tuple(steps)

@@ -66,7 +66,8 @@ class StatusTree:
     def verdict(self) -> Verdict:
         if any(each.health.status is Status.FAILED for each in self.resources):
             return Verdict.FAILED
-        if not self.problems and all(each.health.status is Status.CURRENT for each in self.resources):
+        heard = not self.problems and not self.stale_seconds
+        if heard and all(each.health.status is Status.CURRENT for each in self.resources):
             return Verdict.READY
         return Verdict.TIMED_OUT if self.timed_out else Verdict.PROGRESSING
 

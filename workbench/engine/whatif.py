@@ -52,7 +52,7 @@ class WhatIf:
         return text
 
     def edit(self, file: Path | str, text: str) -> WhatIf:
-        """Gives a file another text; back to its original, the edit is gone. Raises `EditFailed` outside the repository."""
+        """Gives a file another text; with its original text the edit is gone. Raises `EditFailed` outside the root."""
         path = self._inside(file)
         original = self.originals[path] if path in self.originals else _read(path)
         edits = {each: content for each, content in self.edits.items() if each != path}

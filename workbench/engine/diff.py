@@ -1,0 +1,359 @@
+"""Field by field, what an apply would make of a live object: pure comparison of a runtime's prediction.
+
+The infrastructure itself says what would come out (`Prediction.after`), so nothing here knows defaults, quantities or
+admission. What is left to decide is whose doing each difference is; the classes are in changes.py, the rules are in
+`_Judge`.
+
+Lists whose elements have an identity are compared by it; other lists of mappings by position; lists of plain values as
+one value, so that a reordered command line is a change. The order of identified elements counts too where the
+infrastructure would change it: it decides, for one, the order of environment variables.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from runtimes.base import (
+    Body,
+    FieldOwner,
+    FieldPath,
+    KubernetesId,
+    ListKey,
+    Prediction,
+    Resource,
+    starts_with,
+)
+from workbench.engine.changes import Actor, ChangeClass, FieldChange, Op
+from workbench.engine.fields import MISSING, find
+from workbench.engine.masking import LAST_APPLIED, Seal, is_sensitive, masked, sealed, sensitive_paths
+from workbench.engine.placement import OWNERSHIP
+from workbench.engine.spec import Chain
+
+OWN_MANAGER: Final = "workbench"
+_IDENTITY: Final = (("apiVersion",), ("kind",), ("metadata", "name"), ("metadata", "namespace"))
+_PEOPLE: Final = ("kubectl", "k9s", "lens", "headlamp", "octant", "mozilla", "curl", "node-fetch", "httpie")
+# These own the defaults of what they created as well, so owning a field does not mean that somebody chose it.
+_CREATORS: Final = frozenset({"kubectl-create", "kubectl-run", "kubectl-expose", "kubectl-replace"})
+_CLIENT_SIDE_APPLY: Final = "kubectl-client-side-apply"
+_RESTARTING: Final = frozenset({"Deployment", "StatefulSet", "DaemonSet"})
+_TEMPLATE: FieldPath = ("spec", "template")
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Two values at one path, `MISSING` on the side that has none."""
+
+    path: FieldPath
+    before: Any
+    after: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """`defaulted` counts differences not listed. `claims` tells that labels of ownership would change."""
+
+    shown: tuple[FieldChange, ...]
+    defaulted: int
+    claims: bool
+
+
+Previous = Callable[[FieldPath], Any]
+
+
+def diff_fields(
+    prediction: Prediction,
+    resource: Resource,
+    *,
+    previous: Body | None,
+    record_seal: Seal,
+    screen_seal: Seal,
+    chain: Callable[[FieldPath], Chain] = lambda path: (),
+) -> Fields:
+    """Compares what is live with what would be, for one resource.
+
+    `previous` is what the last release applied, sealed with `record_seal`; None if there is none. Secrets in the
+    result are masked with `screen_seal`.
+    """
+    judge = _Judge(prediction, resource, previous, record_seal, screen_seal, chain)
+    keys = _identities(prediction)
+    shown: list[FieldChange] = []
+    defaulted = 0
+    claims = False
+    before = prediction.before if prediction.before is not None else {}
+    for each in differences(before, prediction.after, keys):
+        if each.path[:2] == ("metadata", "labels") and each.path[2:3] and each.path[2] in OWNERSHIP:
+            claims, defaulted = True, defaulted + 1
+        elif prediction.before is None and each.path in _IDENTITY:
+            continue
+        elif (change := judge.change(each)).class_ is ChangeClass.DEFAULTED:
+            defaulted += 1
+        else:
+            shown.append(change)
+    shown += judge.kept()
+    return Fields(tuple(sorted(shown, key=lambda each: _order(each.path))), defaulted, claims)
+
+
+def sensitive(prediction: Prediction) -> tuple[FieldPath, ...]:
+    return tuple(dict.fromkeys((*prediction.sensitive, *sensitive_paths(prediction.id, prediction.after))))
+
+
+def differences(
+    before: Any, after: Any, keys: Callable[[FieldPath], tuple[str, ...]], path: FieldPath = ()
+) -> Iterator[Difference]:
+    """Yields the leaves that differ. What only one side has comes as leaves too; a list of plain values is a leaf."""
+    if isinstance(before, Mapping) or isinstance(after, Mapping):
+        if _is_map_or_missing(before) and _is_map_or_missing(after):
+            yield from _in_maps(before, after, keys, path)
+            return
+    if isinstance(before, list) or isinstance(after, list):
+        if _is_list_of_maps(before) and _is_list_of_maps(after):
+            yield from _in_lists(before, after, keys, path)
+            return
+    if not same(before, after):
+        yield Difference(path, before, after)
+
+
+def same(one: Any, other: Any) -> bool:
+    """Compares JSON-like values; `True` is not `1`, unlike in Python."""
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, Mapping) and isinstance(other, Mapping):
+        return one.keys() == other.keys() and all(same(value, other[key]) for key, value in one.items())
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    return bool(one == other)
+
+
+def _is_map_or_missing(value: Any) -> bool:
+    return isinstance(value, Mapping) or value is MISSING
+
+
+def _is_list_of_maps(value: Any) -> bool:
+    return value is MISSING or (isinstance(value, list) and all(isinstance(each, Mapping) for each in value))
+
+
+def _in_maps(
+    before: Any, after: Any, keys: Callable[[FieldPath], tuple[str, ...]], path: FieldPath
+) -> Iterator[Difference]:
+    left: Mapping[str, Any] = {} if before is MISSING else before
+    right: Mapping[str, Any] = {} if after is MISSING else after
+    if path and not left and not right and (before is MISSING) != (after is MISSING):
+        yield Difference(path, before, after)  # `emptyDir: {}` says something although nothing is in it
+    for key in dict.fromkeys((*left, *right)):
+        yield from differences(left.get(key, MISSING), right.get(key, MISSING), keys, (*path, key))
+
+
+def _in_lists(
+    before: Any, after: Any, keys: Callable[[FieldPath], tuple[str, ...]], path: FieldPath
+) -> Iterator[Difference]:
+    left: list[Any] = [] if before is MISSING else before
+    right: list[Any] = [] if after is MISSING else after
+    if not left and not right:
+        if (before is MISSING) != (after is MISSING):
+            yield Difference(path, before, after)
+        return
+    names = keys(path)
+    by_left, by_right = _by_identity(left, names), _by_identity(right, names)
+    if by_left is None or by_right is None:
+        for index in range(max(len(left), len(right))):
+            old = left[index] if index < len(left) else MISSING
+            new = right[index] if index < len(right) else MISSING
+            yield from differences(old, new, keys, (*path, index))
+        return
+    kept = [each for each in by_left if each in by_right]
+    if kept != [each for each in by_right if each in by_left]:
+        yield Difference(path, [str(each) for each in by_left], [str(each) for each in by_right])
+    for key in dict.fromkeys((*by_left, *by_right)):
+        old, new = by_left.get(key, MISSING), by_right.get(key, MISSING)
+        if old is MISSING or new is MISSING:
+            yield from _one_sided(old, new, key, keys, (*path, key))
+        else:
+            yield from differences(old, new, keys, (*path, key))
+
+
+def _one_sided(
+    old: Any, new: Any, key: ListKey, keys: Callable[[FieldPath], tuple[str, ...]], path: FieldPath
+) -> Iterator[Difference]:
+    """An element that came or went: its leaves, without those its path already tells unless it has no others."""
+    told = {name for name, _ in key.fields}
+    leaves = list(differences(old, new, keys, path))
+    others = [each for each in leaves if not (len(each.path) == len(path) + 1 and each.path[-1] in told)]
+    yield from others or [Difference(path, old, new)]
+
+
+def _by_identity(items: list[Any], names: tuple[str, ...]) -> dict[ListKey, Any] | None:
+    """Returns the elements by identity; None where they have none, or two share one."""
+    if not names:
+        return None
+    found: dict[ListKey, Any] = {}
+    for each in items:
+        said = tuple((name, each[name]) for name in names if isinstance(each.get(name), str | int))
+        if not said or ListKey(said) in found:
+            return None
+        found[ListKey(said)] = each
+    return found
+
+
+def _identities(prediction: Prediction) -> Callable[[FieldPath], tuple[str, ...]]:
+    return lambda path: prediction.list_keys.get(tuple(each for each in path if isinstance(each, str)), ())
+
+
+def _order(path: FieldPath) -> tuple[tuple[int, str], ...]:
+    return tuple((1, f"{each:08}") if isinstance(each, int) else (0, str(each)) for each in path)
+
+
+class _Judge:
+    """Says whose doing a difference is, for one resource."""
+
+    def __init__(
+        self,
+        prediction: Prediction,
+        resource: Resource,
+        previous: Body | None,
+        record_seal: Seal,
+        screen_seal: Seal,
+        chain: Callable[[FieldPath], Chain],
+    ) -> None:
+        self._prediction, self._chain, self._screen = prediction, chain, screen_seal
+        self._desired = resource.attributes
+        self._sensitive = sensitive(prediction)
+        self._now = sealed(self._desired, self._sensitive, record_seal) if previous is not None else None
+        self._previous = previous
+        self._owners: tuple[FieldOwner, ...] = prediction.live.owners if prediction.live else ()
+        self._is_ours = any(each.manager == OWN_MANAGER for each in self._owners)
+        self._kind = prediction.id.kind if isinstance(prediction.id, KubernetesId) else ""
+
+    def change(self, difference: Difference) -> FieldChange:
+        path = difference.path
+        op = Op.ADD if difference.before is MISSING else Op.REMOVE if difference.after is MISSING else Op.CHANGE
+        class_ = self._class(path, op)
+        conflict = next((each for each in self._prediction.conflicts if _overlap(each.path, path)), None)
+        actor = self._actor(path) if class_ is ChangeClass.DRIFT or conflict else None
+        if actor is None and conflict is not None:
+            actor = Actor(conflict.manager)
+        return FieldChange(
+            path=path,
+            op=op,
+            class_=class_,
+            before=self._shown(difference.before, path),
+            after=self._shown(difference.after, path),
+            is_masked=self._hides(path),
+            source=self._chain(path),
+            actor=actor,
+            is_conflict=conflict is not None,
+            restarts=self._restarts(path),
+            replaces=any(_overlap(each, path) for each in self._prediction.replaces),
+        )
+
+    def kept(self) -> list[FieldChange]:
+        """What a person put into the live object and an apply would leave there."""
+        before = self._prediction.before
+        if before is None:
+            return []
+        found: dict[FieldPath, FieldChange] = {}
+        for owner in self._owners:
+            path = owner.path
+            if path in found or not self._is_chosen(owner) or _is_bookkeeping(path):
+                continue
+            value = find(before, path)
+            if value is MISSING or find(self._desired, path) is not MISSING:
+                continue
+            if not same(value, find(self._prediction.after, path)):
+                continue  # it differs, so it is a change already
+            found[path] = FieldChange(
+                path=path,
+                op=Op.KEPT,
+                class_=ChangeClass.DRIFT,
+                before=self._shown(value, path),
+                after=self._shown(value, path),
+                is_masked=self._hides(path),
+                actor=Actor(owner.manager, owner.operation, owner.when),
+            )
+        return [each for path, each in found.items() if not _only_repeats_identity(path, found)]
+
+    def _class(self, path: FieldPath, op: Op) -> ChangeClass:
+        if find(self._desired, path) is MISSING:
+            return self._class_unsaid(path, op)
+        if self._previous is None or self._now is None:
+            # No record of what was applied. What we applied once and another manager holds now was taken over.
+            taken = self._is_ours and self._actor(path) is not None and not self._owns(path)
+            return ChangeClass.DRIFT if taken else ChangeClass.INTENDED
+        unchanged = same(find(self._now, path), find(self._previous, path))
+        return ChangeClass.DRIFT if unchanged else ChangeClass.INTENDED
+
+    def _class_unsaid(self, path: FieldPath, op: Op) -> ChangeClass:
+        """The configuration does not have the field: it gave it up, somebody added it, or it just follows."""
+        if self._previous is not None and find(self._previous, path) is not MISSING:
+            return ChangeClass.INTENDED
+        if op is Op.ADD:
+            return ChangeClass.DEFAULTED
+        if self._actor(path) is not None:
+            return ChangeClass.DRIFT
+        if op is Op.REMOVE and self._owns(path):
+            return ChangeClass.INTENDED
+        return ChangeClass.DEFAULTED
+
+    def _owns(self, path: FieldPath) -> bool:
+        return any(each.manager == OWN_MANAGER and _overlap(each.path, path) for each in self._owners)
+
+    def _actor(self, path: FieldPath) -> Actor | None:
+        """Returns the last other manager that set the field, or anything in it."""
+        others = [each for each in self._owners if each.manager != OWN_MANAGER and _overlap(each.path, path)]
+        if not others:
+            return None
+        last = max(others, key=lambda each: each.when.timestamp() if each.when else 0.0)
+        return Actor(last.manager, last.operation, last.when)
+
+    def _is_chosen(self, owner: FieldOwner) -> bool:
+        """Tells whether a person set this field, rather than a program or a default."""
+        name = owner.manager.lower()
+        if not name.startswith(_PEOPLE) or name in _CREATORS:
+            return False
+        if name == _CLIENT_SIDE_APPLY:
+            return find(self._last_applied(), owner.path) is not MISSING
+        return True
+
+    def _last_applied(self) -> Any:
+        text = find(self._prediction.before, ("metadata", "annotations", LAST_APPLIED))
+        try:
+            return json.loads(text) if isinstance(text, str) else {}
+        except ValueError:
+            return {}
+
+    def _restarts(self, path: FieldPath) -> bool:
+        return self._prediction.live is not None and self._kind in _RESTARTING and starts_with(path, _TEMPLATE)
+
+    def _hides(self, path: FieldPath) -> bool:
+        return is_sensitive(path, self._sensitive) or any(starts_with(each, path) for each in self._sensitive)
+
+    def _shown(self, value: Any, path: FieldPath) -> Any:
+        return None if value is MISSING else masked(value, self._sensitive, self._screen, path)
+
+
+def _overlap(one: FieldPath, other: FieldPath) -> bool:
+    return starts_with(one, other) or starts_with(other, one)
+
+
+def _is_bookkeeping(path: FieldPath) -> bool:
+    match path:
+        case ("metadata", "annotations"):
+            return True
+        case ("metadata", "annotations", str() as name) if name == LAST_APPLIED:
+            return True
+        case ("metadata", "labels", str() as name) if name in OWNERSHIP:
+            return True
+        case _:
+            return False
+
+
+def _only_repeats_identity(path: FieldPath, found: Mapping[FieldPath, FieldChange]) -> bool:
+    """`env[name=A].name` tells nothing beside `env[name=A].value`, nor an element's own entry beside its leaves."""
+    if any(len(each) > len(path) and starts_with(each, path) for each in found):
+        return True
+    if len(path) < 2 or not isinstance(path[-2], ListKey):
+        return False
+    is_key = path[-1] in {name for name, _ in path[-2].fields}
+    return is_key and any(each != path and starts_with(each, path[:-1]) for each in found)

@@ -1,0 +1,101 @@
+"""A Spec as it goes to clusters: with the namespaces its placement gives, and the labels that say whose it is."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from runtimes.base import Body, KubernetesId, Resource
+from workbench.engine.spec import Spec, validate
+from workbench.project import NamespaceRule, StackPath
+
+MANAGED_BY: Final = "app.kubernetes.io/managed-by"
+PROJECT: Final = "workbench.konfig.io/project"
+STACK: Final = "workbench.konfig.io/stack"
+COMPONENT: Final = "workbench.konfig.io/component"
+OWNERSHIP: Final = frozenset({MANAGED_BY, PROJECT, STACK, COMPONENT})
+
+_COMPONENT_LABELS = ("app.kubernetes.io/component", "app.kubernetes.io/name", "component", "app")
+_LABEL_VALUE = re.compile(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?")
+_CLUSTER_WIDE: Final = frozenset(
+    {
+        "APIService", "CertificateSigningRequest", "ClusterRole", "ClusterRoleBinding", "ClusterTrustBundle",
+        "CSIDriver", "CSINode", "CustomResourceDefinition", "DeviceClass", "FlowSchema", "IPAddress", "IngressClass",
+        "MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding", "MutatingWebhookConfiguration", "Namespace",
+        "Node", "PersistentVolume", "PriorityClass", "PriorityLevelConfiguration", "ResourceSlice", "RuntimeClass",
+        "ServiceCIDR", "StorageClass", "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
+        "ValidatingWebhookConfiguration", "VolumeAttachment", "VolumeAttributesClass",
+    }
+)  # fmt: skip
+
+
+def ownership(stack: StackPath) -> dict[str, str]:
+    """Returns the labels that select everything a stack owns."""
+    return {PROJECT: label_value(stack.project), STACK: label_value(stack.stack)}
+
+
+def place(spec: Spec, stack: StackPath, rule: NamespaceRule | None) -> Spec:
+    """Returns the Spec as it is applied. Only Kubernetes resources change; ids follow their namespaces."""
+    wide = _CLUSTER_WIDE | _cluster_wide_kinds(spec)
+    placed = {each.id: _placed(each, stack, rule, wide) for each in spec}
+    moved = {old: new.id for old, new in placed.items()}
+    resources = tuple(
+        replace(each, depends_on=tuple(moved[other] for other in each.depends_on)) for each in placed.values()
+    )
+    validate(resources, spec.stack)
+    origins = {moved[id_]: origin for id_, origin in spec.origins.items()}
+    return Spec(spec.stack, resources, origins, spec.lookup)
+
+
+def component(body: Body) -> str:
+    """Returns the component an object belongs to by its labels, empty if they do not say."""
+    labels = _labels(body)
+    return next((str(labels[each]) for each in _COMPONENT_LABELS if labels.get(each)), "")
+
+
+def label_value(text: str) -> str:
+    """Returns `text` where it may stand in a label, else what is left of it with a digest that keeps it unique."""
+    if _LABEL_VALUE.fullmatch(text):
+        return text
+    digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+    kept = re.sub(r"[^A-Za-z0-9_.-]+", "-", text).strip("-_.")[:50].strip("-_.")
+    return f"{kept}-{digest}" if kept else digest
+
+
+def _placed(resource: Resource, stack: StackPath, rule: NamespaceRule | None, wide: frozenset[str]) -> Resource:
+    if not isinstance(resource.id, KubernetesId):
+        return resource
+    id_, body = resource.id, dict(resource.attributes)
+    metadata: dict[str, Any] = dict(body["metadata"]) if isinstance(body.get("metadata"), Mapping) else {}
+    own = component(body)
+    if not metadata.get("namespace") and id_.kind not in wide:
+        namespace = id_.namespace or (rule.namespace(stack, own or id_.name) if rule else "")
+        if namespace:
+            metadata["namespace"] = namespace
+            id_ = replace(id_, namespace=namespace)
+    labels = {MANAGED_BY: "workbench", **_labels(body), **ownership(stack)}
+    if own:
+        labels[COMPONENT] = label_value(own)
+    metadata["labels"] = labels
+    body["metadata"] = metadata
+    return replace(resource, id=id_, attributes=body)
+
+
+def _labels(body: Body) -> Mapping[str, Any]:
+    match body.get("metadata"):
+        case {"labels": dict() as labels}:
+            return labels
+        case _:
+            return {}
+
+
+def _cluster_wide_kinds(spec: Spec) -> frozenset[str]:
+    kinds = set()
+    for each in spec:
+        match each.attributes:
+            case {"kind": "CustomResourceDefinition", "spec": {"scope": "Cluster", "names": {"kind": str() as kind}}}:
+                kinds.add(kind)
+    return frozenset(kinds)

@@ -1,0 +1,103 @@
+"""Watches everything a Spec puts on clusters until it is ready, or for as long as somebody looks.
+
+Each cluster is watched by its runtime, which survives lost connections; what cannot be connected at all is tried again
+with growing pauses and shown as a problem meanwhile. Pictures are coalesced: a slow reader gets the latest, not all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import aclosing, asynccontextmanager
+from functools import partial
+
+import anyio
+
+from runtimes.base import Address, ResourceId, Runtime, RuntimeFailure, WatchRequest
+from workbench.engine.graph import dependencies, waves
+from workbench.engine.spec import Spec
+from workbench.engine.status import ClusterProblem, StatusTree, Verdict, Watched
+from workbench.engine.tasks import running
+
+_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.5, 15.0
+
+
+def addresses(spec: Spec, clusters: Sequence[str]) -> tuple[Address, ...]:
+    """Returns what is watched, in the order of applying."""
+    ordered = waves(dependencies(spec.resources), [each.id for each in spec])
+    return tuple(Address(cluster, id_) for wave in ordered for id_ in wave for cluster in clusters)
+
+
+@asynccontextmanager
+async def watch(
+    watched: Sequence[Address],
+    connect: Callable[[str], Awaitable[Runtime]],
+    *,
+    until_settled: bool = False,
+    timeout_seconds: float | None = None,
+) -> AsyncIterator[AsyncIterator[StatusTree]]:
+    """Gives a stream of pictures: one once every cluster spoke or failed, then one a change.
+
+    It ends when the verdict is READY or FAILED if `until_settled`, and when the time is up; the last picture then
+    says so. `connect` gives the runtime of a cluster or raises `RuntimeFailure`.
+    """
+    watcher = _Watcher(tuple(watched), connect)
+    clusters = dict.fromkeys(each.cluster for each in watched)
+    async with running(*(partial(watcher.observe, each) for each in clusters)):
+        async with aclosing(watcher.pictures(until_settled, timeout_seconds)) as pictures:
+            yield pictures
+
+
+class _Watcher:
+    def __init__(self, watched: tuple[Address, ...], connect: Callable[[str], Awaitable[Runtime]]) -> None:
+        self._watched, self._connect = Watched(watched), connect
+        self._clusters = {each.cluster for each in watched}
+        self._changed = anyio.Event()
+        self._started = anyio.current_time()
+
+    async def observe(self, cluster: str) -> None:
+        """Feeds what one cluster says, for ever."""
+        ids: tuple[ResourceId, ...] = tuple(each.id for each in self._watched.addresses if each.cluster == cluster)
+        pause = _FIRST_PAUSE_SECONDS
+        while True:
+            try:
+                runtime = await self._connect(cluster)
+                async with runtime.watch(WatchRequest(ids)) as observations:
+                    async for observation in observations:
+                        pause = _FIRST_PAUSE_SECONDS
+                        self._update(self._watched.fold(cluster, observation))
+                message, hint = "the watch ended", ""
+            except RuntimeFailure as error:
+                message, hint = error.message, error.hint
+            self._update(self._watched.lose(ClusterProblem(cluster, message, hint)))
+            await anyio.sleep(pause)
+            pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
+
+    async def pictures(self, until_settled: bool, timeout_seconds: float | None) -> AsyncGenerator[StatusTree, None]:
+        deadline = self._started + timeout_seconds if timeout_seconds is not None else float("inf")
+        while True:
+            with anyio.move_on_at(deadline) if deadline < float("inf") else anyio.CancelScope():
+                while not self._is_complete():
+                    await self._change()
+            timed_out = anyio.current_time() >= deadline
+            tree = self._tree(timed_out)
+            yield tree
+            if timed_out or (until_settled and tree.verdict in (Verdict.READY, Verdict.FAILED)):
+                return
+            with anyio.move_on_at(deadline) if deadline < float("inf") else anyio.CancelScope():
+                await self._change()
+
+    def _is_complete(self) -> bool:
+        """Every resource was observed, or its cluster is known to be away: before that a picture would mislead."""
+        seen, problems = self._watched.seen, self._watched.problems
+        return all(each in seen or each.cluster in problems for each in self._watched.addresses)
+
+    def _tree(self, timed_out: bool) -> StatusTree:
+        return self._watched.tree(anyio.current_time() - self._started, timed_out=timed_out)
+
+    def _update(self, watched: Watched) -> None:
+        self._watched = watched
+        self._changed.set()
+
+    async def _change(self) -> None:
+        await self._changed.wait()
+        self._changed = anyio.Event()

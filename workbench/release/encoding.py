@@ -1,0 +1,114 @@
+"""Releases as JSON, with a checksum, so that a flipped bit or a torn file is noticed and named."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from datetime import datetime
+from typing import Any
+
+from runtimes.base import Address, InvalidResourceId, ResourceId, RuntimeType, parse_id
+from workbench.engine.events import Action
+from workbench.engine.release import Phase, Release, ReleasedResource, StepState
+
+_FORMAT = 1
+
+
+class BrokenRecord(ValueError):
+    """Not a record, or not one that this version reads; the message says which."""
+
+
+def encode(release: Release) -> bytes:
+    content = {
+        "stack": release.stack,
+        "revision": release.revision,
+        "phase": release.phase.value,
+        "plan": release.plan,
+        "user": release.user,
+        "host": release.host,
+        "started": release.started.isoformat(),
+        "finished": release.finished.isoformat() if release.finished else None,
+        "resources": [_resource(each) for _, each in sorted(release.resources.items())],
+    }
+    record = {"format": _FORMAT, "checksum": _checksum(content), "release": content}
+    return json.dumps(record, indent=1, ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+
+def decode(data: bytes) -> Release:
+    """Raises `BrokenRecord`."""
+    try:
+        record = json.loads(data.decode("utf-8", "surrogatepass"))
+        if record["format"] != _FORMAT:
+            raise BrokenRecord(f"has format {record['format']}, this version reads {_FORMAT}")
+        content = record["release"]
+        if record["checksum"] != _checksum(content):
+            raise BrokenRecord("does not match its checksum")
+        return _release(content)
+    except (KeyError, TypeError, AttributeError, RecursionError, ValueError) as error:
+        if isinstance(error, BrokenRecord):
+            raise
+        raise BrokenRecord("is not a release record") from error
+
+
+def _checksum(content: Any) -> str:
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _resource(each: ReleasedResource) -> dict[str, Any]:
+    return {
+        "cluster": each.address.cluster,
+        "id": str(each.address.id),
+        "type": each.type.value,
+        "action": each.action.value,
+        "state": each.state.value,
+        "uid": each.uid,
+        "attributes": each.attributes,
+        "former": each.former,
+        "dependsOn": [{"id": str(id_), "type": _type(id_).value} for id_ in each.depends_on],
+        "error": each.error,
+    }
+
+
+def _release(content: dict[str, Any]) -> Release:
+    resources = [_released(each) for each in content["resources"]]
+    finished = content["finished"]
+    return Release(
+        stack=str(content["stack"]),
+        revision=int(content["revision"]),
+        phase=Phase(content["phase"]),
+        plan=str(content["plan"]),
+        user=str(content["user"]),
+        host=str(content["host"]),
+        started=datetime.fromisoformat(content["started"]),
+        finished=datetime.fromisoformat(finished) if finished else None,
+        resources={each.address: each for each in resources},
+    )
+
+
+def _released(content: dict[str, Any]) -> ReleasedResource:
+    type_ = RuntimeType(content["type"])
+    return ReleasedResource(
+        address=Address(str(content["cluster"]), _id(content["id"], type_)),
+        type=type_,
+        action=Action(content["action"]),
+        state=StepState(content["state"]),
+        uid=str(content["uid"]),
+        attributes=dict(content["attributes"]),
+        former=content["former"],
+        depends_on=tuple(_id(each["id"], RuntimeType(each["type"])) for each in content["dependsOn"]),
+        error=str(content["error"]),
+    )
+
+
+def _id(text: str, type_: RuntimeType) -> ResourceId:
+    try:
+        return parse_id(text, type_)
+    except InvalidResourceId as error:
+        raise BrokenRecord(str(error)) from error
+
+
+def _type(id_: ResourceId) -> RuntimeType:
+    from runtimes.base import TerraformId
+
+    return RuntimeType.TERRAFORM if isinstance(id_, TerraformId) else RuntimeType.KUBERNETES

@@ -1,0 +1,142 @@
+"""One worker a stack at a time.
+
+The lock is a file that says who holds it and until when; its holder renews it while it works. It is stale once that
+time is past, or at once if its process on this machine is gone. Looking and taking happen under an flock on a file
+beside it, so two cannot take the same stale lock. A holder that slept past its time finds, before its next write,
+that the lock is no longer its own (`verify`): its late write is refused, and the new owner's lock stays.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from time import time
+from typing import Any
+
+from workbench.engine.errors import Locked, ReleaseFailure
+from workbench.release.files import failure, make_folder, write_atomically
+
+LIFETIME_SECONDS = 90.0
+RENEWAL_SECONDS = 20.0
+
+
+@dataclass(slots=True)
+class Lock:
+    """A lock that is held. `release` gives it up; as a context it does so at the end."""
+
+    path: Path
+    user: str
+    host: str
+    token: str
+
+    @classmethod
+    def acquire(cls, folder: Path, *, user: str, host: str) -> Lock:
+        """Takes the lock of a folder; raises `Locked` with its holder, or `ReleaseFailure`."""
+        make_folder(folder)
+        lock = cls(folder / "lock", user, host, secrets.token_hex(8))
+        with lock._guard():
+            holder = lock._read()
+            if holder is not None and not _is_stale(holder, host):
+                raise Locked(_described(holder), where=str(folder))
+            lock._write()
+        return lock
+
+    def renew(self) -> None:
+        """Moves the end of its time on; raises `ReleaseFailure` if it was lost."""
+        with self._guard():
+            self._check()
+            self._write()
+
+    def verify(self) -> None:
+        """Raises `ReleaseFailure` if somebody else has taken the lock since."""
+        with self._guard():
+            self._check()
+
+    def release(self) -> None:
+        """Gives the lock up, if it is still ours. Never raises: the work is done, and a lock left goes stale."""
+        try:
+            with self._guard():
+                holder = self._read()
+                if holder is not None and holder.get("token") == self.token:
+                    self.path.unlink(missing_ok=True)
+        except (ReleaseFailure, OSError):
+            return
+
+    def _check(self) -> None:
+        holder = self._read()
+        if holder is None or holder.get("token") != self.token:
+            who = f" by {_described(holder)}" if holder else ""
+            raise ReleaseFailure(
+                f"the lock was taken over{who}",
+                where=str(self.path),
+                hint="this process was held up for too long; plan again",
+            )
+
+    def _write(self) -> None:
+        content = {
+            "token": self.token,
+            "user": self.user,
+            "host": self.host,
+            "pid": os.getpid(),
+            "taken": time(),
+            "until": time() + LIFETIME_SECONDS,
+        }
+        write_atomically(self.path, json.dumps(content).encode())
+
+    def _read(self) -> dict[str, Any] | None:
+        """Returns None for no lock, and for one that is not readable: nobody can renew such."""
+        try:
+            content = json.loads(self.path.read_bytes())
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise failure("cannot be read", self.path, error) from error
+        except ValueError:
+            return None
+        return content if isinstance(content, dict) else None
+
+    @contextmanager
+    def _guard(self) -> Iterator[None]:
+        path = self.path.with_name("lock.guard")
+        try:
+            handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise failure("cannot be opened", path, error) from error
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(handle)
+
+
+def _is_stale(holder: dict[str, Any], host: str) -> bool:
+    until, pid = holder.get("until"), holder.get("pid")
+    if not isinstance(until, int | float) or until < time():
+        return True
+    return holder.get("host") == host and isinstance(pid, int) and not _is_alive(pid)
+
+
+def _is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _described(holder: dict[str, Any]) -> str:
+    from datetime import UTC, datetime
+
+    taken = holder.get("taken")
+    since = (
+        datetime.fromtimestamp(taken, UTC).strftime("%Y-%m-%d %H:%M:%S UTC") if isinstance(taken, int | float) else "?"
+    )
+    return f"{holder.get('user')}@{holder.get('host')} pid {holder.get('pid')} since {since}"

@@ -1,0 +1,162 @@
+"""Release records on the local disk.
+
+    STATE/release.key                              keys the digests of secrets in records, 0600, made once
+    STATE/releases/REPOSITORY/PROJECT/STACK/N.json one record a revision
+                                           /lock   see lock.py
+
+A record is rewritten as a whole after each step: small (a stack has tens of resources), and always complete.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import secrets
+from pathlib import Path
+
+from workbench.engine.errors import ReleaseFailure
+from workbench.engine.events import Event
+from workbench.engine.masking import Seal
+from workbench.engine.release import Release, fold
+from workbench.project import StackPath
+from workbench.release.encoding import BrokenRecord, decode, encode
+from workbench.release.files import failure, make_folder, write_atomically
+from workbench.release.lock import Lock
+
+_RECORD = re.compile(r"([1-9]\d*)\.json")
+_KEY_BYTES = 32
+
+
+class ReleaseStore:
+    """The releases of one repository on this machine."""
+
+    def __init__(self, state_dir: Path, root: Path) -> None:
+        self._state_dir = state_dir
+        self._folder = state_dir / "releases" / _repository_name(root)
+
+    def seal(self) -> Seal:
+        """Returns the seal for secrets in records, making its key on first use; raises `ReleaseFailure`."""
+        path = self._state_dir / "release.key"
+        make_folder(self._state_dir)
+        try:
+            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            return Seal(_read_key(path))
+        except OSError as error:
+            raise failure("cannot be made", path, error) from error
+        key = secrets.token_bytes(_KEY_BYTES)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(key)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            path.unlink(missing_ok=True)
+            raise failure("cannot be written", path, error) from error
+        return Seal(key)
+
+    def folder(self, stack: StackPath) -> Path:
+        return self._folder / _file_name(stack.project) / _file_name(stack.stack)
+
+    def releases(self, stack: StackPath) -> tuple[Release, ...]:
+        """Returns the readable records, newest first; the first names newer ones that are broken as warnings.
+
+        Raises `ReleaseFailure` if the folder itself cannot be read, or if there are records and none can be read.
+        """
+        found: list[Release] = []
+        broken: list[str] = []
+        for revision in reversed(self._revisions(stack)):
+            path = self._path(stack, revision)
+            try:
+                release = decode(path.read_bytes())
+            except BrokenRecord as error:
+                broken.append(f"release record {path} {error}: passed over")
+            except OSError as error:
+                broken.append(f"release record {path} cannot be read ({error.strerror}): passed over")
+            else:
+                found.append(release)
+        if broken and not found:
+            raise ReleaseFailure(
+                "; ".join(broken),
+                where=str(self.folder(stack)),
+                hint="bring back a copy, or move the files away to start anew; nothing can be pruned then",
+            )
+        if broken:
+            from dataclasses import replace
+
+            found[0] = replace(found[0], warnings=tuple(broken))
+        return tuple(found)
+
+    def latest(self, stack: StackPath) -> Release | None:
+        """Returns the newest readable record, None if the stack was never released from here."""
+        return next(iter(self.releases(stack)), None)
+
+    def next_revision(self, stack: StackPath) -> int:
+        """Counts broken records too: a number is never used twice."""
+        return max(self._revisions(stack), default=0) + 1
+
+    def lock(self, stack: StackPath, *, user: str, host: str) -> Lock:
+        return Lock.acquire(self.folder(stack), user=user, host=host)
+
+    def journal(self, stack: StackPath, release: Release, lock: Lock) -> ReleaseJournal:
+        """Writes the release as intended, before anything is applied; raises `ReleaseFailure`."""
+        path = self._path(stack, release.revision)
+        if path.exists():
+            raise ReleaseFailure("there is such a release already", where=str(path), hint="plan again")
+        return ReleaseJournal(path, release, lock)
+
+    def _path(self, stack: StackPath, revision: int) -> Path:
+        return self.folder(stack) / f"{revision}.json"
+
+    def _revisions(self, stack: StackPath) -> list[int]:
+        try:
+            names = os.listdir(self.folder(stack))  # noqa: PTH208 - names only, thousands of them
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            raise failure("cannot be read", self.folder(stack), error) from error
+        return sorted(int(found[1]) for each in names if (found := _RECORD.fullmatch(each)))
+
+
+class ReleaseJournal:
+    """Keeps one record in step with an apply. Made, it has written the intent already."""
+
+    def __init__(self, path: Path, release: Release, lock: Lock) -> None:
+        self._path, self.release, self._lock = path, release, lock
+        self._save(release)
+
+    def record(self, event: Event) -> None:
+        """See `workbench.engine.release.Journal`."""
+        after = fold(self.release, event)
+        if after is not self.release:
+            # Kept even if writing fails: the next successful write then holds it too.
+            self.release = after
+            self._save(after)
+
+    def _save(self, release: Release) -> None:
+        self._lock.verify()
+        write_atomically(self._path, encode(release))
+
+
+def _read_key(path: Path) -> bytes:
+    try:
+        key = path.read_bytes()
+    except OSError as error:
+        raise failure("cannot be read", path, error) from error
+    if len(key) != _KEY_BYTES:
+        raise ReleaseFailure("is not a key", where=str(path), hint="move it away; secrets will show as changed once")
+    return key
+
+
+def _repository_name(root: Path) -> str:
+    """Two check-outs of one repository keep apart: their stacks may go to different clusters."""
+    return f"{_file_name(root.name)}-{hashlib.sha256(str(root).encode()).hexdigest()[:12]}"
+
+
+def _file_name(name: str) -> str:
+    """Returns a name that stays inside its folder and is unique; most names stay as they are."""
+    if re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,100}", name):
+        return name
+    kept = re.sub(r"[^A-Za-z0-9_-]+", "-", name).strip("-")[:60]
+    return f"{kept or 'x'}~{hashlib.sha256(name.encode()).hexdigest()[:12]}"
