@@ -125,11 +125,9 @@ class Container:
         self.state = {"running": {"startedAt": stamp(now)}}
         self.started = True
         self._plan_run(now)
-        return (
-            []
-            if self.is_init and not self.is_sidecar
-            else [Told("Normal", "Started", f"Started container {self.name}")]
-        )
+        if not self.behaviour.tells_start or (self.is_init and not self.is_sidecar):
+            return []
+        return [Told("Normal", "Started", f"Started container {self.name}")]
 
     def _plan_run(self, now: datetime) -> None:
         behaviour = self.behaviour

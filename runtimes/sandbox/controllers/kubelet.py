@@ -30,6 +30,7 @@ class Kubelets(Controller):
         self.stages = stages.load()
         self._lives: dict[str, PodLife] = {}
         self._addresses = 0
+        self._silent: set[str] = set()
         world.faults.listen(self._faults_changed)
 
     def concerned(self, change: Change) -> Iterable[Key]:
@@ -57,12 +58,17 @@ class Kubelets(Controller):
             yield key_of(pod)
 
     def _faults_changed(self) -> None:
+        nodes = {node["metadata"]["name"] for node in self.hands.all("nodes")}
+        silent = {name for name in nodes if self.world.faults.is_silent(name)}
         for pod in self.hands.all("pods"):
-            life = self._lives.get(pod["metadata"]["uid"])
+            node, life = pod["spec"].get("nodeName"), self._lives.get(pod["metadata"]["uid"])
             if life is not None:
                 self._change_behaviours(pod, life)
-            if pod["spec"].get("nodeName"):
+                if node in self._silent - silent:
+                    life.written = None  # back again: it reports anew what others concluded meanwhile
+            if node:
                 self.enqueue(key_of(pod))
+        self._silent = silent
 
     def _change_behaviours(self, pod: Object, life: PodLife) -> None:
         """A fault came or went: what runs gets the new end (if any), what waits tries again."""

@@ -61,6 +61,7 @@ class Behaviour:
     waiting, retry   it does not start, but shows this; then, in turn, what `retry` says between two attempts
     ready_after      None: never
     unready_after    readiness is lost again so long after it was gained, and comes back `ready_after` it was lost
+    tells_start      False: its start is no event
     stops            False: the node never confirms the end of a deleted pod
     log, last_words  lines it prints when it starts, and before it exits
     """
@@ -73,6 +74,7 @@ class Behaviour:
     ready_after: float | None = 0.0
     unready_after: float | None = None
     exit: Exit | None = None
+    tells_start: bool = True
     stops: bool = True
     log: tuple[str, ...] = ()
     last_words: tuple[str, ...] = ()

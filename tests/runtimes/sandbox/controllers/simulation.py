@@ -92,10 +92,12 @@ class Simulation:
         self.acted_at: list[int] = []  # how many entries there were before each action
         self.view = View(scenario["top"])
         self.version = 0
+        self.told_by_then: set[tuple[str, str]] = set()  # the events up to the recorded end
         self.clock.advance(60)
         if scenario["top"].startswith("Namespace/"):
             self.cluster.subscribe(self._heard)
             self._make_namespace()
+            self.clock.advance(1)
         else:
             self._make_namespace()
             self.clock.advance(1)
@@ -110,7 +112,7 @@ class Simulation:
         if obj["kind"] in UNWATCHED or namespace not in (NAMESPACE, "default"):
             return
         name = self.names.of(obj)
-        if f"{obj['kind']}/{name}" in LEFT_OUT:
+        if f"{obj['kind']}/{name}" in LEFT_OUT | ({"Namespace/demo"} - {self.view.top}):
             return
         self.version += obj["kind"] != "Event"
         self.entries.append(Entry(change.type, obj["kind"], name, obj, f"{obj['kind']}/{name}"))
@@ -211,7 +213,17 @@ class Simulation:
 
     def settle(self) -> tuple[bool, bool]:
         """Run until well after the recorded end. Whether the end was reached at some time, and whether it was kept."""
-        wanted = timeline.recorded_end(self.scenario.get("end") or ())
+        wanted, begin = timeline.recorded_end(self.scenario.get("end") or ()), self.clock.now()
         reached = self.run_until(lambda: self.summary() == wanted, LONGEST_WAIT_SECONDS)
+        last = self.scenario["actions"][-1]["after_ms"]
+        recorded_seconds = (max(entry["after_ms"] for entry in self.scenario["timeline"]) - last) / 1000
+        passed = (self.clock.now() - begin).total_seconds()
+        self.clock.advance(max(recorded_seconds - passed, 0.0))
+        self.told_by_then = self.told()
         self.clock.advance(15)
         return reached, self.summary() == wanted
+
+    def told(self) -> set[tuple[str, str]]:
+        """Kind of object and reason of all events."""
+        events = [entry.object for entry in self.entries if entry.kind == "Event"]
+        return {(event["involvedObject"]["kind"], event["reason"]) for event in events}
