@@ -19,6 +19,7 @@ from kcl.evaluator.value import (
     ModuleValue,
     NumberMultiplier,
     SchemaInstance,
+    Sites,
     Undefined,
     Value,
     ValueFailure,
@@ -478,20 +479,25 @@ def iterate(value: Value) -> list[tuple[Value, Value, Value]]:
     raise ValueFailure(f"'{kind(value)}' object is not iterable")
 
 
-def with_path(value: Value, path: Sequence[Value], leaf: Value) -> Value:
+def with_path(value: Value, path: Sequence[Value], leaf: Value, sites: Sites) -> Value:
     """`value` with what is at `path` (keys and list indexes) replaced by `leaf`; containers on the way are new."""
     if not path:
         return leaf
     head, rest = path[0], path[1:]
     if isinstance(value, KDict) and type(head) is str:
         changed = value.copy()
-        changed[head] = with_path(value.get(head, UNDEFINED), rest, leaf)
+        changed[head] = with_path(value.get(head, UNDEFINED), rest, leaf, sites)
+        if not rest and sites:
+            changed.sites = changed.sites or {}
+            changed.sites[head] = sites
         return changed
     if isinstance(value, list) and type(head) is int:
         if not -len(value) <= head < len(value):
             raise ValueFailure(f"list index out of range: {head}")
-        items = KList(value, getattr(value, "sites", None))
-        items[head] = with_path(value[head], rest, leaf)
+        items = KList(value, list(value.sites) if isinstance(value, KList) and value.sites else None)
+        items[head] = with_path(value[head], rest, leaf, sites)
+        if not rest and items.sites:
+            items.sites[head] = sites
         return items
     if type(head) is str:
         hint = f"Check if the syntax for updating the dictionary with the attribute '{head}' is correct"

@@ -225,7 +225,15 @@ def _merge_entry(
             target.operators = {}
         target.operators[key] = operator
     if index is not None:
-        _merge_item(target, key, value, operator, index, sites, idempotent, origin)
+        if key not in target and idempotent:
+            # There is no list to apply it to yet: it waits for the attribute it configures.
+            if target.indexes is None:
+                target.indexes = {}
+            target.indexes[key] = index
+            dict.__setitem__(target, key, value)
+            _record(target, key, sites)
+        else:
+            _merge_item(target, key, value, operator, index, sites, idempotent, origin)
     elif key not in target:
         if operator == INSERT and (value is None or value is UNDEFINED):
             value = KList()

@@ -1,0 +1,399 @@
+"""Compiling configurations and lists, and the loops that make them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import assert_never
+
+from kcl.diagnostics import Code
+from kcl.evaluator.lexical import (
+    ConfigScope,
+    LoopScope,
+    Scope,
+    Variable,
+    child,
+    is_local,
+    is_loop_variable,
+)
+from kcl.evaluator.lowering import is_tracked, lower, lower_tracked, lowers
+from kcl.evaluator.operations import iterate, kind, truthy
+from kcl.evaluator.provenance import SiteKind
+from kcl.evaluator.runtime import UNSET, Environment, Evaluate
+from kcl.evaluator.union import joined_sites, merge_all, merge_entry
+from kcl.evaluator.value import INSERT, OVERRIDE, UNDEFINED, UNION, KDict, KList, Sites, Value, ValueFailure
+from kcl.syntax import ast
+
+# Adds to the configuration being built.
+Step = Callable[[Environment, KDict], None]
+# Adds to the list being built, and to its sites.
+ItemStep = Callable[[Environment, list[Value], list[Sites]], None]
+
+_OPERATORS = {ast.ConfigOp.UNION: UNION, ast.ConfigOp.OVERRIDE: OVERRIDE, ast.ConfigOp.INSERT: INSERT}
+_SITE_KINDS = {
+    ast.ConfigOp.UNION: SiteKind.LITERAL,
+    ast.ConfigOp.OVERRIDE: SiteKind.OVERRIDE,
+    ast.ConfigOp.INSERT: SiteKind.INSERT,
+}
+
+
+# --- Configurations ---
+
+
+@lowers(ast.Config)
+def lower_config(node: ast.Config, scope: Scope) -> Evaluate:
+    inner = child(scope, ConfigScope)
+    return config_code([lower_item(item, inner) for item in node.items], inner)
+
+
+def config_code(steps: Sequence[Step], scope: Scope) -> Evaluate:
+    """Code that builds a configuration; the keys some expression reads start without a value each time."""
+    slots = [variable.slot for variable in scope.variables.values() if variable.slot is not None]
+
+    def run(environment: Environment) -> Value:
+        for slot in slots:
+            environment[slot] = UNSET
+        result = KDict()
+        for step in steps:
+            step(environment, result)
+        return result
+
+    return run
+
+
+def lower_item(item: ast.ConfigItem, scope: Scope) -> Step:
+    """Code for an entry, an unpacked value or an `if` in a configuration."""
+    match item:
+        case ast.Entry():
+            return lower_entry(item, scope)
+        case ast.Unpack():
+            return _unpack(item, scope)
+        case ast.ConfigIf():
+            return _config_if(item, scope)
+        case _:
+            assert_never(item)
+
+
+def _key(node: ast.Expr, scope: Scope) -> tuple[str | None, Evaluate]:
+    """The key as far as it is known before evaluation, and code for it."""
+    if isinstance(node, ast.Name) and not is_loop_variable(scope, node.id):
+        name = node.id
+        return name, lambda environment: name
+    if isinstance(node, ast.Str):
+        text = node.value
+        return text, lambda environment: text
+    return None, _checked_key(node, scope)
+
+
+def _checked_key(node: ast.Expr, scope: Scope) -> Evaluate:
+    evaluate = lower(node, scope)
+    where = scope.module.where(node)
+
+    def run(environment: Environment) -> Value:
+        key = evaluate(environment)
+        if type(key) is not str:
+            raise where.error(Code.ILLEGAL_ATTRIBUTE, f"attribute key must be a str, got '{kind(key)}'")
+        return key
+
+    return run
+
+
+def lower_value(node: ast.Expr, scope: Scope, site: Sites) -> Callable[[Environment], tuple[Value, Sites]]:
+    """Code for a value that is about to be stored: answers it and the sites to store with it."""
+    if not is_tracked(node):
+        plain = lower(node, scope)
+        return lambda environment: (plain(environment), site)
+    tracked = lower_tracked(node, scope)
+    runtime = scope.module.runtime
+
+    def run(environment: Environment) -> tuple[Value, Sites]:
+        value = tracked(environment)
+        return value, joined_sites(runtime.origin, site)
+
+    return run
+
+
+def lower_entry(node: ast.Entry, scope: Scope) -> Step:
+    """Code for one entry; its key becomes a variable for what follows in the same configuration."""
+    module = scope.module
+    where = module.where(node)
+    span = where.span
+    operator = _OPERATORS[node.op]
+    site = module.site(node.key, _SITE_KINDS[node.op])
+    evaluate = lower_value(node.value, scope, site)
+    index = None if node.index is None else lower(node.index, scope)
+    name, key_code = _key(node.key, scope)
+    variable: Variable | None = None
+    if name is not None:
+        variable = scope.variables.get(name) or scope.declare(name, definite=False)
+
+    def run(environment: Environment, target: KDict) -> None:
+        value, sites = evaluate(environment)
+        key = name if name is not None else key_code(environment)
+        if index is None and operator != INSERT and key not in target:
+            dict.__setitem__(target, key, value)
+            if operator:
+                if target.operators is None:
+                    target.operators = {}
+                target.operators[key] = operator
+            if target.sites is None:
+                target.sites = {}
+            target.sites[key] = sites
+        else:
+            at = None if index is None else index(environment)
+            if at is not None and type(at) is not int:
+                raise where.error(Code.TYPE, f"the index of an entry must be an int, got '{kind(at)}'")
+            try:
+                merge_entry(target, key, value, operator, at, sites, span)
+            except ValueFailure as failure:
+                raise where.located(failure) from None
+        if variable is not None and variable.slot is not None:
+            environment[variable.slot] = target[key]
+
+    return run
+
+
+def _unpack(node: ast.Unpack, scope: Scope) -> Step:
+    where = scope.module.where(node)
+    span = where.span
+    evaluate = lower(node.value, scope)
+
+    def run(environment: Environment, target: KDict) -> None:
+        value = evaluate(environment)
+        if value is None or value is UNDEFINED:
+            return
+        if not isinstance(value, KDict):
+            raise where.error(Code.TYPE, f"only dict and schema can be used ** unpack, got '{kind(value)}'")
+        try:
+            merge_all(target, value, span)
+        except ValueFailure as failure:
+            raise where.located(failure) from None
+
+    return run
+
+
+def _config_if(node: ast.ConfigIf, scope: Scope) -> Step:
+    condition = lower(node.cond, scope)
+    body = [lower_item(item, scope) for item in node.body]
+    orelse = [lower_item(item, scope) for item in node.orelse]
+
+    def run(environment: Environment, target: KDict) -> None:
+        for step in body if truthy(condition(environment)) else orelse:
+            step(environment, target)
+
+    return run
+
+
+@lowers(ast.ConfigComp)
+def _config_comprehension(node: ast.ConfigComp, scope: Scope) -> Evaluate:
+    loop, start = _loops(node.clauses, scope)
+    inner = child(loop, ConfigScope)
+    entry = node.entry
+    if isinstance(entry, ast.Entry) and isinstance(entry.key, ast.Name) and is_local(loop, entry.key.id):
+        # Here a bare name is the value of the variable, also when it is one of a lambda.
+        key: ast.Expr = ast.Paren(entry.key.start, entry.key.end, entry.key)
+        entry = ast.Entry(entry.start, entry.end, key, entry.index, entry.op, entry.value)
+    step = lower_item(entry, inner)
+
+    def run(environment: Environment) -> Value:
+        result = KDict()
+        start(environment, lambda: step(environment, result))
+        return result
+
+    return run
+
+
+# --- Loops ---
+
+
+def _assign_targets(
+    targets: Sequence[ast.Name], scope: Scope
+) -> Callable[[Environment, tuple[Value, Value, Value]], None]:
+    """Code that gives the loop variables their values: one takes the item, two the key or index and the value."""
+    slots = [scope.declare(target.id).place() for target in targets]
+    if len(slots) == 1:
+        (item_slot,) = slots
+
+        def assign_one(environment: Environment, triple: tuple[Value, Value, Value]) -> None:
+            environment[item_slot] = triple[0]
+
+        return assign_one
+    if len(slots) != 2:
+        where = scope.module.where(targets[0])
+        raise where.error(Code.COMPILE, f"the number of loop variables is {len(slots)}, which can only be 1 or 2")
+    key_slot, value_slot = slots
+
+    def assign_two(environment: Environment, triple: tuple[Value, Value, Value]) -> None:
+        environment[key_slot], environment[value_slot] = triple[1], triple[2]
+
+    return assign_two
+
+
+def _loops(
+    clauses: Sequence[ast.CompClause], scope: Scope
+) -> tuple[Scope, Callable[[Environment, Callable[[], None]], None]]:
+    """The scope inside all the loops, and code that runs a body for each combination."""
+    inner = scope
+    compiled = []
+    for clause in clauses:
+        where = scope.module.where(clause.iter)
+        iterable = lower(clause.iter, inner)
+        inner = child(inner, LoopScope)
+        assign = _assign_targets(clause.targets, inner)
+        compiled.append((where, iterable, assign, [lower(condition, inner) for condition in clause.conds]))
+
+    def start(environment: Environment, body: Callable[[], None]) -> None:
+        def enter(depth: int) -> None:
+            if depth == len(compiled):
+                body()
+                return
+            where, iterable, assign, conditions = compiled[depth]
+            try:
+                triples = iterate(iterable(environment))
+            except ValueFailure as failure:
+                raise where.located(failure) from None
+            for triple in triples:
+                assign(environment, triple)
+                if all(truthy(condition(environment)) for condition in conditions):
+                    enter(depth + 1)
+
+        enter(0)
+
+    return inner, start
+
+
+@lowers(ast.Quantifier)
+def _quantifier(node: ast.Quantifier, scope: Scope) -> Evaluate:
+    where = scope.module.where(node.iter)
+    iterable = lower(node.iter, scope)
+    inner = child(scope, LoopScope)
+    assign = _assign_targets(node.targets, inner)
+    condition = None if node.cond is None else lower(node.cond, inner)
+    body = lower(node.body, inner)
+
+    def items(environment: Environment) -> tuple[Value, list[tuple[Value, Value, Value]]]:
+        value = iterable(environment)
+        try:
+            return value, iterate(value)
+        except ValueFailure as failure:
+            raise where.located(failure) from None
+
+    def chosen(environment: Environment, triple: tuple[Value, Value, Value]) -> bool:
+        assign(environment, triple)
+        return condition is None or truthy(condition(environment))
+
+    def run_all(environment: Environment) -> Value:
+        for triple in items(environment)[1]:
+            if chosen(environment, triple) and not truthy(body(environment)):
+                return False
+        return True
+
+    def run_any(environment: Environment) -> Value:
+        triples = items(environment)[1]
+        return any(chosen(environment, triple) and truthy(body(environment)) for triple in triples)
+
+    def run_map(environment: Environment) -> Value:
+        return KList([body(environment) for triple in items(environment)[1] if chosen(environment, triple)])
+
+    def run_filter(environment: Environment) -> Value:
+        value, triples = items(environment)
+        kept = [triple for triple in triples if not chosen(environment, triple) or truthy(body(environment))]
+        if isinstance(value, dict):
+            result = KDict([(key, item) for _, key, item in kept])
+            if isinstance(value, KDict) and value.sites:
+                result.sites = {key: value.sites[key] for key in result if key in value.sites}
+            return result
+        if isinstance(value, list):
+            return KList([item for item, _, _ in kept])
+        raise where.located(ValueFailure("only list, dict and schema can be removed item"))
+
+    match node.op:
+        case ast.QuantifierOp.ALL:
+            return run_all
+        case ast.QuantifierOp.ANY:
+            return run_any
+        case ast.QuantifierOp.MAP:
+            return run_map
+        case ast.QuantifierOp.FILTER:
+            return run_filter
+        case _:
+            assert_never(node.op)
+
+
+# --- Lists ---
+
+
+@lowers(ast.List)
+def _list(node: ast.List, scope: Scope) -> Evaluate:
+    steps = [_listlower_item(item, scope) for item in node.items]
+
+    def run(environment: Environment) -> Value:
+        items: list[Value] = []
+        sites: list[Sites] = []
+        for step in steps:
+            step(environment, items, sites)
+        return KList(items, sites)
+
+    return run
+
+
+def _listlower_item(node: ast.ListItem, scope: Scope) -> ItemStep:
+    match node:
+        case ast.Starred():
+            return _starred(node, scope)
+        case ast.ListIf():
+            return _list_if(node, scope)
+        case _:
+            evaluate = lower_value(node, scope, scope.module.site(node, SiteKind.LITERAL))
+
+            def run(environment: Environment, items: list[Value], sites: list[Sites]) -> None:
+                value, site = evaluate(environment)
+                items.append(value)
+                sites.append(site)
+
+            return run
+
+
+def _starred(node: ast.Starred, scope: Scope) -> ItemStep:
+    where = scope.module.where(node)
+    evaluate = lower_value(node.value, scope, scope.module.site(node, SiteKind.LITERAL))
+
+    def run(environment: Environment, items: list[Value], sites: list[Sites]) -> None:
+        value, site = evaluate(environment)
+        if value is None or value is UNDEFINED:
+            return
+        if isinstance(value, KList):
+            items.extend(value)
+            sites.extend([own or site for own in value.sites] if value.sites else [site] * len(value))
+        elif isinstance(value, (dict, str)):
+            items.extend(value)
+            sites.extend([site] * len(value))
+        else:
+            raise where.error(Code.TYPE, f"only list, dict, schema object can be used * unpacked, got {kind(value)}")
+
+    return run
+
+
+def _list_if(node: ast.ListIf, scope: Scope) -> ItemStep:
+    condition = lower(node.cond, scope)
+    body = [_listlower_item(item, scope) for item in node.body]
+    orelse = [_listlower_item(item, scope) for item in node.orelse]
+
+    def run(environment: Environment, items: list[Value], sites: list[Sites]) -> None:
+        for step in body if truthy(condition(environment)) else orelse:
+            step(environment, items, sites)
+
+    return run
+
+
+@lowers(ast.ListComp)
+def _list_comprehension(node: ast.ListComp, scope: Scope) -> Evaluate:
+    loop, start = _loops(node.clauses, scope)
+    step = _listlower_item(node.element, loop)
+
+    def run(environment: Environment) -> Value:
+        items: list[Value] = []
+        sites: list[Sites] = []
+        start(environment, lambda: step(environment, items, sites))
+        return KList(items, sites)
+
+    return run

@@ -1,0 +1,294 @@
+"""Evaluating a loaded program: the packages it consists of, run in order, and what its main package amounts to."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+import kcl.evaluator.calls
+import kcl.evaluator.configurations
+import kcl.evaluator.expressions  # noqa: F401 - these three register how expressions are compiled
+from kcl.diagnostics import Code, Diagnostic, KclError, error
+from kcl.evaluator.calls import schema_expression_code
+from kcl.evaluator.configurations import config_code, lower_item
+from kcl.evaluator.dialect import KCL, Dialect
+from kcl.evaluator.functions import RuleType
+from kcl.evaluator.lexical import ConfigScope, GlobalScope, Scope, Unit
+from kcl.evaluator.merge import Merged, Merges, find_merges, schema_expression
+from kcl.evaluator.operations import kind
+from kcl.evaluator.provenance import Provenance
+from kcl.evaluator.runtime import Environment, Evaluate, Limits, ModuleContext, Runtime, evaluation_error
+from kcl.evaluator.schemas import SchemaType
+from kcl.evaluator.scopes import LazyScope, PackageScope, Setter
+from kcl.evaluator.statements import Assigning, Body, lower_assignment, lower_setter, lower_statements
+from kcl.evaluator.union import bit_or
+from kcl.evaluator.value import UNDEFINED, KDict, Library, Value, ValueFailure
+from kcl.loader.program import MAIN_PACKAGE, Package, Program
+from kcl.syntax import ast
+
+_STACK_BYTES = 512 * 1024 * 1024
+_RECURSION_LIMIT = 60_000
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What a program amounts to, as KCL values.
+
+    `value` is the whole result: a KDict of the main package's variables, private ones included, in the order they were
+    declared; another value where the program ends in an expression. `emitted` is the text that replaces the output
+    (`manifests.yaml_stream`) with `documents`, the values behind it; both are None in most programs. `printed` is what
+    `print` wrote.
+    """
+
+    value: Value
+    emitted: str | None
+    documents: tuple[Value, ...] | None
+    printed: str
+    provenance: Provenance
+    warnings: tuple[Diagnostic, ...]
+
+
+def evaluate(
+    program: Program,
+    library: Library,
+    options: Mapping[str, Value] | None = None,
+    dialect: Dialect = KCL,
+    limits: Limits | None = None,
+) -> Evaluation:
+    """Evaluates a program. Raises KclError if it is wrong; no other exception comes from the program's doing.
+
+    Runs in a thread of its own with a stack deep enough for nested calls, so it may be called from any thread.
+    """
+    return _in_deep_thread(lambda: _evaluate(program, library, options or {}, dialect, limits or Limits()))
+
+
+def _in_deep_thread(work: Callable[[], _T]) -> _T:
+    result: list[_T] = []
+    failure: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            result.append(work())
+        except RecursionError:
+            failure.append(evaluation_error("the program nests too deeply to be evaluated", None))
+        except BaseException as exception:
+            failure.append(exception)
+
+    if sys.getrecursionlimit() < _RECURSION_LIMIT:
+        sys.setrecursionlimit(_RECURSION_LIMIT)
+    with _STACK_SIZE_LOCK:
+        before = threading.stack_size(_STACK_BYTES)
+        try:
+            thread = threading.Thread(target=run, name="kcl-evaluation", daemon=True)
+            thread.start()
+        finally:
+            threading.stack_size(before)
+    thread.join()
+    if failure:
+        raise failure[0]
+    return result[0]
+
+
+_STACK_SIZE_LOCK = threading.Lock()
+
+
+def _evaluate(
+    program: Program, library: Library, options: Mapping[str, Value], dialect: Dialect, limits: Limits
+) -> Evaluation:
+    runtime = Runtime(program, library, options, dialect, limits)
+    for path in program.packages:
+        runtime.packages[path] = PackageScope(runtime, path)
+    expressions: list[tuple[ast.ExprStmt, Value]] = []
+    prepared = {path: _prepare(runtime, path, package) for path, package in program.packages.items()}
+    for path, files in prepared.items():
+        if path != MAIN_PACKAGE:
+            _run(runtime, path, files, [])
+    _run(runtime, MAIN_PACKAGE, prepared[MAIN_PACKAGE], expressions)
+    value = _result(runtime, expressions)
+    emitted = None if runtime.emitted is None else "\n".join(runtime.emitted)
+    documents = tuple(runtime.emitted_values) if runtime.emitted is not None else None
+    return Evaluation(
+        value,
+        emitted,
+        documents,
+        "".join(runtime.printed),
+        Provenance(runtime.table, documents if documents is not None else _streamed(value)),
+        tuple(runtime.warnings),
+    )
+
+
+def _streamed(value: Value) -> tuple[Value, ...]:
+    """The documents a result prints as: the items of a list of configs, else itself."""
+    if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
+        return tuple(value)
+    return (value,)
+
+
+# --- Packages ---
+
+
+def _prepare(runtime: Runtime, path: str, package: Package) -> list[tuple[ModuleContext, Body]]:
+    """Declares the package's types and variables; nothing is compiled before it is needed."""
+    scope = runtime.packages[path]
+    contexts = [ModuleContext(runtime, path, module, module.imports) for module in package.modules]
+    trees = [module.tree.body for module in package.modules]
+    merges = find_merges(trees) if path == MAIN_PACKAGE else Merges({}, frozenset())
+    setters: dict[str, list[Setter]] = {}
+    bodies = []
+    for context, statements in zip(contexts, trees, strict=True):
+        kept = [statement for statement in statements if id(statement) not in merges.dropped]
+        for statement in kept:
+            match statement:
+                case ast.Schema():
+                    scope.types[statement.name] = SchemaType(statement, context)
+                case ast.Rule():
+                    scope.types[statement.name] = RuleType(statement, context)
+                case ast.TypeAlias():
+                    scope.aliases[statement.name] = (context, statement)
+                case _:
+                    pass
+        body = Body(kept)
+        for name, places in body.assigning.items():
+            known = setters.setdefault(name, [])
+            body.first[name] = len(known)
+            for place in places:
+                merged = merges.merged.get(id(place.statement))
+                known.append(Setter(_setter(scope, context, place, merged, contexts)))
+        bodies.append(body)
+    scope.setters = setters
+    scope.modules = contexts
+    return list(zip(contexts, bodies, strict=True))
+
+
+def _setter(
+    package: PackageScope,
+    context: ModuleContext,
+    place: Assigning,
+    merged: Merged | None,
+    contexts: list[ModuleContext],
+) -> Callable[[], Evaluate]:
+    def compile_() -> Evaluate:
+        unit = Unit()
+        scope = GlobalScope(context, unit)
+        right_side = None if merged is None else _merged_expression(merged, scope, contexts)
+        code = lower_assignment(place, scope, lambda environment: package, lambda environment, value: value, right_side)
+        return _isolated(lower_setter(place, scope, code), unit, context)
+
+    return compile_
+
+
+def _merged_expression(merged: Merged, scope: Scope, contexts: list[ModuleContext]) -> Evaluate:
+    """Code for the schema instance several statements describe; each entry is compiled in its own file."""
+    variables: dict[str, object] = {}
+    steps = []
+    inner: Scope = scope
+    for placed in merged.items:
+        inner = ConfigScope(contexts[placed.file], scope.unit, GlobalScope(contexts[placed.file], scope.unit))
+        inner.variables = variables  # type: ignore[assignment]  # one configuration, whichever file an entry is from
+        steps.append(lower_item(placed.item, inner))
+    return schema_expression_code(schema_expression(merged.statement), scope, config_code(steps, inner))
+
+
+def _isolated(code: Evaluate, unit: Unit, context: ModuleContext) -> Evaluate:
+    """Code of a package variable, as if nothing else were being evaluated while it runs."""
+    runtime = context.runtime
+
+    def run(environment: Environment) -> Value:
+        caller, schemas, expressions = runtime.module, runtime.schema_depth, runtime.schema_expression_depth
+        runtime.module, runtime.schema_depth, runtime.schema_expression_depth = context, 0, 0
+        runtime.enter(None)
+        try:
+            return code(unit.environment(None))
+        finally:
+            runtime.depth -= 1
+            runtime.module, runtime.schema_depth, runtime.schema_expression_depth = caller, schemas, expressions
+
+    return run
+
+
+def _run(
+    runtime: Runtime,
+    path: str,
+    files: list[tuple[ModuleContext, Body]],
+    expressions: list[tuple[ast.ExprStmt, Value]],
+) -> None:
+    """Runs the statements of a package's files in order."""
+    scope = runtime.packages[path]
+    for context, body in files:
+        unit = Unit()
+        runs = lower_statements(
+            body.statements, body, GlobalScope(context, unit), lambda node, value: expressions.append((node, value))
+        )
+        runtime.module = context
+        environment = unit.environment(None)
+        for run in runs:
+            run(environment, scope, body.first)
+    runtime.module = None
+
+
+# --- The result ---
+
+
+def _result(runtime: Runtime, expressions: list[tuple[ast.ExprStmt, Value]]) -> Value:
+    """The main package's variables, united with the values of its expression statements."""
+    scope: LazyScope = runtime.packages[MAIN_PACKAGE]
+    result = KDict()
+    sites = {}
+    for name in scope.setters:
+        dict.__setitem__(result, name, scope.read(name))
+        if scope.sites.get(name):
+            sites[name] = scope.sites[name]
+    result.sites = sites or None
+    scalars = _scalars(expressions)
+    if not scalars:
+        return result
+    value: Value = UNDEFINED
+    for scalar in scalars:
+        value = _united(value, scalar)
+    return _united(value, result) if result else value
+
+
+def _scalars(expressions: list[tuple[ast.ExprStmt, Value]]) -> list[Value]:
+    """The values that count: calls print nothing, and of several schema instances the last one stands for all."""
+    scalars: list[Value] = []
+    schema_index = 0
+    for node, value in expressions:
+        if isinstance(node.value, ast.Call):
+            continue
+        if isinstance(node.value, ast.SchemaExpr):
+            if schema_index < len(scalars):
+                del scalars[schema_index]
+            scalars.append(value)
+            schema_index = len(scalars) - 1
+        else:
+            scalars.append(value)
+    return scalars
+
+
+def _united(value: Value, other: Value) -> Value:
+    if value is UNDEFINED or value is None:
+        return other
+    if other is UNDEFINED or other is None:
+        return value
+    if isinstance(value, (list, dict)) and isinstance(other, (list, dict)):
+        try:
+            return bit_or(value, other, None)
+        except ValueFailure as failure:
+            raise evaluation_error(failure.message, None) from None
+    if isinstance(value, (list, dict)) != isinstance(other, (list, dict)) or value != other:
+        raise KclError(
+            (error(Code.EVALUATION, f"conflicting values between {_shown(other)} and {_shown(value)}", None),)
+        )
+    return value
+
+
+def _shown(value: Value) -> str:
+    if isinstance(value, dict):
+        return "{...}"
+    if isinstance(value, list):
+        return "[...]"
+    return str(value) if isinstance(value, (int, float, str)) else kind(value)

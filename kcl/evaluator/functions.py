@@ -1,0 +1,168 @@
+"""What can be called: lambdas, rules, and any callable value through `call`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from kcl.diagnostics import Code, Span
+from kcl.evaluator.lexical import LambdaScope
+from kcl.evaluator.operations import kind, type_name
+from kcl.evaluator.parameters import Parameters
+from kcl.evaluator.runtime import Environment, ModuleContext, Runtime, Where
+from kcl.evaluator.runtime_types import RuntimeType, pack
+from kcl.evaluator.schemas import SchemaType
+from kcl.evaluator.value import UNDEFINED, Builtin, KDict, Method, Value, ValueFailure
+from kcl.syntax import ast
+
+
+class LambdaCode:
+    """A lambda expression, compiled; shared by the function values it creates."""
+
+    __slots__ = ("module", "parameters", "result", "scope", "span", "statements")
+
+    def __init__(
+        self,
+        module: ModuleContext,
+        scope: LambdaScope,
+        parameters: Parameters,
+        statements: Sequence[Callable[[Environment], Value]],
+        result: RuntimeType | None,
+        span: Span,
+    ) -> None:
+        self.module = module
+        self.scope = scope
+        self.parameters = parameters
+        self.statements = statements
+        self.result = result
+        self.span = span
+
+
+class Lambda:
+    """A function value: the code, and the outer variables it uses as they were when it was created."""
+
+    __slots__ = ("_captured", "_code", "_frame")
+
+    is_type = False
+    is_function = True
+    name = "lambda"
+
+    def __init__(self, code: LambdaCode, outer: Environment) -> None:
+        self._code = code
+        self._frame = outer[0]
+        self._captured = [(slot, outer[outer_slot]) for outer_slot, slot in code.scope.captures]
+
+    def __call__(self, args: Sequence[Value], kwargs: Mapping[str, Value], where: Where | None) -> Value:
+        code = self._code
+        runtime = code.module.runtime
+        code.parameters.check_call("lambda", args, kwargs, where.span if where else code.span)
+        environment = code.scope.unit.environment(self._frame)
+        for slot, captured in self._captured:
+            environment[slot] = captured
+        caller = runtime.module
+        runtime.enter(where.span if where else code.span)
+        runtime.module = code.module
+        value: Value = UNDEFINED
+        try:
+            code.parameters.bind(environment, args, kwargs)
+            for statement in code.statements:
+                value = statement(environment)
+            if code.result is not None:
+                value = pack(code.result, value, code.span)
+        finally:
+            runtime.depth -= 1
+            runtime.module = caller
+        return value
+
+
+class RuleType:
+    """A rule as a value: calling it checks its host (or the arguments) and answers the host's value."""
+
+    __slots__ = ("module", "name", "node", "package")
+
+    is_type = True
+    is_function = False
+
+    def __init__(self, node: ast.Rule, module: ModuleContext) -> None:
+        self.node = node
+        self.module = module
+        self.name = node.name
+        self.package = module.package
+
+    def check(self, config: KDict, args: Sequence[Value], kwargs: Mapping[str, Value], origin: Span | None) -> Value:
+        from kcl.evaluator.schema_lowering import run_rule
+
+        return run_rule(self, config, args, kwargs, origin)
+
+
+class Context:
+    """What a library function may know of the call it serves; satisfies `value.CallContext`."""
+
+    __slots__ = ("_runtime", "_where")
+
+    def __init__(self, runtime: Runtime, where: Where) -> None:
+        self._runtime = runtime
+        self._where = where
+
+    @property
+    def options(self) -> Mapping[str, Value]:
+        return self._runtime.options
+
+    @property
+    def file(self) -> str:
+        return self._where.module.path
+
+    @property
+    def package(self) -> str:
+        return self._where.module.package
+
+    @property
+    def root(self) -> Path:
+        return self._runtime.root
+
+    def call(self, function: Value, args: Iterable[Value]) -> Value:
+        return call(self._runtime, function, list(args), {}, self._where)
+
+    def log(self, text: str) -> None:
+        self._runtime.printed.append(text)
+
+    def emit(self, text: str) -> None:
+        if self._runtime.emitted is None:
+            self._runtime.emitted = []
+        self._runtime.emitted.append(text)
+
+    def emit_values(self, documents: Iterable[Value]) -> None:
+        self._runtime.emitted_values.extend(documents)
+
+    def type_name(self, value: Value, full: bool = False) -> str:
+        return type_name(value, full)
+
+
+def call(runtime: Runtime, function: Value, args: Sequence[Value], kwargs: Mapping[str, Value], where: Where) -> Value:
+    """Calls a value. Raises ValueFailure where the function does, or if the value is none; KclError from KCL code."""
+    if isinstance(function, Lambda):
+        return function(args, kwargs, where)
+    if isinstance(function, Builtin):
+        return _call_builtin(runtime, function, args, kwargs, where)
+    if isinstance(function, Method):
+        return _call_builtin(runtime, function.builtin, [function.receiver, *args], kwargs, where)
+    if isinstance(function, SchemaType):
+        return function.instantiate(KDict(), args, kwargs, where.span)
+    if isinstance(function, RuleType):
+        return function.check(KDict(), args, kwargs, where.span)
+    raise where.error(Code.COMPILE, f"'{kind(function)}' object is not callable")
+
+
+def _call_builtin(
+    runtime: Runtime, builtin: Builtin, args: Sequence[Value], kwargs: Mapping[str, Value], where: Where
+) -> Value:
+    positional = [Context(runtime, where), *args] if builtin.contextual else args
+    try:
+        return builtin.function(*positional, **kwargs)
+    except TypeError:
+        try:
+            inspect.signature(builtin.function).bind(*positional, **kwargs)
+        except TypeError as mismatch:
+            raise ValueFailure(f"{builtin.name}(): {mismatch}") from None
+        raise

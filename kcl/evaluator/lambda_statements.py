@@ -1,0 +1,172 @@
+"""Compiling the body of a lambda: statements in order, over local variables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kcl.evaluator.lexical import Scope, is_local, local_slot
+from kcl.evaluator.lowering import lower
+from kcl.evaluator.operations import subscript, truthy, with_path
+from kcl.evaluator.runtime import Environment, Evaluate, Where, evaluation_error
+from kcl.evaluator.runtime_types import pack
+from kcl.evaluator.type_lowering import lower_type
+from kcl.evaluator.union import bit_or
+from kcl.evaluator.value import UNDEFINED, Value, ValueFailure
+from kcl.syntax import ast
+
+
+def lower_lambda_body(body: Sequence[ast.Stmt], scope: Scope) -> list[Evaluate]:
+    """Code for each statement; the value of the last one is the lambda's."""
+    return [_statement(statement, scope) for statement in body]
+
+
+def _statement(node: ast.Stmt, scope: Scope) -> Evaluate:
+    match node:
+        case ast.ExprStmt():
+            return lower(node.value, scope)
+        case ast.Assign():
+            return _assign(node, scope)
+        case ast.AugAssign():
+            return _augmented(node, scope)
+        case ast.Unification():
+            return _unification(node, scope)
+        case ast.If():
+            return _if(node, scope)
+        case ast.Assert():
+            return lower_assert(node, scope)
+        case _:
+            return lambda environment: UNDEFINED
+
+
+def _assign(node: ast.Assign, scope: Scope) -> Evaluate:
+    where = scope.module.where(node)
+    evaluate = lower(node.value, scope)
+    type_ = None if node.type is None else lower_type(node.type, scope.module)
+    stores = [_store(target, scope) for target in node.targets]
+
+    def run(environment: Environment) -> Value:
+        value = evaluate(environment)
+        try:
+            if type_ is not None:
+                value = pack(type_, value, where.span)
+            for store in stores:
+                store(environment, value)
+        except ValueFailure as failure:
+            raise where.located(failure) from None
+        return value
+
+    return run
+
+
+class _Store:
+    """Puts a value into a local variable, or into a place inside the value it has."""
+
+    __slots__ = ("_path", "_read", "_slot")
+
+    def __init__(self, slot: int, read: Evaluate, path: Sequence[Evaluate]) -> None:
+        self._slot = slot
+        self._read = read
+        self._path = path
+
+    def __call__(self, environment: Environment, value: Value) -> None:
+        if self._path:
+            path = [step(environment) for step in self._path]
+            value = with_path(self._read(environment), path, value, ())
+        environment[self._slot] = value
+
+    def load(self, environment: Environment) -> Value:
+        value = self._read(environment)
+        for step in self._path:
+            value = subscript(value, step(environment))
+        return value
+
+
+def _store(target: ast.Target, scope: Scope) -> _Store:
+    read = lower(ast.Name(target.start, target.name_end, target.name), scope)
+    slot = local_slot(scope, target.name)
+    if slot is None:
+        slot = scope.declare(target.name, definite=False).place()
+    return _Store(slot, read, lower_path(target, scope))
+
+
+def lower_path(target: ast.Target, scope: Scope) -> list[Evaluate]:
+    """Code for each step of an assignment target's path: the key or index."""
+    return [_constant(step.name) if isinstance(step, ast.Member) else lower(step.value, scope) for step in target.path]
+
+
+def _constant(value: Value) -> Evaluate:
+    return lambda environment: value
+
+
+def _augmented(node: ast.AugAssign, scope: Scope) -> Evaluate:
+    where = scope.module.where(node)
+    evaluate = lower(node.value, scope)
+    store = _store(node.target, scope)
+
+    def run(environment: Environment) -> Value:
+        value = evaluate(environment)
+        try:
+            value = augmented(node.op, store.load(environment), value, where)
+            store(environment, value)
+        except ValueFailure as failure:
+            raise where.located(failure) from None
+        return value
+
+    return run
+
+
+def augmented(op: ast.AugOp, value: Value, operand: Value, where: Where) -> Value:
+    """What `value op= operand` makes."""
+    if op is ast.AugOp.BIT_OR:
+        return bit_or(value, operand, where.span)
+    return where.module.runtime.arithmetic.binary[op.value[:-1]](value, operand)
+
+
+def _unification(node: ast.Unification, scope: Scope) -> Evaluate:
+    where = scope.module.where(node)
+    evaluate = lower(node.value, scope)
+    known = is_local(scope, node.target.name)
+    store = _store(node.target, scope)
+
+    def run(environment: Environment) -> Value:
+        value = evaluate(environment)
+        if known:
+            try:
+                value = bit_or(store.load(environment), value, where.span)
+            except ValueFailure as failure:
+                raise where.located(failure) from None
+        store(environment, value)
+        return value
+
+    return run
+
+
+def _if(node: ast.If, scope: Scope) -> Evaluate:
+    condition = lower(node.cond, scope)
+    body, orelse = lower_lambda_body(node.body, scope), lower_lambda_body(node.orelse, scope)
+
+    def run(environment: Environment) -> Value:
+        value: Value = UNDEFINED
+        for statement in body if truthy(condition(environment)) else orelse:
+            value = statement(environment)
+        return value
+
+    return run
+
+
+def lower_assert(node: ast.Assert, scope: Scope) -> Evaluate:
+    """Code that raises KclError with the assertion's message if it does not hold."""
+    where = scope.module.where(node)
+    test = lower(node.test, scope)
+    condition = None if node.cond is None else lower(node.cond, scope)
+    message = None if node.message is None else lower(node.message, scope)
+
+    def run(environment: Environment) -> Value:
+        if condition is not None and not truthy(condition(environment)):
+            return UNDEFINED
+        if not truthy(test(environment)):
+            text = "" if message is None else message(environment)
+            raise evaluation_error(text if isinstance(text, str) else "", where.span)
+        return UNDEFINED
+
+    return run

@@ -1,0 +1,73 @@
+"""From syntax tree to code: the table of how each kind of expression is compiled.
+
+Compiled code is a Python closure over its operands' closures. Each kind of node has one function that makes it,
+registered here by `lowers`, so that the modules which define them need not know each other. The closures only arrange
+calls; what they do to values is in `operations`, `union`, `schemas` and `functions`.
+
+*Tracked* code also leaves the sites of its value in `Runtime.origin`: where a value comes from survives references,
+selections, `or`, conditional expressions and string building.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from kcl.evaluator.lexical import Scope
+from kcl.evaluator.runtime import Environment, Evaluate
+from kcl.evaluator.value import Value
+from kcl.syntax import ast
+
+Lower = Callable[[Any, Scope], Evaluate]
+_F = TypeVar("_F", bound=Callable[[Any, Scope], Evaluate])
+
+_LOWER: dict[type, Lower] = {}
+_TRACKED: dict[type, Lower] = {}
+
+
+def lowers(*kinds: type) -> Callable[[_F], _F]:
+    """Registers the function that compiles these kinds of node."""
+
+    def register(function: _F) -> _F:
+        for kind in kinds:
+            _LOWER[kind] = function
+        return function
+
+    return register
+
+
+def lowers_tracked(*kinds: type) -> Callable[[_F], _F]:
+    """Registers the function that compiles these kinds of node to tracked code."""
+
+    def register(function: _F) -> _F:
+        for kind in kinds:
+            _TRACKED[kind] = function
+        return function
+
+    return register
+
+
+def lower(node: ast.Expr, scope: Scope) -> Evaluate:
+    """Code for an expression."""
+    return _LOWER[type(node)](node, scope)
+
+
+def lower_tracked(node: ast.Expr, scope: Scope) -> Evaluate:
+    """Tracked code for an expression."""
+    tracked = _TRACKED.get(type(node))
+    if tracked is not None:
+        return tracked(node, scope)
+    evaluate = lower(node, scope)
+    runtime = scope.module.runtime
+
+    def run(environment: Environment) -> Value:
+        value = evaluate(environment)
+        runtime.origin = ()
+        return value
+
+    return run
+
+
+def is_tracked(node: ast.Expr) -> bool:
+    """Whether the value of an expression may have come from elsewhere."""
+    return type(node) in _TRACKED

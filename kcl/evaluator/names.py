@@ -1,0 +1,105 @@
+"""Names that are not local: globals, imports, built-in functions, and what to say of those nobody defines."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING
+
+from kcl.diagnostics import Code
+from kcl.evaluator.lexical import Scope
+from kcl.evaluator.runtime import Environment, Evaluate, ModuleContext, Where
+from kcl.evaluator.value import UNDEFINED, ModuleValue, Value
+from kcl.loader.program import Import, ImportKind
+from kcl.syntax import ast
+
+if TYPE_CHECKING:
+    from kcl.evaluator.scopes import PackageScope
+
+
+def imported_module(module: ModuleContext, alias: str) -> Import | None:
+    """What `alias` was imported as in this file, or, where the dialect shares imports, in a sibling file."""
+    found = module.imports.get(alias)
+    if found is not None or module.runtime.dialect.file_scoped_imports:
+        return found
+    for sibling in module.scope.modules:
+        if alias in sibling.imports:
+            shared: Import = sibling.imports[alias]
+            return shared
+    return None
+
+
+def global_reader(node: ast.Name, scope: Scope) -> Evaluate:
+    """Code that reads a name which is no local variable here."""
+    module, name = scope.module, node.id
+    package = module.scope
+    if name in package.setters:
+        return _variable(package, name)
+    if name in package.types:
+        value = package.types[name]
+        return lambda environment: value
+    imported = imported_module(module, name)
+    if imported is not None:
+        value = ModuleValue(imported.package)
+        return lambda environment: value
+    builtin = module.runtime.library.builtins.get(name)
+    if builtin is not None:
+        return lambda environment: builtin
+    if module.runtime.dialect.unknown_name_is_undefined:
+        return lambda environment: UNDEFINED
+    where = module.where(node)
+
+    def fail(environment: Environment) -> Value:
+        raise _unknown(where, name, scope, environment)
+
+    return fail
+
+
+def _variable(package: PackageScope, name: str) -> Evaluate:
+    read = package.read
+    return lambda environment: read(name)
+
+
+def module_member(imported: Import, node: ast.Selector, scope: Scope) -> Evaluate:
+    """Code for `alias.name`."""
+    module, name = scope.module, node.name
+    runtime = module.runtime
+    where = Where(module, node.name_start, node.end)
+    if imported.kind is ImportKind.PACKAGE:
+        package = runtime.packages[imported.package]
+        if name in package.types:
+            type_ = package.types[name]
+            return lambda environment: type_
+        if name in package.setters:
+            return _variable(package, name)
+    else:
+        members = runtime.library.modules.get(imported.package, {})
+        if name in members:
+            value = members[name]
+            return lambda environment: value
+    if runtime.dialect.unknown_name_is_undefined:
+        return lambda environment: UNDEFINED
+
+    def fail(environment: Environment) -> Value:
+        raise where.error(Code.TYPE, f"attribute '{name}' not found in 'module '{imported.package}''")
+
+    return fail
+
+
+def _unknown(where: Where, name: str, scope: Scope, environment: Environment) -> Exception:
+    known: set[str] = set(scope.module.scope.setters) | set(scope.module.scope.types)
+    known.update(scope.module.imports)
+    current: Scope | None = scope
+    while current is not None:
+        known.update(current.variables)
+        current = current.parent
+    if environment and environment[0] is not None:
+        known.update(environment[0].setters)
+    close = difflib.get_close_matches(name, sorted(known), n=3, cutoff=0.7)
+    return where.error(Code.COMPILE, f"name '{name}' is not defined{did_you_mean(close)}")
+
+
+def did_you_mean(names: list[str]) -> str:
+    """The end of a message that offers other names, "" for none."""
+    if not names:
+        return ""
+    return ", did you mean '[" + ", ".join(f'"{name}"' for name in names) + "]'?"

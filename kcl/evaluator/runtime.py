@@ -1,0 +1,164 @@
+"""What one evaluation shares: the program, its options, the packages being evaluated, and what has been collected.
+
+A `Runtime` lives for one evaluation and is used by one thread. Nothing else in the evaluator keeps state, so
+evaluations never see each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from kcl.diagnostics import Code, Diagnostic, KclError, Label, Span, error
+from kcl.evaluator.dialect import Dialect
+from kcl.evaluator.operations import Arithmetic
+from kcl.evaluator.provenance import SiteKind, SiteTable
+from kcl.evaluator.value import Library, SchemaInstance, Sites, Value, ValueFailure
+from kcl.loader.program import MAIN_PACKAGE, Import, Module, Program
+
+if TYPE_CHECKING:
+    from kcl.evaluator.scopes import PackageScope
+
+# The variables of the code being run: [0] is the schema frame it runs in or None, the rest are numbered locals.
+Environment: TypeAlias = list[Any]
+# Code, compiled: give it the variables, get the value.
+Evaluate: TypeAlias = Callable[[Environment], Value]
+
+
+class _Sentinel:
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __repr__(self) -> str:
+        return self._name
+
+
+UNSET: Final = _Sentinel("UNSET")
+"""A local variable that has no value yet."""
+NOT_ASSIGNED: Final = _Sentinel("NOT_ASSIGNED")
+"""What a statement answers that turned out not to assign the variable asked for."""
+
+MOST_NESTED_CALLS: Final = 1_500
+"""Calls and schema instantiations inside each other; one costs some ten Python frames."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The optional range checks on numbers (`-r`, `-d`)."""
+
+    strict_range_check: bool = False
+    debug: bool = False
+
+
+class Runtime:
+    """The state of one evaluation. `origin` holds the sites of the value a tracked expression has just produced."""
+
+    def __init__(
+        self, program: Program, library: Library, options: Mapping[str, Value], dialect: Dialect, limits: Limits
+    ) -> None:
+        self.program = program
+        self.library = library
+        self.options = options
+        self.dialect = dialect
+        self.arithmetic = Arithmetic(limits.strict_range_check, limits.debug)
+        self.table = SiteTable()
+        self.packages: dict[str, PackageScope] = {}
+        self.origin: Sites = ()
+        self.module: ModuleContext | None = None
+        self.depth = 0
+        self.schema_depth = 0
+        self.schema_expression_depth = 0
+        self.instances: dict[int, list[tuple[str, SchemaInstance]]] = {}
+        self.printed: list[str] = []
+        self.emitted: list[str] | None = None
+        self.emitted_values: list[Value] = []
+        self.warnings: list[Diagnostic] = []
+
+    def enter(self, span: Span | None) -> None:
+        """Counts a call in; every call of this is matched by `self.depth -= 1`."""
+        if self.depth >= MOST_NESTED_CALLS:
+            raise KclError(
+                (
+                    error(
+                        Code.EVALUATION,
+                        f"more than {MOST_NESTED_CALLS} nested calls: this never ends",
+                        span,
+                        line_only=True,
+                    ),
+                )
+            )
+        self.depth += 1
+
+    def record_instance(self, schema: object, package: str, instance: SchemaInstance) -> None:
+        self.instances.setdefault(id(schema), []).append((package, instance))
+
+    @property
+    def root(self) -> Path:
+        return Path(self.program.root)
+
+    def warn(self, diagnostic: Diagnostic) -> None:
+        if diagnostic not in self.warnings:
+            self.warnings.append(diagnostic)
+
+
+class ModuleContext:
+    """One file while it is evaluated: where names it imports lead, and how its places are named in diagnostics."""
+
+    __slots__ = ("imports", "module", "package", "path", "runtime", "scope")
+
+    def __init__(self, runtime: Runtime, package: str, module: Module, imports: Mapping[str, Import]) -> None:
+        self.runtime = runtime
+        self.package = package
+        self.module = module
+        self.path = module.source.path
+        self.imports = imports
+        self.scope: PackageScope = runtime.packages[package]
+
+    def where(self, node: Any) -> Where:
+        return Where(self, node.start, node.end)
+
+    def site(self, node: Any, kind: SiteKind) -> Sites:
+        return self.runtime.table.add(self.module.source, node.start, node.end, kind)
+
+    def is_main(self) -> bool:
+        return self.package == MAIN_PACKAGE
+
+
+class Where:
+    """A place in a file, to blame when something there goes wrong."""
+
+    __slots__ = ("end", "module", "start")
+
+    def __init__(self, module: ModuleContext, start: int, end: int) -> None:
+        self.module = module
+        self.start = start
+        self.end = end
+
+    @property
+    def span(self) -> Span:
+        return Span(self.module.path, self.start, self.end)
+
+    def error(
+        self,
+        code: Code,
+        message: str,
+        *,
+        labels: Iterable[Label] = (),
+        notes: Iterable[str] = (),
+        line_only: bool = False,
+    ) -> KclError:
+        return KclError(
+            (error(code, message, self.span, labels=tuple(labels), notes=tuple(notes), line_only=line_only),)
+        )
+
+    def located(self, failure: ValueFailure) -> KclError:
+        """The failure of an operation at this place."""
+        return evaluation_error(failure.message, self.span)
+
+
+def evaluation_error(message: str, span: Span | None) -> KclError:
+    return KclError((error(Code.EVALUATION, message, span, line_only=True),))

@@ -1,0 +1,275 @@
+"""Types as the evaluator checks values against them.
+
+A type can do two things: tell whether a value belongs to it, and convert a plain config to the schema it asks for.
+`pack` does both, and says what is wrong when the value does not fit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from kcl.diagnostics import Span
+from kcl.evaluator.operations import format_float, type_name
+from kcl.evaluator.value import (
+    UNDEFINED,
+    Builtin,
+    KDict,
+    KList,
+    Method,
+    NumberMultiplier,
+    SchemaInstance,
+    Value,
+    ValueFailure,
+)
+
+if TYPE_CHECKING:
+    from kcl.evaluator.schemas import SchemaType
+
+
+class RuntimeType(Protocol):
+    """`converts` is False when `convert` always answers its argument."""
+
+    @property
+    def converts(self) -> bool: ...
+
+    def accepts(self, value: Value) -> bool:
+        """Whether the value, already converted, belongs to the type. None and Undefined belong to every type."""
+        ...
+
+    def convert(self, value: Value, origin: Span | None) -> Value: ...
+
+    def __str__(self) -> str: ...
+
+
+def pack(type_: RuntimeType, value: Value, origin: Span | None) -> Value:
+    """The value as a member of the type. Raises ValueFailure if it is not one."""
+    if value is None or value is UNDEFINED:
+        return value
+    converted = type_.convert(value, origin) if type_.converts else value
+    if type_.accepts(converted):
+        return converted
+    details = type_.explain(value) if isinstance(type_, InstanceType) else []
+    tail = ". For details:\n" + "\n".join(details) if details else ""
+    raise ValueFailure(f"expect {type_}, got {type_name(value, full=True)}{tail}")
+
+
+class AnyType:
+    __slots__ = ()
+    converts = False
+
+    def accepts(self, value: Value) -> bool:
+        return True
+
+    def convert(self, value: Value, origin: Span | None) -> Value:
+        return value
+
+    def __str__(self) -> str:
+        return "any"
+
+
+ANY = AnyType()
+
+
+class BasicRuntimeType:
+    """`int`, `float`, `str` or `bool`; an int is also a float."""
+
+    __slots__ = ("_members", "_name")
+    converts = False
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._members: tuple[type, ...] = {
+            "int": (int,),
+            "float": (float, int),
+            "str": (str,),
+            "bool": (bool,),
+        }[name]
+
+    def accepts(self, value: Value) -> bool:
+        return value is None or value is UNDEFINED or type(value) in self._members
+
+    def convert(self, value: Value, origin: Span | None) -> Value:
+        return value
+
+    def __str__(self) -> str:
+        return self._name
+
+
+class NumberMultiplierType:
+    """`units.NumberMultiplier`, or one such number when `text` is given."""
+
+    __slots__ = ("_text",)
+    converts = False
+
+    def __init__(self, text: str | None = None) -> None:
+        self._text = text
+
+    def accepts(self, value: Value) -> bool:
+        if value is None or value is UNDEFINED:
+            return True
+        return isinstance(value, NumberMultiplier) and self._text in (None, str(value))
+
+    def convert(self, value: Value, origin: Span | None) -> Value:
+        return value
+
+    def __str__(self) -> str:
+        return self._text or "units.NumberMultiplier"
+
+
+class LiteralRuntimeType:
+    """The type of one string, number or truth value."""
+
+    __slots__ = ("_value",)
+    converts = False
+
+    def __init__(self, value: int | float | str | bool) -> None:
+        self._value = value
+
+    def accepts(self, value: Value) -> bool:
+        if value is None or value is UNDEFINED:
+            return True
+        return type(value) is type(self._value) and bool(value == self._value)
+
+    def convert(self, value: Value, origin: Span | None) -> Value:
+        return value
+
+    def __str__(self) -> str:
+        if isinstance(self._value, str):
+            return f'"{self._value}"'
+        return format_float(self._value) if isinstance(self._value, float) else str(self._value)
+
+
+class ListRuntimeType:
+    __slots__ = ("_item", "converts")
+
+    def __init__(self, item: RuntimeType) -> None:
+        self._item = item
+        self.converts = item.converts
+
+    def accepts(self, value: Value) -> bool:
+        if value is None or value is UNDEFINED:
+            return True
+        if not isinstance(value, list):
+            return False
+        return self._item is ANY or all(map(self._item.accepts, value))
+
+    def convert(self, value: Value, origin: Span | None) -> Value:
+        if not isinstance(value, list):
+            return value
+        convert = self._item.convert
+        return KList([convert(item, origin) for item in value], getattr(value, "sites", None))
+
+    def __str__(self) -> str:
+        return f"[{self._item}]"
+
+
+class DictRuntimeType:
+    __slots__ = ("_key", "_value", "converts")
+
+    def __init__(self, key: RuntimeType, value: RuntimeType) -> None:
+        self._key = key
+        self._value = value
+        self.converts = value.converts
+
+    def accepts(self, value: Value) -> bool:
+        if value is None or value is UNDEFINED:
+            return True
+        if not isinstance(value, dict) or isinstance(value, SchemaInstance):
+            return False
+        return self._value is ANY or all(map(self._value.accepts, value.values()))
+
+    def convert(self, value: Value, origin: Span | None) -> Value:
+        if not isinstance(value, KDict) or isinstance(value, SchemaInstance):
+            return value
+        convert = self._value.convert
+        result = KDict([(key, convert(item, origin)) for key, item in value.items()])
+        result.operators, result.indexes, result.sites = value.operators, value.indexes, value.sites
+        return result
+
+    def __str__(self) -> str:
+        return f"{{{self._key}:{self._value}}}"
+
+
+class UnionRuntimeType:
+    __slots__ = ("_members", "converts")
+
+    def __init__(self, members: Sequence[RuntimeType]) -> None:
+        self._members = members
+        self.converts = any(member.converts for member in members)
+
+    def accepts(self, value: Value) -> bool:
+        return any(member.accepts(value) for member in self._members)
+
+    def convert(self, value: Value, origin: Span | None) -> Value:
+        if not isinstance(value, (list, dict)) or isinstance(value, SchemaInstance):
+            return value
+        for member in self._members:
+            if not member.converts:
+                if member.accepts(value):
+                    return value
+                continue
+            converted = member.convert(value, origin)
+            if member.accepts(converted):
+                return converted
+        return value
+
+    def __str__(self) -> str:
+        return " | ".join(map(str, self._members))
+
+
+class FunctionRuntimeType:
+    __slots__ = ("_params", "_result")
+    converts = False
+
+    def __init__(self, params: Sequence[RuntimeType], result: RuntimeType | None) -> None:
+        self._params = params
+        self._result = result
+
+    def accepts(self, value: Value) -> bool:
+        if value is None or value is UNDEFINED or isinstance(value, (Builtin, Method)):
+            return True
+        return bool(getattr(value, "is_function", False))
+
+    def convert(self, value: Value, origin: Span | None) -> Value:
+        return value
+
+    def __str__(self) -> str:
+        return f"({', '.join(map(str, self._params))}) -> {self._result or ANY}"
+
+
+class InstanceType:
+    """A schema named in an annotation, looked up when the first value is checked."""
+
+    __slots__ = ("_find", "_schema", "_text")
+    converts = True
+
+    def __init__(self, text: str, find: Callable[[], SchemaType]) -> None:
+        self._text = text
+        self._find = find
+        self._schema: SchemaType | None = None
+
+    @property
+    def schema(self) -> SchemaType:
+        if self._schema is None:
+            self._schema = self._find()
+        return self._schema
+
+    def accepts(self, value: Value) -> bool:
+        if value is None or value is UNDEFINED:
+            return True
+        return isinstance(value, SchemaInstance) and self.schema.is_base_of(value.schema)
+
+    def convert(self, value: Value, origin: Span | None) -> Value:
+        if not isinstance(value, KDict) or isinstance(value, SchemaInstance) or not self.schema.fits(value):
+            return value
+        return self.schema.rebuild(value, (), {}, origin)
+
+    def explain(self, value: Value) -> list[str]:
+        """What keeps a config or instance from being an instance of the schema, a line each."""
+        if not isinstance(value, KDict):
+            return []
+        return self.schema.misfits(value, self._text)
+
+    def __str__(self) -> str:
+        return self._text

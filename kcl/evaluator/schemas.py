@@ -1,0 +1,393 @@
+"""Schemas, and how an instance comes to be.
+
+A schema is a stack of *levels*: its bases from the root down, itself, its mixins, each contributing statements that
+set attributes. An instance runs them all over one `SchemaFrame`, so a base's default that reads an attribute sees what
+a derived schema, a mixin or the user made of it. Where the user configured an attribute, the configuration is merged
+over every value the statements give it.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from kcl.diagnostics import Code, KclError, Span, error
+from kcl.evaluator.names import did_you_mean
+from kcl.evaluator.parameters import Parameters
+from kcl.evaluator.runtime import Environment, Evaluate, ModuleContext, Runtime, evaluation_error
+from kcl.evaluator.runtime_types import RuntimeType, pack
+from kcl.evaluator.scopes import SchemaFrame, Setter
+from kcl.evaluator.union import configured, joined_sites
+from kcl.evaluator.value import (
+    INSERT,
+    OVERRIDE,
+    UNDEFINED,
+    UNION,
+    Builtin,
+    KDict,
+    KList,
+    SchemaInstance,
+    Sites,
+    Value,
+    ValueFailure,
+)
+from kcl.loader.program import MAIN_PACKAGE
+from kcl.syntax import ast
+
+if TYPE_CHECKING:
+    from kcl.evaluator.lexical import Unit
+
+
+@dataclass(frozen=True, slots=True)
+class IndexSignatureCode:
+    """`[name: str]: T = default`, compiled."""
+
+    name: str | None
+    type: RuntimeType
+    default: Evaluate | None
+
+
+@dataclass(slots=True)
+class CompiledBody:
+    """One schema's own part, compiled: what a level runs.
+
+    `statements` are run in order when an instance is built; `setters` belong to each attribute in order of the
+    statements, `types` holds for each of them the type declared by that statement, None for an assignment.
+    """
+
+    unit: Unit
+    parameters: Parameters
+    setters: dict[str, list[Setter]]
+    types: dict[str, list[RuntimeType | None]]
+    optional: dict[str, bool]
+    statements: list[Callable[[Environment, SchemaFrame, Mapping[str, int]], None]]
+    checks: list[Evaluate]
+    decorators: list[Callable[[Environment, SchemaFrame], None]]
+    index_signature: IndexSignatureCode | None
+
+
+@dataclass(slots=True)
+class Level:
+    """A schema's own part as it stands in the stack of another: `first` tells which setter of a name is its first."""
+
+    schema: SchemaType
+    body: CompiledBody
+    first: dict[str, int] = field(default_factory=dict)
+
+    def bind(self, frame: SchemaFrame) -> Environment:
+        environment = self.body.unit.environment(frame)
+        self.body.parameters.bind(environment, frame.args, frame.kwargs)
+        return environment
+
+
+@dataclass(slots=True)
+class SchemaLayout:
+    """Everything about a schema that its instances share."""
+
+    levels: list[Level]
+    setters: dict[str, list[Setter]]
+    types: dict[str, list[RuntimeType | None]]
+    required: tuple[str, ...]
+    index_signature: IndexSignatureCode | None
+    index_signature_level: int
+
+
+class SchemaType:
+    """A schema as a value. Compiled when the first instance is built or the first value checked against it."""
+
+    __slots__ = ("_layout", "_lineage", "_own", "module", "name", "node", "package")
+
+    is_type = True
+    is_function = False
+
+    def __init__(self, node: ast.Schema, module: ModuleContext) -> None:
+        self.node = node
+        self.module = module
+        self.name = node.name
+        self.package = module.package
+        self._own: CompiledBody | None = None
+        self._layout: SchemaLayout | None = None
+        self._lineage: tuple[SchemaType, ...] | None = None
+
+    # --- What it is made of ---
+
+    @property
+    def own(self) -> CompiledBody:
+        if self._own is None:
+            from kcl.evaluator.schema_lowering import compile_body
+
+            self._own = compile_body(self)
+        return self._own
+
+    @property
+    def lineage(self) -> tuple[SchemaType, ...]:
+        """The schema, its base, its base's base and so on."""
+        if self._lineage is None:
+            chain: list[SchemaType] = [self]
+            while chain[-1].node.parent is not None:
+                parent = chain[-1].resolve(chain[-1].node.parent)
+                if parent in chain:
+                    raise self.module.where(self.node).error(
+                        Code.CYCLE_INHERIT,
+                        f"There is a circular reference between schema {self.name} and {parent.name}",
+                    )
+                chain.append(parent)
+            self._lineage = tuple(chain)
+        return self._lineage
+
+    @property
+    def layout(self) -> SchemaLayout:
+        if self._layout is None:
+            self._layout = self._build_layout()
+        return self._layout
+
+    def resolve(self, name: ast.Name | ast.Selector) -> SchemaType:
+        from kcl.evaluator.type_lowering import find_schema
+
+        return find_schema(dotted(name), name, self.module)
+
+    def _stack(self) -> list[SchemaType]:
+        stack: list[SchemaType] = []
+        if len(self.lineage) > 1:
+            stack += self.lineage[1]._stack()
+        stack.append(self)
+        for mixin in self.node.mixins:
+            stack += self.resolve(mixin)._stack()
+        return stack
+
+    def _build_layout(self) -> SchemaLayout:
+        levels: list[Level] = []
+        setters: dict[str, list[Setter]] = {}
+        types: dict[str, list[RuntimeType | None]] = {}
+        optional: dict[str, bool] = {}
+        signature: IndexSignatureCode | None = None
+        signature_level = 0
+        for schema in self._stack():
+            body = schema.own
+            level = Level(schema, body)
+            for name, own_setters in body.setters.items():
+                known = setters.setdefault(name, [])
+                level.first[name] = len(known)
+                known += [setter.at_level(len(levels)) for setter in own_setters]
+                types.setdefault(name, []).extend(body.types[name])
+            optional.update(body.optional)
+            if body.index_signature is not None:
+                signature, signature_level = body.index_signature, len(levels)
+            levels.append(level)
+        return SchemaLayout(
+            levels,
+            setters,
+            {name: _carried(declared) for name, declared in types.items()},
+            tuple(name for name, is_optional in optional.items() if not is_optional),
+            signature,
+            signature_level,
+        )
+
+    def is_base_of(self, other: object) -> bool:
+        return isinstance(other, SchemaType) and self in other.lineage
+
+    def declares(self, name: str) -> bool:
+        return any(name in schema.own.optional for schema in self._stack())
+
+    def fits(self, config: KDict) -> bool:
+        """Whether a config may become an instance: it has no key that the schema does not know."""
+        if self.layout.index_signature is not None:
+            return True
+        setters = self.layout.setters
+        return all(key in setters or key.startswith("_") for key in config)
+
+    def misfits(self, value: KDict, text: str) -> list[str]:
+        """Why a config or an instance of another schema cannot be an instance of this one, in the official words."""
+        found = []
+        if self.layout.index_signature is None:
+            found += [
+                f"Schema {text} does not contain attribute {key}"
+                for key in value
+                if not self.declares(key) and not key.startswith("_")
+            ]
+        found += [f"Schema {text}'s attribute {name} is missing" for name in self.layout.required if name not in value]
+        return found
+
+    # --- Members and calls ---
+
+    def member(self, name: str) -> Value:
+        if name == "instances":
+            return Builtin("instances", self._instances, contextual=False)
+        raise ValueFailure(f"attribute '{name}' not found in schema '{self.name}'")
+
+    def _instances(self, full_pkg: bool = False) -> KList:
+        recorded = self.module.runtime.instances.get(id(self), [])
+        return KList([instance for package, instance in recorded if full_pkg or package == MAIN_PACKAGE])
+
+    def rebuild(self, config: KDict, args: Sequence[Value], kwargs: Mapping[str, Value], origin: Span | None) -> Value:
+        return self.instantiate(config, args, kwargs, origin)
+
+    def instantiate(
+        self, config: KDict, args: Sequence[Value], kwargs: Mapping[str, Value], origin: Span | None
+    ) -> SchemaInstance:
+        """Builds an instance: every statement run, the configuration merged in, checks passed."""
+        runtime = self.module.runtime
+        layout = self.layout
+        self.own.parameters.check_call(self.name, args, kwargs, origin)
+        caller = runtime.module
+        instance = SchemaInstance(self)
+        instance.args, instance.kwargs, instance.origin = args, kwargs, origin
+        instance.config_keys = tuple(config)
+        instance.required = layout.required
+        frame = SchemaFrame(runtime, layout, instance, config, args, kwargs)
+        runtime.enter(origin)
+        runtime.schema_depth += 1
+        try:
+            for index, level in enumerate(layout.levels):
+                runtime.module = level.schema.module
+                environment = frame.level_environment(index)
+                for statement in level.body.statements:
+                    statement(environment, frame, level.first)
+                for decorator in level.body.decorators:
+                    decorator(environment, frame)
+            runtime.module = self.module
+            self._finish(frame, caller)
+        except ValueFailure as failure:
+            raise evaluation_error(failure.message, origin) from None
+        finally:
+            runtime.depth -= 1
+            runtime.schema_depth -= 1
+            runtime.module = caller
+        return instance
+
+    def _finish(self, frame: SchemaFrame, caller: ModuleContext | None) -> None:
+        runtime, instance, layout = self.module.runtime, frame.instance, self.layout
+        sites: dict[str, Sites] = {}
+        operators: dict[str, int] = {}
+        for name in layout.setters:
+            value = frame.read(name)
+            dict.__setitem__(instance, name, value)
+            if frame.sites[name]:
+                sites[name] = frame.sites[name]
+            if name in frame.config:
+                operator = frame.config.operator(name)
+                if operator != UNION:
+                    operators[name] = operator
+            elif value is not UNDEFINED:
+                operators[name] = OVERRIDE
+        instance.sites, instance.operators = sites or None, operators or None
+        extra = [key for key in frame.config if key not in layout.setters]
+        if extra:
+            self._add_extra(frame, extra)
+        self._record(instance, caller)
+        if runtime.schema_depth <= 1 and runtime.schema_expression_depth <= 1:
+            require_attributes(instance, runtime)
+        self._run_checks(frame, extra)
+
+    def _record(self, instance: SchemaInstance, caller: ModuleContext | None) -> None:
+        runtime = self.module.runtime
+        package = MAIN_PACKAGE if caller is None else caller.package
+        for schema in reversed(self.lineage):
+            by = package if schema is self else self.lineage[self.lineage.index(schema) - 1].package
+            runtime.record_instance(schema, by, instance)
+
+    def _add_extra(self, frame: SchemaFrame, extra: Sequence[str]) -> None:
+        """Attributes the schema does not declare: those an index signature admits."""
+        signature = self.layout.index_signature
+        config, instance = frame.config, frame.instance
+        for key in extra:
+            if signature is None:
+                raise self._unknown_attribute(key, frame)
+            default: Value = UNDEFINED
+            if signature.default is not None:
+                environment = frame.level_environment(self.layout.index_signature_level)
+                if signature.name is not None:
+                    frame.final[signature.name] = key
+                default = signature.default(environment)
+            value = configured(default, config, key, instance.origin)
+            value = pack(signature.type, value, instance.origin)
+            dict.__setitem__(instance, key, value)
+            if signature.name != key:
+                frame.final[key] = value
+            if config.sites_of(key):
+                instance.sites = instance.sites or {}
+                instance.sites[key] = config.sites_of(key)
+
+    def _unknown_attribute(self, key: str, frame: SchemaFrame) -> KclError:
+        known = [name for schema in self._stack() for name in schema.own.optional]
+        close = difflib.get_close_matches(key, known, n=3, cutoff=0.7)
+        sites = frame.config.sites_of(key)
+        span = self.module.runtime.table.site(sites[0]).span if sites else frame.instance.origin
+        message = f"Cannot add member '{key}' to schema '{self.name}'{did_you_mean(close)}"
+        return KclError((error(Code.COMPILE, message, span),))
+
+    def _run_checks(self, frame: SchemaFrame, extra: Sequence[str]) -> None:
+        signature = self.layout.index_signature
+        named = signature is not None and signature.name is not None
+        for key in extra if named else [None]:
+            if key is not None and signature is not None and signature.name is not None:
+                frame.final[signature.name] = key
+            for index, level in enumerate(self.layout.levels):
+                if level.body.checks:
+                    self.module.runtime.module = level.schema.module
+                    environment = frame.level_environment(index)
+                    for check in level.body.checks:
+                        check(environment)
+
+
+def _carried(declared: list[RuntimeType | None]) -> list[RuntimeType | None]:
+    """For each setter of a name the type that holds for it: the last one declared so far, else the first at all."""
+    current = next((type_ for type_ in declared if type_ is not None), None)
+    result = []
+    for type_ in declared:
+        current = type_ or current
+        result.append(current)
+    return result
+
+
+def dotted(name: ast.Expr) -> tuple[str, ...]:
+    """The segments of `a.b.c`."""
+    if isinstance(name, ast.Selector):
+        return (*dotted(name.value), name.name)
+    assert isinstance(name, ast.Name)
+    return (name.id,)
+
+
+def store(frame: SchemaFrame, name: str, value: Value, merge_insertions: bool = True) -> Value:
+    """What an attribute becomes when a statement gives it a value: its type, and the configuration merged over it.
+
+    Called by a setter while it runs. The value's sites are read from and left in `Runtime.origin`.
+    """
+    runtime, config = frame.runtime, frame.config
+    type_ = attribute_type(frame, name)
+    sites = runtime.origin
+    if type_ is not None:
+        value = pack(type_, value, None)
+    if name in config and (merge_insertions or config.operator(name) != INSERT):
+        value = configured(value, config, name, frame.instance.origin)
+        if type_ is not None:
+            value = pack(type_, value, frame.instance.origin)
+        sites = joined_sites(config.sites_of(name), sites)
+    runtime.origin = sites
+    return value
+
+
+def attribute_type(frame: SchemaFrame, name: str) -> RuntimeType | None:
+    """The declared type that holds where a setter of the attribute is running."""
+    types = frame.layout.types.get(name)
+    return types[frame.running(name)] if types else None
+
+
+def require_attributes(value: Value, runtime: Runtime, origin: Span | None = None) -> None:
+    """Checks that no required attribute is missing in the instances a value holds. Raises KclError at the instance."""
+    if isinstance(value, SchemaInstance):
+        none_counts = runtime.dialect.explicit_none_is_a_value
+        for name in value.required:
+            present = value.get(name, UNDEFINED)
+            if present is UNDEFINED or (present is None and not (none_counts and name in value.config_keys)):
+                raise evaluation_error(
+                    f"attribute '{name}' of {value.schema.name} is required and can't be None or Undefined",
+                    value.origin or origin,
+                )
+        origin = value.origin or origin
+    items = value.values() if isinstance(value, dict) else value
+    for item in items:
+        if isinstance(item, (list, dict)):
+            require_attributes(item, runtime, origin)

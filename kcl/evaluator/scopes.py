@@ -1,0 +1,184 @@
+"""Scopes whose variables do not depend on the order they are written in.
+
+A variable of a package or a schema is what its *setters* make it: the statements that assign it, in order. Reading it
+runs the last one; when that statement reads the variable itself, it gets what the setters before it make, and so on.
+A setter inside an `if` that is not taken assigns nothing, and the one before it decides. Every setter runs at most
+once in a scope.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from kcl.evaluator.runtime import NOT_ASSIGNED, Environment, Evaluate, Runtime
+from kcl.evaluator.value import UNDEFINED, KDict, SchemaInstance, Sites, Value
+
+if TYPE_CHECKING:
+    from kcl.evaluator.schemas import SchemaLayout
+
+
+class Setter:
+    """A statement as far as it assigns one variable.
+
+    `level` is the index of the schema level it belongs to, `index` its place among the setters of its variable; `run`
+    answers the value or NOT_ASSIGNED and leaves the value's sites in `Runtime.origin`.
+    """
+
+    __slots__ = ("_compile", "_run", "level")
+
+    def __init__(self, compile_: Callable[[], Evaluate], level: int = 0) -> None:
+        self._compile = compile_
+        self._run: Evaluate | None = None
+        self.level = level
+
+    @property
+    def run(self) -> Evaluate:
+        if self._run is None:
+            self._run = self._compile()
+        return self._run
+
+    def at_level(self, level: int) -> Setter:
+        """The same statement as part of another schema that inherits or mixes in the one it was written in."""
+        return Setter(lambda: self.run, level)
+
+
+class LazyScope(ABC):
+    """Variables computed when they are read. `final` holds those that are settled."""
+
+    __slots__ = ("_memo", "_running", "final", "runtime", "setters", "shared", "sites")
+
+    def __init__(self, runtime: Runtime, setters: Mapping[str, Sequence[Setter]]) -> None:
+        self.runtime = runtime
+        self.setters = setters
+        self.final: dict[str, Value] = {}
+        self.sites: dict[str, Sites] = {}
+        self._memo: dict[tuple[str, int], tuple[Value, Sites]] = {}
+        self._running: dict[str, int] = {}
+        # Values of statements that assign several variables at once, by the statement's identity.
+        self.shared: dict[int, Value] = {}
+
+    @abstractmethod
+    def environment(self, setter: Setter) -> Environment:
+        """The variables to run a setter with."""
+
+    def read(self, name: str) -> Value:
+        """The value of one of the scope's own variables; its sites are left in `Runtime.origin`."""
+        final = self.final
+        if name in final:
+            self.runtime.origin = self.sites.get(name, ())
+            return final[name]
+        setters = self.setters[name]
+        level = self._running.get(name)
+        if level is not None:
+            return self._value(name, setters, level - 1)
+        value = self._value(name, setters, len(setters) - 1)
+        final[name] = value
+        self.sites[name] = self.runtime.origin
+        return value
+
+    def previous(self, name: str) -> Value:
+        """For a setter that is running: what the setters before it make of its variable."""
+        return self._value(name, self.setters[name], self._running[name] - 1)
+
+    def running(self, name: str) -> int:
+        """The index of the setter of the name that is running."""
+        return self._running[name]
+
+    def force(self, name: str, index: int) -> Value:
+        """Runs one setter unless it has run; answers what it assigned or NOT_ASSIGNED."""
+        return self._result(name, self.setters[name], index)[0]
+
+    def _value(self, name: str, setters: Sequence[Setter], index: int) -> Value:
+        while index >= 0:
+            value, sites = self._result(name, setters, index)
+            if value is not NOT_ASSIGNED:
+                self.runtime.origin = sites
+                return value
+            index -= 1
+        self.runtime.origin = ()
+        return UNDEFINED
+
+    def _result(self, name: str, setters: Sequence[Setter], index: int) -> tuple[Value, Sites]:
+        key = (name, index)
+        found = self._memo.get(key)
+        if found is not None:
+            return found
+        running = self._running
+        outer = running.get(name)
+        running[name] = index
+        setter = setters[index]
+        try:
+            value = setter.run(self.environment(setter))
+        finally:
+            if outer is None:
+                del running[name]
+            else:
+                running[name] = outer
+        result = (value, self.runtime.origin)
+        self._memo[key] = result
+        return result
+
+
+class PackageScope(LazyScope):
+    """The global variables of a package. `types` holds its schemas and rules, `aliases` its type aliases."""
+
+    __slots__ = ("aliases", "modules", "path", "types")
+
+    def __init__(self, runtime: Runtime, path: str) -> None:
+        super().__init__(runtime, {})
+        self.path = path
+        self.types: dict[str, Any] = {}
+        self.aliases: dict[str, Any] = {}
+        self.modules: list[Any] = []
+
+    def environment(self, setter: Setter) -> Environment:
+        # The compiled statement makes its own variables: how many it needs is known only once it is compiled.
+        return []
+
+    def member(self, name: str) -> Value:
+        """A global or type of the package; None if it has no such name (KCL values are never this None's type)."""
+        if name in self.types:
+            self.runtime.origin = ()
+            return self.types[name]
+        return self.read(name)
+
+    def has(self, name: str) -> bool:
+        return name in self.setters or name in self.types
+
+
+class SchemaFrame(LazyScope):
+    """The attributes of one schema instance while, and after, it is built.
+
+    `config` is what the instance was written with. There is an environment for each level of the schema (its bases,
+    itself, its mixins), since each has its own parameters.
+    """
+
+    __slots__ = ("_environments", "args", "config", "instance", "kwargs", "layout")
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        layout: SchemaLayout,
+        instance: SchemaInstance,
+        config: KDict,
+        args: Sequence[Value],
+        kwargs: Mapping[str, Value],
+    ) -> None:
+        super().__init__(runtime, layout.setters)
+        self.layout = layout
+        self.instance = instance
+        self.config = config
+        self.args = args
+        self.kwargs = kwargs
+        self._environments: list[Environment | None] = [None] * len(layout.levels)
+
+    def environment(self, setter: Setter) -> Environment:
+        return self.level_environment(setter.level)
+
+    def level_environment(self, level: int) -> Environment:
+        found = self._environments[level]
+        if found is None:
+            found = self._environments[level] = self.layout.levels[level].bind(self)
+        return found

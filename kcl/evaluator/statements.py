@@ -1,0 +1,226 @@
+"""Compiling the statements of packages and schema bodies: setters of variables, and what is run in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from kcl.evaluator.configurations import lower_value
+from kcl.evaluator.lambda_statements import augmented, lower_assert, lower_path
+from kcl.evaluator.lexical import Scope
+from kcl.evaluator.lowering import lower
+from kcl.evaluator.operations import subscript, truthy, with_path
+from kcl.evaluator.provenance import SiteKind
+from kcl.evaluator.runtime import NOT_ASSIGNED, Environment, Evaluate
+from kcl.evaluator.runtime_types import RuntimeType, pack
+from kcl.evaluator.scopes import LazyScope
+from kcl.evaluator.type_lowering import lower_type
+from kcl.evaluator.union import bit_or, joined_sites
+from kcl.evaluator.value import Sites, Value, ValueFailure
+from kcl.syntax import ast
+
+Assignment = ast.Assign | ast.AugAssign | ast.Unification | ast.SchemaAttr
+Conditions = tuple[tuple[ast.Expr, bool], ...]
+# Takes a value a statement assigns and answers what its variable becomes; the sites are in `Runtime.origin`.
+Finish = Callable[[Environment, Value], Value]
+# Runs a statement: its variables, its scope, and the index of the first own setter of each name.
+Run = Callable[[Environment, LazyScope, Mapping[str, int]], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Assigning:
+    """One place where a statement assigns a variable: the `if` conditions on the way, and the target."""
+
+    name: str
+    index: int
+    conditions: Conditions
+    statement: Assignment
+    target: ast.Target | None
+
+
+class Body:
+    """The statements of a file or schema, sorted by the variables they assign."""
+
+    def __init__(self, statements: Sequence[ast.Stmt]) -> None:
+        self.statements = statements
+        self.assigning: dict[str, list[Assigning]] = {}
+        # Where the file's setters of a name begin among those of its package.
+        self.first: dict[str, int] = {}
+        self._by_statement: dict[int, list[Assigning]] = {}
+        self._collect(statements, ())
+
+    def of(self, statement: ast.Stmt) -> list[Assigning]:
+        return self._by_statement.get(id(statement), [])
+
+    def _collect(self, statements: Sequence[ast.Stmt], conditions: Conditions) -> None:
+        for statement in statements:
+            match statement:
+                case ast.If():
+                    self._collect(statement.body, (*conditions, (statement.cond, True)))
+                    self._collect(statement.orelse, (*conditions, (statement.cond, False)))
+                case ast.Assign() | ast.AugAssign() | ast.Unification() | ast.SchemaAttr():
+                    for name, target in _targets(statement):
+                        known = self.assigning.setdefault(name, [])
+                        assigning = Assigning(name, len(known), conditions, statement, target)
+                        known.append(assigning)
+                        self._by_statement.setdefault(id(statement), []).append(assigning)
+                case _:
+                    pass
+
+
+def _targets(statement: Assignment) -> Iterator[tuple[str, ast.Target | None]]:
+    match statement:
+        case ast.Assign():
+            for target in statement.targets:
+                yield target.name, target
+        case ast.SchemaAttr():
+            yield statement.name, None
+        case _:
+            yield statement.target.name, statement.target
+
+
+def lower_setter(assigning: Assigning, scope: Scope, assign: Evaluate) -> Evaluate:
+    """Code that runs the assignment if the conditions on the way to it hold."""
+    if not assigning.conditions:
+        return assign
+    conditions = [(lower(condition, scope), expected) for condition, expected in assigning.conditions]
+
+    def run(environment: Environment) -> Value:
+        for condition, expected in conditions:
+            if truthy(condition(environment)) is not expected:
+                return NOT_ASSIGNED
+        return assign(environment)
+
+    return run
+
+
+def lower_assignment(
+    assigning: Assigning,
+    scope: Scope,
+    owner: Callable[[Environment], LazyScope],
+    finish: Finish,
+    right_side: Evaluate | None = None,
+) -> Evaluate:
+    """Code for an assignment, augmented assignment or unification of one variable of a lazy scope.
+
+    `right_side` is the code for the value where it is not simply what stands in the statement.
+    """
+    statement, target = assigning.statement, assigning.target
+    assert target is not None
+    module = scope.module
+    where = module.where(statement)
+    runtime = module.runtime
+    name = assigning.name
+    path = lower_path(target, scope)
+    site = module.site(target, SiteKind.LITERAL)
+    evaluate = _value(statement, scope, site) if right_side is None else _with_site(right_side, site)
+    type_: RuntimeType | None = None
+    several = False
+    if isinstance(statement, ast.Assign):
+        type_ = None if statement.type is None else lower_type(statement.type, module)
+        several = len(statement.targets) > 1
+    span = where.span
+
+    def right(environment: Environment, variables: LazyScope) -> tuple[Value, Sites]:
+        if not several:
+            return evaluate(environment)
+        shared = variables.shared
+        if id(statement) not in shared:
+            shared[id(statement)] = evaluate(environment)
+        found: tuple[Value, Sites] = shared[id(statement)]
+        return found
+
+    def run(environment: Environment) -> Value:
+        variables = owner(environment)
+        value, sites = right(environment, variables)
+        try:
+            if type_ is not None:
+                value = pack(type_, value, span)
+            if isinstance(statement, ast.Unification):
+                present = variables.previous(name)
+                sites = joined_sites(sites, runtime.origin)
+                value = bit_or(present, value, span)
+            elif isinstance(statement, ast.AugAssign):
+                value, sites = _augment(statement, environment, variables, value, sites)
+            elif path:
+                steps = [step(environment) for step in path]
+                value = with_path(variables.previous(name), steps, value, sites)
+                sites = joined_sites(runtime.origin, sites)
+            runtime.origin = sites
+            return finish(environment, value)
+        except ValueFailure as failure:
+            raise where.located(failure) from None
+
+    def _augment(
+        node: ast.AugAssign, environment: Environment, variables: LazyScope, value: Value, sites: Sites
+    ) -> tuple[Value, Sites]:
+        whole = variables.previous(name)
+        before = runtime.origin
+        steps = [step(environment) for step in path]
+        present = whole
+        for step in steps:
+            present = subscript(present, step)
+        changed = augmented(node.op, present, value, where)
+        return with_path(whole, steps, changed, sites), joined_sites(sites, before)
+
+    return run
+
+
+def _value(statement: Assignment, scope: Scope, site: Sites) -> Callable[[Environment], tuple[Value, Sites]]:
+    node = statement.value
+    assert node is not None
+    return lower_value(node, scope, site)
+
+
+def _with_site(code: Evaluate, site: Sites) -> Callable[[Environment], tuple[Value, Sites]]:
+    return lambda environment: (code(environment), site)
+
+
+def lower_statements(
+    statements: Sequence[ast.Stmt], body: Body, scope: Scope, on_value: Callable[[ast.ExprStmt, Value], None]
+) -> list[Run]:
+    """Code that runs the statements in order; assignments are carried out by the setters of their variables."""
+    runs: list[Run] = []
+    for statement in statements:
+        run = _statement(statement, body, scope, on_value)
+        if run is not None:
+            runs.append(run)
+    return runs
+
+
+def _statement(node: ast.Stmt, body: Body, scope: Scope, on_value: Callable[[ast.ExprStmt, Value], None]) -> Run | None:
+    match node:
+        case ast.Assign() | ast.AugAssign() | ast.Unification() | ast.SchemaAttr():
+            places = [(assigning.name, assigning.index) for assigning in body.of(node)]
+
+            def run_assignment(environment: Environment, variables: LazyScope, first: Mapping[str, int]) -> None:
+                for name, index in places:
+                    variables.force(name, first.get(name, 0) + index)
+
+            return run_assignment
+        case ast.If():
+            condition = lower(node.cond, scope)
+            then = lower_statements(node.body, body, scope, on_value)
+            otherwise = lower_statements(node.orelse, body, scope, on_value)
+
+            def run_if(environment: Environment, variables: LazyScope, first: Mapping[str, int]) -> None:
+                for run in then if truthy(condition(environment)) else otherwise:
+                    run(environment, variables, first)
+
+            return run_if
+        case ast.ExprStmt():
+            evaluate = lower(node.value, scope)
+
+            def run_expression(environment: Environment, variables: LazyScope, first: Mapping[str, int]) -> None:
+                on_value(node, evaluate(environment))
+
+            return run_expression
+        case ast.Assert():
+            check = lower_assert(node, scope)
+
+            def run_assert(environment: Environment, variables: LazyScope, first: Mapping[str, int]) -> None:
+                check(environment)
+
+            return run_assert
+        case _:
+            return None
