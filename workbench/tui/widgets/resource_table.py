@@ -149,6 +149,10 @@ class ResourceTable(ScrollView, can_focus=True):
         self._shown = self._visible_rows()
         self._rebuild(key)
 
+    @property
+    def is_filtered(self) -> bool:
+        return self._filter is not None
+
     def toggle_mark(self, key: Key) -> None:
         self.marks ^= {key}
         if key in self._position:

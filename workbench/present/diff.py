@@ -1,0 +1,245 @@
+"""What would change: a row for each resource, and lines for its fields with the source line that set each.
+
+A change of one field that fits is one line, `~ spec.replicas: 3 → 4  ← prod/main.k:7`; a longer one has its old and
+new value below each other. A new resource is shown whole, since all of it is new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from runtimes.base import format_path
+from workbench.engine.changes import Actor, Change, ChangeClass, FieldChange, Op, Problem, Summary
+from workbench.engine.events import Action
+from workbench.engine.masking import Masked, Seal, masked, sensitive_paths
+from workbench.engine.spec import Chain, Spec
+from workbench.present import durations
+from workbench.present.glyphs import Glyphs, action_sign
+from workbench.present.reconcile import short_id
+from workbench.present.rows import Column, Row
+from workbench.present.text import Line, Span, Tone, line
+from workbench.present.yaml_lines import scalar, yaml_lines
+
+CHANGE_COLUMNS = (Column("Change", grow=True), Column("Fields", width=7, right=True), Column("Note", most=16))
+FIELD_COLUMNS = (Column("Field", grow=True), Column("Source", most=40))
+SHORT_VALUES = 64
+"""Two values that together are at most so long stand in one line."""
+
+_SEAL = Seal.random()
+
+
+def source_text(chain: Chain, root: Path) -> str:
+    """Returns the decisive site as `prod/main.k:12`, empty where nothing is known."""
+    return chain[0].relative_to(root) if chain else ""
+
+
+def summary_line(summary: Summary, glyphs: Glyphs) -> Line:
+    """`+1 create  ~5 update  -1 delete  (12 unchanged)  2 drift  1 restart`"""
+    parts: list[Span] = []
+    for count, sign, word, tone in (
+        (summary.create, "+", "create", Tone.ADDED),
+        (summary.update, "~", "update", Tone.CHANGED),
+        (summary.replace, "±", "replace", Tone.WARN),
+        (summary.delete, "-", "delete", Tone.REMOVED),
+    ):
+        if count:
+            parts.append(Span(f"{sign}{count} {word}  ", tone))
+    if not parts:
+        parts.append(Span(f"{glyphs.good} nothing to change  ", Tone.GOOD))
+    parts.append(Span(f"{summary.unchanged} unchanged", Tone.MUTED))
+    if summary.drift:
+        parts.append(Span(f"  {summary.drift} drift", Tone.WARN))
+    if summary.restarts:
+        parts.append(Span(f"  {summary.restarts} restart{'s' if summary.restarts > 1 else ''} pods", Tone.WARN))
+    if summary.defaulted:
+        parts.append(Span(f"  {summary.defaulted} defaulted hidden", Tone.MUTED))
+    return line(*parts)
+
+
+def change_rows(changes: Iterable[Change], *, drift_only: bool = False) -> tuple[Row, ...]:
+    """Returns a row for each resource that differs, keyed by its address."""
+    return tuple(
+        Row(change.address, _change_cells(change))
+        for change in changes
+        if change.is_different and (change.drift or not drift_only)
+    )
+
+
+def _change_cells(change: Change) -> tuple[Line, ...]:
+    count = len(change.fields) if change.action in (Action.UPDATE, Action.NONE) else 0
+    return (
+        line(action_sign(change.action), " ", short_id(change.address)),
+        line(Span(str(count) if count else "", Tone.MUTED)),
+        _notes(change),
+    )
+
+
+def _notes(change: Change) -> Line:
+    notes: list[Span] = []
+    if change.action is Action.DELETE:
+        notes.append(Span("DELETE ", Tone.BAD))
+    if change.action is Action.REPLACE:
+        notes.append(Span("REPLACE ", Tone.BAD))
+    if change.conflicts:
+        notes.append(Span("CONFLICT ", Tone.BAD))
+    if change.restarts:
+        notes.append(Span("restart ", Tone.WARN))
+    if change.drift:
+        notes.append(Span("drift", Tone.WARN))
+    return line(*notes)
+
+
+def problem_lines(problems: Iterable[Problem], glyphs: Glyphs) -> Iterator[Line]:
+    for each in problems:
+        where = f"{each.address}" if each.address else each.cluster
+        yield line(Span(f"{glyphs.unknown} {where}: ", Tone.WARN), each.message)
+        if each.hint:
+            yield line(Span(f"  {glyphs.arrow} {each.hint}", Tone.MUTED))
+
+
+def detail_rows(
+    change: Change, spec: Spec, root: Path, glyphs: Glyphs, now: datetime, *, drift_only: bool = False
+) -> tuple[Row, ...]:
+    """Returns the lines of one change as rows of FIELD_COLUMNS; the key is (path, number of the line)."""
+    lines = _lines(change, spec, root, glyphs, now, drift_only)
+    return tuple(
+        Row((path, number), cells) for number, (path, *cells_) in enumerate(lines) for cells in [tuple(cells_)]
+    )
+
+
+def detail_text(
+    change: Change, spec: Spec, root: Path, glyphs: Glyphs, now: datetime, *, drift_only: bool = False
+) -> Iterator[Line]:
+    """Yields the same as lines, the source at the end of each, for where there are no columns."""
+    for _, text, source in _lines(change, spec, root, glyphs, now, drift_only):
+        yield line(text, "  ", source) if len(source) else text
+
+
+_Detail = tuple[object, Line, Line]
+
+
+def _lines(
+    change: Change, spec: Spec, root: Path, glyphs: Glyphs, now: datetime, drift_only: bool
+) -> Iterator[_Detail]:
+    if change.because:
+        yield (), line(Span(f"{glyphs.finding} {change.because}", Tone.WARN)), Line()
+    match change.action:
+        case Action.CREATE if change.resource is not None:
+            yield from _whole(change, change.resource.attributes, "+", Tone.ADDED, spec, root, glyphs)
+        case Action.DELETE if change.before is not None:
+            yield from _whole(change, change.before, "-", Tone.REMOVED, spec, root, glyphs)
+        case _:
+            for field in change.fields:
+                if not drift_only or field.class_ is ChangeClass.DRIFT:
+                    yield from _field(field, root, glyphs, now)
+    for warning in change.warnings:
+        yield (), line(Span(f"{glyphs.finding} {warning}", Tone.WARN)), Line()
+    if change.defaulted:
+        word = "field is" if change.defaulted == 1 else "fields are"
+        yield (), line(Span(f"{glyphs.gap} {change.defaulted} {word} filled in by the cluster", Tone.MUTED)), Line()
+
+
+def _whole(
+    change: Change, body: Mapping[str, Any], sign: str, tone: Tone, spec: Spec, root: Path, glyphs: Glyphs
+) -> Iterator[_Detail]:
+    sensitive = change.sensitive or sensitive_paths(change.address.id, body)
+    for each in yaml_lines(masked(body, sensitive, _SEAL)):
+        chain = spec.chain(change.address.id, each.path) if each.is_leaf and sign == "+" else ()
+        yield each.path, line(Span(f"{sign} ", tone), each.text), _source(chain, root, glyphs)
+
+
+def _source(chain: Chain, root: Path, glyphs: Glyphs) -> Line:
+    text = source_text(chain, root)
+    return line(Span(f"{glyphs.source} {text}", Tone.SOURCE)) if text else Line()
+
+
+def _field(field: FieldChange, root: Path, glyphs: Glyphs, now: datetime) -> Iterator[_Detail]:
+    sign, tone = _SIGNS[field.op]
+    path = line(Span(f"{sign} ", tone), Span(format_path(field.path), Tone.KEY))
+    source = _source(field.source, root, glyphs)
+    before, after = _one_line(field.before), _one_line(field.after)
+    if before is not None and after is not None and len(before.text) + len(after.text) <= SHORT_VALUES:
+        yield field.path, line(path, ": ", *_values(field, before, after, glyphs)), source
+    else:
+        yield field.path, line(path, ":"), source
+        if field.op is not Op.ADD:
+            yield from _block(field, field.before, "-", Tone.REMOVED)
+        if field.op in (Op.ADD, Op.CHANGE):
+            yield from _block(field, field.after, "+", Tone.ADDED)
+    for note in _field_notes(field, glyphs, now):
+        yield field.path, line("    ", note), Line()
+
+
+_SIGNS = {
+    Op.ADD: ("+", Tone.ADDED),
+    Op.REMOVE: ("-", Tone.REMOVED),
+    Op.CHANGE: ("~", Tone.CHANGED),
+    Op.KEPT: ("!", Tone.WARN),
+}
+
+
+def _values(field: FieldChange, before: Span, after: Span, glyphs: Glyphs) -> tuple[Span, ...]:
+    match field.op:
+        case Op.ADD:
+            return (Span(after.text, Tone.ADDED),)
+        case Op.REMOVE:
+            return (Span(before.text, Tone.REMOVED),)
+        case Op.KEPT:
+            return (Span(before.text, Tone.WARN),)
+        case Op.CHANGE:
+            return (
+                Span(before.text, Tone.REMOVED),
+                Span(f" {glyphs.arrow} ", Tone.MUTED),
+                Span(after.text, Tone.ADDED),
+            )
+
+
+def _one_line(value: Any) -> Span | None:
+    """Returns a value that can stand inside a line; None for text of several lines, mappings and lists."""
+    if isinstance(value, str) and "\n" in value:
+        return None
+    if isinstance(value, Mapping | list) and value:
+        return None
+    return scalar(value)
+
+
+def _block(field: FieldChange, value: Any, sign: str, tone: Tone) -> Iterator[_Detail]:
+    if isinstance(value, str) and "\n" in value:
+        texts: Iterable[str] = value.splitlines()
+    else:
+        texts = (str(each.text) for each in yaml_lines(value))
+    for text in texts:
+        yield field.path, line("    ", Span(f"{sign} {text}", tone)), Line()
+
+
+def _field_notes(field: FieldChange, glyphs: Glyphs, now: datetime) -> Iterator[Span]:
+    if field.is_conflict:
+        yield Span(f"{glyphs.finding} owned by {_actor(field.actor, now)}: apply needs force to take it over", Tone.BAD)
+    elif field.op is Op.KEPT:
+        yield Span(f"{glyphs.finding} only live, set by {_actor(field.actor, now)}; apply leaves it", Tone.WARN)
+    elif field.class_ is ChangeClass.DRIFT:
+        yield Span(f"{glyphs.finding} drift: changed live by {_actor(field.actor, now)}", Tone.WARN)
+    if field.replaces:
+        yield Span(f"{glyphs.finding} cannot be changed in place", Tone.BAD)
+
+
+def _actor(actor: Actor | None, now: datetime) -> str:
+    if actor is None:
+        return "somebody"
+    return f"{actor.manager} {durations.short((now - actor.when).total_seconds())} ago" if actor.when else actor.manager
+
+
+__all__ = [
+    "CHANGE_COLUMNS",
+    "FIELD_COLUMNS",
+    "Masked",
+    "change_rows",
+    "detail_rows",
+    "detail_text",
+    "problem_lines",
+    "source_text",
+    "summary_line",
+]

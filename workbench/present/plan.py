@@ -1,0 +1,116 @@
+"""A plan for reading: what, in which order, behind which gates, and what has to be confirmed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from workbench.engine.events import (
+    ApplyFinished,
+    ApplyStarted,
+    Event,
+    Outcome,
+    RecordFailed,
+    StatusChanged,
+    StepFailed,
+    StepFinished,
+    StepSkipped,
+    StepStarted,
+)
+from workbench.engine.plan import Level, Plan
+from workbench.present import reconcile
+from workbench.present.diff import problem_lines, summary_line
+from workbench.present.glyphs import Glyphs, action_sign
+from workbench.present.rows import Column, Row
+from workbench.present.text import Line, Span, Tone, line
+
+STEP_COLUMNS = (
+    Column("#", width=3, right=True),
+    Column("Step", grow=True),
+    Column("State", most=12),
+    Column("Took", width=6, right=True),
+)
+SHORT_ID = 7
+
+
+def title(plan: Plan, glyphs: Glyphs) -> Line:
+    return line(
+        Span("plan ", Tone.MUTED),
+        Span(plan.id[:SHORT_ID], Tone.STRONG),
+        Span(f"  release #{plan.prior} {glyphs.arrow} #{plan.revision}  ", Tone.MUTED),
+        Span(", ".join(plan.clusters), Tone.ENVIRONMENT),
+    )
+
+
+def lines(plan: Plan, glyphs: Glyphs) -> Iterator[Line]:
+    """Yields the plan without its fields: summary, order, gates, problems, what to confirm."""
+    yield title(plan, glyphs)
+    yield summary_line(plan.summary, glyphs)
+    for number, wave in enumerate(plan.waves, 1):
+        for address in wave:
+            yield line(
+                Span(f"{number:>3} ", Tone.MUTED),
+                action_sign(plan.change(address).action),
+                " ",
+                reconcile.short_id(address),
+            )
+    yield from gates(plan, glyphs)
+    if not plan.is_empty and plan.confirmation.level is not Level.NOTHING:
+        yield line(Span("to confirm: ", Tone.MUTED), Span(plan.confirmation.phrase, Tone.STRONG))
+
+
+def gates(plan: Plan, glyphs: Glyphs) -> Iterator[Line]:
+    for guard in plan.guards:
+        sign = Span(f"{glyphs.good} ", Tone.GOOD) if guard.passed else Span(f"{glyphs.bad} ", Tone.BAD)
+        yield line(sign, guard.name, Span(f": {guard.message}" if guard.message else "", Tone.MUTED))
+    yield from problem_lines(plan.problems, glyphs)
+    for text in (*plan.warnings, *plan.notes, *plan.confirmation.reasons):
+        yield line(Span(f"{glyphs.finding} {text}", Tone.WARN))
+
+
+def step_rows(plan: Plan, events: tuple[Event, ...]) -> tuple[Row, ...]:
+    """Returns a row a step, keyed by address, with how far the events say it came."""
+    states: dict[object, tuple[Span, str]] = {}
+    for event in events:
+        match event:
+            case StepStarted(address=address):
+                states[address] = Span("running", Tone.BUSY), ""
+            case StepFinished(address=address, seconds=seconds):
+                states[address] = Span("done", Tone.GOOD), f"{seconds:.1f}s"
+            case StepFailed(address=address, seconds=seconds):
+                states[address] = Span("failed", Tone.BAD), f"{seconds:.1f}s"
+            case StepSkipped(address=address):
+                states[address] = Span("skipped", Tone.MUTED), ""
+            case _:
+                pass
+    found = []
+    for number, wave in enumerate(plan.waves, 1):
+        for address in wave:
+            state, took = states.get(address, (Span("waiting" if events else "", Tone.MUTED), ""))
+            what = line(action_sign(plan.change(address).action), " ", reconcile.short_id(address))
+            found.append(Row(address, (line(str(number)), what, line(state), line(Span(took, Tone.MUTED)))))
+    return tuple(found)
+
+
+def event_line(event: Event, glyphs: Glyphs) -> Line | None:
+    """Returns an event as one line for a log; None for those that only move a progress display."""
+    match event:
+        case ApplyStarted(revision=revision, steps=steps):
+            return line(Span(f"release #{revision}: {len(steps)} steps", Tone.STRONG))
+        case StepFinished(address=address, action=action, seconds=seconds):
+            took = Span(f"  {seconds:.1f}s", Tone.MUTED)
+            return line(Span(f"{glyphs.good} ", Tone.GOOD), action.value, " ", reconcile.short_id(address), took)
+        case StepFailed(address=address, action=action, message=message, hint=hint):
+            after = f" {glyphs.arrow} {hint}" if hint else ""
+            what = (action.value, " ", reconcile.short_id(address))
+            return line(Span(f"{glyphs.bad} ", Tone.BAD), *what, ": ", message, Span(after, Tone.MUTED))
+        case StepSkipped(address=address, action=action, because=because):
+            reason = f"needs {because}, which failed" if because else "the apply was stopped"
+            return line(Span(f"{glyphs.going} {action.value} ", Tone.MUTED), reconcile.short_id(address), ": ", reason)
+        case RecordFailed(message=message):
+            return line(Span(f"{glyphs.bad} the release record could not be written: ", Tone.BAD), message)
+        case ApplyFinished(outcome=outcome, revision=revision, done=done, failed=failed, skipped=skipped):
+            tone = Tone.GOOD if outcome is Outcome.SUCCEEDED else Tone.BAD
+            counts = f"{done} done, {failed} failed, {skipped} skipped"
+            return line(Span(f"release #{revision} {outcome.value}", tone), Span(f": {counts}", Tone.MUTED))
+        case StepStarted() | StatusChanged():
+            return None

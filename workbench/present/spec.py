@@ -1,0 +1,44 @@
+"""A Spec for reading: its resources as rows, a resource as YAML with the source of every line beside it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from runtimes.base import KubernetesId, Resource, ResourceId
+from workbench.engine.masking import Seal, masked, sensitive_paths
+from workbench.engine.spec import Spec
+from workbench.present.diff import source_text
+from workbench.present.rows import Column, Row
+from workbench.present.text import Line, Span, Tone, line
+from workbench.present.yaml_lines import yaml_lines
+
+RESOURCE_COLUMNS = (Column("Kind", most=24), Column("Namespace", most=24), Column("Name", grow=True))
+YAML_COLUMNS = (Column("Source", most=34), Column("", grow=True))
+
+_SEAL = Seal.random()
+
+
+def resource_rows(spec: Spec) -> tuple[Row, ...]:
+    """Returns a row a resource in the order of the source, keyed by id."""
+    return tuple(Row(each.id, _cells(each.id)) for each in spec)
+
+
+def _cells(id_: ResourceId) -> tuple[Line, ...]:
+    match id_:
+        case KubernetesId(kind=kind, namespace=namespace, name=name):
+            return line(kind), line(Span(namespace, Tone.MUTED)), line(name)
+        case other:
+            return line(other.resource_type), line(Span(other.provider, Tone.MUTED)), line(other.name)
+
+
+def yaml_rows(resource: Resource, spec: Spec, root: Path) -> tuple[Row, ...]:
+    """Returns the resource as YAML, keyed by (path, line number); a source is named where it differs from above."""
+    body = masked(resource.attributes, sensitive_paths(resource.id, resource.attributes), _SEAL)
+    found: list[Row] = []
+    above = ""
+    for number, each in enumerate(yaml_lines(body)):
+        source = source_text(spec.chain(resource.id, each.path), root) if each.is_leaf else ""
+        shown = source if source != above else ""
+        above = source or above
+        found.append(Row((each.path, number), (line(Span(shown, Tone.SOURCE)), each.text)))
+    return tuple(found)

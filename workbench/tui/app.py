@@ -1,0 +1,341 @@
+"""The terminal face: wiring between a session and the screens.
+
+Everything that takes time runs as a worker of this app, changes the state of one stack, and tells the screens by a
+message; screens draw state and never wait. Results that come after a newer request for the same thing are dropped:
+each kind of work on a stack is one exclusive group of workers.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import work
+from textual.app import App, SystemCommand
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
+
+from runtimes.base import ObjectRef, RuntimeFailure
+from workbench.engine.events import ApplyFinished, Event
+from workbench.present import glyphs
+from workbench.project import KonfigTree, Stack, StackPath, UnknownStack, WorkbenchError
+from workbench.tui.frame import Frame, StateChanged
+from workbench.tui.screens.browse import BrowseScreen
+from workbench.tui.screens.diff import DiffScreen
+from workbench.tui.screens.plan import PlanScreen
+from workbench.tui.screens.reconcile import ReconcileScreen
+from workbench.tui.screens.spec import SpecScreen
+from workbench.tui.state import StackState
+from workbench.tui.themes import MONO, THEMES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from workbench.engine.release import Release
+    from workbench.session import Session
+
+_SCREENS: dict[str, type[Frame]] = {
+    "spec": SpecScreen,
+    "diff": DiffScreen,
+    "plan": PlanScreen,
+    "reconcile": ReconcileScreen,
+}
+_COMMANDS = {
+    "compile": "spec",
+    "spec": "spec",
+    "diff": "diff",
+    "plan": "plan",
+    "apply": "plan",
+    "watch": "reconcile",
+    "reconcile": "reconcile",
+}
+DRAIN_SECONDS = 0.25
+"""Status trees may come faster than anyone can read; screens are told so often at the most."""
+
+
+class WorkbenchApp(App[int]):
+    """Returns the exit code. `open_at` is a stack to put the cursor on."""
+
+    TITLE = "Konfig Workbench"
+    ENABLE_COMMAND_PALETTE = True
+    CSS = """
+    Screen { background: $surface; }
+    #body { height: 1fr; }
+    HelpPanel { width: 40%; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+q", "ask_to_quit", "Quit", show=False, priority=True)]
+
+    def __init__(self, session: Session, *, open_at: str = "", message: str = "") -> None:
+        super().__init__()
+        self.session = session
+        self.konfig: KonfigTree = session.tree()
+        self.states: dict[StackPath, StackState] = {}
+        self._open_at, self._message = open_at, message
+        self._releases: dict[StackPath, Release | None] = {}
+        self._quit_asked_at = float("-inf")
+        self._take_states()
+
+    @property
+    def is_ascii(self) -> bool:
+        return self.session.settings.is_ascii
+
+    @property
+    def glyphs(self) -> glyphs.Glyphs:
+        return glyphs.ASCII if self.is_ascii else glyphs.UNICODE
+
+    def on_mount(self) -> None:
+        for theme in THEMES:
+            self.register_theme(theme)
+        # Textual's ANSI themes turn black on black under NO_COLOR: a theme of greys is forced instead
+        self.theme = "wb-dark" if self.session.settings.has_color else MONO
+        self.animation_level = "none"
+        screen = BrowseScreen()
+        self.push_screen(screen)
+        if self._open_at:
+            self.call_after_refresh(self._move_to, screen, self._open_at)
+        if self._message:
+            self.notify(self._message, timeout=12)
+
+    def _move_to(self, screen: BrowseScreen, name: str) -> None:
+        try:
+            stack = self.session.select(name)
+        except UnknownStack as error:
+            self.notify(f"{error}. {error.hint}", severity="warning")
+        else:
+            from workbench.tui.widgets.resource_table import ResourceTable
+
+            screen.query_one("#tree", ResourceTable).move_to(stack.path)
+
+    # --- the repository
+
+    def read_tree(self) -> None:
+        self.konfig = self.session.tree()
+        self._releases.clear()
+        self._take_states()
+
+    def _take_states(self) -> None:
+        for stack in self.konfig.stacks():
+            state = self.states.setdefault(stack.path, StackState(stack))
+            state.stack = stack
+
+    def latest_release(self, stack: Stack) -> Release | None:
+        if stack.path not in self._releases:
+            try:
+                found = self.session.releases(stack)
+            except WorkbenchError as error:
+                self.notify(str(error), severity="warning")
+                found = ()
+            self._releases[stack.path] = found[0] if found else None
+        return self._releases[stack.path]
+
+    # --- going places
+
+    def open_stack(self, state: StackState, name: str) -> None:
+        self.push_screen(_SCREENS[name](state))
+
+    def action_switch_to(self, name: str) -> None:
+        """From one screen of a stack to another of the same stack."""
+        current = self.screen
+        if isinstance(current, Frame) and current.shown_state is not None:
+            self.switch_screen(_SCREENS[name](current.shown_state))
+
+    def run_command(self, text: str, screen: Frame) -> None:
+        """What was typed after `:`."""
+        word, _, rest = text.strip().partition(" ")
+        if word in ("q", "quit"):
+            self.ask_to_quit(is_sure=True)
+            return
+        if word == "stack" and isinstance(self.screen_stack[1], BrowseScreen):
+            while len(self.screen_stack) > 2:
+                self.pop_screen()
+            self._move_to(self.screen_stack[1], rest)
+            return
+        if word in _COMMANDS:
+            self._run_stack_command(_COMMANDS[word], rest, screen)
+        elif word:
+            self.notify(
+                f"no command {word!r}: there are {', '.join(['stack', *_COMMANDS, 'quit'])}", severity="warning"
+            )
+
+    def _run_stack_command(self, name: str, rest: str, screen: Frame) -> None:
+        state = screen.shown_state
+        if rest:
+            try:
+                state = self.states[self.session.select(rest).path]
+            except UnknownStack as error:
+                self.notify(f"{error}. {error.hint}", severity="warning")
+                return
+        if state is None:
+            self.notify("put the cursor on a stack first, or name one", severity="warning")
+        else:
+            self.open_stack(state, name)
+
+    def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
+        yield from super().get_system_commands(screen)
+        if isinstance(screen, Frame) and screen.shown_state is not None:
+            state = screen.shown_state
+            for name, title in (("spec", "Spec"), ("diff", "Live diff"), ("plan", "Plan"), ("reconcile", "Watch")):
+                yield SystemCommand(
+                    f"{title}: {state.stack.name}", f"Open {title.lower()}", lambda n=name: self.open_stack(state, n)
+                )
+
+    def ask_to_quit(self, is_sure: bool = False) -> None:
+        """Quits at the second `q` within two seconds; an apply that runs has to be stopped first."""
+        running = [state.stack.name for state in self.states.values() if state.is_applying]
+        if running:
+            self.notify(f"an apply of {running[0]} runs: K stops it", severity="warning")
+            return
+        now = time.monotonic()
+        if is_sure or now - self._quit_asked_at < 2:
+            self.exit(0)
+        else:
+            self._quit_asked_at = now
+            self.notify("q again quits", timeout=2)
+
+    def action_ask_to_quit(self) -> None:
+        self.ask_to_quit()
+
+    def edit(self, file: Path, line: int) -> None:
+        """Opens the user's editor at a line; the screen comes back when it ends."""
+        editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+        if not editor:
+            self.notify(f"{file}:{line}  (set EDITOR to open it from here)", timeout=10)
+            return
+        with self.suspend():
+            subprocess.run([*shlex.split(editor), f"+{line}", str(file)], check=False)
+        self.read_tree()
+        if isinstance(self.screen, Frame):
+            self.screen.redraw()
+
+    # --- work
+
+    def reload(self, state: StackState, screen: Frame) -> None:
+        match screen:
+            case SpecScreen():
+                self.compile_stack(state)
+            case DiffScreen():
+                self.diff_stack(state)
+            case PlanScreen() if not state.is_applying:
+                self.plan_stack(state)
+            case ReconcileScreen():
+                self.watch_stack(state)
+
+    def compile_stack(self, state: StackState) -> None:
+        self.run_worker(self._compile(state), group=f"compile {state.stack.name}", exclusive=True)
+
+    def diff_stack(self, state: StackState) -> None:
+        self.run_worker(self._diff(state), group=f"diff {state.stack.name}", exclusive=True)
+
+    def plan_stack(self, state: StackState) -> None:
+        self.run_worker(self._plan(state), group=f"plan {state.stack.name}", exclusive=True)
+
+    def apply_plan(self, state: StackState) -> None:
+        state.is_applying = True
+        self.run_worker(self._apply(state), group=f"apply {state.stack.name}", exclusive=True)
+
+    def stop_apply(self, state: StackState) -> None:
+        self.workers.cancel_group(self, f"apply {state.stack.name}")
+        self.notify("stopping: what is on its way is finished, nothing new is started", severity="warning")
+
+    def watch_stack(self, state: StackState) -> None:
+        self.run_worker(self._watch(state), group=f"watch {state.stack.name}", exclusive=True)
+
+    def stop_watching(self, state: StackState) -> None:
+        self.workers.cancel_group(self, f"watch {state.stack.name}")
+
+    def tell(self, state: StackState) -> None:
+        for screen in self.screen_stack:
+            if isinstance(screen, Frame):
+                screen.post_message(StateChanged(state.stack.path))
+
+    async def _trying(self, state: StackState, busy: str, do: Callable[[], Awaitable[None]]) -> None:
+        """Runs one piece of work; a failure becomes the state's error, and what was there before stays."""
+        state.busy = busy
+        self.tell(state)
+        try:
+            await do()
+        except (WorkbenchError, RuntimeFailure) as error:
+            state.error = error
+        finally:
+            state.busy = ""
+            self.tell(state)
+
+    async def _compile(self, state: StackState) -> None:
+        async def do() -> None:
+            state.compiled = await self.session.compile(state.stack)
+            state.error = None
+
+        await self._trying(state, "compiling", do)
+
+    async def _diff(self, state: StackState) -> None:
+        async def do() -> None:
+            state.compiled = await self.session.compile(state.stack)
+            state.error = None
+            state.busy = f"comparing with {', '.join(state.stack.clusters)}"
+            self.tell(state)
+            state.diff = await self.session.diff(state.stack)
+
+        await self._trying(state, "compiling", do)
+
+    async def _plan(self, state: StackState) -> None:
+        async def do() -> None:
+            state.plan = None
+            state.events = ()
+            state.plan = await self.session.plan(state.stack)
+            state.error = None
+
+        await self._trying(state, "planning", do)
+
+    async def _apply(self, state: StackState) -> None:
+        plan = state.plan
+        if plan is None:
+            return
+
+        async def do() -> None:
+            state.error = None
+            events: list[Event] = []
+            async with self.session.apply(plan, confirm=plan.confirmation.phrase) as stream:
+                async for event in stream:
+                    events.append(event)
+                    state.events = tuple(events)
+                    self.tell(state)
+            self._releases.pop(state.stack.path, None)
+            if events and isinstance(events[-1], ApplyFinished):
+                state.diff = None
+
+        try:
+            await self._trying(state, "applying", do)
+        finally:
+            state.is_applying = False
+            self.tell(state)
+
+    async def _watch(self, state: StackState) -> None:
+        async def do() -> None:
+            state.error = None
+            told = 0.0
+            async with self.session.watch(state.stack) as trees:
+                async for tree in trees:
+                    state.tree = tree
+                    now = time.monotonic()
+                    if now - told >= DRAIN_SECONDS:
+                        told = now
+                        self.tell(state)
+
+        await self._trying(state, "", do)
+
+    @work(exclusive=True, group="logs")
+    async def fetch_logs(self, state: StackState, cluster: str, pod: ObjectRef, screen: ReconcileScreen) -> None:
+        try:
+            lines = await self.session.logs(cluster, pod, tail_lines=200)
+            if not lines:
+                lines = await self.session.logs(cluster, pod, previous=True, tail_lines=200)
+        except (WorkbenchError, RuntimeFailure) as error:
+            self.notify(str(error), severity="warning")
+        else:
+            if screen.is_mounted:
+                screen.show_logs(lines)

@@ -1,0 +1,35 @@
+"""What people type after `/`: a regular expression, its inverse with `!`, or letters in order with `-f`.
+
+web             rows in which the expression is found, whatever the case
+!dev            rows in which it is not
+-f ckprd        rows that have these letters in this order: checkout/prod
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from textual.fuzzy import Matcher
+
+from workbench.present.rows import Row
+
+
+class BadFilter(ValueError):
+    """Text that is no regular expression; the message says where it goes wrong."""
+
+
+def parse(text: str) -> Callable[[Row], bool] | None:
+    """Returns what a row has to satisfy, None for no text; raises `BadFilter`."""
+    wanted = text.strip()
+    if not wanted:
+        return None
+    if wanted.startswith("-f"):
+        matcher = Matcher(wanted[2:].strip())
+        return lambda row: matcher.match(row.searched) > 0
+    inverse = wanted.startswith("!")
+    try:
+        pattern = re.compile(wanted[1:] if inverse else wanted, re.IGNORECASE)
+    except re.error as error:
+        raise BadFilter(f"not a regular expression: {error}") from error
+    return lambda row: bool(pattern.search(row.searched)) != inverse

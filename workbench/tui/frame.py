@@ -1,0 +1,235 @@
+"""What all screens share: the banner that says where you are, the prompt, the status line, the key hints."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, cast
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container
+from textual.message import Message
+from textual.screen import Screen
+from textual.widgets import Footer, Input
+
+from workbench.present import errors
+from workbench.present.text import Line, Span, Tone, line
+from workbench.project import StackPath
+from workbench.tui import filters
+from workbench.tui.state import StackState
+from workbench.tui.widgets.resource_table import ResourceTable
+from workbench.tui.widgets.tone_text import ToneText
+
+if TYPE_CHECKING:
+    from workbench.tui.app import WorkbenchApp
+
+
+class StateChanged(Message):
+    """Something about a stack is new; screens that show it draw it again."""
+
+    def __init__(self, path: StackPath) -> None:
+        super().__init__()
+        self.path = path
+
+
+class Prompt(Input):
+    """The line that opens for `/` and `:`; escape closes it. While it is open, no key is an action."""
+
+    DEFAULT_CSS = """
+    Prompt { display: none; height: 1; border: none; padding: 0 1; background: $surface-lighten-1; }
+    Prompt:focus { border: none; }
+    Prompt.open { display: block; }
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "close", "Close", show=False)]
+
+    purpose = ""
+
+    def open(self, purpose: str, value: str = "") -> None:
+        self.purpose = purpose
+        self.placeholder = {
+            "/": "filter: text or regular expression, !inverse, -f fuzzy",
+            ":": "stack NAME, compile, diff, plan, apply, watch, quit",
+        }[purpose]
+        self.value = value
+        self.add_class("open")
+        self.focus()
+
+    def action_close(self) -> None:
+        self.remove_class("open")
+        if self.purpose == "/":
+            cast("Frame", self.screen).apply_filter("")
+        cast("Frame", self.screen).focus_main()
+
+
+class Frame(Screen[None]):
+    """A screen of the workbench. Subclasses compose `body` and redraw in `show_state`."""
+
+    DEFAULT_CSS = """
+    Frame #banner { dock: top; height: 1; background: $panel; padding: 0 1; }
+    Frame #bottom { dock: bottom; height: auto; }
+    Frame #status { height: 1; background: $panel; padding: 0 1; }
+    Frame #trouble { display: none; max-height: 12; padding: 0 1; background: $error 10%; }
+    Frame #trouble.shown { display: block; }
+    Frame Footer { dock: none; }
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "back", "Back"),
+        Binding("slash", "filter", "Filter", key_display="/"),
+        Binding("colon", "command", "Command", key_display=":", show=False),
+        Binding("question_mark", "show_help_panel", "Keys", key_display="?"),
+        Binding("tab", "app.focus_next", "Next pane", show=False),
+        Binding("r", "reload", "Reload", show=False),
+        Binding("q", "quit", "Quit", show=False),
+    ]
+
+    # Textual declares it as an instance variable, so it can't be a ClassVar here
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (90, "-two"), (130, "-three")]  # noqa: RUF012
+
+    name_in_trail = ""
+
+    def __init__(self, state: StackState | None = None) -> None:
+        super().__init__()
+        self.state = state
+
+    @property
+    def workbench(self) -> WorkbenchApp:
+        return cast("WorkbenchApp", self.app)
+
+    def compose(self) -> ComposeResult:
+        yield ToneText(id="banner")
+        with Container(id="body"):
+            yield from self.body()
+        with Container(id="bottom"):
+            yield ToneText(id="trouble", wrap=True)
+            yield Prompt(id="prompt")
+            yield ToneText(id="status")
+            yield Footer(show_command_palette=False, compact=True)
+
+    def body(self) -> ComposeResult:
+        raise NotImplementedError
+
+    def show_state(self) -> None:
+        """Draws what the state holds now."""
+
+    def on_mount(self) -> None:
+        self.redraw()
+        self.focus_main()
+
+    def on_screen_resume(self) -> None:
+        self.redraw()
+
+    def on_state_changed(self, event: StateChanged) -> None:
+        if self.state is None or self.state.stack.path == event.path:
+            self.redraw()
+
+    def redraw(self) -> None:
+        self.query_one("#banner", ToneText).show(self.banner())
+        self.query_one("#status", ToneText).show(self.status())
+        trouble = self.query_one("#trouble", ToneText)
+        error = self.shown_state.error if self.shown_state else None
+        trouble.set_class(error is not None, "shown")
+        if error is not None:
+            trouble.show_all(errors.lines(error, self.workbench.glyphs))
+        self.show_state()
+
+    @property
+    def shown_state(self) -> StackState | None:
+        """The stack that banner and status line speak of."""
+        return self.state
+
+    def banner(self) -> Line:
+        state = self.shown_state
+        parts: list[Span | str] = []
+        placement = state.stack.placement if state else None
+        if placement and placement.environment:
+            tone = Tone.PROTECTED if placement.protected else Tone.ENVIRONMENT
+            parts += [Span(f" {placement.environment.upper()} ", tone), " "]
+        parts.append(Span(state.stack.name if state else str(self.workbench.session.root.name), Tone.STRONG))
+        if placement and placement.clusters:
+            parts.append(Span(f"  {', '.join(placement.clusters)}", Tone.MUTED))
+        if self.name_in_trail:
+            parts.append(
+                Span(f"  › {self.name_in_trail}" if not self.workbench.is_ascii else f"  > {self.name_in_trail}")
+            )
+        return line(*parts)
+
+    def status(self) -> Line:
+        state, parts = self.shown_state, []
+        if self.workbench.session.settings.is_read_only:
+            parts.append(Span("READ ONLY  ", Tone.WARN))
+        if state and state.busy:
+            parts.append(Span(f"{state.busy} ...  ", Tone.BUSY))
+        if state and state.compiled:
+            seconds = state.compiled.seconds
+            parts.append(Span(f"{len(state.compiled.spec)} resources, compiled in {seconds:.2f} s  ", Tone.MUTED))
+            if state.error is not None:
+                parts.append(Span("showing the last good one  ", Tone.WARN))
+        if state and state.tree:
+            parts.append(Span(f"{state.tree.ready}/{state.tree.total} ready  ", Tone.MUTED))
+        return line(*(parts or [Span(str(self.workbench.session.root), Tone.MUTED)]))
+
+    # --- the prompt
+
+    def main_table(self) -> ResourceTable | None:
+        """The table that `/` filters; the focused one, else the first."""
+        focused = self.focused
+        if isinstance(focused, ResourceTable):
+            return focused
+        tables = self.query(ResourceTable)
+        return tables.first() if tables else None
+
+    def focus_main(self) -> None:
+        table = self.main_table()
+        if table is not None:
+            table.focus()
+
+    def action_filter(self) -> None:
+        self._filtered = self.main_table()
+        self.query_one(Prompt).open("/")
+
+    def action_command(self) -> None:
+        self.query_one(Prompt).open(":")
+
+    _filtered: ResourceTable | None = None
+
+    def apply_filter(self, text: str) -> None:
+        table = self._filtered
+        if table is None:
+            return
+        try:
+            table.filter_by(filters.parse(text))
+        except filters.BadFilter as error:
+            self.query_one("#status", ToneText).show(line(Span(str(error), Tone.WARN)))
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        if isinstance(event.input, Prompt) and event.input.purpose == "/":
+            self.apply_filter(event.value)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        if not isinstance(event.input, Prompt):
+            return
+        prompt = event.input
+        prompt.remove_class("open")
+        (self._filtered or self).focus()
+        if prompt.purpose == ":":
+            self.focus_main()
+            self.workbench.run_command(event.value, self)
+
+    # --- keys
+
+    def action_back(self) -> None:
+        table = self.main_table()
+        if self.query("HelpPanel"):
+            self.app.action_hide_help_panel()
+        elif table is not None and table.is_filtered:
+            table.filter_by(None)
+        elif len(self.app.screen_stack) > 2:
+            self.app.pop_screen()
+
+    def action_reload(self) -> None:
+        if self.state is not None:
+            self.workbench.reload(self.state, self)
+
+    def action_quit(self) -> None:
+        self.workbench.ask_to_quit()

@@ -1,0 +1,130 @@
+"""Browse: the tree of the repository, and beside it what is known of the stack under the cursor."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, VerticalScroll
+
+from workbench.present import browse, reconcile
+from workbench.present.diff import summary_line
+from workbench.present.text import Line, Span, Tone, line
+from workbench.project import StackPath
+from workbench.tui.frame import Frame, StateChanged
+from workbench.tui.state import StackState
+from workbench.tui.widgets.resource_table import ResourceTable
+from workbench.tui.widgets.tone_text import ToneText
+
+
+class BrowseScreen(Frame):
+    DEFAULT_CSS = """
+    BrowseScreen #tree { width: 3fr; }
+    BrowseScreen #overview { width: 2fr; padding: 0 1; border-left: solid $panel; }
+    BrowseScreen.-narrow #overview { display: none; }
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("c", "open('spec')", "Spec"),
+        Binding("d", "open('diff')", "Diff"),
+        Binding("P", "open('plan')", "Plan"),
+        Binding("a", "open('plan')", "Apply…", show=False),
+        Binding("w", "open('reconcile')", "Watch"),
+        Binding("e", "edit", "Edit", show=False),
+    ]
+
+    def body(self) -> ComposeResult:
+        with Horizontal():
+            yield ResourceTable(browse.COLUMNS, id="tree", empty="no projects here: a project has a project.yaml")
+            with VerticalScroll(id="overview", can_focus=False):
+                yield ToneText(id="about", wrap=True)
+
+    def on_state_changed(self, event: StateChanged) -> None:
+        self.redraw()
+
+    def show_state(self) -> None:
+        app = self.workbench
+        known = {path: state.known for path, state in app.states.items()}
+        self.query_one("#tree", ResourceTable).set_rows(browse.rows(app.konfig, known, app.glyphs))
+        self._show_overview()
+
+    @property
+    def shown_state(self) -> StackState | None:
+        path = self.selected
+        return self.workbench.states.get(path) if path else None
+
+    @property
+    def selected(self) -> StackPath | None:
+        """The stack under the cursor, or the one its component belongs to."""
+        match self.query_one("#tree", ResourceTable).current:
+            case StackPath() as path:
+                return path
+            case (StackPath() as path, str()):
+                return path
+        return None
+
+    def on_resource_table_highlighted(self) -> None:
+        self.redraw()
+
+    def on_resource_table_chosen(self, event: ResourceTable.Chosen) -> None:
+        if self.selected is None:
+            event.table.action_fold(event.key not in event.table.folded)
+        else:
+            self.action_open("spec")
+
+    def action_open(self, screen: str) -> None:
+        state = self.shown_state
+        if state is None:
+            self.notify("put the cursor on a stack first", severity="warning")
+        else:
+            self.workbench.open_stack(state, screen)
+
+    def action_edit(self) -> None:
+        state = self.shown_state
+        if state is not None:
+            self.workbench.edit(state.stack.directory / "main.k", 1)
+
+    def action_reload(self) -> None:
+        self.workbench.read_tree()
+        self.redraw()
+
+    def _show_overview(self) -> None:
+        self.query_one("#about", ToneText).show_all(self._overview())
+
+    def _overview(self) -> list[Line]:
+        state, glyphs = self.shown_state, self.workbench.glyphs
+        if state is None:
+            return [line(Span("Put the cursor on a stack.", Tone.MUTED)), *self._findings()]
+        stack = state.stack
+        found = [line(Span(stack.name, Tone.STRONG))]
+        if stack.project_directory.parent != self.workbench.konfig.root:
+            found.append(line(Span("domain     ", Tone.MUTED), stack.project_directory.parent.name))
+        found.append(line(Span("clusters   ", Tone.MUTED), ", ".join(stack.clusters) or "none"))
+        if stack.placement and stack.placement.namespace:
+            found.append(line(Span("namespace  ", Tone.MUTED), f"by {stack.placement.namespace.by}"))
+        release = self.workbench.latest_release(stack)
+        if release is not None:
+            when = f"{release.started:%Y-%m-%d %H:%M} UTC"
+            text = f"#{release.revision} {release.phase} by {release.user}, {when}"
+            found.append(line(Span("release    ", Tone.MUTED), text))
+        found += [
+            line(Span("component  ", Tone.MUTED), each.name, Span(f"  {each.schema}", Tone.MUTED))
+            for each in stack.components
+        ]
+        found.append(Line())
+        if state.diff is not None:
+            found.append(summary_line(state.diff.summary, glyphs))
+        if state.tree is not None:
+            found += [reconcile.summary(state.tree, glyphs), reconcile.why_line(state.tree, glyphs)]
+        found += [line(Span(f"{glyphs.finding} {each.where}: {each.message}", Tone.BAD)) for each in stack.findings]
+        if state.diff is None and state.tree is None:
+            found.append(line(Span("c spec   d diff   P plan   w watch", Tone.MUTED)))
+        return found
+
+    def _findings(self) -> list[Line]:
+        glyphs = self.workbench.glyphs
+        return [
+            line(Span(f"{glyphs.finding} {each.where}: {each.message}", Tone.BAD))
+            for each in self.workbench.konfig.findings
+        ]

@@ -1,0 +1,135 @@
+"""Live diff: which resources would change, and for the one under the cursor every field with the line that set it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container
+
+from runtimes.base import Address
+from workbench.engine.changes import Change
+from workbench.present import diff
+from workbench.present.rows import Row
+from workbench.present.text import Line, Span, Tone, line
+from workbench.tui.frame import Frame
+from workbench.tui.widgets.resource_table import ResourceTable
+from workbench.tui.widgets.tone_text import ToneText
+
+
+class DiffScreen(Frame):
+    name_in_trail = "Live diff"
+
+    DEFAULT_CSS = """
+    DiffScreen #summary { height: auto; max-height: 6; padding: 0 1; }
+    DiffScreen #panes { layout: horizontal; height: 1fr; }
+    DiffScreen.-narrow #panes { layout: vertical; }
+    DiffScreen #changes { width: 2fr; }
+    DiffScreen #fields { width: 3fr; border-left: solid $panel; }
+    DiffScreen.-narrow #changes { width: 1fr; height: 8; }
+    DiffScreen.-narrow #fields { width: 1fr; border-left: none; border-top: solid $panel; }
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("P", "app.switch_to('plan')", "Plan"),
+        Binding("c", "app.switch_to('spec')", "Spec"),
+        Binding("w", "app.switch_to('reconcile')", "Watch"),
+        Binding("n", "next(1)", "Next", show=False),
+        Binding("N", "next(-1)", "Previous", show=False),
+        Binding("D", "drift", "Drift only"),
+        Binding("s", "source", "Go to source"),
+        Binding("r", "reload", "Compare again"),
+    ]
+
+    drift_only = False
+
+    def body(self) -> ComposeResult:
+        yield ToneText(id="summary", wrap=True)
+        with Container(id="panes"):
+            yield ResourceTable(diff.CHANGE_COLUMNS, id="changes", empty="comparing ...")
+            yield ResourceTable(diff.FIELD_COLUMNS, id="fields", header=False, empty="")
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        if self.state is not None:
+            self.workbench.diff_stack(self.state)
+
+    def show_state(self) -> None:
+        found = self.state.diff if self.state else None
+        changes = self.query_one("#changes", ResourceTable)
+        if found is None:
+            changes.empty = "nothing to show" if self.state and self.state.error else "comparing ..."
+            changes.refresh()
+            return
+        glyphs = self.workbench.glyphs
+        header = [diff.summary_line(found.summary, glyphs), *diff.problem_lines(found.problems, glyphs)]
+        if self.drift_only:
+            header.append(line(Span("drift only: D shows everything", Tone.WARN)))
+        self.query_one("#summary", ToneText).show_all(header)
+        changes.empty = self._nothing()
+        changes.set_rows(diff.change_rows(found.changes, drift_only=self.drift_only))
+        self._show_fields()
+
+    def _nothing(self) -> str:
+        if self.drift_only:
+            return "nobody changed anything live"
+        if self.state and self.state.diff and self.state.diff.problems:
+            return "nothing could be compared"
+        return "no difference: the clusters say what the configuration says"
+
+    def _show_fields(self) -> None:
+        change, found = self._change(), self.state.diff if self.state else None
+        rows: tuple[Row, ...] = ()
+        if change is not None and found is not None:
+            root, glyphs = self.workbench.konfig.root, self.workbench.glyphs
+            rows = diff.detail_rows(change, found.spec, root, glyphs, datetime.now(UTC), drift_only=self.drift_only)
+        self.query_one("#fields", ResourceTable).set_rows(rows)
+
+    def _change(self) -> Change | None:
+        found = self.state.diff if self.state else None
+        match self.query_one("#changes", ResourceTable).current:
+            case Address() as address if found:
+                return next((each for each in found.changes if each.address == address), None)
+        return None
+
+    def status(self) -> Line:
+        change = self._change()
+        if change and change.source:
+            return line(
+                super().status(), Span(diff.source_text(change.source, self.workbench.konfig.root), Tone.SOURCE)
+            )
+        return super().status()
+
+    def on_resource_table_highlighted(self, event: ResourceTable.Highlighted) -> None:
+        if event.table.id == "changes":
+            self._show_fields()
+
+    def on_resource_table_chosen(self, event: ResourceTable.Chosen) -> None:
+        if event.table.id == "changes":
+            self.query_one("#fields", ResourceTable).focus()
+        else:
+            self.action_source()
+
+    def action_next(self, by: int) -> None:
+        self.query_one("#changes", ResourceTable).action_cursor(by)
+
+    def action_drift(self) -> None:
+        self.drift_only = not self.drift_only
+        self.redraw()
+
+    def action_source(self) -> None:
+        """Opens the editor at the line that set the field under the cursor."""
+        change, found = self._change(), self.state.diff if self.state else None
+        if change is None or found is None:
+            return
+        match self.query_one("#fields", ResourceTable).current:
+            case (tuple() as path, int()):
+                chain = found.spec.chain(change.address.id, path)
+            case _:
+                chain = change.source
+        if chain:
+            self.workbench.edit(chain[0].file, chain[0].line)
+        else:
+            self.notify("no source line is known for this", severity="warning")

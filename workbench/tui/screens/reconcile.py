@@ -1,0 +1,160 @@
+"""Reconcile: everything the stack has, becoming ready; the WHY line; events and logs of what is under the cursor."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container
+
+from runtimes.base import ObjectRef, StatusNode
+from workbench.engine.status import ResourceStatus
+from workbench.present import reconcile
+from workbench.present.rows import Column, Row
+from workbench.present.text import Line, Span, Tone, line
+from workbench.tui.frame import Frame
+from workbench.tui.widgets.resource_table import ResourceTable
+from workbench.tui.widgets.tone_text import ToneText
+
+LOG_COLUMNS = (Column("", grow=True),)
+
+
+class ReconcileScreen(Frame):
+    name_in_trail = "Reconcile"
+
+    DEFAULT_CSS = """
+    ReconcileScreen #why { padding: 0 1; max-height: 4; }
+    ReconcileScreen #panes { layout: horizontal; height: 1fr; }
+    ReconcileScreen.-narrow #panes, ReconcileScreen.-two #panes { layout: vertical; }
+    ReconcileScreen #objects { width: 1fr; height: 3fr; }
+    ReconcileScreen #side { width: 1fr; height: 100%; border-left: solid $panel; }
+    ReconcileScreen.-narrow #side { height: 2fr; border-left: none; border-top: solid $panel; }
+    ReconcileScreen.-two #side { height: 2fr; border-left: none; border-top: solid $panel; }
+    ReconcileScreen #side ResourceTable { height: 1fr; }
+    ReconcileScreen #events, ReconcileScreen #logs { display: none; }
+    ReconcileScreen #side.events #events { display: block; }
+    ReconcileScreen #side.logs #logs { display: block; }
+    ReconcileScreen #what { height: 1; padding: 0 1; }
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("l", "logs", "Logs"),
+        Binding("v", "events", "Events"),
+        Binding("f", "faults", "Faults only"),
+        Binding("y", "why", "Go to WHY"),
+        Binding("d", "app.switch_to('diff')", "Diff", show=False),
+        Binding("P", "app.switch_to('plan')", "Plan", show=False),
+        Binding("c", "app.switch_to('spec')", "Spec", show=False),
+    ]
+
+    faults_only = False
+
+    def body(self) -> ComposeResult:
+        yield ToneText(id="why", wrap=True)
+        with Container(id="panes"):
+            yield ResourceTable(reconcile.COLUMNS, id="objects", empty="waiting for the clusters ...")
+            with Container(id="side", classes="events"):
+                yield ToneText(id="what")
+                yield ResourceTable(reconcile.EVENT_COLUMNS, id="events", empty="no events")
+                yield ResourceTable(LOG_COLUMNS, id="logs", header=False, empty="no log lines")
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        if self.state is not None:
+            self.workbench.watch_stack(self.state)
+        self.set_interval(1.0, self.redraw)
+
+    def on_unmount(self) -> None:
+        if self.state is not None:
+            self.workbench.stop_watching(self.state)
+
+    def show_state(self) -> None:
+        tree = self.state.tree if self.state else None
+        objects = self.query_one("#objects", ResourceTable)
+        if tree is None:
+            objects.empty = "nothing to watch" if self.state and self.state.error else "waiting for the clusters ..."
+            objects.refresh()
+            return
+        glyphs = self.workbench.glyphs
+        self.query_one("#why", ToneText).show(reconcile.summary(tree, glyphs), reconcile.why_line(tree, glyphs))
+        objects.empty = "no faults" if self.faults_only else "this stack has no resources"
+        objects.set_rows(reconcile.rows(tree, glyphs, datetime.now(UTC), faults_only=self.faults_only))
+        self._show_side()
+
+    def _show_side(self) -> None:
+        found = self._selected()
+        if found is None:
+            return
+        status, node = found
+        what = reconcile.short_id(status.address)
+        if node is not None and status.tree is not None and node is not status.tree:
+            what = line(what, f" {node.ref}")
+        has_logs = self.query_one("#side").has_class("logs")
+        self.query_one("#what", ToneText).show(line(Span("logs of " if has_logs else "events of ", Tone.MUTED), what))
+        if node is not None:
+            self.query_one("#events", ResourceTable).set_rows(reconcile.event_rows(node, datetime.now(UTC)))
+
+    def _selected(self) -> tuple[ResourceStatus, StatusNode | None] | None:
+        tree = self.state.tree if self.state else None
+        key = self.query_one("#objects", ResourceTable).current
+        return reconcile.find(tree, key) if tree and key is not None else None
+
+    def on_resource_table_highlighted(self, event: ResourceTable.Highlighted) -> None:
+        if event.table.id == "objects":
+            self.query_one("#side").set_classes("events")
+            self._show_side()
+
+    def action_faults(self) -> None:
+        self.faults_only = not self.faults_only
+        self.redraw()
+
+    def action_events(self) -> None:
+        self.query_one("#side").set_classes("events")
+        self._show_side()
+
+    def action_why(self) -> None:
+        """Puts the cursor on the object the WHY line speaks of."""
+        tree = self.state.tree if self.state else None
+        why = tree.why if tree else None
+        if why is None:
+            return
+        objects = self.query_one("#objects", ResourceTable)
+        blocking = why.blocking.ref if why.blocking else None
+        objects.move_to((why.address, (blocking.uid or str(blocking)) if blocking else ""))
+        if objects.current is not None and isinstance(objects.current, tuple) and objects.current[0] != why.address:
+            objects.move_to((why.address, ""))
+
+    def action_logs(self) -> None:
+        """Shows the last log lines of the pod under the cursor, or of the one that blocks."""
+        found = self._selected()
+        if found is None or self.state is None:
+            return
+        status, node = found
+        pod = _pod_of(status, node.ref if node else None)
+        if pod is None:
+            self.notify("only pods have logs: put the cursor on one", severity="warning")
+            return
+        self.query_one("#side").set_classes("logs")
+        self._show_side()
+        self.workbench.fetch_logs(self.state, status.address.cluster, pod, self)
+
+    def show_logs(self, lines: tuple[str, ...]) -> None:
+        rows = tuple(Row(number, (line(text),)) for number, text in enumerate(lines))
+        logs = self.query_one("#logs", ResourceTable)
+        logs.set_rows(rows)
+        logs.action_edge(1)
+
+    def status(self) -> Line:
+        tree = self.state.tree if self.state else None
+        if tree and tree.stale_seconds:
+            return line(super().status(), Span(f"STALE {tree.stale_seconds:.0f}s", Tone.WARN))
+        return super().status()
+
+
+def _pod_of(status: ResourceStatus, ref: ObjectRef | None) -> ObjectRef | None:
+    if ref is not None and ref.kind == "Pod":
+        return ref
+    blocking = status.blocking.ref if status.blocking else None
+    return blocking if blocking is not None and blocking.kind == "Pod" else None

@@ -1,0 +1,46 @@
+"""What the terminal face knows of each stack so far. Screens show it; only the app changes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from runtimes.base import RuntimeFailure
+from workbench.engine.changes import StackDiff
+from workbench.engine.compile import CompiledStack
+from workbench.engine.events import Event
+from workbench.engine.plan import Plan
+from workbench.engine.status import StatusTree
+from workbench.present.browse import Known
+from workbench.project import Stack, WorkbenchError
+
+Trouble = WorkbenchError | RuntimeFailure
+
+
+@dataclass(slots=True)
+class StackState:
+    """`busy` names what is running ("compiling", "comparing with 2 clusters"), empty when nothing is.
+
+    `compiled` stays when a later compile fails: `error` then says why, and what is shown is the last good one.
+    """
+
+    stack: Stack
+    compiled: CompiledStack | None = None
+    diff: StackDiff | None = None
+    plan: Plan | None = None
+    events: tuple[Event, ...] = field(default=())
+    tree: StatusTree | None = None
+    error: Trouble | None = None
+    busy: str = ""
+    is_applying: bool = False
+
+    @property
+    def known(self) -> Known:
+        from workbench.engine.compile import CompileFailed
+
+        return Known(
+            resources=len(self.compiled.spec) if self.compiled else None,
+            is_broken=isinstance(self.error, CompileFailed),
+            is_busy=bool(self.busy),
+            summary=self.diff.summary if self.diff else None,
+            verdict=self.tree.verdict if self.tree else None,
+        )
