@@ -7,6 +7,7 @@ from pathlib import Path
 from runtimes.base import KubernetesId, Resource, ResourceId
 from workbench.engine.masking import Seal, masked, sensitive_paths
 from workbench.engine.spec import Spec
+from workbench.present import documents
 from workbench.present.diff import source_text
 from workbench.present.rows import Column, Row
 from workbench.present.text import Line, Span, Tone, line
@@ -42,3 +43,12 @@ def yaml_rows(resource: Resource, spec: Spec, root: Path) -> tuple[Row, ...]:
         above = source or above
         found.append(Row((each.path, number), (line(Span(shown, Tone.SOURCE)), each.text)))
     return tuple(found)
+
+
+def masked_documents(spec: Spec) -> list[dict[str, object]]:
+    """Returns the Spec's documents with secrets as masks, for a screen."""
+    found = []
+    for resource, document in zip(spec, spec.documents(), strict=True):
+        sensitive = sensitive_paths(resource.id, resource.attributes)
+        found.append({**document, "attributes": documents.plain(masked(resource.attributes, sensitive, _SEAL))})
+    return found

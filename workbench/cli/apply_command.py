@@ -1,0 +1,127 @@
+"""`wb apply`"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+import click
+
+from workbench.cli.stacks import cluster_option, compile_options, find, inputs, workdir_option
+from workbench.exit_codes import ExitCode
+from workbench.present.text import Span, Tone
+
+if TYPE_CHECKING:
+    from workbench.cli.main import Context
+    from workbench.engine.plan import Plan
+
+
+@click.command("apply")
+@click.argument("stack", default="", metavar="[STACK | PLANFILE]")
+@compile_options
+@cluster_option
+@workdir_option
+@click.option("-y", "--yes", is_flag=True, help="Do not ask; protected stacks need --confirm as well.")
+@click.option("--confirm", default="", metavar="PHRASE", help="The phrase the plan asks for.")
+@click.option("--dry-run", is_flag=True, help="Show the plan and stop.")
+@click.option("--watch/--no-watch", default=True, show_default=True, help="Wait until everything is ready.")
+@timeout_option
+@click.option("--force", is_flag=True, help="Take over fields that other managers own.")
+@click.option("--no-prune", is_flag=True, help="Leave what the stack no longer has.")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    stack: str,
+    options: tuple[str, ...],
+    settings: tuple[str, ...],
+    clusters: tuple[str, ...],
+    workdir: Path | None,
+    yes: bool,
+    confirm: str,
+    dry_run: bool,
+    watch: bool,
+    timeout: float | None,
+    force: bool,
+    no_prune: bool,
+) -> None:
+    """Make the clusters say what the configuration says, after asking; then watch it become ready.
+
+    Exit code: 0 applied and ready; 4 refused or not confirmed; 5 applied but not ready; 6 partly applied; 7 the plan
+    is out of date or somebody else holds the stack.
+    """
+    context: Context = ctx.obj
+    given = inputs(options, settings)
+    plan_file = (workdir or context.work_dir) / stack if stack else None
+    if plan_file is not None and plan_file.is_file():
+        session = context.open(workdir)
+        found = None
+    else:
+        plan_file = None
+        session, found = find(context, stack, workdir)
+    output = context.output
+
+    async def run() -> ExitCode:
+        from workbench.cli import progress
+        from workbench.engine.events import Outcome
+        from workbench.present import plan as present
+        from workbench.present.glyphs import UNICODE
+
+        async with session:
+            if plan_file is not None:
+                made = await session.load_plan(plan_file, given)
+            else:
+                assert found is not None
+                made = await session.plan(found, given, clusters=clusters, prune=not no_prune, force=force)
+            output.lines(present.lines(made, UNICODE))
+            if made.is_refused:
+                return ExitCode.REFUSED
+            if dry_run:
+                return ExitCode.OK
+            if not made.is_empty:
+                phrase = await anyio.to_thread.run_sync(_confirmation, made, yes, confirm, output)
+                if phrase is None:
+                    return ExitCode.REFUSED
+                async with session.apply(made, confirm=phrase) as events:
+                    finished = await progress.show_events(events, output)
+                if finished is None or finished.outcome is not Outcome.SUCCEEDED:
+                    return ExitCode.PARTIAL if finished and finished.done else ExitCode.ERROR
+            if not watch:
+                return ExitCode.OK
+            target = session.select(made.stack)
+            seconds = timeout or session.settings.timeout_seconds
+            async with session.watch(
+                target, made.inputs, spec=made.spec, clusters=clusters, until_settled=True, timeout_seconds=seconds
+            ) as trees:
+                last = await progress.show_trees(trees, output)
+            return progress.show_end(last, output) if last is not None else ExitCode.NOT_READY
+
+    ctx.exit(anyio.run(run))
+
+
+def _confirmation(made: Plan, yes: bool, confirm: str, output: object) -> str | None:
+    """Returns what to hand to apply, None where it was not confirmed. Without a terminal nothing is asked."""
+    from workbench.cli.output import Output
+    from workbench.engine.plan import Level
+
+    assert isinstance(output, Output)
+    wanted = made.confirmation
+    if wanted.level is Level.NOTHING:
+        return ""
+    if confirm:
+        if confirm == wanted.phrase or (wanted.level is Level.YES and yes):
+            return wanted.phrase
+        output.talk(Span(f"{confirm!r} is not the phrase: it is {wanted.phrase!r}. Nothing was applied.", Tone.BAD))
+        return None
+    if wanted.level is Level.YES and yes:
+        return wanted.phrase
+    if not sys.stdin.isatty():
+        how = "--yes" if wanted.level is Level.YES else f"--confirm {wanted.phrase!r}"
+        output.talk(Span(f"not confirmed: give {how}. Nothing was applied.", Tone.BAD))
+        return None
+    answer = str(click.prompt(f"type {wanted.phrase!r} to apply", default="", show_default=False, err=True))
+    if answer == wanted.phrase:
+        return wanted.phrase
+    output.talk(Span("not confirmed. Nothing was applied.", Tone.WARN))
+    return None

@@ -1,0 +1,89 @@
+"""`wb diff`"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+import click
+
+from workbench.cli.stacks import cluster_option, compile_options, find, format_option, inputs, workdir_option
+from workbench.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from workbench.cli.main import Context
+    from workbench.cli.output import Output
+    from workbench.engine.changes import StackDiff
+
+
+@click.command("diff")
+@click.argument("stack", default="", metavar="[STACK]")
+@compile_options
+@cluster_option
+@workdir_option
+@format_option("table", "json", "yaml")
+@click.option("--drift", "drift_only", is_flag=True, help="Only what others changed live.")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    stack: str,
+    options: tuple[str, ...],
+    settings: tuple[str, ...],
+    clusters: tuple[str, ...],
+    workdir: Path | None,
+    format_: str,
+    drift_only: bool,
+) -> None:
+    """Show what an apply would change live, with the KCL line behind every field.
+
+    Exit code: 0 the same, 1 different, 3 it could not be told.
+    """
+    context: Context = ctx.obj
+    try:
+        session, found = find(context, stack, workdir)
+        given = inputs(options, settings)
+
+        async def run() -> StackDiff:
+            async with session:
+                return await session.diff(found, given, clusters=clusters)
+
+        result = anyio.run(run)
+    except click.ClickException:
+        raise
+    except Exception as error:
+        from workbench.cli.report import show_failure
+
+        show_failure(error, context.output)
+        ctx.exit(ExitCode.DIFF_FAILED)
+    print_diff(context.output, result, session.root, format_, drift_only=drift_only)
+    if result.problems:
+        ctx.exit(ExitCode.DIFF_FAILED)
+    ctx.exit(ExitCode.DIFFERENT if result.is_different else ExitCode.OK)
+
+
+def print_diff(output: Output, result: StackDiff, root: Path, format_: str, *, drift_only: bool = False) -> None:
+    from workbench.present import diff, documents, reconcile
+    from workbench.present.glyphs import UNICODE, action_sign
+    from workbench.present.text import line
+
+    if format_ == "json":
+        output.json(documents.diff(result, root))
+        return
+    if format_ == "yaml":
+        from kcl.api import yaml_text
+
+        output.data(yaml_text(documents.diff(result, root)))
+        return
+    now = datetime.now(UTC)
+    for change in result.different():
+        if drift_only and not change.drift:
+            continue
+        output.line(action_sign(change.action), " ", reconcile.short_id(change.address))
+        for each in diff.detail_text(change, result.spec, root, UNICODE, now, drift_only=drift_only):
+            output.line("    ", each)
+        output.line()
+    for each in diff.problem_lines(result.problems, UNICODE):
+        output.talk(each)
+    output.line(line(f"{result.stack}: "), diff.summary_line(result.summary, UNICODE))

@@ -1,0 +1,52 @@
+"""`wb explain`"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+import click
+
+from workbench.cli.stacks import compile_options, find, inputs, workdir_option
+from workbench.present.text import Span, Tone
+
+if TYPE_CHECKING:
+    from workbench.cli.main import Context
+    from workbench.engine.compile import CompiledStack
+
+
+@click.command("explain")
+@click.argument("stack")
+@click.argument("resource")
+@click.argument("path", default="")
+@compile_options
+@workdir_option
+@click.pass_obj
+def command(
+    context: Context,
+    stack: str,
+    resource: str,
+    path: str,
+    options: tuple[str, ...],
+    settings: tuple[str, ...],
+    workdir: Path | None,
+) -> None:
+    """Say which KCL lines set a field.
+
+    RESOURCE is an id or Kind/name; PATH is written as in spec.template.spec.containers[name=web].image.
+    """
+    session, found = find(context, stack, workdir)
+    given = inputs(options, settings)
+
+    async def run() -> CompiledStack:
+        async with session:
+            return await session.compile(found, given)
+
+    spec = anyio.run(run).spec
+    from workbench.present import explain
+
+    for each in explain.lines(spec, resource, path, session.root):
+        context.output.line(each)
+    if not spec.resources:
+        context.output.talk(Span("this stack has no resources", Tone.WARN))

@@ -1,0 +1,75 @@
+"""`wb ls`"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from workbench.cli.stacks import format_option, workdir_option
+from workbench.exit_codes import ExitCode
+from workbench.present.rows import Column, Row
+from workbench.present.text import Span, Tone, line
+
+if TYPE_CHECKING:
+    from workbench.cli.main import Context
+
+_COLUMNS = (
+    Column("Stack"),
+    Column("Environment"),
+    Column("Clusters"),
+    Column("Components"),
+)
+
+
+@click.command("ls")
+@click.argument("globs", nargs=-1, metavar="[GLOB]...")
+@workdir_option
+@format_option("table", "json", "yaml", "name")
+@click.pass_obj
+def command(context: Context, globs: tuple[str, ...], workdir: Path | None, format_: str) -> None:
+    """List the stacks of the repository; GLOB is over project/stack, such as '*/prod'."""
+    session = context.open(workdir)
+    tree = session.tree()
+    stacks = tree.matching(*globs) if globs else tuple(tree.stacks())
+    output = context.output
+    match format_:
+        case "name":
+            for stack in stacks:
+                output.data(stack.name)
+        case "json" | "yaml":
+            from workbench.present import documents
+
+            document = documents.tree(tree)
+            names = {stack.name for stack in stacks}
+            document["stacks"] = [each for each in document["stacks"] if each["stack"] in names]
+            if format_ == "json":
+                output.json(document)
+            else:
+                from kcl.api import yaml_text
+
+                output.data(yaml_text(document))
+        case _:
+            output.table(_COLUMNS, (_row(stack) for stack in stacks))
+    for finding in tree.all_findings():
+        output.talk(Span("! ", Tone.BAD), f"{finding.where}: {finding.message}", Span(f"  {finding.hint}", Tone.MUTED))
+    if not stacks:
+        output.talk("no stack matches" if globs else "no stacks here: a stack is a folder with a stack.yaml")
+    click.get_current_context().exit(ExitCode.ERROR if any(True for _ in tree.all_findings()) else ExitCode.OK)
+
+
+def _row(stack: object) -> Row:
+    from workbench.project import Stack
+
+    assert isinstance(stack, Stack)
+    placement = stack.placement
+    environment = placement.environment if placement else ""
+    tone = Tone.BAD if placement and placement.protected else Tone.ENVIRONMENT
+    cells = (
+        line(stack.name),
+        line(Span(environment, tone)),
+        line(", ".join(stack.clusters)),
+        line(Span(", ".join(each.name for each in stack.components), Tone.MUTED)),
+    )
+    return Row(stack.path, cells)

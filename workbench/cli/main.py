@@ -1,0 +1,166 @@
+"""`wb`: without a verb the terminal face, with one the same engine for scripts and CI.
+
+Commands are imported when they are called, so that `wb --version` and completion stay quick. Everything that ends a
+command badly passes through `_ended`: one message, what to do, one of the exit codes of exit_codes.py.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from workbench.cli.output import Output
+from workbench.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from workbench.session import Session
+    from workbench.settings import Settings
+
+_COMMANDS = {
+    "ls": "the projects, stacks and components of the repository",
+    "compile": "a stack's Spec, as one YAML list",
+    "diff": "what an apply would change live, and the source line behind every field",
+    "plan": "what would be done, in which order, bound to what is live now",
+    "apply": "do what the configuration says, and watch it become ready",
+    "watch": "watch a stack until it is ready, or say why it is not",
+    "explain": "where a field of a resource comes from",
+    "release": "what was released: list and show",
+    "sandbox": "embedded clusters to practise on",
+    "demo": "the main job on two sandbox clusters, no cluster needed",
+}
+
+
+class Verbs(click.Group):
+    """A group whose commands are modules of this package, loaded on use."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        module = importlib.import_module(f"workbench.cli.{cmd_name}_command")
+        command: click.Command = module.command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            from difflib import get_close_matches
+
+            near = get_close_matches(args[0], _COMMANDS, n=1)
+            hint = f"Did you mean {near[0]!r}?" if near else "`wb --help` lists the commands."
+            raise click.UsageError(f"{error.message} {hint}", ctx) from error
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
+
+
+@dataclass(slots=True)
+class Context:
+    """What every command gets: where to work, how to print."""
+
+    work_dir: Path
+    kubeconfig: str | None
+    output: Output
+    style: bool = True
+    _settings: Settings | None = field(default=None, repr=False)
+
+    @property
+    def settings(self) -> Settings:
+        from workbench.settings import Settings
+
+        if self._settings is None:
+            settings = Settings.load()
+            self._settings = replace(settings, kubeconfig=self.kubeconfig) if self.kubeconfig else settings
+        return self._settings
+
+    def open(self, path: Path | None = None) -> Session:
+        from workbench.session import Session
+
+        return Session.open(path or self.work_dir, settings=self.settings)
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("konfig-workbench")
+    except PackageNotFoundError:
+        return "0 (not installed)"
+
+
+def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        Output().data(f"wb {_version()}")
+        ctx.exit(0)
+
+
+@click.group(cls=Verbs, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Print the version."
+)
+@click.option("-w", "--workdir", type=click.Path(path_type=Path), default=None, help="Work in this folder.")
+@click.option(
+    "--kubeconfig", type=click.Path(), default=None, help="The kubeconfig; else KUBECONFIG or ~/.kube/config."
+)
+@click.option("--no-style", is_flag=True, help="No colour.")
+@click.pass_context
+def wb(ctx: click.Context, workdir: Path | None, kubeconfig: str | None, no_style: bool) -> None:
+    """Konfig Workbench: browse, compile, diff, apply and watch the applications of a Konfig repository.
+
+    Without a command it opens the terminal interface. STACK is project/stack or a stack's folder; nothing means the
+    one you stand in.
+    """
+    ctx.obj = Context(workdir or Path.cwd(), kubeconfig, Output(style=not no_style), style=not no_style)
+    if ctx.invoked_subcommand is None:
+        from workbench.cli.screen import open_screen
+
+        ctx.exit(open_screen(ctx.obj))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The entry point; always ends in SystemExit."""
+    output = Output(style="--no-style" not in (arguments or sys.argv))
+    try:
+        code: Any = wb.main(list(arguments) if arguments is not None else None, prog_name="wb", standalone_mode=False)
+    except click.exceptions.Abort:
+        code = ExitCode.INTERRUPTED
+    except click.exceptions.Exit as done:
+        code = done.exit_code
+    except click.ClickException as error:
+        _show_usage(error, output)
+        code = ExitCode.USAGE
+    except KeyboardInterrupt:
+        code = ExitCode.INTERRUPTED
+    except BrokenPipeError:
+        # whoever read our output has enough; nothing more can be said, so nothing is flushed at exit either
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = ExitCode.OK
+    except Exception as error:
+        code = _ended(error, output)
+    sys.exit(int(code or 0))
+
+
+def _show_usage(error: click.ClickException, output: Output) -> None:
+    if isinstance(error, click.UsageError) and error.ctx is not None:
+        output.talk(error.ctx.get_usage())
+    output.talk("Error: ", error.format_message())
+
+
+def _ended(error: Exception, output: Output) -> int:
+    """Shows a failure and returns its exit code. What nobody expected is called a bug, with where it happened."""
+    from workbench.cli.report import show_failure
+
+    return show_failure(error, output)

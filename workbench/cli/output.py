@@ -1,0 +1,96 @@
+"""What the command line prints, and nowhere else is anything printed: stdout is data, stderr is talk."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from typing import Any, TextIO
+
+from workbench.present.rows import Column, Row
+from workbench.present.text import Line, Span, Tone, line
+
+_STYLES = {
+    Tone.STRONG: "1",
+    Tone.MUTED: "2",
+    Tone.GOOD: "32",
+    Tone.BUSY: "36",
+    Tone.WARN: "33",
+    Tone.BAD: "31;1",
+    Tone.ADDED: "32",
+    Tone.REMOVED: "31",
+    Tone.CHANGED: "33",
+    Tone.SOURCE: "36",
+    Tone.KEY: "34",
+    Tone.ENVIRONMENT: "34;1",
+    Tone.PROTECTED: "31;1;7",
+}
+
+
+class Output:
+    """Writes toned lines with or without colour. Not thread-safe.
+
+    Colour goes where a terminal reads, unless NO_COLOR or `--no-style` say otherwise; FORCE_COLOR wins over both the
+    terminal test and NO_COLOR's absence, as https://force-color.org has it.
+    """
+
+    def __init__(self, *, style: bool = True, stdout: TextIO | None = None, stderr: TextIO | None = None) -> None:
+        self.stdout, self.stderr = stdout or sys.stdout, stderr or sys.stderr
+        self._wanted = style
+
+    def has_color(self, stream: TextIO) -> bool:
+        if not self._wanted or os.environ.get("NO_COLOR"):
+            return False
+        return bool(os.environ.get("FORCE_COLOR")) or (stream.isatty() and os.environ.get("TERM") != "dumb")
+
+    def data(self, text: str) -> None:
+        """Writes text as it is: what another program may read."""
+        self._write(self.stdout, text if text.endswith("\n") or not text else text + "\n")
+
+    def json(self, document: Mapping[str, Any]) -> None:
+        self.data(json.dumps(document, indent=2, ensure_ascii=False, default=str))
+
+    def line(self, *parts: Span | str | Line) -> None:
+        self.lines([line(*parts)])
+
+    def lines(self, lines: Iterable[Line]) -> None:
+        color = self.has_color(self.stdout)
+        for each in lines:
+            self._write(self.stdout, _styled(each, color).rstrip() + "\n")
+
+    def talk(self, *parts: Span | str | Line) -> None:
+        """Progress and errors, on stderr."""
+        self._write(self.stderr, _styled(line(*parts), self.has_color(self.stderr)).rstrip() + "\n")
+
+    def table(self, columns: tuple[Column, ...], rows: Iterable[Row]) -> None:
+        """Writes rows below their titles, columns as wide as what is in them; trees are indented."""
+        every = list(rows)
+        cells = [[_indented(row, 0, row.cells[0]), *row.cells[1:]] for row in every]
+        widths = [
+            max([len(column.title), *(len(row[index]) for row in cells if index < len(row))], default=0)
+            for index, column in enumerate(columns)
+        ]
+        titles = [line(Span(column.title.upper(), Tone.MUTED)) for column in columns]
+        for row in [titles, *cells]:
+            parts: list[Span | str | Line] = []
+            for index, (cell, width) in enumerate(zip(row, widths, strict=False)):
+                padding = " " * (width - len(cell) + 2)
+                parts += [padding[2:], cell, "  "] if columns[index].right else [cell, padding]
+            self.line(*parts)
+
+    def _write(self, stream: TextIO, text: str) -> None:
+        stream.write(text)
+        stream.flush()
+
+
+def _indented(row: Row, column: int, cell: Line) -> Line:
+    return line("  " * row.depth, cell) if row.depth and column == 0 else cell
+
+
+def _styled(each: Line, color: bool) -> str:
+    if not color:
+        return str(each)
+    return "".join(
+        f"\x1b[{_STYLES[span.tone]}m{span.text}\x1b[0m" if span.tone in _STYLES else span.text for span in each.spans
+    )

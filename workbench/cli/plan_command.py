@@ -1,0 +1,75 @@
+"""`wb plan`"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+import click
+
+from workbench.cli.stacks import cluster_option, compile_options, find, format_option, inputs, workdir_option
+from workbench.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from workbench.cli.main import Context
+    from workbench.engine.plan import Plan
+
+
+@click.command("plan")
+@click.argument("stack", default="", metavar="[STACK]")
+@compile_options
+@cluster_option
+@workdir_option
+@format_option("table", "json", "yaml")
+@click.option(
+    "--out", type=click.Path(path_type=Path), default=None, metavar="FILE", help="Save the plan for wb apply FILE."
+)
+@click.option("--detailed-exitcode", is_flag=True, help="2 where there is something to do.")
+@click.option("--force", is_flag=True, help="Take over fields that other managers own.")
+@click.option("--no-prune", is_flag=True, help="Leave what the stack no longer has.")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    stack: str,
+    options: tuple[str, ...],
+    settings: tuple[str, ...],
+    clusters: tuple[str, ...],
+    workdir: Path | None,
+    format_: str,
+    out: Path | None,
+    detailed_exitcode: bool,
+    force: bool,
+    no_prune: bool,
+) -> None:
+    """Show what would be done, in which order, and what stands in the way. Nothing is changed.
+
+    Exit code: 0; 4 where the plan is refused; with --detailed-exitcode 2 where there is something to do.
+    """
+    context: Context = ctx.obj
+    session, found = find(context, stack, workdir)
+    given = inputs(options, settings)
+
+    async def run() -> Plan:
+        async with session:
+            made = await session.plan(found, given, clusters=clusters, prune=not no_prune, force=force)
+            if out is not None:
+                session.save_plan(made, out)
+            return made
+
+    made = anyio.run(run)
+    from workbench.present import documents, plan
+    from workbench.present.glyphs import UNICODE
+
+    match format_:
+        case "json":
+            context.output.json(documents.plan(made, session.root))
+        case "yaml":
+            from kcl.api import yaml_text
+
+            context.output.data(yaml_text(documents.plan(made, session.root)))
+        case _:
+            context.output.lines(plan.lines(made, UNICODE))
+    if made.is_refused:
+        ctx.exit(ExitCode.REFUSED)
+    ctx.exit(ExitCode.CHANGES if detailed_exitcode and not made.is_empty else ExitCode.OK)

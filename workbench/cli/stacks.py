@@ -1,0 +1,81 @@
+"""Options that the commands share, and finding the stacks they speak of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from workbench.cli.main import Context
+    from workbench.engine.compile import CompileInputs
+    from workbench.project import Stack
+    from workbench.session import Session
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def compile_options(function: Command) -> Command:
+    """`-D`, `-Y`: what a compilation is told, as Kusion's and KCL's command lines have them."""
+    function = click.option(
+        "-Y",
+        "--setting",
+        "settings",
+        multiple=True,
+        metavar="FILE",
+        help="KCL settings file, relative to the stack's folder.",
+    )(function)
+    return click.option(
+        "-D", "--argument", "options", multiple=True, metavar="NAME=VALUE", help="Value of a KCL option."
+    )(function)
+
+
+def workdir_option(function: Command) -> Command:
+    return click.option("-w", "--workdir", type=click.Path(path_type=Path), default=None, help="Work in this folder.")(
+        function
+    )
+
+
+def timeout_option(function: Command) -> Command:
+    return click.option(
+        "--timeout",
+        type=click.FloatRange(min=0, min_open=True),
+        default=None,
+        metavar="SECONDS",
+        help="How long to wait.",
+    )(function)
+
+
+def format_option(*formats: str) -> Callable[[Command], Command]:
+    return click.option(
+        "-o", "--output", "format_", type=click.Choice(formats), default=formats[0], show_default=True, help="Format."
+    )
+
+
+def cluster_option(function: Command) -> Command:
+    return click.option(
+        "--cluster", "clusters", multiple=True, metavar="NAME", help="Only this cluster of the stack; may be repeated."
+    )(function)
+
+
+def find(context: Context, name: str, workdir: Path | None) -> tuple[Session, Stack]:
+    """Opens the repository and finds the stack. A folder may lie in another repository than the working folder."""
+    base = workdir or context.work_dir
+    folder = (base / name).resolve()
+    session = context.open(folder if name and folder.is_dir() else base)
+    return session, session.select(str(folder) if name and folder.is_dir() else name)
+
+
+def inputs(options: tuple[str, ...], settings: tuple[str, ...]) -> CompileInputs:
+    """Parses `-D NAME=VALUE`; raises `click.BadParameter` for any other form."""
+    from workbench.engine.compile import CompileInputs
+
+    pairs = {}
+    for each in options:
+        name, equals, value = each.partition("=")
+        if not equals or not name.strip():
+            raise click.BadParameter(f"{each!r} is not of the form NAME=VALUE", param_hint="-D")
+        pairs[name.strip()] = value
+    return CompileInputs(options=pairs, settings=settings)

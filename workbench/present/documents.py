@@ -1,0 +1,185 @@
+"""Engine values as documents for programs: `-o json`. Stable keys, in a fixed order; secrets are masks.
+
+Every document says what it is: `{"apiVersion": "wb/v1", "kind": ..., "status": ...}`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from runtimes.base import Blocking, format_path
+from workbench.engine.changes import Change, FieldChange, Problem, StackDiff, Summary
+from workbench.engine.masking import Masked
+from workbench.engine.plan import Plan
+from workbench.engine.spec import Chain
+from workbench.engine.status import ResourceStatus, StatusTree
+from workbench.project import KonfigTree, Stack
+
+
+def _document(kind: str, status: str, **content: Any) -> dict[str, Any]:
+    return {"apiVersion": "wb/v1", "kind": kind, "status": status, **content}
+
+
+def tree(konfig: KonfigTree) -> dict[str, Any]:
+    findings = list(konfig.all_findings())
+    return _document(
+        "Tree",
+        "broken" if findings else "ok",
+        root=str(konfig.root),
+        stacks=[_stack(stack) for stack in konfig.stacks()],
+        findings=[{"where": each.where, "message": each.message, "hint": each.hint} for each in findings],
+    )
+
+
+def _stack(stack: Stack) -> dict[str, Any]:
+    placement = stack.placement
+    return {
+        "stack": stack.name,
+        "path": str(stack.directory),
+        "environment": placement.environment if placement else "",
+        "protected": placement.protected if placement else False,
+        "clusters": list(stack.clusters),
+        "components": [{"name": each.name, "schema": each.schema} for each in stack.components],
+    }
+
+
+def diff(found: StackDiff, root: Path) -> dict[str, Any]:
+    return _document(
+        "Diff",
+        "different" if found.is_different else "unknown" if found.problems else "same",
+        stack=found.stack,
+        clusters=list(found.clusters),
+        summary=_summary(found.summary),
+        changes=[_change(each, root) for each in found.different()],
+        problems=[_problem(each) for each in found.problems],
+    )
+
+
+def plan(made: Plan, root: Path) -> dict[str, Any]:
+    return _document(
+        "Plan",
+        "refused" if made.is_refused else "empty" if made.is_empty else "ready",
+        id=made.id,
+        stack=made.stack,
+        clusters=list(made.clusters),
+        release={"prior": made.prior, "next": made.revision},
+        summary=_summary(made.summary),
+        waves=[[{"cluster": each.cluster, "id": str(each.id)} for each in wave] for wave in made.waves],
+        changes=[_change(each, root) for each in made.steps()],
+        guards=[{"name": each.name, "passed": each.passed, "message": each.message} for each in made.guards],
+        confirmation={
+            "level": made.confirmation.level.value,
+            "phrase": made.confirmation.phrase,
+            "reasons": list(made.confirmation.reasons),
+        },
+        problems=[_problem(each) for each in made.problems],
+        warnings=list(made.warnings),
+    )
+
+
+def status(found: StatusTree) -> dict[str, Any]:
+    why = found.why
+    return _document(
+        "Status",
+        found.verdict.value,
+        ready=found.ready,
+        total=found.total,
+        seconds=round(found.seconds, 3),
+        why=_blocking(why) if why and why.blocking else None,
+        resources=[
+            {
+                "cluster": each.address.cluster,
+                "id": str(each.address.id),
+                "status": each.health.status.value,
+                "reason": each.health.reason,
+                "message": each.health.message,
+            }
+            for each in found.resources
+        ],
+        problems=[{"cluster": each.cluster, "message": each.message, "hint": each.hint} for each in found.problems],
+    )
+
+
+def _blocking(status: ResourceStatus) -> dict[str, Any]:
+    blocking: Blocking | None = status.blocking
+    assert blocking is not None
+    return {
+        "cluster": status.address.cluster,
+        "id": str(status.address.id),
+        "object": str(blocking.ref),
+        "reason": blocking.reason,
+        "message": blocking.message,
+        "evidence": blocking.evidence,
+        "log": list(blocking.log_tail),
+    }
+
+
+def _summary(each: Summary) -> dict[str, int]:
+    return {
+        "create": each.create,
+        "update": each.update,
+        "replace": each.replace,
+        "delete": each.delete,
+        "unchanged": each.unchanged,
+        "drift": each.drift,
+        "defaulted": each.defaulted,
+        "restarts": each.restarts,
+    }
+
+
+def _change(change: Change, root: Path) -> dict[str, Any]:
+    return {
+        "cluster": change.address.cluster,
+        "id": str(change.address.id),
+        "action": change.action.value,
+        "because": change.because,
+        "source": _source(change.source, root),
+        "restarts": change.restarts,
+        "fields": [_field(each, root) for each in change.fields],
+        "defaulted": change.defaulted,
+        "warnings": list(change.warnings),
+    }
+
+
+def _field(field: FieldChange, root: Path) -> dict[str, Any]:
+    return {
+        "path": format_path(field.path),
+        "op": field.op.value,
+        "class": field.class_.value,
+        "before": plain(field.before),
+        "after": plain(field.after),
+        "masked": field.is_masked,
+        "source": _source(field.source, root),
+        "actor": field.actor.manager if field.actor else None,
+        "when": f"{field.actor.when:%Y-%m-%dT%H:%M:%SZ}" if field.actor and field.actor.when else None,
+        "conflict": field.is_conflict,
+        "replaces": field.replaces,
+    }
+
+
+def _source(chain: Chain, root: Path) -> list[str]:
+    return [site.relative_to(root) for site in chain]
+
+
+def _problem(each: Problem) -> dict[str, Any]:
+    return {
+        "cluster": each.cluster,
+        "id": str(each.address.id) if each.address else None,
+        "kind": each.kind,
+        "message": each.message,
+        "hint": each.hint,
+    }
+
+
+def plain(value: Any) -> Any:
+    """Returns a value with masks as text, for JSON."""
+    match value:
+        case Masked():
+            return str(value)
+        case dict():
+            return {key: plain(each) for key, each in value.items()}
+        case list() | tuple():
+            return [plain(each) for each in value]
+        case _:
+            return value

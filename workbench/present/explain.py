@@ -1,0 +1,73 @@
+"""Where a field comes from: the chain of KCL lines behind it, the decisive one first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+from pathlib import Path
+
+from runtimes.base import FieldPath, KubernetesId, Resource, value_at
+from workbench.engine.errors import EngineError
+from workbench.engine.masking import Seal, masked, sensitive_paths
+from workbench.engine.spec import Spec
+from workbench.present import paths
+from workbench.present.text import Line, Span, Tone, line
+from workbench.present.yaml_lines import yaml_lines
+
+
+def find(spec: Spec, text: str) -> Resource:
+    """Finds a resource by id, or by Kind/name where that is unique; raises `EngineError` with what there is."""
+    names = {str(each.id): each for each in spec}
+    if text in names:
+        return names[text]
+    kind, _, name = text.partition("/")
+    found = [
+        each
+        for each in spec
+        if isinstance(each.id, KubernetesId) and each.id.kind.lower() == kind.lower() and each.id.name == name
+    ]
+    if len(found) == 1:
+        return found[0]
+    near = get_close_matches(
+        text, [*names, *(f"{each.id.kind}/{each.id.name}" for each in spec if isinstance(each.id, KubernetesId))], n=3
+    )
+    hint = f"did you mean {' or '.join(near)}?" if near else "`wb compile -o table` lists the resources"
+    raise EngineError(
+        f"there is no resource {text!r}" if not found else f"{text!r} is not unique", where=spec.stack, hint=hint
+    )
+
+
+def lines(spec: Spec, resource_text: str, path_text: str, root: Path) -> Iterator[Line]:
+    """Yields the value, then each site of its chain with the source line it stands in."""
+    resource = find(spec, resource_text)
+    path = paths.parse(path_text)
+    body = masked(resource.attributes, sensitive_paths(resource.id, resource.attributes), Seal.random())
+    missing = object()
+    value = value_at(body, path, missing)
+    if value is missing:
+        raise EngineError(f"has no field {path_text!r}", where=str(resource.id), hint="`wb compile` shows its fields")
+    yield line(Span(f"{path_text or resource.id}", Tone.STRONG))
+    for each in yaml_lines(value, indent=1):
+        yield each.text
+    yield from _chain(spec, resource, path, root)
+
+
+def _chain(spec: Spec, resource: Resource, path: FieldPath, root: Path) -> Iterator[Line]:
+    chain = spec.chain(resource.id, path)
+    if not chain:
+        yield line(Span("no source line is known for this", Tone.WARN))
+    for number, site in enumerate(chain):
+        lead = "set by " if number == 0 else "through"
+        kind = Span(f"  ({site.kind})" if site.kind else "", Tone.MUTED)
+        yield line(Span(f"{lead} ", Tone.MUTED), Span(site.relative_to(root), Tone.SOURCE), kind)
+        text = _source_line(site.file, site.line)
+        if text:
+            yield line(Span(f"        {text}", Tone.PLAIN))
+
+
+def _source_line(file: Path, number: int) -> str:
+    try:
+        found = file.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ""
+    return found[number - 1].strip() if 0 < number <= len(found) else ""
