@@ -151,6 +151,9 @@ def call(runtime: Runtime, function: Value, args: Sequence[Value], kwargs: Mappi
         return function.instantiate(KDict(), args, kwargs, where.span)
     if isinstance(function, RuleType):
         return function.check(KDict(), args, kwargs, where.span)
+    if function is None or function is UNDEFINED:
+        # `x?.method()` of a value that is not there: the call is not there either.
+        return UNDEFINED
     raise where.error(Code.COMPILE, f"'{kind(function)}' object is not callable")
 
 

@@ -258,7 +258,10 @@ class InstanceType:
     def accepts(self, value: Value) -> bool:
         if value is None or value is UNDEFINED:
             return True
-        return isinstance(value, SchemaInstance) and self.schema.is_base_of(value.schema)
+        if not isinstance(value, SchemaInstance):
+            return False
+        # An instance of an unrelated schema passes if it has what this one asks for and nothing else.
+        return self.schema.is_base_of(value.schema) or not self.schema.misfits(value, self._text)
 
     def convert(self, value: Value, origin: Span | None) -> Value:
         if not isinstance(value, KDict) or isinstance(value, SchemaInstance) or not self.schema.fits(value):

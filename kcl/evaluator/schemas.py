@@ -306,6 +306,9 @@ class SchemaType:
             dict.__setitem__(instance, key, value)
             if signature.name != key:
                 frame.final[key] = value
+            if config.operator(key) != UNION:
+                instance.operators = instance.operators or {}
+                instance.operators[key] = config.operator(key)
             if config.sites_of(key):
                 instance.sites = instance.sites or {}
                 instance.sites[key] = config.sites_of(key)
