@@ -7,7 +7,6 @@ column, so one run reports every broken statement, and what could be read is sti
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from kcl.diagnostics import Code, Diagnostic, error
 from kcl.source import SourceFile
@@ -91,7 +90,7 @@ class _Parse:
 
     def result(self) -> ParseResult:
         body = self._statements()
-        doc, body = _split_doc(body)
+        doc, body = self._builder.split_doc(body)
         module = ast.Module(0, len(self._source.text), self._source.path, doc, body, self._comments)
         self._diagnostics.sort(key=lambda diagnostic: diagnostic.primary.start if diagnostic.primary else 0)
         return ParseResult(module, tuple(self._diagnostics))
@@ -156,9 +155,3 @@ def _wanted(accepted: frozenset[str]) -> tuple[str, ...]:
         return ()
     words = {_SPELLINGS.get(name, name.lower()) for name in accepted - _CONTINUATIONS}
     return tuple(sorted(words or {_SPELLINGS.get(name, name.lower()) for name in accepted}))
-
-
-def _split_doc(body: list[Any]) -> tuple[ast.Str | None, list[ast.Stmt]]:
-    if body and isinstance(body[0], ast.ExprStmt) and isinstance(body[0].value, ast.Str):
-        return body[0].value, body[1:]
-    return None, body
