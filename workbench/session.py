@@ -15,19 +15,20 @@ verbs may be cancelled, and may run side by side on one event loop.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Self
 
-from workbench.project import Impact, KonfigTree, Stack, StackPath, affected, discover
+from workbench.project import Impact, KonfigTree, Stack, StackPath, UnknownCluster, affected, discover, find_root
 from workbench.settings import Settings
 
 if TYPE_CHECKING:
     # The engine pulls in the language; a session that only lists stacks must not pay for it.
-    from runtimes.base import Address, LogRequest, ObjectRef, Runtime
+    from runtimes.base import ObjectRef, Runtime, RuntimeFailure
     from workbench.engine.changes import StackDiff
     from workbench.engine.compile import CompiledStack, CompileInputs
     from workbench.engine.events import Event
@@ -35,13 +36,14 @@ if TYPE_CHECKING:
     from workbench.engine.release import Release
     from workbench.engine.spec import Spec
     from workbench.engine.status import StatusTree
+    from workbench.engine.survey import Seals
     from workbench.engine.whatif import WhatIf
+    from workbench.release import Lock, ReleaseStore
 
+Connect = Callable[[str], "Awaitable[Runtime]"]
+"""Gives the runtime of a cluster by the name the repository has for it, or raises `RuntimeFailure`."""
 
-class Connect(Protocol):
-    """Connects to one cluster by the name the repository gives it. Raises `RuntimeFailure`."""
-
-    async def __call__(self, cluster: str) -> Runtime: ...
+_STATUS_PATIENCE_SECONDS = 5.0
 
 
 class Session:
@@ -52,9 +54,15 @@ class Session:
         root: Path,
         settings: Settings,
         *,
+        current: Path | None = None,
         connect: Connect | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
-    ) -> None: ...
+    ) -> None:
+        self._root, self._settings, self._current, self._now = root, settings, current, now
+        self._connect = connect or self._connected
+        self._runtimes: dict[str, Runtime] = {}
+        self._read: dict[StackPath, frozenset[Path]] = {}
+        self._screen_key: bytes | None = None
 
     @classmethod
     def open(
@@ -69,41 +77,71 @@ class Session:
 
         `kubeconfig` wins over settings. `connect` replaces the way clusters are reached (tests, rehearsals).
         """
+        settings = settings or Settings.load()
+        if kubeconfig is not None:
+            settings = replace(settings, kubeconfig=str(kubeconfig))
+        start = Path(path).resolve()
+        return cls(find_root(start), settings, current=start, connect=connect)
 
-    async def __aenter__(self) -> Self: ...
+    async def __aenter__(self) -> Self:
+        return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Closes every connection."""
+        """Closes every connection, even while being cancelled."""
+        import anyio
+
+        with anyio.CancelScope(shield=True):
+            for runtime in self._runtimes.values():
+                await runtime.close()
+            self._runtimes.clear()
 
     # Browsing: synchronous, reads files only
 
     @property
-    def root(self) -> Path: ...
+    def root(self) -> Path:
+        return self._root
 
     @property
-    def settings(self) -> Settings: ...
+    def settings(self) -> Settings:
+        return self._settings
 
     def tree(self) -> KonfigTree:
         """Reads the repository anew."""
+        return discover(self._root)
 
     def select(self, text: str) -> Stack:
         """Finds a stack by `project/stack` or by folder (relative to `path` or to the root); raises `UnknownStack`."""
+        return self.tree().select(text, current=self._current)
 
     def releases(self, stack: Stack) -> tuple[Release, ...]:
-        """Returns what is recorded on this machine, newest first. A broken record is passed over with a warning."""
+        """Returns what is recorded on this machine, newest first; broken records are named in its warnings.
+
+        Raises `ReleaseFailure` if there are records and none can be read.
+        """
+        return self._store().releases(stack.path)
 
     def affected(self, files: Iterable[str | Path]) -> Impact:
         """Returns the stacks that changing these files touches; exact for stacks compiled in this session."""
+        return affected(self.tree(), [Path(each) for each in files], self._read)
 
     # Compiling
 
     async def compile(self, stack: Stack, inputs: CompileInputs | None = None) -> CompiledStack:
         """Raises `CompileFailed` (the KCL is wrong) or `SpecInvalid` (what it yields is no Spec)."""
+        from workbench.engine.compile import CompileInputs, compile_stack
+
+        compiled = await compile_stack(stack, inputs or CompileInputs())
+        self._read[stack.path] = compiled.dependencies
+        return compiled
 
     def whatif(self, stack: Stack, inputs: CompileInputs | None = None) -> WhatIf:
-        """Starts a set of edits that exist only in this session."""
+        """Starts a set of edits that exist only in this session; `whatif.inputs` go into compile, diff and plan."""
+        from workbench.engine.compile import CompileInputs
+        from workbench.engine.whatif import WhatIf
+
+        return WhatIf(self._root, inputs or CompileInputs())
 
     # Against the clusters
 
@@ -115,6 +153,11 @@ class Session:
         A cluster that does not answer is a `Problem` in the result; so is a resource that the cluster refuses.
         Raises as `compile` does, and `UnknownCluster`.
         """
+        import secrets
+
+        compiled = await self.compile(stack, inputs)
+        prior = self._store().latest(stack.path)
+        return await self._survey(stack, compiled.spec, self._clusters(stack, clusters), prior, secrets.token_bytes(32))
 
     async def plan(
         self,
@@ -129,25 +172,82 @@ class Session:
 
         `prune` deletes what this stack owned and no longer has. `force` takes over fields in conflict.
         """
+        import secrets
+
+        chosen = self._clusters(stack, clusters)
+        return await self._plan(stack, inputs, chosen, prune=prune, force=force, salt=secrets.token_bytes(32))
 
     def save_plan(self, plan: Plan, path: str | Path) -> None:
-        """Writes what is needed to make the same plan again, without secrets."""
+        """Writes what is needed to make the same plan again, without secrets; raises `EngineError`."""
+        from workbench.engine import plan_file
+
+        plan_file.save(plan, Path(path), self._root)
 
     async def load_plan(self, path: str | Path, inputs: CompileInputs | None = None) -> Plan:
         """Makes a saved plan again; raises `StalePlan` if it does not come out the same, saying what moved.
 
         Options that look like secrets are not saved: hand them in again with `inputs`.
         """
+        from workbench.engine import plan_file
 
-    def apply(self, plan: Plan, *, confirm: str = "") -> AbstractAsyncContextManager[AsyncIterator[Event]]:
+        saved = plan_file.load(Path(path), self._root)
+        stack = self.tree().stack(StackPath.parse(saved.stack))
+        plan = await self._plan(
+            stack,
+            plan_file.completed(saved, inputs),
+            self._clusters(stack, saved.clusters),
+            prune=saved.prune,
+            force=saved.force,
+            salt=saved.salt,
+        )
+        plan_file.compare(saved, plan)
+        return plan
+
+    @asynccontextmanager
+    async def apply(self, plan: Plan, *, confirm: str = "") -> AsyncIterator[AsyncIterator[Event]]:
         """Executes a plan; the events are `ApplyStarted` first and `ApplyFinished` last.
 
-        Entering raises `Refused`, `UnresolvedConflict`, `ConfirmationRequired`, `Locked`, `StalePlan` or
-        `ReleaseFailure`, each before anything is written. Failures of single steps are events. Leaving early, or
-        cancelling, lets writes in flight finish, starts no other, and records the release as interrupted.
+        Entering raises `Refused`, `UnresolvedConflict`, `ConfirmationRequired`, `Locked`, `StalePlan`,
+        `ReleaseFailure` or `RuntimeFailure`, each before anything is written. Failures of single steps are events.
+        Leaving early, or cancelling, lets writes in flight finish, starts no other, and records the release as
+        interrupted.
         """
+        from workbench.engine import release
+        from workbench.engine.approval import approve
+        from workbench.engine.errors import MovedObject, StalePlan
+        from workbench.engine.execute import check, execute
 
-    def watch(
+        approve(plan, confirm)
+        path = StackPath.parse(plan.stack)
+        store = self._store()
+        lock = store.lock(path, user=self._settings.user, host=self._settings.host)
+        try:
+            prior = store.latest(path)
+            if (prior.revision if prior else 0) != plan.prior or store.next_revision(path) != plan.revision:
+                newer = f"release {store.next_revision(path) - 1} was made since"
+                raise StalePlan([MovedObject(None, newer)], where=plan.stack)
+            runtimes = {cluster: await self._runtime(cluster) for cluster in plan.clusters}
+            identities = await check(plan, runtimes)
+            intent = release.begin(
+                plan.changes,
+                prior,
+                stack=plan.stack,
+                revision=plan.revision,
+                plan=plan.id,
+                pruned=plan.prune,
+                user=self._settings.user,
+                host=self._settings.host,
+                now=self._now(),
+                seal=store.seal(),
+            )
+            journal = store.journal(path, intent, lock)
+            async with self._renewing(lock), execute(plan, runtimes, identities, journal, self._now) as events:
+                yield events
+        finally:
+            lock.release()
+
+    @asynccontextmanager
+    async def watch(
         self,
         stack: Stack,
         inputs: CompileInputs | None = None,
@@ -156,17 +256,174 @@ class Session:
         clusters: Iterable[str] = (),
         until_settled: bool = False,
         timeout_seconds: float | None = None,
-    ) -> AbstractAsyncContextManager[AsyncIterator[StatusTree]]:
+    ) -> AsyncIterator[AsyncIterator[StatusTree]]:
         """Observes every resource of the stack and what it owns: a `StatusTree` at once, then one a change.
 
-        `spec` is what to watch, else the stack is compiled. `until_settled` ends the stream once the verdict is READY or
-        FAILED. `timeout_seconds` ends it too, the last tree then says TIMED_OUT.
+        `spec` is what to watch (`plan.spec`, say), else the stack is compiled. `until_settled` ends the stream once the
+        verdict is READY or FAILED. `timeout_seconds` ends it too, the last tree then says TIMED_OUT.
         """
+        from workbench.engine import reconcile
+        from workbench.engine.placement import place
+
+        if spec is None:
+            spec = (await self.compile(stack, inputs)).spec
+        rule = stack.placement.namespace if stack.placement else None
+        watched = reconcile.addresses(place(spec, stack.path, rule), self._clusters(stack, clusters))
+        async with reconcile.watch(
+            watched, self._runtime, until_settled=until_settled, timeout_seconds=timeout_seconds
+        ) as trees:
+            yield trees
 
     async def status(self, stack: Stack, inputs: CompileInputs | None = None) -> StatusTree:
-        """Returns the present picture once, within a few seconds: what no cluster answered by then is Unknown."""
+        """Returns the present picture once, within a few seconds: what no cluster told by then is Unknown."""
+        async with self.watch(stack, inputs, timeout_seconds=_STATUS_PATIENCE_SECONDS) as trees:
+            async for tree in trees:
+                return tree
+        raise AssertionError("a watch begins with a picture")
 
     async def logs(
         self, cluster: str, ref: ObjectRef, *, container: str = "", previous: bool = False, tail_lines: int = 50
     ) -> tuple[str, ...]:
         """Returns the last lines a pod wrote, oldest first. Raises `RuntimeFailure`."""
+        from runtimes.base import LogRequest
+
+        runtime = await self._runtime(cluster)
+        return await runtime.logs(LogRequest(ref, container, previous, tail_lines))
+
+    # Inside
+
+    async def _plan(
+        self,
+        stack: Stack,
+        inputs: CompileInputs | None,
+        clusters: tuple[str, ...],
+        *,
+        prune: bool,
+        force: bool,
+        salt: bytes,
+    ) -> Plan:
+        from workbench.engine.compile import CompileInputs
+        from workbench.engine.planning import make_plan
+
+        inputs = inputs or CompileInputs()
+        compiled = await self.compile(stack, inputs)
+        store = self._store()
+        prior = store.latest(stack.path)
+        found = await self._survey(stack, compiled.spec, clusters, prior, salt, prune=prune)
+        return make_plan(
+            found,
+            stack,
+            prior=prior,
+            revision=store.next_revision(stack.path),
+            inputs=inputs,
+            force=force,
+            prune=prune,
+            is_read_only=self._settings.is_read_only,
+            salt=salt,
+            now=self._now(),
+        )
+
+    async def _survey(
+        self,
+        stack: Stack,
+        spec: Spec,
+        clusters: tuple[str, ...],
+        prior: Release | None,
+        salt: bytes,
+        *,
+        prune: bool = True,
+    ) -> StackDiff:
+        from runtimes.base import RuntimeFailure
+        from workbench.engine.placement import ownership, place
+        from workbench.engine.survey import survey
+
+        runtimes: dict[str, Runtime | RuntimeFailure] = {}
+        for cluster in clusters:
+            try:
+                runtimes[cluster] = await self._runtime(cluster)
+            except RuntimeFailure as failure:
+                runtimes[cluster] = failure
+        placed = place(spec, stack.path, stack.placement.namespace if stack.placement else None)
+        return await survey(
+            placed, runtimes, prior=prior, labels=ownership(stack.path), prune=prune, seals=self._seals(salt)
+        )
+
+    def _seals(self, salt: bytes) -> Seals:
+        import secrets
+
+        from workbench.engine.masking import Seal
+        from workbench.engine.survey import Seals
+
+        self._screen_key = self._screen_key or secrets.token_bytes(32)
+        return Seals(Seal(self._screen_key), self._store().seal(), Seal(salt))
+
+    def _store(self) -> ReleaseStore:
+        from workbench.release import ReleaseStore
+
+        return ReleaseStore(self._settings.state_dir, self._root)
+
+    @asynccontextmanager
+    async def _renewing(self, lock: Lock) -> AsyncIterator[None]:
+        """Keeps the lock alive. A lost one is noticed by the journal's next write, which stops the apply."""
+        import anyio
+
+        from workbench.engine.errors import ReleaseFailure
+        from workbench.engine.tasks import running
+        from workbench.release.lock import RENEWAL_SECONDS
+
+        async def renew() -> None:
+            while True:
+                await anyio.sleep(RENEWAL_SECONDS)
+                try:
+                    await anyio.to_thread.run_sync(lock.renew)
+                except ReleaseFailure:
+                    return
+
+        async with running(renew):
+            yield
+
+    def _clusters(self, stack: Stack, only: Iterable[str]) -> tuple[str, ...]:
+        """Returns the stack's clusters, or those of `only`; raises `UnknownCluster`."""
+        chosen = tuple(dict.fromkeys(only))
+        if stack.placement is None:
+            raise UnknownCluster(
+                "has no place to go to", where=stack.name, hint="; ".join(each.message for each in stack.findings)
+            )
+        for each in chosen:
+            if each not in stack.clusters:
+                known = ", ".join(stack.clusters)
+                raise UnknownCluster(f"does not go to {each!r}", where=stack.name, hint=f"it goes to {known}")
+        return chosen or stack.clusters
+
+    async def _runtime(self, cluster: str) -> Runtime:
+        if cluster not in self._runtimes:
+            runtime = await self._connect(cluster)
+            self._runtimes.setdefault(cluster, runtime)
+        return self._runtimes[cluster]
+
+    async def _connected(self, cluster: str) -> Runtime:
+        """Connects to a cluster through the registry, which imports the client it needs."""
+        from runtimes.base import RuntimeType
+        from runtimes.registry import connect
+
+        found = self.tree().clusters.cluster(cluster)
+        context = found.context or self._settings.context
+        return connect(
+            RuntimeType.KUBERNETES,
+            {
+                "kubeconfig": _kubeconfig_files(self._settings.kubeconfig),
+                "context": context or None,
+                "place": cluster,
+                "allow_exec": self._settings.allows_exec_credentials,
+            },
+        )
+
+
+def _kubeconfig_files(text: str) -> list[str] | None:
+    """Splits what KUBECONFIG holds; None means: where kubectl looks."""
+    import os
+
+    return [each for each in text.split(os.pathsep) if each] or None
+
+
+__all__ = ["AbstractAsyncContextManager", "Connect", "Session"]

@@ -2,10 +2,15 @@
 
 Precedence is flag, then environment, then default. Environment variables:
 
-    WB_STATE_DIR    where releases, locks and keys are kept      WB_READONLY   1: refuse everything that writes
-    WB_CACHE_DIR    what can be thrown away at any time          WB_CONTEXT    context for repositories without clusters.yaml
-    KUBECONFIG      as kubectl reads it                          WB_ASCII      1: no glyphs outside of ASCII
-    NO_COLOR        any text: no colour                          WB_TIMEOUT    seconds to wait for readiness
+    WB_STATE_DIR   where releases, locks and keys are kept
+    WB_CACHE_DIR   what can be thrown away at any time
+    WB_CONTEXT     context to use for repositories without clusters.yaml
+    WB_READONLY    1: refuse everything that writes
+    WB_TIMEOUT     seconds to wait for readiness
+    WB_ASCII       1: no glyphs outside of ASCII
+    WB_ALLOW_EXEC  1: the kubeconfig's credential programs may run
+    KUBECONFIG     as kubectl reads it
+    NO_COLOR       any text: no colour
 """
 
 from __future__ import annotations

@@ -2,19 +2,32 @@
 
 The language is synchronous and pure, so it runs on a worker thread; what comes back is complete: the Spec, warnings,
 and every file it was read from (which later tells what an edit touches).
+
+What a stack is made of: the files its kcl.yaml lists, else base/*.k of its project and its own. Besides the options of
+kcl.yaml, of settings files and of the command line it is told `project`, `stack` and, where its placement has a rule
+for namespaces, `namespace_by`; what anybody else says wins over these. Definitions under PROJECT/crd/ belong to the
+stack as well, as in Kusion (https://github.com/KusionStack/kusion/issues/152).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from time import perf_counter
 from types import MappingProxyType
 from typing import Any
 
-from kcl.diagnostics import Diagnostic
-from workbench.engine.errors import EngineError
-from workbench.engine.spec import Spec
+import anyio
+
+from kcl.diagnostics import Diagnostic, KclError, position, render
+from workbench.engine.errors import EngineError, SpecInvalid
+from workbench.engine.spec import Chain, SourceSite, Spec, build
+from workbench.project import Stack
+
+_STACK_SETTINGS = "kcl.yaml"
+_LEGACY_DIALECT = "konfig-2023"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +38,7 @@ class CompileInputs:
     folder. `overlay` replaces or adds file contents by absolute path; files on disk are never touched.
     """
 
-    options: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    options: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), repr=False)
     settings: tuple[str, ...] = ()
     overlay: Mapping[Path, str] = field(default_factory=lambda: MappingProxyType({}), repr=False)
 
@@ -52,4 +65,127 @@ class CompileFailed(EngineError):
         self.diagnostics, self.rendered = diagnostics, rendered
 
 
-__all__ = ["Any", "CompileFailed", "CompileInputs", "CompiledStack"]
+async def compile_stack(stack: Stack, inputs: CompileInputs) -> CompiledStack:
+    """Compiles on a worker thread. Raises `CompileFailed` or `SpecInvalid`. Cancelled, it leaves the thread behind."""
+    return await anyio.to_thread.run_sync(partial(compile_now, stack, inputs), abandon_on_cancel=True)
+
+
+def compile_now(stack: Stack, inputs: CompileInputs) -> CompiledStack:
+    """As `compile_stack`, here and now."""
+    from kcl import api
+    from kcl.source import OsFileSystem, OverlayFileSystem
+
+    started = perf_counter()
+    system = OsFileSystem()
+    overlay = {str(path): text for path, text in inputs.overlay.items()}
+    files = OverlayFileSystem(system, overlay) if overlay else system
+    settings = _settings(stack, inputs)
+    try:
+        result = api.run(
+            [] if settings and settings[0] == _STACK_SETTINGS else _own_files(stack, inputs),
+            work_dir=stack.directory,
+            settings=settings,
+            options={
+                **_told(stack, settings, inputs),
+                **{key: api.argument_value(text) for key, text in inputs.options.items()},
+            },
+            file_system=files,
+        )
+    except KclError as error:
+        raise _failed(error, inputs) from error
+
+    def chain(document: int, path: tuple[str | int, ...]) -> Chain:
+        found = result.provenance.lookup(document, path)
+        return tuple(SourceSite(Path(each.file), each.line, each.column, each.kind.value) for each in found)
+
+    documents = [*result.documents, *_definitions(stack)]
+    spec = build(
+        documents, stack=str(stack.path), lookup=chain, drop_empty_lists=result.dialect.name == _LEGACY_DIALECT
+    )
+    dependencies = frozenset(Path(each) for each in result.dependencies)
+    return CompiledStack(spec, tuple(result.diagnostics), dependencies, perf_counter() - started, result.log)
+
+
+def _failed(error: KclError, inputs: CompileInputs) -> CompileFailed:
+    """Gives the language's findings their source lines, and takes its first one as the message."""
+    first = error.diagnostics[0]
+    spans = [each.primary for each in error.diagnostics] + [
+        label.span for each in error.diagnostics for label in each.labels
+    ]
+    sources = {span.path: text for span in spans if span and (text := _source(span.path, inputs)) is not None}
+    where = ""
+    if first.primary is not None:
+        place = position(sources.get(first.primary.path, ""), first.primary.start)
+        where = f"{first.primary.path}:{place.line}:{place.column}"
+    message = f"{first.code.title}: {first.message}"
+    return CompileFailed(
+        message, where=where, diagnostics=error.diagnostics, rendered=render(error.diagnostics, sources)
+    )
+
+
+def _source(path: str, inputs: CompileInputs) -> str | None:
+    if Path(path) in inputs.overlay:
+        return inputs.overlay[Path(path)]
+    try:
+        return Path(path).read_text(encoding="utf-8-sig")
+    except (OSError, ValueError):
+        return None
+
+
+def _settings(stack: Stack, inputs: CompileInputs) -> list[str]:
+    """Returns the settings files, kcl.yaml first where there is one; paths are relative to the stack's folder."""
+    own = stack.directory / _STACK_SETTINGS
+    has_own = own in inputs.overlay or own.is_file()
+    return [*([_STACK_SETTINGS] if has_own else []), *inputs.settings]
+
+
+def _own_files(stack: Stack, inputs: CompileInputs) -> list[str]:
+    files = [*_kcl_files(stack.project_directory / "base", inputs), *_kcl_files(stack.directory, inputs)]
+    if not files:
+        raise SpecInvalid("has neither kcl.yaml nor KCL files", where=str(stack.directory), hint="add a main.k")
+    return files
+
+
+def _kcl_files(folder: Path, inputs: CompileInputs) -> list[str]:
+    found = {each for each in inputs.overlay if each.parent == folder}
+    if folder.is_dir():
+        found |= set(folder.iterdir())
+    return [str(each) for each in sorted(found) if each.suffix == ".k" and not each.stem.endswith("_test")]
+
+
+def _told(stack: Stack, settings: Iterable[str], inputs: CompileInputs) -> dict[str, str]:
+    """Returns the options that the workbench gives where nobody else does."""
+    told = {"project": str(stack.path.project), "stack": str(stack.path.stack)}
+    if stack.placement is not None and stack.placement.namespace is not None:
+        told["namespace_by"] = stack.placement.namespace.by.value
+    said = {key for each in settings for key in _option_names(stack.directory / each, inputs)}
+    return {key: value for key, value in told.items() if key not in said}
+
+
+def _option_names(file: Path, inputs: CompileInputs) -> Iterator[str]:
+    """Names the options a settings file sets; a file that cannot be read is for the language to complain about."""
+    import yaml
+
+    try:
+        text = inputs.overlay.get(file) or file.read_text(encoding="utf-8")
+        content = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    except (OSError, ValueError, yaml.YAMLError):
+        return
+    match content:
+        case {"kcl_options": [*entries]}:
+            yield from (str(each["key"]) for each in entries if isinstance(each, dict) and "key" in each)
+
+
+def _definitions(stack: Stack) -> Iterator[Any]:
+    """Yields the custom resource definitions kept beside the stacks of a project."""
+    import yaml
+
+    folder = stack.project_directory / "crd"
+    for file in sorted(folder.glob("*.y*ml")) if folder.is_dir() else ():
+        try:
+            text = file.read_text(encoding="utf-8")
+            yield from (
+                each for each in yaml.load_all(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)) if each
+            )
+        except (OSError, ValueError, yaml.YAMLError) as error:
+            raise SpecInvalid("cannot be read as YAML", where=str(file)) from error

@@ -42,9 +42,11 @@ async def watch(
     """
     watcher = _Watcher(tuple(watched), connect)
     clusters = dict.fromkeys(each.cluster for each in watched)
-    async with running(*(partial(watcher.observe, each) for each in clusters)):
-        async with aclosing(watcher.pictures(until_settled, timeout_seconds)) as pictures:
-            yield pictures
+    async with (
+        running(*(partial(watcher.observe, each) for each in clusters)),
+        aclosing(watcher.pictures(until_settled, timeout_seconds)) as pictures,
+    ):
+        yield pictures
 
 
 class _Watcher:

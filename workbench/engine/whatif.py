@@ -7,14 +7,13 @@ diff and plan; the patch is what a commit would hold; only `write` touches the w
 from __future__ import annotations
 
 import difflib
-import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from workbench.engine import whole_file
 from workbench.engine.compile import CompileInputs
 from workbench.engine.errors import EditFailed
 from workbench.engine.spec import SourceSite
@@ -125,16 +124,7 @@ def _read(path: Path) -> str | None:
 def _write(path: Path, text: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(text.encode("utf-8"))
-                file.flush()
-                os.fsync(file.fileno())
-            Path(name).chmod(path.stat().st_mode & 0o777 if path.exists() else 0o644)
-            Path(name).replace(path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
+        whole_file.write(path, text.encode("utf-8"), mode=mode)
     except OSError as error:
         raise EditFailed(f"cannot be written: {error.strerror}", where=str(path)) from error

@@ -1,11 +1,11 @@
-"""Files that are either the old or the new, never half: written beside, flushed to the disk, then renamed."""
+"""Files of the state folder, with failures that say what to do about them."""
 
 from __future__ import annotations
 
-import os
-import tempfile
+import errno
 from pathlib import Path
 
+from workbench.engine import whole_file
 from workbench.engine.errors import ReleaseFailure
 
 
@@ -20,26 +20,14 @@ def make_folder(folder: Path) -> None:
 def write_atomically(path: Path, data: bytes) -> None:
     """Writes a file for its owner's eyes (0600) that survives a crash right after; raises `ReleaseFailure`."""
     make_folder(path.parent)
-    temporary: Path | None = None
     try:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")  # made with mode 0600
-        temporary = Path(name)
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-        _sync_folder(path.parent)
+        whole_file.write(path, data)
     except OSError as error:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
         raise failure("cannot be written", path, error) from error
 
 
 def failure(what: str, path: Path, error: OSError) -> ReleaseFailure:
     """Returns the failure for an error of the operating system, with what to do about the usual ones."""
-    import errno
-
     hints = {
         errno.ENOSPC: "free some space, or set WB_STATE_DIR to another disk",
         errno.EDQUOT: "free some of your quota, or set WB_STATE_DIR to another disk",
@@ -48,12 +36,3 @@ def failure(what: str, path: Path, error: OSError) -> ReleaseFailure:
     }
     hint = hints.get(error.errno or 0, "set WB_STATE_DIR to another folder if this one is broken")
     return ReleaseFailure(f"{what}: {error.strerror or error}", where=str(path), hint=hint)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Makes the rename itself durable."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

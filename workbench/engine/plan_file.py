@@ -1,0 +1,138 @@
+"""A plan on disk: what is needed to make it again and to see that it comes out the same. No secrets.
+
+The resources themselves are not saved: they hold secrets in clear, and are compiled again in no time. What is saved
+is the plan's id, a digest of the Spec and of each live object under a salt of the plan's own, and the options it was
+compiled with, but for those whose names say that they are secret: these are handed in again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from workbench.engine import whole_file
+from workbench.engine.compile import CompileInputs
+from workbench.engine.errors import EngineError, MovedObject, StalePlan
+from workbench.engine.plan import Plan
+
+_FORMAT = "workbench.plan/v1"
+_SECRET_NAME = re.compile(r"pass|secret|token|key|credential|private|auth", re.IGNORECASE)
+
+
+class PlanFileInvalid(EngineError):
+    """Not a saved plan, or one of another repository."""
+
+
+@dataclass(frozen=True, slots=True)
+class SavedPlan:
+    """`objects` maps addresses to [action, uid, digest of content]; `withheld` names options that were not saved."""
+
+    id: str
+    stack: str
+    spec: str
+    clusters: tuple[str, ...]
+    objects: dict[str, list[str]]
+    prior: int
+    prune: bool
+    force: bool
+    options: dict[str, str] = field(repr=False)
+    withheld: tuple[str, ...]
+    settings: tuple[str, ...]
+    salt: bytes = field(repr=False)
+
+
+def save(plan: Plan, path: Path, root: Path) -> None:
+    """Writes a file only its owner may read; raises `EngineError` for a plan over unsaved edits, or if it cannot."""
+    if plan.inputs.overlay:
+        raise EngineError("a plan over what-if edits cannot be saved", where=plan.stack, hint="write the edits first")
+    options = plan.inputs.options
+    content = {
+        "format": _FORMAT,
+        "repository": root.name,
+        "id": plan.id,
+        "stack": plan.stack,
+        "made": plan.made_at.isoformat(),
+        "spec": plan.spec.digest(plan.salt),
+        "clusters": list(plan.clusters),
+        "objects": _objects(plan),
+        "prior": plan.prior,
+        "prune": plan.prune,
+        "force": plan.force,
+        "options": {name: value for name, value in options.items() if not _SECRET_NAME.search(name)},
+        "withheld": sorted(name for name in options if _SECRET_NAME.search(name)),
+        "settings": list(plan.inputs.settings),
+        "salt": plan.salt.hex(),
+    }
+    try:
+        whole_file.write(path, json.dumps(content, indent=1).encode())
+    except OSError as error:
+        raise EngineError(f"cannot be written: {error.strerror}", where=str(path)) from error
+
+
+def load(path: Path, root: Path) -> SavedPlan:
+    """Raises `PlanFileInvalid`."""
+    try:
+        content: Any = json.loads(path.read_bytes())
+    except OSError as error:
+        raise PlanFileInvalid(f"cannot be read: {error.strerror}", where=str(path)) from error
+    except ValueError as error:
+        raise PlanFileInvalid("is not a saved plan", where=str(path), hint="`wb plan -o FILE` saves one") from error
+    try:
+        if content["format"] != _FORMAT:
+            raise PlanFileInvalid(f"has format {content['format']!r}, not {_FORMAT}", where=str(path))
+        if content["repository"] != root.name:
+            raise PlanFileInvalid(f"is a plan of the repository {content['repository']!r}", where=str(path))
+        return SavedPlan(
+            id=str(content["id"]),
+            stack=str(content["stack"]),
+            spec=str(content["spec"]),
+            clusters=tuple(str(each) for each in content["clusters"]),
+            objects={str(key): [str(each) for each in value] for key, value in content["objects"].items()},
+            prior=int(content["prior"]),
+            prune=bool(content["prune"]),
+            force=bool(content["force"]),
+            options={str(key): str(value) for key, value in content["options"].items()},
+            withheld=tuple(str(each) for each in content["withheld"]),
+            settings=tuple(str(each) for each in content["settings"]),
+            salt=bytes.fromhex(content["salt"]),
+        )
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        raise PlanFileInvalid("is not a saved plan", where=str(path), hint="`wb plan -o FILE` saves one") from error
+
+
+def completed(saved: SavedPlan, inputs: CompileInputs | None) -> CompileInputs:
+    """Returns what to compile with; raises `PlanFileInvalid` naming options that have to be handed in again."""
+    given = inputs.options if inputs else {}
+    missing = [name for name in saved.withheld if name not in given]
+    if missing:
+        again = " ".join(f"-D {name}=..." for name in missing)
+        raise PlanFileInvalid("was made with options that are not saved", where=saved.stack, hint=f"add {again}")
+    options = {**saved.options, **{name: given[name] for name in saved.withheld}}
+    return replace(inputs or CompileInputs(), options=options, settings=saved.settings)
+
+
+def compare(saved: SavedPlan, plan: Plan) -> None:
+    """Raises `StalePlan` unless the plan made again is the saved one."""
+    if plan.id == saved.id and plan.prior == saved.prior:
+        return
+    moved: list[MovedObject] = []
+    if plan.spec.digest(saved.salt) != saved.spec:
+        moved.append(MovedObject(None, "the configuration compiles to something else now"))
+    if plan.prior != saved.prior:
+        moved.append(MovedObject(None, f"release {plan.prior} is the last one now, it was {saved.prior}"))
+    now = _objects(plan)
+    addresses = {str(each.address): each.address for each in plan.changes}
+    for name in sorted(now.keys() | saved.objects.keys()):
+        if now.get(name) != saved.objects.get(name):
+            moved.append(MovedObject(addresses.get(name), "changed" if name in addresses else f"{name} changed"))
+    raise StalePlan(moved or [MovedObject(None, "it does not come out the same")], where=plan.stack)
+
+
+def _objects(plan: Plan) -> dict[str, list[str]]:
+    return {
+        str(each.address): [each.action.value, each.identity.uid if each.identity else "", each.state]
+        for each in plan.changes
+    }
