@@ -1,0 +1,71 @@
+"""What a program may touch outside itself, granted by whoever runs it.
+
+Library functions that read files, the environment, the clock or names of the network ask here. What is not granted
+fails with a message that says so; nothing is granted by default but reading the clock.
+"""
+
+from __future__ import annotations
+
+import os.path
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from kcl.evaluator.value import ValueFailure
+from kcl.source import FileSystem, InMemoryFileSystem
+
+
+def _local_now() -> datetime:
+    return datetime.now().astimezone()
+
+
+def _ignore(path: str) -> None:
+    """Nobody wants to know."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """The capabilities of one run."""
+
+    file_system: FileSystem = field(default_factory=lambda: InMemoryFileSystem({}))
+    read_roots: tuple[str, ...] | None = ()
+    """Folders below which files may be read; None for anywhere, () for nowhere."""
+    write_roots: tuple[str, ...] = ()
+    """Folders below which files may be written, on the real disk."""
+    environment: Mapping[str, str] | None = None
+    """Environment variables a program may read; None when it may read none."""
+    work_dir: str = ""
+    """What `file.workdir()` answers."""
+    root: str = ""
+    """What `file.modpath()` answers: the folder of the program's kcl.mod."""
+    base: str = ""
+    """Folder that relative paths of process-wide functions start from."""
+    now: Callable[[], datetime] = _local_now
+    on_read: Callable[[str], None] = _ignore
+    """Told the absolute path of every file looked at, so that a cache knows what an answer rests on."""
+
+    def readable(self, path: str, folder: str) -> str:
+        """The absolute form of `path`, which is relative to `folder`. Raises ValueFailure when it may not be read."""
+        absolute = os.path.normpath(os.path.join(folder, path))
+        if self.read_roots is not None and not _inside(absolute, self.read_roots):
+            raise ValueFailure(f"reading '{path}' is not allowed: it lies outside of {_shown(self.read_roots)}")
+        self.on_read(absolute)
+        return absolute
+
+    def writable(self, path: str, folder: str) -> str:
+        """The absolute form of `path`. Raises ValueFailure when it may not be written."""
+        absolute = os.path.realpath(os.path.join(folder, path))
+        if not _inside(absolute, tuple(map(os.path.realpath, self.write_roots))):
+            where = (
+                f"it lies outside of {_shown(self.write_roots)}" if self.write_roots else "this run may write nothing"
+            )
+            raise ValueFailure(f"writing '{path}' is not allowed: {where}")
+        return absolute
+
+
+def _inside(path: str, roots: tuple[str, ...]) -> bool:
+    return any(path == root or path.startswith(root.rstrip(os.sep) + os.sep) for root in roots)
+
+
+def _shown(roots: tuple[str, ...]) -> str:
+    return " and ".join(roots) or "what this run may read"

@@ -1,0 +1,385 @@
+"""The functions every file sees without an import."""
+
+from __future__ import annotations
+
+import math
+import re
+from decimal import ROUND_HALF_UP, Decimal
+from functools import cmp_to_key
+from typing import Any, Final
+
+from kcl.emit.numbers import float_display
+from kcl.evaluator.operations import (
+    UNIT_FACTORS,
+    Arithmetic,
+    compare,
+    equals,
+    iterate,
+    kind,
+    to_str,
+    truthy,
+)
+from kcl.evaluator.operations import type_name as type_name_of
+from kcl.evaluator.value import (
+    UNDEFINED,
+    CallContext,
+    KDict,
+    KList,
+    NumberMultiplier,
+    Value,
+    ValueFailure,
+)
+from kcl.stdlib.declaration import Module
+
+BUILTINS: Final = Module("")
+_ADD: Final = Arithmetic().add
+_UNIT_NUMBER: Final = re.compile(r"([-+]?[0-9]+)(" + "|".join(sorted(UNIT_FACTORS, key=len, reverse=True)) + ")")
+_DIGITS: Final = re.compile(r"[-+]?[0-9]+")
+_INT_PREFIXES: Final = {16: "0x", 8: "0o", 2: "0b"}
+
+
+def text_of(value: Value) -> str:
+    """What `str()` gives: floats with all their digits."""
+    return float_display(value) if type(value) is float else to_str(value)
+
+
+def number_of(value: Value) -> int | float:
+    return value.value if type(value) is NumberMultiplier else value
+
+
+# ---------------------------------------------------------------- options and output
+
+
+@BUILTINS.function(
+    "option(key: str, type?: str, required?: bool, default?: any, help?: str, file?: str, line?: int) -> any",
+    contextual=True,
+)
+def option(
+    context: CallContext,
+    key: str,
+    type: str | None = None,
+    required: bool = False,
+    default: Value = None,
+    help: str | None = None,
+    file: str | None = None,
+    line: int | None = None,
+) -> Value:
+    value = context.options.get(key)
+    if value is None or value is UNDEFINED:
+        value = default
+    if (value is None or value is UNDEFINED) and required:
+        raise ValueFailure(f"option('{key}') must be initialized, try '-D {key}=?' argument")
+    return value if type is None or value is None else _converted(value, type)
+
+
+def _converted(value: Value, wanted: str) -> Value:
+    """An option's value as the type it was declared with."""
+    match wanted:
+        case "str":
+            return text_of(value)
+        case "bool":
+            return truthy(value)
+        case "int" | "float":
+            if isinstance(value, bool | int | float):
+                return int(value) if wanted == "int" else float(value)
+            if isinstance(value, str):
+                try:
+                    number = float(value)
+                    return (int(value) if _DIGITS.fullmatch(value) else int(number)) if wanted == "int" else number
+                except (ValueError, OverflowError):
+                    pass
+        case "list":
+            if isinstance(value, list):
+                return value
+        case "dict":
+            if isinstance(value, dict):
+                return value
+        case _:
+            raise ValueFailure(f"'{wanted}' is not a type of options, use one of int, float, bool, str, list, dict")
+    raise ValueFailure(f"cannot use '{text_of(value)}' as type '{wanted}'")
+
+
+@BUILTINS.function("print(*values: any, **settings: any) -> None", contextual=True)
+def print_values(context: CallContext, *values: Value, **settings: Value) -> None:
+    """Official releases accept `sep` and `end` and look at neither; so do we."""
+    context.log(" ".join(map(text_of, values)) + "\n")
+
+
+# ---------------------------------------------------------------- conversions
+
+
+@BUILTINS.function("int(number?: any, base?: int) -> int")
+def to_int(number: Value = UNDEFINED, base: int = 10) -> int:
+    if number is UNDEFINED:
+        return 0
+    if type(number) is NumberMultiplier:
+        return int(number.value)
+    if isinstance(number, bool | int):
+        return int(number)
+    if isinstance(number, float):
+        if math.isnan(number) or math.isinf(number):
+            raise ValueFailure(f"cannot convert float {float_display(number)} to integer")
+        return int(number)
+    if not isinstance(number, str):
+        raise ValueFailure(f"int() argument must be a string or a number, not '{kind(number)}'")
+    if base == 10:
+        if _DIGITS.fullmatch(number):
+            return int(number)
+        unit = _UNIT_NUMBER.fullmatch(number)
+        if unit is not None:
+            return int(int(unit[1]) * UNIT_FACTORS[unit[2]])
+    elif 2 <= base <= 36:
+        digits = number.lower()
+        sign = -1 if digits.startswith("-") else 1
+        digits = digits.lstrip("+-").removeprefix(_INT_PREFIXES.get(base, "0"))
+        try:
+            return sign * int(digits or "0", base)
+        except ValueError:
+            pass
+    raise ValueFailure(f"invalid literal for int() with base {base}: '{number}'")
+
+
+@BUILTINS.function("float(number?: any) -> float")
+def to_float(number: Value = UNDEFINED) -> float:
+    if number is UNDEFINED:
+        return 0.0
+    if type(number) is NumberMultiplier:
+        return float(number.value)
+    if isinstance(number, bool | int | float):
+        return float(number)
+    if isinstance(number, str):
+        try:
+            return float(number)
+        except ValueError:
+            raise ValueFailure(f"invalid literal for float() with base 10: '{number}'") from None
+    raise ValueFailure(f"float() argument must be a string or a number, not '{kind(number)}'")
+
+
+@BUILTINS.function("bool(x?: any) -> bool")
+def to_bool(*values: Value, x: Value = UNDEFINED) -> bool:
+    return truthy(values[0] if values else x)
+
+
+@BUILTINS.function("str(x?: any) -> str")
+def to_text(*values: Value, **named: Value) -> str:
+    given = values or tuple(named.values())
+    return text_of(given[0]) if given else ""
+
+
+@BUILTINS.function("list(x?: any) -> [any]")
+def to_list(*values: Value, x: Value = UNDEFINED) -> KList:
+    value = values[0] if values else x
+    return KList() if value is UNDEFINED else KList(item for item, _, _ in iterate(value))
+
+
+@BUILTINS.function("dict(x?: any, **entries: any) -> {str:any}")
+def to_dict(*values: Value, x: Value = UNDEFINED, **entries: Value) -> KDict:
+    value = values[0] if values else x
+    if value is UNDEFINED or value is None:
+        result = KDict()
+    elif isinstance(value, KDict):
+        result = KDict(value)
+        result.sites = dict(value.sites) if value.sites else None
+    elif isinstance(value, list) and all(isinstance(pair, list) and len(pair) == 2 for pair in value):
+        result = KDict((text_of(key), item) for key, item in value)
+    else:
+        raise ValueFailure(f"dict() argument must be a dict or a list of pairs, not '{kind(value)}'")
+    result.update(entries)
+    return result
+
+
+@BUILTINS.function("typeof(x: any, full_name?: bool) -> str", contextual=True)
+def typeof(context: CallContext, x: Value, full_name: bool = False) -> str:
+    return context.type_name(x, full_name)
+
+
+# ---------------------------------------------------------------- numbers
+
+
+@BUILTINS.function("abs(x: any) -> any")
+def absolute(x: Value) -> Value:
+    number = number_of(x)
+    if type(number) in (int, float):
+        return abs(number)
+    return UNDEFINED
+
+
+@BUILTINS.function("multiplyof(a: int, b: int) -> bool")
+def multiplyof(a: int, b: int) -> bool:
+    if b == 0:
+        raise ValueFailure("multiplyof() the divisor must not be zero")
+    return a % b == 0
+
+
+def _based(number: int, prefix: str, spec: str) -> str:
+    return f"{'-' if number < 0 else ''}{prefix}{abs(number):{spec}}"
+
+
+@BUILTINS.function("hex(number: int) -> str")
+def hexadecimal(number: int) -> str:
+    return _based(number, "0x", "x")
+
+
+@BUILTINS.function("oct(number: int) -> str")
+def octal(number: int) -> str:
+    return _based(number, "0o", "o")
+
+
+@BUILTINS.function("bin(number: int) -> str")
+def binary(number: int) -> str:
+    return _based(number, "0b", "b")
+
+
+@BUILTINS.function("ord(c: str) -> int")
+def ordinal(c: str) -> int:
+    if len(c) != 1:
+        raise ValueFailure(f"ord() expected string of length 1, but string of length {len(c)} found")
+    return ord(c)
+
+
+@BUILTINS.function("pow(x: int | float, y: int | float, z?: int) -> int | float")
+def power(x: float, y: float, z: int | None = None) -> int | float:
+    try:
+        if z is not None:
+            return pow(int(x), int(y), z)
+        result: Any = x**y
+    except ZeroDivisionError:
+        return math.inf
+    except (ValueError, OverflowError) as problem:
+        raise ValueFailure(f"pow() {problem}") from None
+    if isinstance(result, complex):
+        return math.nan
+    if isinstance(result, int) and not -(2**63) <= result < 2**63:
+        raise ValueFailure(f"{result}: A 64 bit integer overflow")
+    return result if isinstance(result, int) else float(result)
+
+
+@BUILTINS.function("round(number: int | float, ndigits?: int) -> int | float")
+def rounded(number: float, ndigits: int | None = None) -> int | float:
+    """Halves go away from zero, not to the even neighbour as in Python."""
+    if not math.isfinite(number):
+        raise ValueFailure(f"cannot round {float_display(number)}")
+    exact = Decimal(repr(number)) if isinstance(number, float) else Decimal(number)
+    if ndigits is None:
+        return int(exact.quantize(Decimal(1), rounding=ROUND_HALF_UP))
+    try:
+        return float(exact.quantize(Decimal(1).scaleb(-ndigits), rounding=ROUND_HALF_UP))
+    except ArithmeticError:
+        return float(number)
+
+
+@BUILTINS.function("sum(iterable: any, start?: any) -> any")
+def total(iterable: Value, start: Value = 0) -> Value:
+    result = start
+    for item, _, _ in iterate(iterable):
+        result = _ADD(result, item)
+    return result
+
+
+def _best(name: str, values: tuple[Value, ...], wanted: int) -> Value:
+    if not values:
+        raise ValueFailure(f"{name}() takes exactly one argument (0 given)")
+    items = [item for item, _, _ in iterate(values[0])] if len(values) == 1 else list(values)
+    if not items:
+        raise ValueFailure("arg is an empty list")
+    best = items[0]
+    for item in items[1:]:
+        if compare(item, best) * wanted > 0:
+            best = item
+    return best
+
+
+@BUILTINS.function("max(*values: any) -> any")
+def largest(*values: Value) -> Value:
+    return _best("max", values, 1)
+
+
+@BUILTINS.function("min(*values: any) -> any")
+def smallest(*values: Value) -> Value:
+    return _best("min", values, -1)
+
+
+# ---------------------------------------------------------------- collections
+
+
+@BUILTINS.function("len(inval: any) -> int")
+def length(inval: Value) -> int:
+    """A string's length is counted in bytes of UTF-8, though indexing counts characters."""
+    if isinstance(inval, str):
+        return len(inval) if inval.isascii() else len(inval.encode())
+    if isinstance(inval, list | dict):
+        return len(inval)
+    raise ValueFailure(f"object of type '{kind(inval)}' has no len()")
+
+
+@BUILTINS.function("all_true(inval: any) -> bool")
+def all_true(inval: Value) -> bool:
+    return all(truthy(item) for item, _, _ in iterate(inval))
+
+
+@BUILTINS.function("any_true(inval: any) -> bool")
+def any_true(inval: Value) -> bool:
+    return any(truthy(item) for item, _, _ in iterate(inval))
+
+
+@BUILTINS.function("isunique(inval: any) -> bool")
+def isunique(inval: Value) -> bool:
+    items = [item for item, _, _ in iterate(inval)]
+    if all(type(item) is str for item in items):
+        return len(set(items)) == len(items)
+    return not any(equals(item, other) for index, item in enumerate(items) for other in items[:index])
+
+
+@BUILTINS.function("isnullish(inval: any) -> bool")
+def isnullish(*values: Value, inval: Value = UNDEFINED) -> bool:
+    value = values[0] if values else inval
+    return value is None or value is UNDEFINED
+
+
+@BUILTINS.function("sorted(inval: any, reverse?: bool) -> [any]")
+def sorted_list(inval: Value, reverse: bool = False) -> KList:
+    items = [item for item, _, _ in iterate(inval)]
+    return KList(sorted(items, key=cmp_to_key(compare), reverse=reverse))
+
+
+@BUILTINS.function("range(start: int, stop?: int, step?: int) -> [int]")
+def number_range(start: int, stop: int | None = None, step: int = 1) -> KList:
+    if step == 0:
+        raise ValueFailure("range() step argument must not be zero")
+    first, last = (0, start) if stop is None else (start, stop)
+    return KList(range(first, last, step))
+
+
+@BUILTINS.function("zip(*values: any) -> [any]")
+def zipped(*values: Value) -> KList:
+    columns = [[item for item, _, _ in iterate(value)] for value in values]
+    return KList(KList(row) for row in zip(*columns, strict=False))
+
+
+_MISSING: Final[Any] = object()
+
+
+@BUILTINS.function("reduce(reducer: any, iterable: [any], initial?: any) -> any", contextual=True)
+def reduce_list(context: CallContext, reducer: Value, iterable: Value, initial: Value = _MISSING) -> Value:
+    if type_name_of(reducer) != "function":
+        raise ValueFailure("reduce() argument 'reducer' must be a function")
+    items = list(iterable)
+    if initial is _MISSING:
+        if not items:
+            accumulator = _accumulator_type(reducer)
+            if accumulator != "any":
+                raise ValueFailure(
+                    f"reduce() empty list with no initial value and non-nullable accumulator type '{accumulator}'"
+                )
+            return None
+        initial = items.pop(0)
+    result = initial
+    for item in items:
+        result = context.call(reducer, (result, item))
+    return result
+
+
+def _accumulator_type(reducer: Value) -> str:
+    """The declared type of a lambda's first parameter, "any" where it says nothing."""
+    types = getattr(reducer, "parameter_types", ())
+    return str(types[0]) if types and types[0] is not None else "any"

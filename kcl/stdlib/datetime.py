@@ -1,0 +1,66 @@
+"""`import datetime`. The clock is the run's own, so that a run can be repeated."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Final
+
+from kcl.evaluator.value import CallContext
+from kcl.stdlib.access import Access
+from kcl.stdlib.declaration import Module
+
+MODULE: Final = Module("datetime")
+_RFC3339: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[-+]\d\d:\d\d)")
+_DEFAULT_FORMAT: Final = "%a %b %d %H:%M:%S %Y"
+
+
+@MODULE.function("ticks() -> float", contextual=True, needs_access=True, capture="time")
+def ticks(access: Access, context: CallContext) -> float:
+    """Seconds since 1970."""
+    return float(int(access.now().timestamp()))
+
+
+@MODULE.function("date() -> str", contextual=True, needs_access=True, capture="time")
+def date(access: Access, context: CallContext) -> str:
+    return access.now().strftime("%Y-%m-%d %H:%M:%S")
+
+
+@MODULE.function("today() -> str", contextual=True, needs_access=True, capture="time")
+def today(access: Access, context: CallContext) -> str:
+    return access.now().strftime("%Y-%m-%d %H:%M:%S.%f")
+
+
+@MODULE.function("now(format?: str) -> str", contextual=True, needs_access=True, capture="time")
+def now(access: Access, context: CallContext, format: str = _DEFAULT_FORMAT) -> str:
+    return access.now().strftime(format)
+
+
+@MODULE.function("validate(date: str, format: str) -> bool")
+def validate(date: str, format: str) -> bool:
+    try:
+        datetime.strptime(date, format)
+    except (ValueError, re.error):
+        return False
+    return True
+
+
+@MODULE.function("is_rfc3339(value: str) -> bool")
+def is_rfc3339(value: str) -> bool:
+    return _is_instant(value)
+
+
+@MODULE.function("is_iso8601(value: str) -> bool")
+def is_iso8601(value: str) -> bool:
+    """The official function accepts what RFC 3339 and ISO 8601 have in common: a full date, time and offset."""
+    return _is_instant(value)
+
+
+def _is_instant(value: str) -> bool:
+    if not _RFC3339.fullmatch(value):
+        return False
+    try:
+        datetime.fromisoformat(re.sub(r"\.\d+", "", value.upper()).replace("Z", "+00:00"))
+    except ValueError:
+        return False
+    return True
