@@ -25,7 +25,7 @@ from kcl.evaluator.schemas import SchemaType
 from kcl.evaluator.scopes import LazyScope, PackageScope, Setter
 from kcl.evaluator.statements import Assigning, Body, lower_assignment, lower_setter, lower_statements
 from kcl.evaluator.union import bit_or
-from kcl.evaluator.value import UNDEFINED, KDict, Library, Value, ValueFailure
+from kcl.evaluator.value import UNDEFINED, KDict, Library, SchemaInstance, Value, ValueFailure
 from kcl.loader.program import MAIN_PACKAGE, Package, Program
 from kcl.syntax import ast
 
@@ -276,7 +276,7 @@ def _united(value: Value, other: Value) -> Value:
         return value
     if isinstance(value, (list, dict)) and isinstance(other, (list, dict)):
         try:
-            return bit_or(value, other, None)
+            return bit_or(_as_dict(value), _as_dict(other), None)
         except ValueFailure as failure:
             raise evaluation_error(failure.message, None) from None
     if isinstance(value, (list, dict)) != isinstance(other, (list, dict)) or value != other:
@@ -284,6 +284,15 @@ def _united(value: Value, other: Value) -> Value:
             (error(Code.EVALUATION, f"conflicting values between {_shown(other)} and {_shown(value)}", None),)
         )
     return value
+
+
+def _as_dict(value: Value) -> Value:
+    """The attributes of an instance alone: joined with the variables around it, it is no instance any more."""
+    if not isinstance(value, SchemaInstance):
+        return value
+    result = KDict(value)
+    result.sites = value.sites
+    return result
 
 
 def _shown(value: Value) -> str:

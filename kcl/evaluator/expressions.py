@@ -10,7 +10,7 @@ from kcl.evaluator import operations
 from kcl.evaluator.attributes import load_attribute, sites_of
 from kcl.evaluator.lexical import Scope, is_local, reader
 from kcl.evaluator.lowering import is_tracked, lower, lower_tracked, lowers, lowers_tracked
-from kcl.evaluator.names import global_reader, imported_module, module_member
+from kcl.evaluator.names import global_reader, imported_module, is_unknown, module_member
 from kcl.evaluator.runtime import Environment, Evaluate
 from kcl.evaluator.runtime_types import pack
 from kcl.evaluator.type_lowering import lower_type
@@ -315,7 +315,11 @@ def _module_selector(node: ast.Selector, scope: Scope) -> Evaluate | None:
     if head.id in scope.module.scope.setters:
         return None
     imported = imported_module(scope.module, head.id)
-    return None if imported is None else module_member(imported, node, scope)
+    if imported is not None:
+        return module_member(imported, node, scope)
+    if scope.module.runtime.dialect.unknown_name_is_undefined and is_unknown(scope, head.id):
+        return constant(UNDEFINED)
+    return None
 
 
 @lowers(ast.Selector)

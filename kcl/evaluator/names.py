@@ -6,7 +6,7 @@ import difflib
 from typing import TYPE_CHECKING
 
 from kcl.diagnostics import Code
-from kcl.evaluator.lexical import Scope
+from kcl.evaluator.lexical import Scope, in_schema
 from kcl.evaluator.runtime import Environment, Evaluate, ModuleContext, Where
 from kcl.evaluator.value import UNDEFINED, ModuleValue, Value
 from kcl.loader.program import Import, ImportKind
@@ -26,6 +26,21 @@ def imported_module(module: ModuleContext, alias: str) -> Import | None:
             shared: Import = sibling.imports[alias]
             return shared
     return None
+
+
+def is_unknown(scope: Scope, name: str) -> bool:
+    """Whether nothing that is visible here has this name, whatever an instance's attributes are."""
+    module = scope.module
+    if in_schema(scope) or name in module.scope.types or name in module.scope.setters:
+        return False
+    if name in module.runtime.library.builtins or imported_module(module, name) is not None:
+        return False
+    current: Scope | None = scope
+    while current is not None:
+        if name in current.variables:
+            return False
+        current = current.parent
+    return True
 
 
 def global_reader(node: ast.Name, scope: Scope) -> Evaluate:
