@@ -1,0 +1,41 @@
+"""Any other kind, by the conventions that controllers follow.
+
+Stalled and Reconciling are kstatus' own conditions; Ready is the custom of most operators. A kind that keeps an
+observedGeneration is not judged by a status of an older one; where there is nothing to go by, the object is what it
+should be (https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md#the-standard-conditions).
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from runtimes.kubernetes.health.verdict import Verdict, current, failed, in_progress, told, unobserved
+from runtimes.kubernetes.objects import Object, Objects, condition, is_observed, is_true, metadata, status
+
+
+def assess(live: Object, objects: Objects, now: datetime) -> Verdict:
+    if "observedGeneration" in status(live) and not is_observed(live):
+        return unobserved(live)
+    stalled, reconciling, ready = (condition(live, type_) for type_ in ("Stalled", "Reconciling", "Ready"))
+    if is_true(stalled):
+        return failed(str(stalled.get("message") or "stalled"), reason=_reason(stalled), evidence=told(stalled))
+    if is_true(reconciling):
+        return in_progress(
+            str(reconciling.get("message") or "reconciling"), reason=_reason(reconciling), evidence=told(reconciling)
+        )
+    if not ready:
+        return current()
+    seen, generation = ready.get("observedGeneration"), metadata(live).get("generation")
+    if isinstance(seen, int) and isinstance(generation, int) and seen < generation:
+        return in_progress(
+            f"Ready speaks of generation {seen}, not {generation}",
+            reason="NotObserved",
+            evidence=f"observedGeneration {seen} of {generation}",
+        )
+    if is_true(ready):
+        return current(str(ready.get("message") or "ready"), _reason(ready))
+    return in_progress(str(ready.get("message") or "not ready"), reason=_reason(ready), evidence=told(ready))
+
+
+def _reason(state: Object) -> str:
+    return str(state.get("reason") or "")

@@ -1,0 +1,69 @@
+"""Kinds that extend or divide the cluster: definitions, API services, namespaces, autoscalers, budgets, nodes."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from runtimes.kubernetes.health.verdict import Verdict, current, failed, in_progress, told, unobserved
+from runtimes.kubernetes.objects import Object, Objects, condition, is_false, is_observed, is_true, status
+
+
+def assess_definition(live: Object, objects: Objects, now: datetime) -> Verdict:
+    """Established is what counts, and that never comes once the names are refused."""
+    names, established = condition(live, "NamesAccepted"), condition(live, "Established")
+    if is_false(names) and names.get("reason") != "NotAccepted":
+        return failed(
+            str(names.get("message") or "its names are taken"), reason=str(names.get("reason")), evidence=told(names)
+        )
+    if is_true(established):
+        return current("established", "Established")
+    evidence = told(established) if established else "no Established condition"
+    return in_progress("not established yet", reason=str(established.get("reason") or "Installing"), evidence=evidence)
+
+
+def assess_api_service(live: Object, objects: Objects, now: datetime) -> Verdict:
+    available = condition(live, "Available")
+    if is_true(available):
+        return current("available", "Available")
+    return in_progress(
+        str(available.get("message") or "not available yet"),
+        reason=str(available.get("reason") or "Pending"),
+        evidence=told(available) if available else "no Available condition",
+    )
+
+
+def assess_namespace(live: Object, objects: Objects, now: datetime) -> Verdict:
+    phase = status(live).get("phase")
+    return (
+        current("active", "Active") if phase in ("Active", None) else in_progress(f"phase {phase}", reason=str(phase))
+    )
+
+
+def assess_autoscaler(live: Object, objects: Objects, now: datetime) -> Verdict:
+    able, active = condition(live, "AbleToScale"), condition(live, "ScalingActive")
+    if not able and not active:
+        return in_progress("not looked at yet", reason="Pending", evidence="no conditions")
+    if is_false(active) and active.get("reason") == "ScalingDisabled":
+        return current("disabled: its target has no replicas", "ScalingDisabled")
+    for state in (able, active):
+        if is_false(state):
+            return in_progress(
+                str(state.get("message") or "cannot scale"), reason=str(state.get("reason")), evidence=told(state)
+            )
+    return current()
+
+
+def assess_observed(live: Object, objects: Objects, now: datetime) -> Verdict:
+    """Kinds whose controller has nothing to say but that it has seen them."""
+    return current() if is_observed(live) else unobserved(live)
+
+
+def assess_node(live: Object, objects: Objects, now: datetime) -> Verdict:
+    ready = condition(live, "Ready")
+    if is_true(ready):
+        return current("ready")
+    return in_progress(
+        str(ready.get("message") or "not ready"),
+        reason=str(ready.get("reason") or "NotReady"),
+        evidence=told(ready) if ready else "no Ready condition",
+    )

@@ -1,0 +1,100 @@
+"""StatefulSets: pods in the order of their ordinals, and no conditions at all.
+
+A refusal to make a pod shows only as an Event, and a broken pod stops the controller whatever its revision, so the
+lowest pod that is missing or not ready explains the rest
+(https://kubernetes.io/docs/concepts/workloads/controllers/statefulset/#forced-rollback).
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from runtimes.kubernetes.health import pod, replicas
+from runtimes.kubernetes.health.verdict import Verdict, current, event_told, in_progress, unobserved
+from runtimes.kubernetes.objects import (
+    Object,
+    Objects,
+    count,
+    is_going,
+    is_observed,
+    mapping,
+    metadata,
+    name_of,
+    spec,
+    status,
+)
+
+_REVISION_LABEL = "controller-revision-hash"
+
+
+def assess(live: Object, objects: Objects, now: datetime) -> Verdict:
+    wanted, counts = count(spec(live), "replicas", 1), status(live)
+    first = count(mapping(spec(live).get("ordinals")), "start")
+    by_ordinal = {ordinal(each): each for each in objects.owned_by(live, "Pod")}
+    if not is_observed(live):
+        going = [each for number, each in by_ordinal.items() if number >= first + wanted and is_going(each)]
+        return unobserved(live, (*going, *_lowest_unready(by_ordinal, range(first, first + wanted), now)))
+    existing, ready, updated = (count(counts, name) for name in ("replicas", "readyReplicas", "updatedReplicas"))
+    available = count(counts, "availableReplicas", ready)
+    pods = replicas.active(by_ordinal[number] for number in sorted(by_ordinal))
+    done = f"{ready} of {wanted} ready"
+    if wanted and (verdict := replicas.broken(pods, objects, done)):
+        return verdict
+    if ready < wanted or existing < wanted or available < wanted:
+        held_up_by = _lowest_unready(by_ordinal, range(first, first + wanted), now)
+        warning = objects.last_warning(live, "FailedCreate")
+        return in_progress(
+            done,
+            reason="FailedCreate" if warning and not held_up_by else "Unready",
+            evidence=event_told(warning) if warning and not held_up_by else f"readyReplicas {ready} of {wanted}",
+            because=held_up_by,
+        )
+    if existing > wanted:
+        surplus = [by_ordinal[number] for number in sorted(by_ordinal, reverse=True) if number >= first + wanted]
+        surplus.sort(key=lambda each: not is_going(each))
+        return in_progress(
+            f"{existing} pods exist, {wanted} wanted",
+            reason="ScalingDown",
+            evidence=f"replicas {existing} of {wanted}",
+            because=tuple(surplus[:1]),
+        )
+    strategy = mapping(spec(live).get("updateStrategy"))
+    if strategy.get("type") == "OnDelete":
+        return replicas.unsteady(pods, now) or current(f"{done}; pods are updated when deleted", "OnDelete")
+    partition = count(mapping(strategy.get("rollingUpdate")), "partition")
+    to_update = max(wanted - partition, 0)
+    if updated < to_update:
+        return in_progress(
+            f"{updated} of {to_update} updated",
+            reason="RollingOut",
+            evidence=f"updatedReplicas {updated} of {to_update}",
+            because=_next_to_update(by_ordinal, str(counts.get("updateRevision")), first + partition),
+        )
+    if not partition and counts.get("currentRevision") != counts.get("updateRevision"):
+        return in_progress("the update is being closed", reason="RollingOut", evidence="currentRevision differs")
+    return replicas.unsteady(pods, now) or current(done)
+
+
+def ordinal(live: Object) -> int:
+    number = name_of(live).rpartition("-")[2]
+    return int(number) if number.isdigit() else -1
+
+
+def _lowest_unready(by_ordinal: dict[int, Object], wanted: range, now: datetime) -> tuple[Object, ...]:
+    """Returns the lowest pod that is not ready; nothing if it does not exist, as then the set itself has to act."""
+    for number in wanted:
+        found = by_ordinal.get(number)
+        if found is None:
+            return ()
+        if is_going(found) or not pod.is_ready(found) or pod.is_restarting(found, now):
+            return (found,)
+    return ()
+
+
+def _next_to_update(by_ordinal: dict[int, Object], revision: str, lowest: int) -> tuple[Object, ...]:
+    """Pods are updated from the highest ordinal down."""
+    for number in sorted(by_ordinal, reverse=True):
+        labels = mapping(metadata(by_ordinal[number]).get("labels"))
+        if number >= lowest and (is_going(by_ordinal[number]) or labels.get(_REVISION_LABEL) != revision):
+            return (by_ordinal[number],)
+    return ()

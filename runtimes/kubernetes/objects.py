@@ -1,0 +1,171 @@
+"""A moment's objects, indexed for the questions that readiness asks: who owns whom, what is in a namespace, which
+events speak of an object."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from runtimes.base import ObjectRef
+from runtimes.kubernetes.fields import parsed_time
+
+Object = Mapping[str, Any]
+
+
+class Objects:
+    """Live objects and events of one moment; never changed once made. Objects may lack an apiVersion."""
+
+    def __init__(self, live: Iterable[Object], events: Iterable[Object] = ()) -> None:
+        self._by_name: dict[tuple[str, str, str], list[Object]] = {}
+        self._by_kind: dict[tuple[str, str], list[Object]] = {}
+        self._by_namespace: dict[str, list[Object]] = {}
+        self._by_owner: dict[str, list[Object]] = {}
+        self._events_by_uid: dict[str, list[Object]] = {}
+        self._events_by_name: dict[tuple[str, str, str], list[Object]] = {}
+        for each in live:
+            kind, namespace, name = kind_of(each), namespace_of(each), name_of(each)
+            self._by_name.setdefault((kind, namespace, name), []).append(each)
+            self._by_kind.setdefault((kind, namespace), []).append(each)
+            self._by_namespace.setdefault(namespace, []).append(each)
+            for owner in mappings(metadata(each).get("ownerReferences")):
+                self._by_owner.setdefault(str(owner.get("uid")), []).append(each)
+        for event in events:
+            about = mapping(event.get("involvedObject"))
+            key = (str(about.get("kind")), str(about.get("namespace") or ""), str(about.get("name")))
+            if about.get("uid"):
+                self._events_by_uid.setdefault(str(about["uid"]), []).append(event)
+            else:
+                self._events_by_name.setdefault(key, []).append(event)
+
+    def get(self, kind: str, namespace: str, name: str, group: str | None = None) -> Object | None:
+        """Returns None if there is none. `group` tells kinds of the same name apart, where objects say theirs."""
+        for each in self._by_name.get((kind, namespace, name), ()):
+            if group is None or "apiVersion" not in each or group_of(each) == group:
+                return each
+        return None
+
+    def of_kind(self, kind: str, namespace: str) -> tuple[Object, ...]:
+        return tuple(self._by_kind.get((kind, namespace), ()))
+
+    def in_any_namespace(self, kind: str) -> tuple[Object, ...]:
+        return tuple(each for (of, _), found in self._by_kind.items() if of == kind for each in found)
+
+    def in_namespace(self, namespace: str) -> tuple[Object, ...]:
+        return tuple(self._by_namespace.get(namespace, ()))
+
+    def owned_by(self, owner: Object, kind: str | None = None) -> tuple[Object, ...]:
+        """Returns what names the object as its owner, by uid, oldest first."""
+        found = [each for each in self._by_owner.get(uid_of(owner), ()) if kind is None or kind_of(each) == kind]
+        return tuple(
+            sorted(found, key=lambda each: (str(metadata(each).get("creationTimestamp") or ""), name_of(each)))
+        )
+
+    def events_about(self, subject: Object) -> tuple[Object, ...]:
+        """Returns the events about an object, oldest first."""
+        namespace, key = namespace_of(subject), (kind_of(subject), name_of(subject))
+        found = [
+            *self._events_by_uid.get(uid_of(subject), ()),
+            *self._events_by_name.get((key[0], namespace, key[1]), ()),
+            *(self._events_by_name.get((key[0], "", key[1]), ()) if namespace else ()),
+        ]
+        # a stable sort: without times, events stay in the order in which they came
+        return tuple(sorted(found, key=lambda event: event_stamp(event)))
+
+    def last_warning(self, subject: Object, *reasons: str) -> Object | None:
+        """Returns the latest Warning about the object, of one of these reasons if any are given."""
+        for event in reversed(self.events_about(subject)):
+            if event.get("type") == "Warning" and (not reasons or event.get("reason") in reasons):
+                return event
+        return None
+
+
+def kind_of(live: Object) -> str:
+    return str(live.get("kind") or "")
+
+
+def group_of(live: Object) -> str:
+    return str(live.get("apiVersion") or "").rpartition("/")[0]
+
+
+def metadata(live: Object) -> Mapping[str, Any]:
+    return mapping(live.get("metadata"))
+
+
+def name_of(live: Object) -> str:
+    return str(metadata(live).get("name") or "")
+
+
+def namespace_of(live: Object) -> str:
+    return str(metadata(live).get("namespace") or "")
+
+
+def uid_of(live: Object) -> str:
+    return str(metadata(live).get("uid") or "")
+
+
+def is_going(live: Object) -> bool:
+    return bool(metadata(live).get("deletionTimestamp"))
+
+
+def created(live: Object) -> datetime | None:
+    return parsed_time(metadata(live).get("creationTimestamp"))
+
+
+def spec(live: Object) -> Mapping[str, Any]:
+    return mapping(live.get("spec"))
+
+
+def status(live: Object) -> Mapping[str, Any]:
+    return mapping(live.get("status"))
+
+
+def count(section: Mapping[str, Any], name: str, default: int = 0) -> int:
+    """Returns a count; the server leaves zeros out."""
+    value = section.get(name)
+    return value if isinstance(value, int) else default
+
+
+def condition(live: Object, type_: str) -> Mapping[str, Any]:
+    """Returns the condition of this type, empty if there is none."""
+    for each in mappings(status(live).get("conditions")):
+        if each.get("type") == type_:
+            return each
+    return {}
+
+
+def is_true(state: Mapping[str, Any]) -> bool:
+    return state.get("status") == "True"
+
+
+def is_false(state: Mapping[str, Any]) -> bool:
+    return state.get("status") == "False"
+
+
+def is_observed(live: Object) -> bool:
+    """Whether the controller has seen the present spec: for kinds whose status has an observedGeneration."""
+    return status(live).get("observedGeneration") == metadata(live).get("generation")
+
+
+def reference(live: Object) -> ObjectRef:
+    return ObjectRef(kind_of(live), namespace_of(live), name_of(live), uid_of(live))
+
+
+def event_stamp(event: Object) -> str:
+    """The last time of an event as text that sorts, empty if it has none."""
+    series = mapping(event.get("series"))
+    return str(
+        series.get("lastObservedTime")
+        or event.get("lastTimestamp")
+        or event.get("eventTime")
+        or metadata(event).get("creationTimestamp")
+        or ""
+    )
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def mappings(value: Any) -> list[Mapping[str, Any]]:
+    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []

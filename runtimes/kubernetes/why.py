@@ -1,0 +1,49 @@
+"""Why is it not ready? Follows the explanations of health/ down to the deepest object that has its own."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from runtimes.base import Blocking, Status
+from runtimes.kubernetes import health
+from runtimes.kubernetes.health import Verdict
+from runtimes.kubernetes.objects import Object, Objects, reference, uid_of
+
+_DEEPEST = 8
+
+
+def blocking(live: Object, objects: Objects, now: datetime) -> Blocking | None:
+    """Returns None for an object that is Current. Log lines are not filled in."""
+    found = deepest(live, objects, now)
+    if found is None:
+        return None
+    blamed, verdict = found
+    return Blocking(
+        ref=reference(blamed),
+        reason=verdict.health.reason,
+        message=verdict.health.message,
+        evidence=verdict.evidence,
+    )
+
+
+def deepest(live: Object, objects: Objects, now: datetime) -> tuple[Object, Verdict] | None:
+    """Returns the deepest object that explains the status, with its verdict; None for an object that is Current.
+
+    Where the last explanation is an object that is Current by itself (ready, but not for long enough), its name
+    stands with the reason of the object above it.
+    """
+    verdict = health.assess(live, objects, now)
+    if verdict.health.status is Status.CURRENT:
+        return None
+    blamed, seen = live, {uid_of(live)}
+    for _ in range(_DEEPEST):
+        below = next((each for each in verdict.because if uid_of(each) not in seen), None)
+        if below is None:
+            break
+        seen.add(uid_of(below))
+        found = health.assess(below, objects, now)
+        blamed = below
+        if found.health.status is Status.CURRENT:
+            break
+        verdict = found
+    return blamed, verdict
