@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import anyio
 import click
 
-from workbench.cli.stacks import cluster_option, compile_options, find, inputs, workdir_option
+from workbench.cli.stacks import cluster_option, compile_options, find, inputs, timeout_option, workdir_option
 from workbench.exit_codes import ExitCode
 from workbench.present.text import Span, Tone
 

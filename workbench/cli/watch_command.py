@@ -14,6 +14,7 @@ from workbench.cli.stacks import (
     find,
     format_option,
     inputs,
+    timeout_option,
     workdir_option,
 )
 from workbench.exit_codes import ExitCode

@@ -1,0 +1,5 @@
+"""`python -m workbench` is `wb`."""
+
+from workbench.cli.main import main
+
+main()

@@ -1,0 +1,179 @@
+"""Two clusters to practise on, running yesterday's version of the sample repository.
+
+They are a process of their own (`wb sandbox start`), reached over HTTP like any cluster. What was yesterday is said in
+one place below, as edits of today's files; it is applied through the same session as everything else.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+
+from workbench.project import WorkbenchError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from workbench.engine.whatif import WhatIf
+    from workbench.session import Session
+    from workbench.settings import Settings
+
+STACK = "checkout/prod"
+"""What the demo is about."""
+OTHERS = ("gateway/prod",)
+"""Stacks that run as well, so that the repository does not look deserted."""
+CLUSTER = "hangzhou"
+MISSING_IMAGE = "registry.orchard.example/checkout/web:2.4.1"
+"""Today's image: nobody pushed it yet, so its pods can't start."""
+FIXED_IMAGE = "registry.orchard.example/checkout/web:2.4.2"
+START_SECONDS = 30.0
+
+_YESTERDAY: Mapping[str, tuple[tuple[str, str], ...]] = {
+    "storefront/checkout/base/base.k": (
+        ("checkout/web:2.4.1", "checkout/web:2.4.0"),
+        ("checkout/cart:1.9.0", "checkout/cart:1.8.2"),
+        (
+            'SESSION_KEY = option("session_key", default="orchard-development-session-key")',
+            'SESSION_KEY = option("session_key", default="orchard-development-session-key-of-yesterday")',
+        ),
+    ),
+    "storefront/checkout/prod/main.k": (("    replicas = 4\n", "    replicas = 3\n"),),
+    "payments/gateway/base/base.k": (("payments/gateway:3.2.5", "payments/gateway:3.2.4"),),
+}
+_CONTEXTS = 2
+
+
+class PracticeFailed(WorkbenchError):
+    """The practice clusters or what should run on them could not be set up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Practice:
+    """`settings` lead to the practice clusters and keep releases apart from real ones. `home` goes away with it."""
+
+    root: Path
+    settings: Settings
+    home: Path
+
+
+def sample_root(here: Path) -> Path:
+    """Returns the sample repository: the one of the source tree, else a copy in `here` that people may edit.
+
+    A copy that is already there is used as it is, so no edit of it is ever lost.
+    """
+    source = Path(__file__).parents[2] / "sample-konfig"
+    if source.is_dir():
+        return source
+    packaged = Path(__file__).parents[1] / "sample-konfig"
+    if not packaged.is_dir():
+        raise PracticeFailed("the sample repository is not part of this installation", hint="install the wheel again")
+    copy = here / "sample-konfig"
+    if not copy.exists():
+        shutil.copytree(packaged, copy)
+    return copy
+
+
+@asynccontextmanager
+async def practise(settings: Settings, here: Path) -> AsyncIterator[Practice]:
+    """Starts the clusters, empty; they stop when the context ends."""
+    root = sample_root(here)
+    with tempfile.TemporaryDirectory(prefix="konfig-practice-") as name:
+        home = Path(name)
+        kubeconfig = home / "kubeconfig"
+        async with _clusters(kubeconfig):
+            yield Practice(root, replace(settings, kubeconfig=str(kubeconfig), state_dir=home / "state"), home)
+
+
+@asynccontextmanager
+async def _clusters(kubeconfig: Path) -> AsyncIterator[None]:
+    arguments = (
+        "--kubeconfig",
+        str(kubeconfig),
+        "--clusters",
+        str(_CONTEXTS),
+        "--fail-image",
+        f"{MISSING_IMAGE}=missing",
+    )
+    process = await anyio.open_process(
+        [sys.executable, "-m", "workbench", "sandbox", "start", *arguments],
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,  # a ^C meant for the screen is not meant for the clusters
+        env={**os.environ, "PYTHONUNBUFFERED": "1"},
+    )
+    try:
+        await _ready(process)
+        yield
+    finally:
+        with anyio.CancelScope(shield=True):
+            if process.returncode is None:
+                process.terminate()
+            with anyio.move_on_after(5):
+                await process.wait()
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+            await process.aclose()
+
+
+async def _ready(process: anyio.abc.Process) -> None:
+    assert process.stdout is not None and process.stderr is not None
+    heard = b""
+    with anyio.move_on_after(START_SECONDS):
+        async for chunk in process.stdout:
+            heard += chunk
+            if b"READY" in heard and heard.endswith(b"\n"):
+                return
+        said = b"".join([part async for part in process.stderr]).decode(errors="replace").strip()
+        last = said.splitlines()[-1] if said else f"exit code {process.returncode}"
+        raise PracticeFailed(f"the practice clusters did not start: {last}", hint="wb sandbox start shows more")
+    raise PracticeFailed(f"the practice clusters were not ready within {START_SECONDS:.0f} s")
+
+
+def yesterday(session: Session, name: str) -> WhatIf:
+    """Returns the stack as it was yesterday, as edits of today's files."""
+    found = session.whatif(session.select(name))
+    for file, edits in _YESTERDAY.items():
+        text = found.text(file)
+        for today, before in edits:
+            if today not in text:
+                # the user edited the sample: that part of yesterday is then the same as today
+                continue
+            text = text.replace(today, before)
+        found = found.edit(file, text)
+    return found
+
+
+async def seed(session: Session, names: Iterable[str] = (STACK, *OTHERS)) -> None:
+    """Brings yesterday's version of these stacks onto the clusters and waits until it is ready."""
+    for name in names:
+        stack, past = session.select(name), yesterday(session, name)
+        plan = await session.plan(stack, past.inputs)
+        async with session.apply(plan, confirm=plan.confirmation.phrase) as events:
+            async for _ in events:
+                pass
+        async with session.watch(stack, past.inputs, spec=plan.spec, until_settled=True, timeout_seconds=60) as trees:
+            last = [tree async for tree in trees][-1:]
+        if not last or last[0].ready != last[0].total:
+            raise PracticeFailed(f"{name} of yesterday did not become ready on the practice clusters")
+
+
+async def change_by_hand(practice: Practice) -> str:
+    """Somebody edits the cart live, on one cluster only. Returns what was done, in words."""
+    from runtimes.sandbox import visitor
+
+    context = "sandbox-1"
+    await anyio.to_thread.run_sync(
+        lambda: visitor.scale(Path(practice.settings.kubeconfig), context, "checkout-prod", "cart", 5)
+    )
+    return f"somebody scaled cart on {CLUSTER} to 5 by hand"
