@@ -283,7 +283,7 @@ class Expressions(Strings):
         end = conditions[-1].end if conditions else iterable.end
         if len(targets) > 2:
             message = f"the number of loop variables is {len(targets)}, which can only be 1 or 2"
-            self.report(targets[2].start, targets[2].end, message, Code.COMPILE)
+            self.report(targets[1].end, targets[-1].end, message, Code.COMPILE)
         return ast.CompClause(keyword[1], end, targets, iterable, conditions)
 
     def target_first(self, name: Any) -> Any:

@@ -10,6 +10,7 @@ UNITS = frozenset(("n", "u", "m", "k", "K", "M", "G", "T", "P", "Ki", "Mi", "Gi"
 _ESCAPE = re.compile(
     r"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|N\{([^}]*)\}|(.)|$)", re.DOTALL
 )
+_MARGIN = re.compile(r"^([ \t]*)[^\s]", re.MULTILINE)
 _SIMPLE = {
     "\\": "\\",
     "'": "'",
@@ -74,18 +75,13 @@ def dedent(content: str) -> str:
 
     Lines of blanks do not count, except the last: where the closing quotes stand is a margin as well.
     """
-    if "\n" not in content:
-        return content.lstrip(" \t") if content.strip() else content
-    lines = content.split("\n")
-    margins = [len(line) - len(line.lstrip(" \t")) for line in lines if line and not line.isspace()]
-    if lines[-1] and lines[-1].isspace():
-        margins.append(len(lines[-1]) - len(lines[-1].lstrip(" \t")))
+    margins = [len(margin) for margin in _MARGIN.findall(content)]
+    last = content.rpartition("\n")[2]
+    if last and not last.strip(" \t"):
+        margins.append(len(last))
     margin = min(margins, default=0)
-    if not lines[0]:
-        del lines[0]
-    if not margin:
-        return "\n".join(lines)
-    return "\n".join(line[min(margin, len(line) - len(line.lstrip(" \t"))) :] for line in lines)
+    kept = content.removeprefix("\n")
+    return re.sub(rf"^[ \t]{{1,{margin}}}", "", kept, flags=re.MULTILINE) if margin else kept
 
 
 def integer(token: str) -> tuple[int, str | None]:

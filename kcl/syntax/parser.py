@@ -90,7 +90,10 @@ class _Parse:
 
     def result(self) -> ParseResult:
         body = self._statements()
-        doc, body = self._builder.split_doc(body)
+        doc, rest = self._builder.split_doc(body)
+        if doc is not None:
+            # Below a blank line or a comment the official compiler takes it for a value the file states.
+            doc, body = (None, body) if "\n" in self._source.text[: doc.start] else (doc, rest)
         module = ast.Module(0, len(self._source.text), self._source.path, doc, body, self._comments)
         self._diagnostics.sort(key=lambda diagnostic: diagnostic.primary.start if diagnostic.primary else 0)
         return ParseResult(module, tuple(self._diagnostics))
@@ -129,6 +132,8 @@ class _Parse:
     def _unexpected(self, unexpected: UnexpectedToken) -> None:
         token = self._tokens[unexpected.index]
         start, end = token[1], token[2]
+        if start and start == len(self._source.text) and self._source.text[-1] != "\n":
+            start -= 1  # at the last character there is, as the official compiler has it
         got = _spelling(token)
         wanted = _wanted(unexpected.accepted)
         if wanted:

@@ -160,7 +160,7 @@ def _schema(node: dict[str, Any]) -> Any:
     signature = node["index_signature"]
     return (
         "schema",
-        node["name"]["node"],
+        node["name"]["node"].removeprefix("$"),
         _doc(node["doc"]),
         _params(node["args"]),
         _o(node["parent_name"]),
@@ -272,7 +272,7 @@ def _quantifier(node: dict[str, Any]) -> Any:
 
 def _unified(node: dict[str, Any]) -> Any:
     name, *path = _names(node)
-    return ("target", name, [("member", member) for member in path])
+    return ("target", name.removeprefix("$"), [("member", member) for member in path])
 
 
 def _key_type(node: dict[str, Any]) -> Any:
@@ -283,7 +283,7 @@ def _key_type(node: dict[str, Any]) -> Any:
 
 
 def _named(node: dict[str, Any]) -> Any:
-    return ("named type", _names(node["value"]))
+    return ("named type", [name.removeprefix("$") for name in _names(node["value"])])
 
 
 _OFFICIAL: dict[Any, Any] = {
