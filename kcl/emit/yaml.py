@@ -61,11 +61,7 @@ def yaml_stream(values: Iterable[object], *, sort_keys: bool = False, separator:
 @lru_cache(maxsize=16384)
 def _one_line(text: str) -> str:
     """`text` on one line: plain, single- or double-quoted. For text without usable line breaks."""
-    if (
-        _PLAIN.fullmatch(text)
-        and not (len(text) <= 5 and text.lower() in _WORDS)
-        and not _INNER_INDICATOR.search(text)
-    ):
+    if _PLAIN.fullmatch(text) and not (len(text) <= 5 and text.lower() in _WORDS) and not _INNER_INDICATOR.search(text):
         return text
     if "\n" in text or _SPECIAL.search(text):
         return _double_quoted(text)

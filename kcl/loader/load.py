@@ -76,7 +76,8 @@ class LoadRequest:
     texts: Mapping[str, str] = field(default_factory=dict)
     package_maps: Mapping[str, str] = field(default_factory=dict)
     vendor_dir: str | None = None
-    dedent_strings: bool = True
+    dedent_strings: bool | None = None
+    """Whether triple-quoted strings lose their common indentation; None leaves it to the age kcl.mod tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +124,7 @@ class _Loader:
         self._located: dict[tuple[str, str], _Found | None] = {}
         self._texts = {self._absolute(name): text for name, text in request.texts.items()}
         self._root = ""
+        self._dedent = True
         self._externals: dict[str, str] = {}
         self._main_files: tuple[str, ...] = ()
         self._importers: dict[str, list[tuple[str, Span]]] = {}
@@ -133,6 +135,8 @@ class _Loader:
         self._root = found_root if found_root is not None else first
         manifest = read_manifest(self._root, self._fs) if found_root is not None else Manifest(None)
         self._read.add(os.path.join(self._root, MANIFEST_NAME))
+        wanted = self._request.dedent_strings
+        self._dedent = not manifest.expects_before_0_5 if wanted is None else wanted
         self._externals = self._external_folders(manifest)
         files = self._main_paths(self._request.files or manifest.entries)
         self._main_files = tuple(files)
@@ -228,7 +232,7 @@ class _Loader:
             self._diagnostics.append(error(Code.CANNOT_FIND_MODULE, f"Failed to read '{path}': {reason}", None))
             return None
         self._sources[path] = text
-        source, tree, diagnostics = self._cache.parse(path, text, self._request.dedent_strings)
+        source, tree, diagnostics = self._cache.parse(path, text, self._dedent)
         self._diagnostics += diagnostics
         imports: dict[str, Import] = {}
         for statement in tree.body:

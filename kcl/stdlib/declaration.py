@@ -44,9 +44,8 @@ class Parameter:
         accepted = self.accepted
         if accepted is None or type(value) in accepted:
             return
-        for one in accepted:
-            if one in _CONTAINERS and isinstance(value, one):
-                return
+        if (list in accepted and isinstance(value, list)) or (dict in accepted and isinstance(value, dict)):
+            return
         raise ValueFailure(f"expect {self.kcl_type}, got {kind(value)}")
 
 
@@ -136,7 +135,6 @@ def _at_most(required: int, most: int) -> str:
     return f"{most} positional argument{plural}" if required == most else f"at most {most} positional argument{plural}"
 
 
-_CONTAINERS: Final = frozenset({list, dict})
 _PYTHON_TYPES: Final[Mapping[str, frozenset[type]]] = {
     "int": frozenset({int}),
     "float": frozenset({float, int}),

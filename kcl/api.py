@@ -1,0 +1,287 @@
+"""The language as other programs use it: parse a text, run a program.
+
+`run` is a function of its arguments: the files it reads come through the file system it is given, nothing is kept
+between calls but what a `ParseCache` handed in by the caller keeps, and several threads may run at once.
+
+    result = run(["main.k"], work_dir="/repo/stack", options={"env": "dev"})
+    result.documents            # plain values, one a YAML document
+    result.yaml()               # as the official tools print them
+    result.provenance.lookup(0, ("spec", "replicas"))   # the source lines that decided it
+
+What is wrong with a program is raised as `ProgramError`, a `KclError` that can also print itself.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from kcl.diagnostics import Code, Diagnostic, KclError, Severity, Span, error, render
+from kcl.emit import json_text, yaml_stream
+from kcl.emit.planning import PlanOptions, plan_documents
+from kcl.emit.selection import select, selector_path
+from kcl.evaluator.dialect import KCL, KONFIG_2023, PRESETS, Dialect
+from kcl.evaluator.evaluate import Evaluation, evaluate
+from kcl.evaluator.provenance import Provenance, Site, SiteKind
+from kcl.evaluator.runtime import Limits
+from kcl.loader import (
+    Loaded,
+    LoadRequest,
+    Manifest,
+    ParseCache,
+    Settings,
+    default_settings_file,
+    has_errors,
+    load,
+    load_settings,
+    merge_settings,
+)
+from kcl.source import FileSystem, InMemoryFileSystem, OsFileSystem, OverlayFileSystem, SourceFile
+from kcl.stdlib import Access, build_library, to_value
+from kcl.syntax import ParseResult
+from kcl.syntax import parse as _parse
+
+__all__ = [
+    "KCL",
+    "KONFIG_2023",
+    "PRESETS",
+    "Access",
+    "Code",
+    "Diagnostic",
+    "Dialect",
+    "FileSystem",
+    "InMemoryFileSystem",
+    "KclError",
+    "Manifest",
+    "OsFileSystem",
+    "OverlayFileSystem",
+    "ParseCache",
+    "ParseResult",
+    "PlanOptions",
+    "ProgramError",
+    "Provenance",
+    "RunResult",
+    "Settings",
+    "Severity",
+    "Site",
+    "SiteKind",
+    "Span",
+    "parse",
+    "run",
+]
+
+_OUTPUT_DEFAULT: Final = PlanOptions()
+
+
+class ProgramError(KclError):
+    """The program is wrong. Carries the texts that its diagnostics point into, and what was printed before."""
+
+    def __init__(
+        self, diagnostics: tuple[Diagnostic, ...], sources: Mapping[str, str] | None = None, printed: str = ""
+    ) -> None:
+        super().__init__(diagnostics)
+        self.sources = sources or {}
+        self.printed = printed
+
+    def render(self, *, official_columns: bool = False) -> str:
+        """The diagnostics with source lines and carets."""
+        return render(self.diagnostics, self.sources, official_columns=official_columns)
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What a program amounts to."""
+
+    documents: tuple[Any, ...]
+    """Plain values (None, bool, int, float, str, list, dict), one for each YAML document, in order."""
+    provenance: Provenance
+    """`lookup(document index, path)`: the source positions behind a value, the most decisive first."""
+    diagnostics: tuple[Diagnostic, ...]
+    """Warnings; errors are raised."""
+    sources: Mapping[str, str]
+    """Text by path of every source file of the program."""
+    dependencies: frozenset[Path]
+    """Absolute paths of every file read, or looked for and not found: while they stay the same, so does the result."""
+    printed: str
+    """What `print` wrote."""
+    dialect: Dialect
+    manifest: Manifest
+    emitted: str | None = field(default=None, repr=False)
+    """The program's own output (`manifests.yaml_stream`), when it made one."""
+    sort_keys: bool = False
+
+    def yaml(self) -> str:
+        """The documents as the official tools print them, `---` between them."""
+        if self.emitted is not None:
+            return self.emitted
+        return yaml_stream(self.documents, sort_keys=self.sort_keys)
+
+    def json(self, *, indent: int = 4) -> str:
+        """The documents as JSON, one after the other."""
+        return "".join(json_text(item, indent=indent, sort_keys=self.sort_keys) + "\n" for item in self.documents)
+
+
+def parse(text: str, path: str = "main.k", *, dedent: bool = True) -> ParseResult:
+    """The syntax tree of one file's text and what is wrong with it. Reads nothing, raises nothing."""
+    return _parse(SourceFile(path, text), dedent=dedent)
+
+
+def run(
+    files: Sequence[str] = (),
+    *,
+    work_dir: str | Path,
+    options: Mapping[str, Any] | None = None,
+    settings: Sequence[str | Settings] = (),
+    texts: Mapping[str, str] | None = None,
+    dialect: Dialect | None = None,
+    file_system: FileSystem | None = None,
+    package_maps: Mapping[str, str] | None = None,
+    vendor_dir: str | None = None,
+    output: PlanOptions | None = None,
+    sort_keys: bool = False,
+    path_selector: Sequence[str] = (),
+    limits: Limits | None = None,
+    access: Callable[[Access], Access] | None = None,
+    cache: ParseCache | None = None,
+) -> RunResult:
+    """Loads and evaluates a program. Raises ProgramError when it is wrong.
+
+    `files` are relative to `work_dir`; without any, those of the settings, of `kcl.yaml` in `work_dir` or of the
+    entries in kcl.mod are taken. `settings` are settings files (paths relative to `work_dir`) or values, merged from
+    the first to the last; `options` are put over theirs. `texts` gives the text of some files by name instead of
+    reading them. `dialect` defaults to what kcl.mod asks for. `output`, `sort_keys` and `path_selector` say what of
+    the result to show, and are put over the settings. By default a program may read files below its root and
+    `work_dir`, and write none; `access` is given those capabilities and answers others.
+    """
+    folder = os.path.abspath(work_dir)
+    reader = _RecordingFileSystem(file_system or OsFileSystem())
+    sources: dict[str, str] = {}
+    try:
+        merged = _settings(files, settings, folder, reader)
+        request = LoadRequest(
+            files=tuple(files) or merged.files,
+            work_dir=folder,
+            texts=texts or {},
+            package_maps={**merged.package_maps, **(package_maps or {})},
+            vendor_dir=vendor_dir,
+            dedent_strings=None if dialect is None else dialect.dedent_triple_quoted,
+        )
+        loaded = load(request, reader, cache)
+        sources.update(loaded.sources)
+        if has_errors(loaded.diagnostics):
+            raise KclError(loaded.diagnostics)
+        chosen = dialect or (KONFIG_2023 if loaded.manifest.expects_before_0_5 else KCL)
+        given = {**merged.option_values(), **(options or {})}
+        granted = _access(loaded, folder, reader, access)
+        evaluation = evaluate(
+            loaded.program,
+            build_library(granted),
+            {key: to_value(value) for key, value in given.items()},
+            chosen,
+            limits or _limits(merged),
+        )
+        shown = output or PlanOptions(
+            show_hidden=bool(merged.show_hidden), disable_none=bool(merged.disable_none), omit_empty_lists=False
+        )
+        documents = _documents(evaluation, shown, tuple(path_selector) or merged.path_selector)
+    except KclError as problem:
+        raise ProgramError(problem.diagnostics, sources) from None
+    return RunResult(
+        documents=documents,
+        provenance=evaluation.provenance,
+        diagnostics=(*loaded.diagnostics, *evaluation.warnings),
+        sources=sources,
+        dependencies=frozenset(map(Path, loaded.program.dependencies | reader.seen)),
+        printed=evaluation.printed,
+        dialect=chosen,
+        manifest=loaded.manifest,
+        emitted=None if shown.omit_empty_lists else evaluation.emitted,
+        sort_keys=sort_keys or bool(merged.sort_keys),
+    )
+
+
+def _settings(
+    files: Sequence[str], settings: Sequence[str | Settings], folder: str, file_system: FileSystem
+) -> Settings:
+    given = [
+        item if isinstance(item, Settings) else load_settings(os.path.join(folder, item), file_system, shown_as=item)
+        for item in settings
+    ]
+    merged = merge_settings(given)
+    if not files and not merged.files:
+        default = default_settings_file(folder, file_system)
+        if default is not None and default not in [os.path.join(folder, str(item)) for item in settings]:
+            merged = merge_settings([load_settings(default, file_system), merged])
+    return merged
+
+
+def _limits(settings: Settings) -> Limits:
+    return Limits(strict_range_check=bool(settings.strict_range_check), debug=bool(settings.debug))
+
+
+def _access(loaded: Loaded, folder: str, file_system: FileSystem, change: Callable[[Access], Access] | None) -> Access:
+    root = loaded.program.root
+    granted = Access(
+        file_system=file_system,
+        read_roots=(root, folder),
+        work_dir=folder,
+        root=root,
+        base=folder,
+    )
+    return change(granted) if change is not None else granted
+
+
+def _documents(evaluation: Evaluation, options: PlanOptions, selectors: Sequence[str]) -> tuple[Any, ...]:
+    if evaluation.documents is not None:
+        return tuple(document for value in evaluation.documents for document in plan_documents([value], options))
+    documents = plan_documents(evaluation.value, options)
+    if not selectors:
+        return tuple(documents)
+    whole = documents[0] if len(documents) == 1 else documents
+    found = [_selected(whole, selector) for selector in selectors]
+    return (found[0] if len(found) == 1 else found,)
+
+
+def _selected(document: Any, selector: str) -> Any:
+    try:
+        return select(document, selector_path(selector))
+    except ValueError as problem:
+        message = str(problem)
+    except LookupError as problem:
+        message = f"invalid path selector '{selector}', nothing at '{problem.args[0]}'"
+    raise KclError((error(Code.EVALUATION, message, None),))
+
+
+class _RecordingFileSystem:
+    """A file system that remembers what was read or asked for."""
+
+    def __init__(self, inner: FileSystem) -> None:
+        self._inner = inner
+        self.seen: set[str] = set()
+
+    def read_text(self, path: str) -> str:
+        self.seen.add(path)
+        return self._inner.read_text(path)
+
+    def read_bytes(self, path: str) -> bytes:
+        self.seen.add(path)
+        return self._inner.read_bytes(path)
+
+    def is_file(self, path: str) -> bool:
+        self.seen.add(path)
+        return self._inner.is_file(path)
+
+    def is_dir(self, path: str) -> bool:
+        self.seen.add(path)
+        return self._inner.is_dir(path)
+
+    def exists(self, path: str) -> bool:
+        self.seen.add(path)
+        return self._inner.exists(path)
+
+    def list_dir(self, path: str) -> list[str]:
+        self.seen.add(path)
+        return self._inner.list_dir(path)

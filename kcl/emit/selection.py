@@ -1,0 +1,36 @@
+"""Path selectors (`-S a.b[0]`): parts of a program's output."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+_STEP: Final = re.compile(r"""\.?(?:\[(-?\d+)\]|\[?"([^"]*)"\]?|([^.\[\]]+))""")
+
+
+def selector_path(selector: str) -> tuple[str | int, ...]:
+    """The steps of `a.b[0]."x.y"`. An old `package:` prefix is dropped. Raises ValueError for text that is no path."""
+    text = selector.partition(":")[2] if re.match(r"[\w.]*:", selector) else selector
+    steps: list[str | int] = []
+    position = 0
+    while position < len(text):
+        match = _STEP.match(text, position)
+        if match is None:
+            raise ValueError(f"invalid path selector '{selector}'")
+        index, quoted, name = match.groups()
+        steps.append(int(index) if index is not None else quoted if quoted is not None else name)
+        position = match.end()
+    if not steps:
+        raise ValueError(f"invalid path selector '{selector}'")
+    return tuple(steps)
+
+
+def select(value: Any, path: Sequence[str | int]) -> Any:
+    """What is at `path` of plain data. Raises LookupError naming the step that leads nowhere."""
+    for step in path:
+        try:
+            value = value[step] if isinstance(value, list if isinstance(step, int) else dict) else {}[step]
+        except LookupError:
+            raise LookupError(str(step)) from None
+    return value
