@@ -12,7 +12,7 @@ from workbench.present.rows import Column, Row
 from workbench.present.text import Line, Span, Tone, line
 from workbench.project import KonfigTree, Project, Stack, StackPath
 
-COLUMNS = (Column("Tree", grow=True), Column("State", most=14), Column("Diff", most=14), Column("Clusters", most=20))
+COLUMNS = (Column("Tree", grow=True), Column("State", width=13), Column("Diff", width=12), Column("Clusters", most=20))
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from textual.screen import Screen
 
 from runtimes.base import ObjectRef, RuntimeFailure
 from workbench.engine.events import ApplyFinished, Event
-from workbench.present import glyphs
+from workbench.present import errors, glyphs
 from workbench.project import KonfigTree, Stack, StackPath, UnknownStack, WorkbenchError
 from workbench.tui.frame import Frame, StateChanged
 from workbench.tui.screens.browse import BrowseScreen
@@ -110,6 +110,12 @@ class WorkbenchApp(App[int]):
             from workbench.tui.widgets.resource_table import ResourceTable
 
             screen.query_one("#tree", ResourceTable).move_to(stack.path)
+
+    def _fatal_error(self) -> None:
+        """Textual would print a traceback with the values of local variables: there may be secrets among them."""
+        self.bell()
+        error = self._exception
+        self.panic(str(errors.Bug(error)) if error else "the workbench ended by an unknown error")
 
     # --- the repository
 
@@ -261,6 +267,9 @@ class WorkbenchApp(App[int]):
             await do()
         except (WorkbenchError, RuntimeFailure) as error:
             state.error = error
+        except Exception as error:
+            # the boundary of a task: one stack's bug must not take the screen away from the others
+            state.error = errors.Bug(error)
         finally:
             state.busy = ""
             self.tell(state)

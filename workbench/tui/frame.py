@@ -37,7 +37,6 @@ class Prompt(Input):
     DEFAULT_CSS = """
     Prompt { display: none; height: 1; border: none; padding: 0 1; background: $surface-lighten-1; }
     Prompt:focus { border: none; }
-    Prompt.open { display: block; }
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "close", "Close", show=False)]
@@ -51,11 +50,12 @@ class Prompt(Input):
             ":": "stack NAME, compile, diff, plan, apply, watch, quit",
         }[purpose]
         self.value = value
-        self.add_class("open")
-        self.focus()
+        # at once, not after the next refresh: the next key already belongs to the prompt
+        self.display = True
+        self.screen.set_focus(self)
 
     def action_close(self) -> None:
-        self.remove_class("open")
+        self.display = False
         if self.purpose == "/":
             cast("Frame", self.screen).apply_filter("")
         cast("Frame", self.screen).focus_main()
@@ -74,10 +74,10 @@ class Frame(Screen[None]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "back", "Back"),
         Binding("slash", "filter", "Filter", key_display="/"),
         Binding("colon", "command", "Command", key_display=":", show=False),
-        Binding("question_mark", "show_help_panel", "Keys", key_display="?"),
+        Binding("question_mark", "toggle_help", "Keys", key_display="?"),
+        Binding("escape", "back", "Back"),
         Binding("tab", "app.focus_next", "Next pane", show=False),
         Binding("r", "reload", "Reload", show=False),
         Binding("q", "quit", "Quit", show=False),
@@ -210,13 +210,19 @@ class Frame(Screen[None]):
         if not isinstance(event.input, Prompt):
             return
         prompt = event.input
-        prompt.remove_class("open")
+        prompt.display = False
         (self._filtered or self).focus()
         if prompt.purpose == ":":
             self.focus_main()
             self.workbench.run_command(event.value, self)
 
     # --- keys
+
+    def action_toggle_help(self) -> None:
+        if self.query("HelpPanel"):
+            self.app.action_hide_help_panel()
+        else:
+            self.app.action_show_help_panel()
 
     def action_back(self) -> None:
         table = self.main_table()

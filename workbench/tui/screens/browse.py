@@ -46,7 +46,10 @@ class BrowseScreen(Frame):
     def show_state(self) -> None:
         app = self.workbench
         known = {path: state.known for path, state in app.states.items()}
-        self.query_one("#tree", ResourceTable).set_rows(browse.rows(app.konfig, known, app.glyphs))
+        tree = self.query_one("#tree", ResourceTable)
+        if not tree.rows:  # components are shown on demand: most of the time they only make the tree long
+            tree.folded |= set(known)
+        tree.set_rows(browse.rows(app.konfig, known, app.glyphs))
         self._show_overview()
 
     @property

@@ -188,7 +188,7 @@ class ResourceTable(ScrollView, can_focus=True):
         self._position = {row.key: index for index, row in enumerate(self._shown)}
         self._widths = self._measure()
         self._strip.cache_clear()
-        self.virtual_size = Size(self.size.width, len(self._shown) + self.header_lines)
+        self.virtual_size = Size(self._width, len(self._shown) + self.header_lines)
         before = self.cursor
         self.cursor = self._position.get(key, min(before, max(0, len(self._shown) - 1))) if key is not None else 0
         self.refresh()
@@ -197,7 +197,7 @@ class ResourceTable(ScrollView, can_focus=True):
 
     def _measure(self) -> tuple[int, ...]:
         """Widths of the columns for the width there is; what is too wide is cut, growing columns take the rest."""
-        room = max(0, self.size.width - 1 - (2 if self.markable else 0))
+        room = max(0, self._width - 1 - (2 if self.markable else 0))
         widths = [self._natural_width(index, column) for index, column in enumerate(self.columns)]
         spare = room - sum(widths) - (len(widths) - 1)
         growing = [index for index, column in enumerate(self.columns) if column.grow]
@@ -225,6 +225,11 @@ class ResourceTable(ScrollView, can_focus=True):
     def _is_tree(self) -> bool:
         return any(row.foldable for row in self._rows[:SAMPLE_ROWS])
 
+    @property
+    def _width(self) -> int:
+        """What is left beside a scrollbar."""
+        return self.scrollable_content_region.width
+
     # --- drawing
 
     def render_line(self, y: int) -> Strip:
@@ -234,7 +239,7 @@ class ResourceTable(ScrollView, can_focus=True):
         if not self._shown and y == self.header_lines:
             return self._whole_line([Segment(f" {self.empty}", self.get_component_rich_style("resource-table--empty"))])
         if index >= len(self._shown):
-            return Strip.blank(self.size.width, self.rich_style)
+            return Strip.blank(self._width, self.rich_style)
         row = self._shown[index]
         return self._strip(row, index == self.cursor, row.key in self.marks, self.has_focus, self._widths)
 
@@ -293,7 +298,7 @@ class ResourceTable(ScrollView, can_focus=True):
         return self._whole_line(segments, style)
 
     def _whole_line(self, segments: list[Segment], style: Style | None = None) -> Strip:
-        return Strip(segments).adjust_cell_length(self.size.width, style or self.rich_style)
+        return Strip(segments).adjust_cell_length(self._width, style or self.rich_style)
 
     def _refresh_row(self, index: int) -> None:
         self.refresh_line(index)
@@ -302,7 +307,7 @@ class ResourceTable(ScrollView, can_focus=True):
         """Draws the row with this index again if it is on the screen."""
         top = self.scroll_offset.y
         if top <= y < top + self.size.height - self.header_lines:
-            self.refresh(Region(0, y - top + self.header_lines, self.size.width, 1))
+            self.refresh(Region(0, y - top + self.header_lines, self._width, 1))
 
     # --- cursor
 
