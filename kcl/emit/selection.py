@@ -29,8 +29,12 @@ def selector_path(selector: str) -> tuple[str | int, ...]:
 def select(value: Any, path: Sequence[str | int]) -> Any:
     """What is at `path` of plain data. Raises LookupError naming the step that leads nowhere."""
     for step in path:
-        try:
-            value = value[step] if isinstance(value, list if isinstance(step, int) else dict) else {}[step]
-        except LookupError:
-            raise LookupError(str(step)) from None
+        known: bool
+        if isinstance(step, int):
+            known = isinstance(value, list) and -len(value) <= step < len(value)
+        else:
+            known = isinstance(value, dict) and step in value
+        if not known:
+            raise LookupError(str(step))
+        value = value[step]
     return value
