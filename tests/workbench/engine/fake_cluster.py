@@ -1,0 +1,341 @@
+"""A cluster small enough to read: a store of objects with field owners, behind the `Runtime` contract.
+
+It knows server-side apply as far as the engine can tell the difference: owners by leaf, conflicts, fields given up,
+lists by identity, defaults, immutable fields. Time and uids count up, so that tests can name them.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import anyio
+
+from runtimes.base import (
+    ApplyRequest,
+    Blocking,
+    Conflict,
+    DeleteRequest,
+    FieldConflict,
+    FieldOwner,
+    FieldPath,
+    Health,
+    Identity,
+    KubernetesId,
+    ListKey,
+    LiveResource,
+    LogRequest,
+    Moved,
+    NotThere,
+    Observation,
+    PlanRequest,
+    Prediction,
+    ReadRequest,
+    Rejected,
+    ResourceId,
+    RuntimeFailure,
+    Status,
+    WatchRequest,
+)
+
+EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+_CONTAINERS = ("spec", "template", "spec", "containers")
+LIST_KEYS: Mapping[tuple[str, ...], tuple[str, ...]] = {
+    _CONTAINERS: ("name",),
+    (*_CONTAINERS, "env"): ("name",),
+    (*_CONTAINERS, "ports"): ("containerPort", "protocol"),
+    ("spec", "ports"): ("port", "protocol"),
+}
+_DEFAULTS: Mapping[str, Mapping[FieldPath, Any]] = {
+    "Deployment": {("spec", "replicas"): 1, ("spec", "revisionHistoryLimit"): 10},
+    "Service": {("spec", "type"): "ClusterIP"},
+}
+_IMMUTABLE: Mapping[str, tuple[FieldPath, ...]] = {"Deployment": (("spec", "selector"),)}
+
+Leaves = dict[FieldPath, Any]
+
+
+@dataclass
+class Stored:
+    uid: str
+    version: int
+    leaves: Leaves
+    owners: dict[FieldPath, dict[str, tuple[str, datetime]]] = field(default_factory=dict)
+
+    def copy(self) -> Stored:
+        owners = {path: dict(each) for path, each in self.owners.items()}
+        return Stored(self.uid, self.version, dict(self.leaves), owners)
+
+
+class FakeCluster:
+    """`calls` lists every write that was tried, as (verb, id). `fail` maps (verb, id) or verb to what it raises."""
+
+    def __init__(self, place: str = "hz") -> None:
+        self._place = place
+        self.objects: dict[ResourceId, Stored] = {}
+        self.calls: list[tuple[str, str]] = []
+        self.fail: dict[Any, RuntimeFailure] = {}
+        self.before_write: Callable[[str, ResourceId], None] = lambda verb, id_: None
+        self.gate: anyio.Event | None = None
+        self.health: dict[ResourceId, tuple[Health, Blocking | None]] = {}
+        self.closed = False
+        self._changed: list[anyio.Event] = []
+        self._count = 0
+        self.now = EPOCH
+
+    @property
+    def place(self) -> str:
+        return self._place
+
+    # What a test does to it
+
+    def put(self, body: Mapping[str, Any], manager: str = "kubectl-create") -> KubernetesId:
+        """Makes an object as somebody else would, owning every leaf."""
+        id_ = KubernetesId.of(body)
+        stored = Stored(self._uid(), self._version(), dict(leaves(body)))
+        stored.owners = {path: {manager: ("Update", self.tick())} for path in stored.leaves}
+        self.objects[id_] = stored
+        return id_
+
+    def edit(self, id_: ResourceId, path: FieldPath, value: Any, manager: str = "kubectl-edit") -> None:
+        """Changes one field of a live object as somebody else would; value None takes it away."""
+        stored = self.objects[id_]
+        stored.version = self._version()
+        if value is None:
+            stored.leaves.pop(path, None)
+            stored.owners.pop(path, None)
+        else:
+            stored.leaves[path] = value
+            stored.owners[path] = {manager: ("Update", self.tick())}
+
+    def touch(self, id_: ResourceId) -> None:
+        """Writes the object's status: a new version, the same content."""
+        self.objects[id_].version = self._version()
+
+    def body(self, id_: ResourceId) -> Any:
+        return built(self.objects[id_].leaves)
+
+    def become(self, id_: ResourceId, status: Status, blocking: Blocking | None = None, reason: str = "") -> None:
+        self.health[id_] = (Health(status, reason), blocking)
+        for each in self._changed:
+            each.set()
+
+    def tick(self) -> datetime:
+        self.now += timedelta(minutes=1)
+        return self.now
+
+    # The contract
+
+    async def read(self, request: ReadRequest) -> LiveResource | None:
+        await anyio.lowlevel.checkpoint()
+        self._raise("read", request.id)
+        stored = self.objects.get(request.id)
+        return self._live(request.id, stored) if stored else None
+
+    async def plan(self, request: PlanRequest) -> Prediction:
+        await anyio.lowlevel.checkpoint()
+        id_ = request.resource.id
+        self._raise("plan", id_)
+        assert isinstance(id_, KubernetesId)
+        self._refuse(id_, request.resource.attributes, request.new_namespaces)
+        stored = self.objects.get(id_)
+        after, conflicts = self._applied(id_, stored, request.resource.attributes)
+        replaces = tuple(
+            path
+            for path in _IMMUTABLE.get(id_.kind, ())
+            if stored and _below(stored.leaves, path) != _below(after.leaves, path)
+        )
+        return Prediction(
+            id_,
+            self._live(id_, stored) if stored else None,
+            built(after.leaves),
+            conflicts=conflicts,
+            replaces=replaces,
+            list_keys=LIST_KEYS,
+            sensitive=(("data",), ("stringData",)) if id_.kind == "Secret" else (),
+        )
+
+    async def apply(self, request: ApplyRequest) -> LiveResource:
+        id_ = request.resource.id
+        self.calls.append(("apply", str(id_)))
+        self.before_write("apply", id_)
+        if self.gate is not None:
+            await self.gate.wait()
+        await anyio.lowlevel.checkpoint()
+        self._raise("apply", id_)
+        assert isinstance(id_, KubernetesId)
+        self._refuse(id_, request.resource.attributes, frozenset())
+        stored = self.objects.get(id_)
+        if (stored is None) != (request.expected is None):
+            raise Moved("is not as expected", target=self._place, subject=str(id_))
+        if stored and request.expected != Identity(stored.uid, str(stored.version)):
+            raise Moved("has another version", target=self._place, subject=str(id_))
+        after, conflicts = self._applied(id_, stored, request.resource.attributes)
+        if conflicts and not request.force:
+            raise Conflict("conflicts", conflicts=conflicts, target=self._place, subject=str(id_))
+        for path in _IMMUTABLE.get(id_.kind, ()):
+            if stored and _below(stored.leaves, path) != _below(after.leaves, path):
+                raise Rejected("field is immutable", target=self._place, subject=str(id_))
+        if stored is None or after.leaves != stored.leaves:
+            after.version = self._version()
+        self.objects[id_] = after
+        return self._live(id_, after)
+
+    async def delete(self, request: DeleteRequest) -> None:
+        self.calls.append(("delete", str(request.id)))
+        self.before_write("delete", request.id)
+        await anyio.lowlevel.checkpoint()
+        self._raise("delete", request.id)
+        stored = self.objects.get(request.id)
+        if stored is None:
+            return
+        if request.expected and request.expected.uid != stored.uid:
+            raise Moved("is another object now", target=self._place, subject=str(request.id))
+        del self.objects[request.id]
+
+    async def import_(self, request: ReadRequest) -> LiveResource:
+        found = await self.read(request)
+        if found is None:
+            raise NotThere("nothing to import", target=self._place, subject=str(request.id))
+        return found
+
+    @asynccontextmanager
+    async def watch(self, request: WatchRequest) -> AsyncIterator[AsyncIterator[Observation]]:
+        self._raise("watch", None)
+        changed = anyio.Event()
+        self._changed.append(changed)
+
+        async def observations() -> AsyncIterator[Observation]:
+            nonlocal changed
+            told: dict[ResourceId, Observation] = {}
+            while True:
+                for id_ in request.ids:
+                    health, blocking = self.health.get(id_, (_own_health(id_, self.objects), None))
+                    seen = Observation(id_, health, None, blocking)
+                    if told.get(id_) != seen:
+                        told[id_] = seen
+                        yield seen
+                await changed.wait()
+                self._changed.remove(changed)
+                changed = anyio.Event()
+                self._changed.append(changed)
+                self._raise("watch", None)
+
+        yield observations()
+
+    async def logs(self, request: LogRequest) -> tuple[str, ...]:
+        return (f"log of {request.ref}",)
+
+    async def owned(self, labels: Mapping[str, str]) -> tuple[LiveResource, ...]:
+        await anyio.lowlevel.checkpoint()
+        self._raise("owned", None)
+        found = []
+        for id_, stored in self.objects.items():
+            own = built(stored.leaves).get("metadata", {}).get("labels", {})
+            if labels.items() <= own.items():
+                found.append(self._live(id_, stored))
+        return tuple(found)
+
+    async def close(self) -> None:
+        self.closed = True
+
+    # Inside
+
+    def _applied(
+        self, id_: KubernetesId, stored: Stored | None, body: Mapping[str, Any]
+    ) -> tuple[Stored, tuple[FieldConflict, ...]]:
+        wanted = dict(leaves(body))
+        after = stored.copy() if stored else Stored(self._uid(), 0, {})
+        conflicts = []
+        for path, value in wanted.items():
+            owners = after.owners.setdefault(path, {})
+            if path not in after.leaves or after.leaves[path] != value:
+                others = {name: each for name, each in owners.items() if name != "workbench"}
+                conflicts += [FieldConflict(path, name, each[1].isoformat()) for name, each in others.items()]
+                owners.clear()
+            after.leaves[path] = value
+            owners.setdefault("workbench", ("Apply", self.now))
+        for path in [path for path, each in after.owners.items() if "workbench" in each and path not in wanted]:
+            del after.owners[path]["workbench"]
+            if not after.owners[path]:
+                del after.owners[path]
+                after.leaves.pop(path, None)
+        for path, value in _DEFAULTS.get(id_.kind, {}).items():
+            after.leaves.setdefault(path, value)
+        return after, tuple(conflicts)
+
+    def _refuse(self, id_: KubernetesId, body: Mapping[str, Any], new_namespaces: frozenset[str]) -> None:
+        if body.get("refuse"):
+            raise Rejected(str(body["refuse"]), target=self._place, subject=str(id_))
+        known = {each.name for each in self.objects if isinstance(each, KubernetesId) and each.kind == "Namespace"}
+        if id_.namespace not in {"", "default", *known, *new_namespaces}:
+            raise NotThere(f"there is no namespace {id_.namespace}", target=self._place, subject=str(id_))
+
+    def _live(self, id_: ResourceId, stored: Stored) -> LiveResource:
+        owners = tuple(
+            FieldOwner(path, manager, operation, when)
+            for path, each in stored.owners.items()
+            for manager, (operation, when) in each.items()
+        )
+        identity = Identity(stored.uid, str(stored.version))
+        return LiveResource(id_, identity, built(stored.leaves), owners, self.health.get(id_, (None, None))[0])
+
+    def _raise(self, verb: str, id_: ResourceId | None) -> None:
+        for key in ((verb, str(id_)), verb, "everything"):
+            if key in self.fail:
+                raise self.fail[key]
+
+    def _uid(self) -> str:
+        self._count += 1
+        return f"uid-{self._count}"
+
+    def _version(self) -> int:
+        self._count += 1
+        return self._count
+
+
+def leaves(body: Any, path: FieldPath = ()) -> Iterator[tuple[FieldPath, Any]]:
+    if isinstance(body, Mapping) and body:
+        for key, value in body.items():
+            yield from leaves(value, (*path, key))
+        return
+    names = LIST_KEYS.get(tuple(each for each in path if isinstance(each, str)))
+    if isinstance(body, list) and body and names:
+        for each in body:
+            if "protocol" in names:
+                each = {"protocol": "TCP", **each}
+            key = ListKey(tuple((name, each[name]) for name in names))
+            yield from leaves(each, (*path, key))
+        return
+    yield path, copy.deepcopy(body)
+
+
+def built(found: Leaves) -> Any:
+    body: dict[str, Any] = {}
+    for path, value in found.items():
+        target: Any = body
+        for step, following in zip(path, (*path[1:], None), strict=True):
+            fresh: Any = [] if isinstance(following, ListKey) else {}
+            if isinstance(step, ListKey):
+                element = next((each for each in target if step.matches(each)), None)
+                if element is None:
+                    element = dict(step.fields)
+                    target.append(element)
+                target = element
+            elif following is None:
+                target[step] = copy.deepcopy(value)
+            else:
+                target = target.setdefault(step, fresh)
+    return body
+
+
+def _below(found: Leaves, path: FieldPath) -> Leaves:
+    return {each: value for each, value in found.items() if each[: len(path)] == path}
+
+
+def _own_health(id_: ResourceId, objects: Mapping[ResourceId, Stored]) -> Health:
+    return Health(Status.CURRENT) if id_ in objects else Health(Status.NOT_FOUND)
