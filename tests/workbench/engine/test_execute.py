@@ -1,0 +1,243 @@
+"""What is approved is what is applied; what goes wrong stops what depends on it and nothing else."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+
+from runtimes.base import Conflict, Forbidden, KubernetesId, ResourceId, Unreachable
+from tests.workbench.engine.fake_cluster import FakeCluster
+from tests.workbench.engine.world import Recorded, World, config_map, deployment, names, namespace
+from workbench.engine.errors import StalePlan
+from workbench.engine.events import ApplyFinished, Outcome, StepFailed, StepFinished, StepStarted
+from workbench.engine.execute import check, execute
+from workbench.engine.release import Phase, StepState
+
+WEB = KubernetesId("apps/v1", "Deployment", "shop", "web")
+SETTINGS = KubernetesId("v1", "ConfigMap", "shop", "settings")
+NAMESPACE = KubernetesId("v1", "Namespace", "", "shop")
+
+
+def finished(events: list[object]) -> ApplyFinished:
+    last = events[-1]
+    assert isinstance(last, ApplyFinished)
+    return last
+
+
+async def test_a_plan_is_carried_out_in_order_and_recorded() -> None:
+    world = World()
+    web = deployment("web", envFrom=[{"configMapRef": {"name": "settings"}}])
+    events = await world.release(web, config_map("settings", {"a": "1"}), namespace())
+    assert names(events) == [
+        "ApplyStarted",
+        "StepStarted shop",
+        "StepFinished shop",
+        "StepStarted settings",
+        "StepFinished settings",
+        "StepStarted web",
+        "StepFinished web",
+        "ApplyFinished",
+    ]
+    assert finished(events).outcome is Outcome.SUCCEEDED
+    assert world.prior is not None and world.prior.phase is Phase.SUCCEEDED
+    uids = {each.address.id: each.uid for each in world.prior.resources.values()}
+    assert uids == {id_: stored.uid for id_, stored in world.hz.objects.items()}
+    assert (await world.plan(web, config_map("settings", {"a": "1"}), namespace())).is_empty
+
+
+async def test_a_failed_step_stops_its_dependents_only() -> None:
+    world = World()
+    world.hz.fail["apply", str(SETTINGS)] = Forbidden("may not", hint="ask for the role")
+    web = deployment("web", envFrom=[{"configMapRef": {"name": "settings"}}])
+    events = await world.release(namespace(), web, config_map("settings", {}), config_map("free", {}))
+    failed = next(each for each in events if isinstance(each, StepFailed))
+    assert (failed.kind, failed.message, failed.hint) == ("Forbidden", "may not", "ask for the role")
+    assert "StepSkipped web" in names(events)
+    assert "StepFinished free" in names(events)
+    end = finished(events)
+    assert (end.outcome, end.done, end.failed, end.skipped) == (Outcome.PARTIAL, 2, 1, 1)
+    assert world.prior is not None and world.prior.phase is Phase.PARTIAL
+    # the next plan does the rest
+    del world.hz.fail["apply", str(SETTINGS)]
+    plan = await world.plan(namespace(), web, config_map("settings", {}), config_map("free", {}))
+    assert [each.address.id for each in plan.steps()] == [SETTINGS, WEB]
+
+
+@pytest.mark.parametrize("what", ["changed", "gone", "made again", "came"])
+async def test_a_plan_over_a_world_that_moved_is_refused_before_the_first_write(what: str) -> None:
+    world = World()
+    await world.release(namespace(), config_map("settings", {"a": "1"}))
+    plan = await world.plan(namespace(), config_map("settings", {"a": "2"}), config_map("new", {}))
+    match what:
+        case "changed":
+            world.hz.edit(SETTINGS, ("data", "b"), "x")
+        case "gone":
+            del world.hz.objects[SETTINGS]
+        case "made again":
+            body = world.hz.body(SETTINGS)
+            del world.hz.objects[SETTINGS]
+            world.hz.put(body)
+        case "came":
+            world.hz.put(config_map("new", {}))
+    writes = list(world.hz.calls)
+    with pytest.raises(StalePlan) as stale:
+        await world.apply(plan)
+    expected = {
+        "changed": "was changed",
+        "gone": "is gone",
+        "made again": "was deleted and made again",
+        "came": "exists now",
+    }
+    assert [each.what for each in stale.value.moved] == [expected[what]]
+    assert world.hz.calls == writes
+
+
+async def test_an_object_whose_status_moved_is_still_what_was_planned() -> None:
+    world = World()
+    await world.release(namespace(), config_map("settings", {"a": "1"}))
+    plan = await world.plan(namespace(), config_map("settings", {"a": "2"}))
+    world.hz.touch(SETTINGS)
+    times = 0
+
+    def touch(verb: str, id_: ResourceId) -> None:
+        nonlocal times
+        times += 1
+        if times == 1:
+            world.hz.touch(SETTINGS)  # between the last look and the write, too
+
+    world.hz.before_write = touch
+    assert finished(await world.apply(plan)).outcome is Outcome.SUCCEEDED
+    assert world.hz.body(SETTINGS)["data"] == {"a": "2"}
+
+
+async def test_a_change_between_the_last_look_and_the_write_is_not_overwritten() -> None:
+    world = World()
+    await world.release(namespace(), config_map("settings", {"a": "1"}))
+    plan = await world.plan(namespace(), config_map("settings", {"a": "2"}))
+    world.hz.before_write = lambda verb, id_: world.hz.edit(SETTINGS, ("data", "b"), "x")
+    events = await world.apply(plan)
+    (failed,) = [each for each in events if isinstance(each, StepFailed)]
+    assert failed.kind == "Moved"
+    assert world.hz.body(SETTINGS)["data"] == {"a": "1", "b": "x"}
+
+
+async def test_a_conflict_that_came_up_meanwhile_is_not_forced() -> None:
+    world = World()
+    world.hz.fail["apply", str(SETTINGS)] = Conflict("somebody else owns data.a")
+    events = await world.release(namespace(), config_map("settings", {}))
+    assert [each.kind for each in events if isinstance(each, StepFailed)] == ["Conflict"]
+
+
+async def test_a_replacement_waits_until_the_old_object_is_gone() -> None:
+    world = World()
+    await world.release(namespace(), deployment("web"))
+    other = deployment("web")
+    other["spec"]["selector"] = {"matchLabels": {"app": "other"}}
+    old = world.hz.objects[WEB].uid
+    events = await world.release(namespace(), other)
+    assert finished(events).outcome is Outcome.SUCCEEDED
+    assert world.hz.objects[WEB].uid != old
+    assert world.hz.calls[-2:] == [("delete", str(WEB)), ("apply", str(WEB))]
+    assert (await world.plan(namespace(), other)).is_empty
+
+
+async def test_a_full_disk_stops_the_apply_and_says_so() -> None:
+    world = World()
+
+    def fill(journal: Recorded) -> None:
+        journal.fail_at = 2  # after the first step's start
+
+    plan = await world.plan(namespace(), config_map("a", {}), config_map("b", {}))
+    events = await world.apply(plan, fill)
+    assert finished(events).outcome is Outcome.INTERRUPTED
+    assert [name for name, _ in world.hz.calls] == ["apply"], "no step was started after that"
+    assert "RecordFailed shop" in names(events)
+
+
+async def test_leaving_early_lets_the_write_in_flight_finish_and_records_the_rest() -> None:
+    world = World()
+    plan = await world.plan(namespace(), config_map("settings", {}))
+    journal = world.begin(plan)
+    world.hz.gate = anyio.Event()
+    identities = await check(plan, {"hz": world.hz})
+    async with execute(plan, {"hz": world.hz}, identities, journal, world.now) as events:
+        async for event in events:
+            if isinstance(event, StepStarted):
+                break
+        world.hz.gate.set()
+    assert list(world.hz.objects) == [NAMESPACE], "the write that was under way was done, the next not begun"
+    release = journal.release
+    assert release.phase is Phase.INTERRUPTED
+    assert {each.address.id: each.state for each in release.resources.values()} == {NAMESPACE: StepState.DONE}
+    # and the next plan continues
+    world.prior, world.hz.gate = release, None
+    plan = await world.plan(namespace(), config_map("settings", {}))
+    assert [each.address.id for each in plan.steps()] == [SETTINGS]
+    assert "was not finished" in plan.notes[0]
+
+
+async def test_being_cancelled_from_outside_is_no_different() -> None:
+    world = World()
+    plan = await world.plan(namespace(), config_map("settings", {}))
+    journal = world.begin(plan)
+    world.hz.gate = anyio.Event()
+    identities = await check(plan, {"hz": world.hz})
+
+    async def run() -> None:
+        async with execute(plan, {"hz": world.hz}, identities, journal, world.now) as events:
+            async for _ in events:
+                pass
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(run)
+        while not world.hz.calls:
+            await anyio.lowlevel.checkpoint()
+        tasks.cancel_scope.cancel()
+        world.hz.gate.set()
+    assert journal.release.phase is Phase.INTERRUPTED
+    assert list(world.hz.objects) == [NAMESPACE]
+
+
+async def test_a_crash_after_the_write_and_before_the_record_loses_nothing() -> None:
+    world = World()
+    plan = await world.plan(namespace(), config_map("settings", {}))
+    journal = world.begin(plan)  # what is on disk when the process dies
+    intent = journal.release
+    await world.apply(plan)
+    world.prior = intent
+    plan = await world.plan(namespace(), config_map("settings", {}))
+    assert plan.is_empty, "what was applied is seen, whatever the record says"
+    plan = await world.plan(namespace())
+    assert [each.address.id for each in plan.steps()] == [SETTINGS], "it is known to be ours, though not its uid"
+
+
+async def test_clusters_that_are_away_stop_an_apply_before_the_first_write() -> None:
+    world = World({"hz": FakeCluster("hz"), "sh": FakeCluster("sh")})
+    plan = await world.plan(namespace())
+    sh = world.clusters["sh"]
+    assert isinstance(sh, FakeCluster)
+    sh.fail["read"] = Unreachable("connection refused", target="sh")
+    with pytest.raises(Unreachable):
+        await world.apply(plan)
+    assert world.hz.calls == []
+
+
+async def test_many_steps_run_side_by_side_but_not_all_at_once() -> None:
+    world = World()
+    await world.release(namespace())
+    gate = world.hz.gate = anyio.Event()
+    running = most = 0
+
+    def count(verb: str, id_: ResourceId) -> None:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        if running == 10:
+            gate.set()
+
+    world.hz.before_write = count
+    events = await world.release(namespace(), *(config_map(f"c{n}", {}) for n in range(25)))
+    started = [index for index, each in enumerate(events) if isinstance(each, StepStarted)]
+    ended = [index for index, each in enumerate(events) if isinstance(each, StepFinished)]
+    assert len(started) == len(ended) == 25
+    assert started[9] < ended[0] < started[10], "ten at first, the eleventh once one is done"
