@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kcl.diagnostics import Code, Diagnostic, KclError, Severity, Span, error, render
-from kcl.emit import json_text, yaml_stream
+from kcl.emit import json_text, yaml_stream, yaml_text
 from kcl.emit.planning import PlanOptions, plan_documents
 from kcl.emit.selection import select, selector_path
 from kcl.evaluator.dialect import KCL, KONFIG_2023, PRESETS, Dialect
@@ -33,6 +33,7 @@ from kcl.loader import (
     Manifest,
     ParseCache,
     Settings,
+    argument_value,
     default_settings_file,
     has_errors,
     load,
@@ -69,8 +70,10 @@ __all__ = [
     "Site",
     "SiteKind",
     "Span",
+    "argument_value",
     "parse",
     "run",
+    "yaml_text",
 ]
 
 _OUTPUT_DEFAULT: Final = PlanOptions()
