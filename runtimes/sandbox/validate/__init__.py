@@ -1,0 +1,230 @@
+"""Whether an object may be stored: rules by kind, as Status causes in the order the server finds them.
+
+`create` and `update` expect objects that were decoded and given defaults. They find everything at once; none found
+means the object is fine. `warnings` are for objects that are accepted, but should not be like that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..schema.registry import KindSchema
+from . import core, custom, meta, others, pods, warn, workloads
+from .causes import Cause, Causes, Object
+from .names import LABEL_NAME, SERVICE_NAME, SUBDOMAIN_NAME, NameCheck, segment_name
+
+__all__ = ["Cause", "create", "update", "warnings"]
+
+Check = Callable[[Causes, Object], None]
+ChangeCheck = Callable[[Causes, Object, Object], None]
+
+
+def _nothing(causes: Causes, obj: Object) -> None:
+    return None
+
+
+def _no_change(causes: Causes, new: Object, old: Object) -> None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """check: the object as such. change: what may become of it, given new and old. rechecks: whether a changed object
+    is checked as a new one is, with its metadata, after `change`; kinds that do so say things twice.
+    """
+
+    check: Check = _nothing
+    change: ChangeCheck = _no_change
+    name: NameCheck = SUBDOMAIN_NAME
+    namespaced: bool = True
+    rechecks: bool = False
+    check_first: bool = False
+    status: Check = _nothing
+
+
+def _pod(causes: Causes, obj: Object) -> None:
+    pods.pod_spec(causes, obj.get("spec") or {}, "spec", is_pod=True)
+    if (obj.get("spec") or {}).get("ephemeralContainers") and not (obj.get("metadata") or {}).get("resourceVersion"):
+        causes.forbidden("spec.ephemeralContainers", "cannot be set on create")
+
+
+def _pod_change(causes: Causes, new: Object, old: Object) -> None:
+    meta.object_meta(causes, new.get("metadata") or {}, SUBDOMAIN_NAME, namespaced=True)
+    pods.pod_spec(causes, new.get("spec") or {}, "spec", is_pod=True)
+    pods.pod_update(causes, new, old)
+
+
+def _deployment_change(causes: Causes, new: Object, old: Object) -> None:
+    workloads.deployment(causes, new)
+    _fixed_selector(causes, new, old)
+
+
+def _fixed_selector(causes: Causes, new: Object, old: Object) -> None:
+    selector = (new.get("spec") or {}).get("selector")
+    causes.immutable("spec.selector", selector, (old.get("spec") or {}).get("selector"))
+
+
+def _replica_set_change(causes: Causes, new: Object, old: Object) -> None:
+    workloads.replica_set(causes, new)
+    _fixed_selector(causes, new, old)
+
+
+def _daemon_set_change(causes: Causes, new: Object, old: Object) -> None:
+    _fixed_selector(causes, new, old)
+    workloads.daemon_set(causes, new)
+
+
+def _again(check: Check) -> ChangeCheck:
+    return lambda causes, new, old: check(causes, new)
+
+
+RULES: dict[tuple[str, str], Rules] = {
+    ("", "Pod"): Rules(_pod, _pod_change),
+    ("", "Service"): Rules(core.service, core.service_update, name=SERVICE_NAME),
+    ("", "ConfigMap"): Rules(core.config_map, core.config_map_update, rechecks=True),
+    ("", "Secret"): Rules(core.secret, core.secret_update, rechecks=True),
+    ("", "Namespace"): Rules(core.namespace, name=LABEL_NAME, namespaced=False),
+    ("", "Node"): Rules(core.node, _again(core.node), namespaced=False),
+    ("", "PersistentVolume"): Rules(core.persistent_volume, core.persistent_volume_update, namespaced=False),
+    ("", "PersistentVolumeClaim"): Rules(core.claim, core.claim_update),
+    ("", "LimitRange"): Rules(core.limit_range, rechecks=True),
+    ("", "ResourceQuota"): Rules(core.resource_quota, _again(core.resource_quota)),
+    ("", "ServiceAccount"): Rules(rechecks=True),
+    ("", "Endpoints"): Rules(core.endpoints, _again(core.endpoints)),
+    ("", "PodTemplate"): Rules(),
+    ("", "ReplicationController"): Rules(workloads.replication_controller, _again(workloads.replication_controller)),
+    ("", "Event"): Rules(),
+    ("apps", "Deployment"): Rules(workloads.deployment, _deployment_change, status=workloads.deployment_status),
+    ("apps", "ReplicaSet"): Rules(workloads.replica_set, _replica_set_change, status=workloads.replica_set_status),
+    ("apps", "StatefulSet"): Rules(
+        workloads.stateful_set,
+        workloads.stateful_set_update,
+        name=LABEL_NAME,
+        status=workloads.stateful_set_status,
+    ),
+    ("apps", "DaemonSet"): Rules(workloads.daemon_set, _daemon_set_change),
+    ("apps", "ControllerRevision"): Rules(workloads.controller_revision),
+    ("batch", "Job"): Rules(workloads.job, workloads.job_update),
+    ("batch", "CronJob"): Rules(workloads.cron_job, _again(workloads.cron_job)),
+    ("autoscaling", "HorizontalPodAutoscaler"): Rules(
+        workloads.autoscaler, _again(workloads.autoscaler), name=segment_name
+    ),
+    ("autoscaling", "Scale"): Rules(others.scale, _again(others.scale)),
+    ("policy", "PodDisruptionBudget"): Rules(workloads.disruption_budget, _again(workloads.disruption_budget)),
+    ("networking.k8s.io", "NetworkPolicy"): Rules(others.network_policy, _again(others.network_policy)),
+    ("networking.k8s.io", "Ingress"): Rules(others.ingress, rechecks=True),
+    ("networking.k8s.io", "IngressClass"): Rules(
+        others.ingress_class, others.ingress_class_update, namespaced=False, rechecks=True
+    ),
+    ("rbac.authorization.k8s.io", "Role"): Rules(others.role, name=segment_name, rechecks=True, check_first=True),
+    ("rbac.authorization.k8s.io", "ClusterRole"): Rules(
+        others.cluster_role, name=segment_name, namespaced=False, rechecks=True, check_first=True
+    ),
+    ("rbac.authorization.k8s.io", "RoleBinding"): Rules(
+        others.role_binding, others.binding_update, name=segment_name, rechecks=True, check_first=True
+    ),
+    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): Rules(
+        others.cluster_role_binding,
+        others.binding_update,
+        name=segment_name,
+        namespaced=False,
+        rechecks=True,
+        check_first=True,
+    ),
+    ("discovery.k8s.io", "EndpointSlice"): Rules(
+        others.endpoint_slice, others.endpoint_slice_update, rechecks=True, check_first=True
+    ),
+    ("scheduling.k8s.io", "PriorityClass"): Rules(
+        others.priority_class, others.priority_class_update, namespaced=False
+    ),
+    ("storage.k8s.io", "StorageClass"): Rules(others.storage_class, others.storage_class_update, namespaced=False),
+    ("coordination.k8s.io", "Lease"): Rules(others.lease, _again(others.lease)),
+}
+
+
+def _rules(kind: KindSchema) -> Rules | None:
+    return RULES.get((kind.group, kind.kind))
+
+
+def create(kind: KindSchema, obj: Object) -> list[Cause]:
+    """`obj` has its name and namespace. A kind without rules of its own is checked for its metadata only."""
+    causes, metadata = Causes(), obj.get("metadata") or {}
+    rules = _rules(kind)
+    if kind.is_custom or rules is None:
+        namespaced = bool(metadata.get("namespace"))
+        meta.object_meta(causes, metadata, SUBDOMAIN_NAME, namespaced=namespaced)
+        if kind.is_custom:
+            _custom(causes, kind, obj)
+        return causes
+    meta.object_meta(causes, metadata, rules.name, namespaced=rules.namespaced)
+    rules.check(causes, obj)
+    return causes
+
+
+def update(kind: KindSchema, new: Object, old: Object, subresource: str | None = None) -> list[Cause]:
+    """Both in the stored form. The rules on metadata come first, and again with each kind's own."""
+    causes = Causes()
+    after, before = new.get("metadata") or {}, old.get("metadata") or {}
+    meta.object_meta_update(causes, after, before)
+    rules = _rules(kind)
+    if kind.is_custom or rules is None:
+        meta.object_meta_update(causes, after, before)
+        if kind.is_custom:
+            _custom(causes, kind, new)
+        return causes
+    if subresource == "status":
+        meta.object_meta_update(causes, after, before)
+        rules.status(causes, new)
+        return causes
+    if subresource == "ephemeralcontainers":
+        _ephemeral_update(causes, new, old)
+        return causes
+    _changed(causes, rules, new, old)
+    return causes
+
+
+def _changed(causes: Causes, rules: Rules, new: Object, old: Object) -> None:
+    after, before = new.get("metadata") or {}, old.get("metadata") or {}
+
+    def again() -> None:
+        if rules.rechecks:
+            meta.object_meta(causes, after, rules.name, namespaced=rules.namespaced)
+            rules.check(causes, new)
+
+    if rules.check_first:
+        again()
+    meta.object_meta_update(causes, after, before)
+    rules.change(causes, new, old)
+    if not rules.check_first:
+        again()
+
+
+def _ephemeral_update(causes: Causes, new: Object, old: Object) -> None:
+    pods.pod_spec(causes, new.get("spec") or {}, "spec", is_pod=True)
+    held = {container.get("name"): container for container in (old.get("spec") or {}).get("ephemeralContainers") or []}
+    kept = {container.get("name"): container for container in (new.get("spec") or {}).get("ephemeralContainers") or []}
+    for name, container in held.items():
+        if name not in kept:
+            causes.forbidden("spec.ephemeralContainers", f'existing ephemeral containers "{name}" may not be removed\n')
+        elif kept[name] != container:
+            causes.forbidden("spec.ephemeralContainers", f'existing ephemeral containers "{name}" may not be changed\n')
+
+
+def _custom(causes: Causes, kind: KindSchema, obj: Object) -> None:
+    schema = kind.type.schema
+    if not isinstance(schema, dict):
+        return
+    body = {name: value for name, value in obj.items() if name not in ("apiVersion", "kind", "metadata")}
+    properties = {
+        name: value
+        for name, value in (schema.get("properties") or {}).items()
+        if name not in ("apiVersion", "kind", "metadata")
+    }
+    custom.schema_rules(causes, {**schema, "properties": properties}, body, "")
+    custom.list_keys(causes, schema, body)
+
+
+def warnings(kind: KindSchema, new: Object, old: Object | None) -> list[str]:
+    """Texts for the client."""
+    return warn.about(kind, new, old)

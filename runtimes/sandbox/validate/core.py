@@ -1,0 +1,557 @@
+"""Rules for Services, ConfigMaps, Secrets, claims, volumes, quotas and other kinds of the core group."""
+
+from __future__ import annotations
+
+import base64
+import ipaddress
+import json
+
+from ..quantity import amount
+from . import meta, names, pods
+from .causes import Causes, Object
+
+MAX_DATA = 1024 * 1024
+ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
+SERVICE_TYPES = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
+
+
+# --- services ------------------------------------------------------------------------------------------------------
+
+
+def is_headless(spec: Object) -> bool:
+    return spec.get("clusterIP") == "None" or (spec.get("clusterIPs") or [""])[0] == "None"
+
+
+def service(causes: Causes, obj: Object) -> None:
+    spec = obj.get("spec") or {}
+    kind, ports = spec.get("type", ""), spec.get("ports") or []
+    if not ports and not is_headless(spec) and kind != "ExternalName":
+        causes.required("spec.ports")
+    if kind in ("LoadBalancer", "NodePort") and is_headless(spec):
+        causes.invalid("spec.clusterIPs[0]", "None", f"may not be set to 'None' for {kind} services")
+    if kind == "ExternalName":
+        _external_name(causes, spec)
+    _service_ports(causes, ports)
+    meta.labels(causes, "spec.selector", spec.get("selector"))
+    _affinity(causes, spec)
+    _cluster_ips(causes, spec)
+    for index, address in enumerate(spec.get("externalIPs") or []):
+        wrong = names.ip_address(address)
+        causes.invalid_each(f"spec.externalIPs[{index}]", address, wrong)
+        if not wrong:
+            _reachable(causes, f"spec.externalIPs[{index}]", address)
+    if not kind:
+        causes.required("spec.type")
+    elif kind not in SERVICE_TYPES:
+        causes.not_supported("spec.type", kind, SERVICE_TYPES)
+    _node_ports(causes, kind, ports)
+    _load_balancer(causes, spec, kind)
+    _traffic(causes, spec, kind)
+
+
+def _external_name(causes: Causes, spec: Object) -> None:
+    for name in ("clusterIPs", "ipFamilies", "ipFamilyPolicy"):
+        if spec.get(name):
+            causes.forbidden(f"spec.{name}", "may not be set for ExternalName services")
+    target = (spec.get("externalName") or "").removesuffix(".")
+    if target:
+        causes.invalid_each("spec.externalName", target, names.subdomain(target))
+    else:
+        causes.required("spec.externalName")
+
+
+def _service_ports(causes: Causes, ports: list[Object]) -> None:
+    seen: set[str] = set()
+    for index, port in enumerate(ports):
+        here, name = f"spec.ports[{index}]", port.get("name", "")
+        if not name:
+            if len(ports) > 1:
+                causes.required(f"{here}.name")
+        else:
+            causes.invalid_each(f"{here}.name", name, names.label(name))
+            if name in seen:
+                causes.duplicate(f"{here}.name", name)
+            seen.add(name)
+        number = port.get("port", 0)
+        causes.invalid_each(f"{here}.port", number, names.port_number(number))
+        if not port.get("protocol"):
+            causes.required(f"{here}.protocol")
+        elif port["protocol"] not in pods.PROTOCOLS:
+            causes.not_supported(f"{here}.protocol", port["protocol"], pods.PROTOCOLS)
+        pods.port(causes, f"{here}.targetPort", port.get("targetPort", 0))
+        protocol = port.get("appProtocol")
+        if protocol is not None:
+            causes.invalid_each(f"{here}.appProtocol", protocol, names.qualified(protocol))
+
+
+def _affinity(causes: Causes, spec: Object) -> None:
+    affinity, config = spec.get("sessionAffinity", ""), spec.get("sessionAffinityConfig")
+    if not affinity:
+        causes.required("spec.sessionAffinity")
+    elif affinity not in ("ClientIP", "None"):
+        causes.not_supported("spec.sessionAffinity", affinity, ("ClientIP", "None"))
+    if affinity == "ClientIP":
+        seconds = ((config or {}).get("clientIP") or {}).get("timeoutSeconds")
+        if seconds is not None and not 0 < seconds <= 86400:
+            text = "must be greater than 0 and less than 86400"
+            causes.invalid("spec.sessionAffinityConfig.clientIP.timeoutSeconds", seconds, text)
+    elif affinity == "None" and config is not None:
+        causes.forbidden("spec.sessionAffinityConfig", "must not be set when session affinity is None")
+
+
+def _cluster_ips(causes: Causes, spec: Object) -> None:
+    if spec.get("type") == "ExternalName":
+        return
+    policies = ("PreferDualStack", "RequireDualStack", "SingleStack")
+    if spec.get("ipFamilyPolicy") is not None and spec["ipFamilyPolicy"] not in policies:
+        causes.not_supported("spec.ipFamilyPolicy", spec["ipFamilyPolicy"], policies)
+    families = spec.get("ipFamilies") or []
+    for index, family in enumerate(families):
+        if family not in ("IPv4", "IPv6"):
+            causes.not_supported(f"spec.ipFamilies[{index}]", family, ("IPv4", "IPv6"))
+    addresses = spec.get("clusterIPs") or []
+    if not addresses:
+        return
+    if spec.get("clusterIP") != addresses[0]:
+        causes.invalid("spec.clusterIPs", addresses, "first value must match `clusterIP`")
+    for index, address in enumerate(addresses):
+        if address == "None":
+            continue
+        causes.invalid_each(f"spec.clusterIPs[{index}]", address, names.ip_address(address))
+    if len(addresses) > 2:
+        causes.invalid("spec.clusterIPs", addresses, "may only hold up to 2 values")
+
+
+def _reachable(causes: Causes, path: str, address: str) -> None:
+    """Addresses that name no other host."""
+    ip = ipaddress.ip_address(address)
+    if ip.is_unspecified:
+        causes.invalid(path, address, "may not be unspecified (0.0.0.0 or ::)")
+    if ip.is_loopback:
+        causes.invalid(path, address, "may not be in the loopback range (127.0.0.0/8, ::1/128)")
+    if ip.is_link_local:
+        causes.invalid(path, address, "may not be in the link-local range (169.254.0.0/16, fe80::/10)")
+    if ip.is_multicast and address.startswith(("224.0.0.", "ff02")):
+        causes.invalid(path, address, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)")
+
+
+def _node_ports(causes: Causes, kind: str, ports: list[Object]) -> None:
+    if kind == "ClusterIP":
+        for index, port in enumerate(ports):
+            if port.get("nodePort"):
+                causes.forbidden(f"spec.ports[{index}].nodePort", "may not be used when `type` is 'ClusterIP'")
+    nodes: set[tuple[str, int]] = set()
+    for index, port in enumerate(ports):
+        if port.get("nodePort"):
+            key = (port.get("protocol", ""), port["nodePort"])
+            if key in nodes:
+                causes.duplicate(f"spec.ports[{index}].nodePort", port["nodePort"])
+            nodes.add(key)
+    seen: set[tuple[str, int]] = set()
+    for index, port in enumerate(ports):
+        key = (port.get("protocol", ""), port.get("port", 0))
+        if key in seen:
+            shown = {
+                "Name": "",
+                "Protocol": key[0],
+                "AppProtocol": None,
+                "Port": key[1],
+                "TargetPort": 0,
+                "NodePort": 0,
+            }
+            causes.duplicate(f"spec.ports[{index}]", shown)
+        seen.add(key)
+
+
+def _load_balancer(causes: Causes, spec: Object, kind: str) -> None:
+    ranges = spec.get("loadBalancerSourceRanges") or []
+    if ranges and kind != "LoadBalancer":
+        causes.forbidden("spec.LoadBalancerSourceRanges", "may only be used when `type` is 'LoadBalancer'")
+    for index, value in enumerate(ranges):
+        causes.invalid_each(f"spec.LoadBalancerSourceRanges[{index}]", value.strip(), names.cidr(value.strip()))
+    for name in ("allocateLoadBalancerNodePorts", "loadBalancerClass"):
+        if spec.get(name) is not None and kind != "LoadBalancer":
+            causes.forbidden(f"spec.{name}", "may only be used when `type` is 'LoadBalancer'")
+
+
+def _traffic(causes: Causes, spec: Object, kind: str) -> None:
+    outside = kind in ("NodePort", "LoadBalancer") or (kind == "ClusterIP" and bool(spec.get("externalIPs")))
+    policy, policies = spec.get("externalTrafficPolicy") or "", ("Cluster", "Local")
+    if not outside:
+        if policy:
+            text = "may only be set for externally-accessible services"
+            causes.invalid("spec.externalTrafficPolicy", policy, text)
+    elif not policy:
+        causes.required("spec.externalTrafficPolicy")
+    elif policy not in policies:
+        causes.not_supported("spec.externalTrafficPolicy", policy, policies)
+    checks = kind == "LoadBalancer" and policy == "Local"
+    if not checks and spec.get("healthCheckNodePort"):
+        causes.invalid(
+            "spec.healthCheckNodePort",
+            spec["healthCheckNodePort"],
+            "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'",
+        )
+    inside = spec.get("internalTrafficPolicy")
+    if inside is not None and inside not in policies:
+        causes.not_supported("spec.internalTrafficPolicy", inside, policies)
+
+
+def service_update(causes: Causes, new: Object, old: Object) -> None:
+    spec, before = new.get("spec") or {}, old.get("spec") or {}
+    if "ExternalName" not in (spec.get("type"), before.get("type")):
+        both_headless = is_headless(spec) and is_headless(before)
+        if not both_headless:
+            _kept_addresses(causes, spec.get("clusterIPs") or [], before.get("clusterIPs") or [])
+    service(causes, new)
+
+
+def _kept_addresses(causes: Causes, new: list[str], old: list[str]) -> None:
+    if len(new) == len(old):
+        for index, (ours, theirs) in enumerate(zip(new, old, strict=True)):
+            if ours != theirs:
+                causes.invalid(f"spec.clusterIPs[{index}]", new, "may not change once set")
+    elif len(old) > len(new):
+        if not new:
+            causes.invalid("spec.clusterIPs[0]", None, "primary clusterIP can not be unset")
+        elif new[0] != old[0]:
+            causes.invalid("spec.clusterIPs[0]", new, "may not change once set")
+    elif old and new[0] != old[0]:
+        causes.invalid("spec.clusterIPs[0]", new, "may not change once set")
+
+
+# --- data ----------------------------------------------------------------------------------------------------------
+
+
+def config_map(causes: Causes, obj: Object) -> None:
+    data, binary = obj.get("data") or {}, obj.get("binaryData") or {}
+    size = 0
+    for key, value in data.items():
+        causes.invalid_each(f"data[{key}]", key, names.config_key(key))
+        if key in binary:
+            causes.invalid(f"data[{key}]", key, "duplicate of key present in binaryData")
+        size += len(value.encode())
+    for key, value in binary.items():
+        causes.invalid_each(f"binaryData[{key}]", key, names.config_key(key))
+        size += len(base64.b64decode(value or ""))
+    if size > MAX_DATA:
+        causes.too_long("[]", MAX_DATA)
+
+
+def _unchanged_if_immutable(causes: Causes, new: Object, old: Object, fields: tuple[str, ...]) -> None:
+    if not old.get("immutable"):
+        return
+    text = "field is immutable when `immutable` is set"
+    if not new.get("immutable"):
+        causes.forbidden("immutable", text)
+    for name in fields:
+        if (new.get(name) or {}) != (old.get(name) or {}):
+            causes.forbidden(name, text)
+
+
+def config_map_update(causes: Causes, new: Object, old: Object) -> None:
+    _unchanged_if_immutable(causes, new, old, ("data", "binaryData"))
+
+
+REQUIRED_KEYS = {
+    "kubernetes.io/tls": ("tls.crt", "tls.key"),
+    "kubernetes.io/ssh-auth": ("ssh-privatekey",),
+}
+DOCKER_KEYS = {
+    "kubernetes.io/dockercfg": ".dockercfg",
+    "kubernetes.io/dockerconfigjson": ".dockerconfigjson",
+}
+ACCOUNT_NAME = "kubernetes.io/service-account.name"
+
+
+def secret(causes: Causes, obj: Object) -> None:
+    data, kind = obj.get("data") or {}, obj.get("type", "")
+    size = 0
+    for key, value in data.items():
+        causes.invalid_each(f"data[{key}]", key, names.config_key(key))
+        size += len(base64.b64decode(value or ""))
+    if size > MAX_DATA:
+        causes.too_long("data", MAX_DATA)
+    if kind == "kubernetes.io/service-account-token":
+        if not ((obj.get("metadata") or {}).get("annotations") or {}).get(ACCOUNT_NAME):
+            causes.required(f"metadata.annotations[{ACCOUNT_NAME}]")
+    elif kind in DOCKER_KEYS:
+        _docker_config(causes, data, DOCKER_KEYS[kind])
+    elif kind == "kubernetes.io/basic-auth":
+        if "username" not in data and "password" not in data:
+            causes.required("data[username]")
+            causes.required("data[password]")
+    for key in REQUIRED_KEYS.get(kind, ()):
+        if key not in data:
+            causes.required(f"data[{key}]")
+
+
+def _docker_config(causes: Causes, data: Object, key: str) -> None:
+    if key not in data:
+        causes.required(f"data[{key}]")
+        return
+    try:
+        json.loads(base64.b64decode(data[key] or ""))
+    except ValueError:
+        text = "unexpected end of JSON input" if not data[key] else "invalid character in JSON"
+        causes.invalid(f"data[{key}]", "<secret contents redacted>", text)
+
+
+def secret_update(causes: Causes, new: Object, old: Object) -> None:
+    causes.immutable("type", new.get("type", ""), old.get("type", ""))
+    _unchanged_if_immutable(causes, new, old, ("data",))
+
+
+# --- storage -------------------------------------------------------------------------------------------------------
+
+
+def claim(causes: Causes, obj: Object) -> None:
+    claim_spec(causes, obj.get("spec") or {}, "spec")
+
+
+def claim_spec(causes: Causes, spec: Object, path: str) -> None:
+    modes = spec.get("accessModes") or []
+    if not modes:
+        causes.required(f"{path}.accessModes", "at least 1 access mode is required")
+    meta.label_selector(causes, f"{path}.selector", spec.get("selector"))
+    _access_modes(causes, modes, f"{path}.accessModes")
+    storage = ((spec.get("resources") or {}).get("requests") or {}).get("storage")
+    if storage is None:
+        causes.required(f"{path}.resources[storage]")
+    elif amount(storage) <= 0:
+        causes.invalid(f"{path}.resources[storage]", storage, "must be greater than zero")
+    if spec.get("storageClassName"):
+        name = spec["storageClassName"]
+        causes.invalid_each(f"{path}.storageClassName", name, names.subdomain(name))
+    if spec.get("volumeMode") not in (None, "Block", "Filesystem"):
+        causes.not_supported(f"{path}.volumeMode", spec["volumeMode"], ("Block", "Filesystem"))
+
+
+def _access_modes(causes: Causes, modes: list[str], path: str) -> None:
+    for mode in modes:
+        if mode not in ACCESS_MODES:
+            causes.not_supported(path, mode, ACCESS_MODES)
+    others = [mode for mode in modes if mode != "ReadWriteOncePod" and mode in ACCESS_MODES]
+    if "ReadWriteOncePod" in modes and others:
+        causes.forbidden(path, "may not use ReadWriteOncePod with other access modes")
+
+
+def claim_update(causes: Causes, new: Object, old: Object) -> None:
+    claim(causes, new)
+    spec, before = dict(new.get("spec") or {}), dict(old.get("spec") or {})
+    if not before.get("volumeName"):
+        before["volumeName"] = spec.get("volumeName")
+    if before.get("storageClassName") is None:
+        before["storageClassName"] = spec.get("storageClassName")
+    bound = (new.get("status") or {}).get("phase") == "Bound"
+    if bound:
+        for fields in (spec, before):
+            fields.pop("volumeAttributesClassName", None)
+            resources = dict(fields.get("resources") or {})
+            resources["requests"] = {**(resources.get("requests") or {}), "storage": ""}
+            fields["resources"] = resources
+    given = {name: value for name, value in spec.items() if value is not None}
+    held = {name: value for name, value in before.items() if value is not None}
+    if given != held:
+        text = (
+            "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims"
+        )
+        changed = sorted(name for name in given | held if given.get(name) != held.get(name))
+        causes.forbidden("spec", text + "\n" + "\n".join(changed))
+    _claim_size(causes, new, old)
+    causes.immutable("volumeMode", (new.get("spec") or {}).get("volumeMode"), (old.get("spec") or {}).get("volumeMode"))
+
+
+def _claim_size(causes: Causes, new: Object, old: Object) -> None:
+    def size(obj: Object) -> str:
+        return str((((obj.get("spec") or {}).get("resources") or {}).get("requests") or {}).get("storage", "0"))
+
+    if amount(size(new)) < amount(size(old)):
+        capacity = ((old.get("status") or {}).get("capacity") or {}).get("storage", "0")
+        if amount(size(new)) <= amount(capacity):
+            causes.forbidden("spec.resources.requests.storage", "field can not be less than status.capacity")
+
+
+NOT_SOURCES = frozenset(
+    [
+        "accessModes",
+        "capacity",
+        "claimRef",
+        "mountOptions",
+        "nodeAffinity",
+        "persistentVolumeReclaimPolicy",
+        "storageClassName",
+        "volumeAttributesClassName",
+        "volumeMode",
+    ]
+)
+
+
+def persistent_volume(causes: Causes, obj: Object) -> None:
+    spec = obj.get("spec") or {}
+    modes, capacity = spec.get("accessModes") or [], spec.get("capacity") or {}
+    if not modes:
+        causes.required("spec.accessModes")
+    _access_modes(causes, modes, "spec.accessModes")
+    if not capacity:
+        causes.required("spec.capacity")
+    if set(capacity) != {"storage"}:
+        causes.not_supported("spec.capacity", capacity or None, ("storage",))
+    for name, value in capacity.items():
+        if amount(value) <= 0:
+            causes.invalid(f"spec.capacity[{name}]", value, "must be greater than zero")
+    policy = spec.get("persistentVolumeReclaimPolicy")
+    if policy and policy not in ("Delete", "Recycle", "Retain"):
+        causes.not_supported("spec.persistentVolumeReclaimPolicy", policy, ("Delete", "Recycle", "Retain"))
+    sources = [name for name, value in spec.items() if name not in NOT_SOURCES and value is not None]
+    for extra in sources[1:]:
+        causes.forbidden(f"spec.{extra}", "may not specify more than 1 volume type")
+    if not sources:
+        causes.required("spec", "must specify a volume type")
+    if spec.get("hostPath") is not None and not spec["hostPath"].get("path"):
+        causes.required("spec.hostPath.path")
+    if spec.get("storageClassName"):
+        name = spec["storageClassName"]
+        causes.invalid_each("spec.storageClassName", name, names.subdomain(name))
+    if spec.get("volumeMode") not in (None, "Block", "Filesystem"):
+        causes.not_supported("spec.volumeMode", spec["volumeMode"], ("Block", "Filesystem"))
+
+
+def persistent_volume_update(causes: Causes, new: Object, old: Object) -> None:
+    persistent_volume(causes, new)
+    spec, before = new.get("spec") or {}, old.get("spec") or {}
+
+    def source(fields: Object) -> Object:
+        return {name: value for name, value in fields.items() if name not in NOT_SOURCES}
+
+    if source(spec) != source(before):
+        changed = "\n".join(sorted(source(spec) | source(before)))
+        causes.forbidden(
+            "spec.persistentvolumesource", f"spec.persistentvolumesource is immutable after creation\n{changed}"
+        )
+    causes.immutable("volumeMode", spec.get("volumeMode"), before.get("volumeMode"))
+
+
+# --- limits --------------------------------------------------------------------------------------------------------
+
+
+def limit_range(causes: Causes, obj: Object) -> None:
+    seen: set[str] = set()
+    for index, item in enumerate((obj.get("spec") or {}).get("limits") or []):
+        here, kind = f"spec.limits[{index}]", item.get("type", "")
+        causes.invalid_each(f"{here}.type", kind, names.qualified(kind))
+        if kind in seen:
+            causes.duplicate(f"{here}.type", kind)
+        seen.add(kind)
+        keys: dict[str, None] = {}
+        for name in ("max", "min", "default", "defaultRequest", "maxLimitRequestRatio"):
+            if kind == "Pod" and name in ("default", "defaultRequest"):
+                if item.get(name):
+                    causes.forbidden(f"{here}.{name}", "may not be specified when `type` is 'Pod'")
+                continue
+            for resource in item.get(name) or {}:
+                pods.resource_name(causes, f"{here}.{name}[{resource}]", resource)
+                keys[resource] = None
+        storage = "storage" in (item.get("min") or {}) or "storage" in (item.get("max") or {})
+        if kind == "PersistentVolumeClaim" and not storage:
+            text = "either minimum or maximum storage value is required, but neither was provided"
+            causes.required(f"{here}.limits", text)
+        for resource in keys:
+            _limits_of(causes, {} if kind == "Pod" else item, item, here, resource)
+
+
+def _limits_of(causes: Causes, given: Object, item: Object, path: str, resource: str) -> None:
+    low, high = (item.get("min") or {}).get(resource), (item.get("max") or {}).get(resource)
+    default = (given.get("default") or {}).get(resource)
+    requested = (given.get("defaultRequest") or {}).get(resource)
+
+    def compare(field: str, shown: str, less: str | None, more: str | None, names_: tuple[str, str]) -> None:
+        if less is not None and more is not None and amount(less) > amount(more):
+            text = f"{names_[0]} value {less} is greater than {names_[1]} value {more}"
+            causes.invalid(f"{path}.{field}[{resource}]", shown, text)
+
+    compare("min", low or "", low, high, ("min", "max"))
+    compare("defaultRequest", requested or "", low, requested, ("min", "default request"))
+    compare("defaultRequest", requested or "", requested, high, ("default request", "max"))
+    compare("defaultRequest", requested or "", requested, default, ("default request", "default limit"))
+    compare("default", low or "", low, default, ("min", "default"))
+    compare("default", high or "", default, high, ("default", "max"))
+
+
+QUOTA_SCOPES = (
+    "BestEffort",
+    "CrossNamespacePodAffinity",
+    "NotBestEffort",
+    "NotTerminating",
+    "PriorityClass",
+    "Terminating",
+)
+
+
+def resource_quota(causes: Causes, obj: Object) -> None:
+    spec = obj.get("spec") or {}
+    for name, value in (spec.get("hard") or {}).items():
+        here = f"spec.hard[{name}]"
+        wrong = names.qualified(name)
+        causes.invalid_each(here, name, wrong)
+        if not wrong and "/" not in name and not _is_quota_resource(name):
+            causes.invalid(here, name, "must be a standard resource for quota")
+        pods.quantity_value(causes, here, name, value)
+    for scope in spec.get("scopes") or []:
+        if scope not in QUOTA_SCOPES:
+            causes.invalid("spec.scopes", scope, "unsupported scope")
+
+
+def _is_quota_resource(name: str) -> bool:
+    return name in pods.KNOWN_RESOURCES or name.startswith(("count/", "hugepages-", "requests.hugepages-"))
+
+
+# --- others --------------------------------------------------------------------------------------------------------
+
+
+def namespace(causes: Causes, obj: Object) -> None:
+    for finalizer in (obj.get("spec") or {}).get("finalizers") or []:
+        causes.invalid_each("spec.finalizers", finalizer, names.qualified(finalizer))
+        if "/" not in finalizer and finalizer != "kubernetes":
+            causes.invalid(
+                "spec.finalizers", finalizer, "name is neither a standard finalizer name nor is it fully qualified"
+            )
+
+
+def node(causes: Causes, obj: Object) -> None:
+    spec = obj.get("spec") or {}
+    seen: set[tuple[str, str]] = set()
+    for index, taint in enumerate(spec.get("taints") or []):
+        here, key, effect = f"spec.taints[{index}]", taint.get("key", ""), taint.get("effect", "")
+        causes.invalid_each(f"{here}.key", key, names.qualified(key))
+        wrong = names.label_value(taint.get("value", ""))
+        if wrong:
+            causes.invalid(f"{here}.value", taint.get("value", ""), ";".join(wrong))
+        effects = ("NoSchedule", "PreferNoSchedule", "NoExecute")
+        if not effect:
+            causes.required(f"{here}.effect")
+        elif effect not in effects:
+            causes.not_supported(f"{here}.effect", effect, effects)
+        if (key, effect) in seen:
+            causes.duplicate(here, taint)
+        seen.add((key, effect))
+
+
+def endpoints(causes: Causes, obj: Object) -> None:
+    for index, subset in enumerate(obj.get("subsets") or []):
+        here = f"subsets[{index}]"
+        if not subset.get("addresses") and not subset.get("notReadyAddresses"):
+            causes.required(here, "must specify `addresses` or `notReadyAddresses`")
+        for field in ("addresses", "notReadyAddresses"):
+            for at, address in enumerate(subset.get(field) or []):
+                causes.invalid_each(
+                    f"{here}.{field}[{at}].ip", address.get("ip", ""), names.ip_address(address.get("ip", ""))
+                )
+        ports = subset.get("ports") or []
+        for at, port in enumerate(ports):
+            where = f"{here}.ports[{at}]"
+            if len(ports) > 1 and not port.get("name"):
+                causes.required(f"{where}.name")
+            elif port.get("name"):
+                causes.invalid_each(f"{where}.name", port["name"], names.label(port["name"]))
+            causes.invalid_each(f"{where}.port", port.get("port", 0), names.port_number(port.get("port", 0)))

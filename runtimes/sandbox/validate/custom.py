@@ -1,0 +1,231 @@
+"""Rules that a custom resource's own schema states.
+
+The words are those of the library that the server validates with; rules in CEL are not evaluated here.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from datetime import datetime
+from typing import Any
+
+from .causes import Causes, Object
+
+
+def schema_rules(causes: Causes, schema: Object, value: Any, path: str) -> None:
+    """Check `value`, which is not null unless the schema allows it, against one schema and all below it."""
+    if value is None:
+        if not schema.get("nullable"):
+            expected = schema.get("type", "")
+            if expected:
+                causes.wrong_type(path, "null", f'{path} in body must be of type {expected}: "null"')
+        return
+    if not _has_type(causes, schema, value, path):
+        return
+    _enumeration(causes, schema, value, path)
+    match value:
+        case bool():
+            pass
+        case dict():
+            _object(causes, schema, value, path)
+        case list():
+            _list(causes, schema, value, path)
+        case str():
+            _text(causes, schema, value, path)
+        case int() | float():
+            _number(causes, schema, value, path)
+    _combinations(causes, schema, value, path)
+
+
+def _kind(value: Any) -> str:
+    match value:
+        case bool():
+            return "boolean"
+        case int():
+            return "integer"
+        case float():
+            return "number"
+        case str():
+            return "string"
+        case list():
+            return "array"
+    return "object"
+
+
+def _has_type(causes: Causes, schema: Object, value: Any, path: str) -> bool:
+    expected, found = schema.get("type", ""), _kind(value)
+    if schema.get("x-kubernetes-int-or-string"):
+        if found not in ("integer", "string"):
+            causes.wrong_type(path, found, f'{path} in body must be of type integer,string: "{found}"')
+            return False
+        return True
+    whole = isinstance(value, float) and value.is_integer()
+    fits = found == expected or (expected == "number" and found == "integer") or (expected == "integer" and whole)
+    if not expected or fits:
+        return True
+    causes.wrong_type(path, found, f'{path} in body must be of type {expected}: "{found}"')
+    return False
+
+
+def _enumeration(causes: Causes, schema: Object, value: Any, path: str) -> None:
+    allowed = schema.get("enum")
+    if allowed is not None and not any(type(value) is type(item) and value == item for item in allowed):
+        causes.not_supported(path, value, [item if isinstance(item, str) else json.dumps(item) for item in allowed])
+
+
+def _object(causes: Causes, schema: Object, value: Object, path: str) -> None:
+    properties = schema.get("properties") or {}
+    most, least = schema.get("maxProperties"), schema.get("minProperties")
+    if most is not None and len(value) > most:
+        causes.too_many(path, len(value), most)
+    if least is not None and len(value) < least:
+        causes.invalid(path, len(value), f"{path} in body should have at least {least} properties")
+    for name in schema.get("required") or []:
+        if name not in value:
+            causes.required(f"{path}.{name}" if path else name)
+    additional = schema.get("additionalProperties")
+    for name, inner in value.items():
+        here = f"{path}.{name}" if path else name
+        if name in properties:
+            schema_rules(causes, properties[name], inner, here)
+        elif isinstance(additional, dict):
+            schema_rules(causes, additional, inner, here)
+
+
+def _list(causes: Causes, schema: Object, value: list[Any], path: str) -> None:
+    most, least = schema.get("maxItems"), schema.get("minItems")
+    if most is not None and len(value) > most:
+        causes.too_many(path, len(value), most)
+    if least is not None and len(value) < least:
+        causes.invalid(path, len(value), f"{path} in body should have at least {least} items")
+    if schema.get("uniqueItems") and len({json.dumps(item, sort_keys=True) for item in value}) < len(value):
+        causes.invalid(path, "", f"{path} in body shouldn't contain duplicates")
+    items = schema.get("items")
+    if isinstance(items, dict):
+        for index, item in enumerate(value):
+            schema_rules(causes, items, item, f"{path}[{index}]")
+
+
+def list_keys(causes: Causes, schema: Object, value: Any, path: str = "") -> None:
+    """Doubled elements of map and set lists, anywhere in an object."""
+    if isinstance(value, dict):
+        properties, additional = schema.get("properties") or {}, schema.get("additionalProperties")
+        for name, inner in value.items():
+            below = properties.get(name, additional if isinstance(additional, dict) else None)
+            if below is not None:
+                list_keys(causes, below, inner, f"{path}.{name}" if path else name)
+        return
+    if not isinstance(value, list):
+        return
+    kind, seen = schema.get("x-kubernetes-list-type"), set()
+    keys = schema.get("x-kubernetes-list-map-keys") or []
+    items = schema.get("items") if isinstance(schema.get("items"), dict) else {}
+    for index, item in enumerate(value):
+        here = f"{path}[{index}]"
+        if kind in ("set", "map"):
+            shown: Any = item
+            if kind == "map" and isinstance(item, dict):
+                defaults = (items or {}).get("properties") or {}
+                shown = {key: item.get(key, (defaults.get(key) or {}).get("default")) for key in keys}
+                shown = {key: part for key, part in shown.items() if part is not None}
+            text = json.dumps(shown, sort_keys=True)
+            if text in seen:
+                causes.duplicate(here, shown)
+            seen.add(text)
+        list_keys(causes, items or {}, item, here)
+
+
+def _text(causes: Causes, schema: Object, value: str, path: str) -> None:
+    most, least, pattern = schema.get("maxLength"), schema.get("minLength"), schema.get("pattern")
+    if most is not None and len(value) > most:
+        causes.too_long(path, most)
+    if least is not None and len(value) < least:
+        causes.invalid(path, value, f"{path} in body should be at least {least} chars long")
+    if pattern is not None and not _matches(pattern, value):
+        causes.invalid(path, value, f"{path} in body should match '{pattern}'")
+    form = schema.get("format", "")
+    if form in FORMATS and not FORMATS[form](value):
+        causes.wrong_type(path, value, f'{path} in body must be of type {form}: "{value}"')
+
+
+def _matches(pattern: str, value: str) -> bool:
+    try:
+        return re.search(pattern, value) is not None
+    except re.error:
+        return True  # a pattern of Go's that Python does not read is not held against the object
+
+
+def _is_time(value: str) -> bool:
+    try:
+        datetime.fromisoformat(value.replace("Z", "+00:00"))
+    except ValueError:
+        return False
+    return "T" in value.upper()
+
+
+def _is_date(value: str) -> bool:
+    try:
+        datetime.strptime(value, "%Y-%m-%d")
+    except ValueError:
+        return False
+    return True
+
+
+FORMATS = {
+    "date-time": _is_time,
+    "date": _is_date,
+    "uuid": lambda value: bool(re.fullmatch(r"(?i)[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}", value)),
+    "ipv4": lambda value: bool(re.fullmatch(r"(\d{1,3}\.){3}\d{1,3}", value)),
+    "email": lambda value: bool(re.fullmatch(r"[^@\s]+@[^@\s]+", value)),
+    "duration": lambda value: bool(re.fullmatch(r"[-+]?(\d+(\.\d*)?|\.\d+)\s*[a-zµ]+.*", value)),
+}
+
+
+def _number(causes: Causes, schema: Object, value: float, path: str) -> None:
+    most, least, step = schema.get("maximum"), schema.get("minimum"), schema.get("multipleOf")
+    if most is not None:
+        if schema.get("exclusiveMaximum") and value >= most:
+            causes.invalid(path, value, f"{path} in body should be less than {_short(most)}")
+        elif value > most:
+            causes.invalid(path, value, f"{path} in body should be less than or equal to {_short(most)}")
+    if least is not None:
+        if schema.get("exclusiveMinimum") and value <= least:
+            causes.invalid(path, value, f"{path} in body should be greater than {_short(least)}")
+        elif value < least:
+            causes.invalid(path, value, f"{path} in body should be greater than or equal to {_short(least)}")
+    if step and value % step:
+        causes.invalid(path, value, f"{path} in body should be a multiple of {_short(step)}")
+
+
+def _short(value: float) -> str:
+    return str(int(value)) if float(value).is_integer() else str(value)
+
+
+def _fits(schema: Object, value: Any, path: str) -> Causes:
+    found = Causes()
+    schema_rules(found, schema, value, path)
+    return found
+
+
+def _combinations(causes: Causes, schema: Object, value: Any, path: str) -> None:
+    for part in schema.get("allOf") or []:
+        schema_rules(causes, part, value, path)
+    if schema.get("anyOf"):
+        results = [_fits(part, value, path) for part in schema["anyOf"]]
+        if all(results):
+            causes.add(
+                "FieldValueInvalid", "<nil>", f'Invalid value: "": "{path}" must validate at least one schema (anyOf)'
+            )
+            causes.extend(min(results, key=len))
+    if schema.get("oneOf"):
+        results = [_fits(part, value, path) for part in schema["oneOf"]]
+        valid = sum(not found for found in results)
+        if valid != 1:
+            found = f"Found {valid} valid alternatives" if valid else "Found none valid"
+            text = f'Invalid value: "": "{path}" must validate one and only one schema (oneOf). {found}'
+            causes.add("FieldValueInvalid", "<nil>", text)
+            if not valid:
+                causes.extend(results[0])
+    if schema.get("not") is not None and not _fits(schema["not"], value, path):
+        causes.add("FieldValueInvalid", "<nil>", f'Invalid value: "": "{path}" must not validate the schema (not)')

@@ -1,0 +1,480 @@
+"""Rules for Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs, CronJobs and their like."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from . import meta, pods
+from .causes import Causes, Object
+from .names import label, subdomain, too_long
+
+MISMATCH = "`selector` does not match template `labels`"
+
+
+def _inner(value: Object | None, *fields: str) -> Object | None:
+    """A struct as the server's own types are dumped: members by their Go names, absent ones as null."""
+    if value is None:
+        return None
+    return {name[0].upper() + name[1:]: value.get(name) for name in fields}
+
+
+def _selector(causes: Causes, spec: Object, path: str, noun: str) -> None:
+    selector = spec.get("selector")
+    if selector is None:
+        causes.required(path)
+        return
+    meta.label_selector(causes, path, selector)
+    if meta.is_empty(selector):
+        causes.invalid(path, selector, f"empty selector is invalid for {noun}")
+
+
+def _template(causes: Causes, template: Object, path: str, noun: str) -> None:
+    pods.pod_template(causes, template, path)
+    spec = template.get("spec") or {}
+    if spec.get("restartPolicy") != "Always":
+        causes.not_supported(f"{path}.spec.restartPolicy", spec.get("restartPolicy", ""), ("Always",))
+    if spec.get("activeDeadlineSeconds") is not None:
+        causes.forbidden(f"{path}.spec.activeDeadlineSeconds", f"activeDeadlineSeconds in {noun} is not Supported")
+
+
+def _matching_template(causes: Causes, spec: Object, path: str, noun: str) -> None:
+    """A template that the selector selects."""
+    selector, template = spec.get("selector"), spec.get("template") or {}
+    labels = (template.get("metadata") or {}).get("labels")
+    if selector is not None and not meta.is_empty(selector) and not meta.selects(selector, labels):
+        causes.invalid(f"{path}.metadata.labels", labels, MISMATCH)
+    _template(causes, template, path, noun)
+
+
+def deployment(causes: Causes, obj: Object) -> None:
+    spec = obj.get("spec") or {}
+    causes.nonnegative("spec.replicas", spec.get("replicas"))
+    _selector(causes, spec, "spec.selector", "deployment")
+    if not meta.is_selector(spec.get("selector")):
+        causes.invalid("spec.selector", spec.get("selector"), "invalid label selector")
+    else:
+        _matching_template(causes, spec, "spec.template", "ReplicaSet")
+    _deployment_strategy(causes, spec.get("strategy") or {}, "spec.strategy")
+    for name in ("minReadySeconds", "revisionHistoryLimit", "progressDeadlineSeconds"):
+        causes.nonnegative(f"spec.{name}", spec.get(name))
+    deadline = spec.get("progressDeadlineSeconds")
+    if deadline is not None and deadline <= spec.get("minReadySeconds", 0):
+        causes.invalid("spec.progressDeadlineSeconds", deadline, "must be greater than minReadySeconds")
+
+
+def _deployment_strategy(causes: Causes, strategy: Object, path: str) -> None:
+    rolling = strategy.get("rollingUpdate")
+    match strategy.get("type"):
+        case "Recreate":
+            if rolling is not None:
+                causes.forbidden(f"{path}.rollingUpdate", "may not be specified when strategy `type` is 'Recreate'")
+        case "RollingUpdate":
+            if rolling is None:
+                causes.required(f"{path}.rollingUpdate", "this should be defaulted and never be nil")
+            else:
+                _rolling_update(causes, rolling, f"{path}.rollingUpdate")
+        case kind:
+            shown = {"Type": kind or "", "RollingUpdate": _inner(rolling, "maxUnavailable", "maxSurge")}
+            causes.not_supported(path, shown, ("Recreate", "RollingUpdate"))
+
+
+def _rolling_update(causes: Causes, rolling: Object, path: str, *, both_may_be_zero: bool = False) -> None:
+    unavailable, surge = rolling.get("maxUnavailable"), rolling.get("maxSurge")
+    meta.int_or_percent(causes, f"{path}.maxUnavailable", unavailable)
+    meta.int_or_percent(causes, f"{path}.maxSurge", surge)
+    if not both_may_be_zero and _number(unavailable) == 0 and _number(surge) == 0:
+        causes.invalid(f"{path}.maxUnavailable", unavailable, "may not be 0 when `maxSurge` is 0")
+    meta.at_most_all(causes, f"{path}.maxUnavailable", unavailable)
+
+
+def _number(value: Any) -> int:
+    """A count or a percentage as a number; 0 if it is neither."""
+    if isinstance(value, str):
+        return int(value[:-1]) if re.fullmatch("[0-9]+%", value) else 0
+    return int(value or 0)
+
+
+def replica_set(causes: Causes, obj: Object) -> None:
+    spec = obj.get("spec") or {}
+    causes.nonnegative("spec.replicas", spec.get("replicas"))
+    causes.nonnegative("spec.minReadySeconds", spec.get("minReadySeconds"))
+    _selector(causes, spec, "spec.selector", "deployment")
+    if not meta.is_selector(spec.get("selector")):
+        causes.invalid("spec.selector", spec.get("selector"), "invalid label selector")
+    else:
+        _matching_template(causes, spec, "spec.template", "ReplicaSet")
+
+
+def replication_controller(causes: Causes, obj: Object) -> None:
+    spec = obj.get("spec") or {}
+    causes.nonnegative("spec.minReadySeconds", spec.get("minReadySeconds"))
+    selector = spec.get("selector")
+    if not selector:
+        causes.required("spec.selector")
+    causes.nonnegative("spec.replicas", spec.get("replicas"))
+    template = spec.get("template")
+    if template is None:
+        causes.required("spec.template")
+        return
+    labels = (template.get("metadata") or {}).get("labels")
+    if selector and not meta.selects({"matchLabels": selector}, labels):
+        causes.invalid("spec.template.metadata.labels", labels, MISMATCH)
+    _template(causes, template, "spec.template", "ReplicationController")
+
+
+def stateful_set(causes: Causes, obj: Object) -> None:
+    spec = obj.get("spec") or {}
+    if spec.get("podManagementPolicy") not in ("OrderedReady", "Parallel"):
+        policy = spec.get("podManagementPolicy", "")
+        causes.invalid("spec.podManagementPolicy", policy, "must be 'OrderedReady' or 'Parallel'")
+    _stateful_strategy(causes, spec.get("updateStrategy") or {}, "spec.updateStrategy")
+    _retention(causes, spec.get("persistentVolumeClaimRetentionPolicy"), "spec.persistentVolumeClaimRetentionPolicy")
+    causes.nonnegative("spec.replicas", spec.get("replicas"))
+    causes.nonnegative("spec.minReadySeconds", spec.get("minReadySeconds"))
+    causes.nonnegative("spec.ordinals.start", (spec.get("ordinals") or {}).get("start"))
+    _selector(causes, spec, "spec.selector", "statefulset")
+    if not meta.is_selector(spec.get("selector")):
+        causes.invalid("spec.selector", spec.get("selector"), "")
+        return
+    _matching_template(causes, _with_claims(spec), "spec.template", "StatefulSet")
+
+
+def _with_claims(spec: Object) -> Object:
+    """The template as pods get it: claims stand as volumes, and name and subdomain are the set's own."""
+    template = dict(spec.get("template") or {})
+    pod = {name: value for name, value in (template.get("spec") or {}).items() if name not in ("hostname", "subdomain")}
+    claims = [(claim.get("metadata") or {}).get("name", "") for claim in spec.get("volumeClaimTemplates") or []]
+    if claims:
+        kept = [volume for volume in pod.get("volumes") or [] if volume.get("name") not in claims]
+        pod["volumes"] = [{"name": name, "persistentVolumeClaim": {"claimName": name}} for name in claims] + kept
+    return {**spec, "template": {**template, "spec": pod}}
+
+
+def _stateful_strategy(causes: Causes, strategy: Object, path: str) -> None:
+    rolling = strategy.get("rollingUpdate")
+    match strategy.get("type"):
+        case "OnDelete":
+            if rolling is not None:
+                shown = {"Partition": rolling.get("partition", 0), "MaxUnavailable": rolling.get("maxUnavailable")}
+                causes.invalid(f"{path}.rollingUpdate", shown, "only allowed for updateStrategy 'RollingUpdate'")
+        case "RollingUpdate":
+            if rolling is not None:
+                causes.nonnegative(f"{path}.rollingUpdate.partition", rolling.get("partition"))
+        case kind:
+            shown = {"Type": kind or "", "RollingUpdate": _inner(rolling, "partition", "maxUnavailable")}
+            causes.invalid(path, shown, "must be 'RollingUpdate' or 'OnDelete'")
+
+
+def _retention(causes: Causes, policy: Object | None, path: str) -> None:
+    for name in ("whenDeleted", "whenScaled"):
+        value = (policy or {}).get(name)
+        if policy is not None and value not in ("Retain", "Delete"):
+            causes.not_supported(f"{path}.{name}", value or "", ("Delete", "Retain"))
+
+
+STATEFUL_MAY_CHANGE = (
+    "replicas",
+    "template",
+    "updateStrategy",
+    "minReadySeconds",
+    "ordinals",
+    "revisionHistoryLimit",
+    "persistentVolumeClaimRetentionPolicy",
+)
+
+
+def stateful_set_update(causes: Causes, new: Object, old: Object) -> None:
+    stateful_set(causes, new)
+
+    def fixed(obj: Object) -> Object:
+        return {name: value for name, value in (obj.get("spec") or {}).items() if name not in STATEFUL_MAY_CHANGE}
+
+    if fixed(new) != fixed(old):
+        causes.forbidden(
+            "spec",
+            "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
+            "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden",
+        )
+
+
+def daemon_set(causes: Causes, obj: Object) -> None:
+    spec = obj.get("spec") or {}
+    selector, template = spec.get("selector"), spec.get("template") or {}
+    labels = (template.get("metadata") or {}).get("labels")
+    meta.label_selector(causes, "spec.selector", selector)
+    if meta.is_selector(selector) and not meta.selects(selector, labels):
+        causes.invalid("spec.template.metadata.labels", labels, MISMATCH)
+    if selector is not None and meta.is_empty(selector):
+        causes.invalid("spec.selector", selector, "empty selector is invalid for daemonset")
+    _template(causes, template, "spec.template", "DaemonSet")
+    causes.nonnegative("spec.minReadySeconds", spec.get("minReadySeconds"))
+    strategy = spec.get("updateStrategy") or {}
+    rolling = strategy.get("rollingUpdate")
+    match strategy.get("type"):
+        case "OnDelete":
+            pass
+        case "RollingUpdate":
+            if rolling is None:
+                causes.required("spec.updateStrategy.rollingUpdate")
+            else:
+                _daemon_rolling(causes, rolling, "spec.updateStrategy.rollingUpdate")
+        case kind:
+            shown = {"Type": kind or "", "RollingUpdate": _inner(rolling, "maxUnavailable", "maxSurge")}
+            causes.not_supported("spec.updateStrategy", shown, ("RollingUpdate", "OnDelete"))
+    causes.nonnegative("spec.revisionHistoryLimit", spec.get("revisionHistoryLimit"))
+
+
+def _daemon_rolling(causes: Causes, rolling: Object, path: str) -> None:
+    unavailable, surge = rolling.get("maxUnavailable"), rolling.get("maxSurge")
+    meta.int_or_percent(causes, f"{path}.maxUnavailable", unavailable)
+    meta.int_or_percent(causes, f"{path}.maxSurge", surge)
+    has_unavailable, has_surge = _number(unavailable) != 0, _number(surge) != 0
+    if has_unavailable and has_surge:
+        causes.invalid(f"{path}.maxSurge", surge, "may not be set when maxUnavailable is non-zero")
+    elif not has_unavailable and not has_surge:
+        causes.required(f"{path}.maxUnavailable", "cannot be 0 when maxSurge is 0")
+    meta.at_most_all(causes, f"{path}.maxUnavailable", unavailable)
+    meta.at_most_all(causes, f"{path}.maxSurge", surge)
+
+
+# --- status --------------------------------------------------------------------------------------------------------
+
+
+def deployment_status(causes: Causes, obj: Object) -> None:
+    counts = ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "unavailableReplicas")
+    _status_counts(causes, obj, ("observedGeneration", *counts, "terminatingReplicas", "collisionCount"), "updated")
+
+
+def replica_set_status(causes: Causes, obj: Object) -> None:
+    counts = ("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas")
+    _status_counts(causes, obj, (*counts, "observedGeneration", "terminatingReplicas"), "fullyLabeled")
+
+
+def stateful_set_status(causes: Causes, obj: Object) -> None:
+    status = obj.get("status") or {}
+    counts = ("replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas")
+    for name in (*counts, "observedGeneration", "collisionCount"):
+        causes.nonnegative(f"status.{name}", status.get(name))
+    for name in ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"):
+        if status.get(name, 0) > status.get("replicas", 0):
+            causes.invalid(f"status.{name}", status[name], "cannot be greater than status.replicas")
+    _available(causes, status, "cannot be greater than status.readyReplicas")
+
+
+def _available(causes: Causes, status: Object, text: str) -> None:
+    available = status.get("availableReplicas", 0)
+    if available > status.get("readyReplicas", 0):
+        causes.invalid("status.availableReplicas", available, text)
+
+
+def _status_counts(causes: Causes, obj: Object, counts: tuple[str, ...], first: str) -> None:
+    status = obj.get("status") or {}
+    for name in counts:
+        causes.nonnegative(f"status.{name}", status.get(name))
+    for name in (f"{first}Replicas", "readyReplicas", "availableReplicas"):
+        value = status.get(name, 0)
+        if value > status.get("replicas", 0):
+            causes.invalid(f"status.{name}", value, "cannot be greater than status.replicas")
+    _available(causes, status, "cannot be greater than readyReplicas")
+
+
+# --- jobs ----------------------------------------------------------------------------------------------------------
+
+
+def job(causes: Causes, obj: Object) -> None:
+    spec = obj.get("spec") or {}
+    _job_spec(causes, spec, "spec")
+    if not spec.get("manualSelector"):
+        _generated_selector(causes, obj)
+    else:
+        labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
+        if not meta.selects(spec.get("selector"), labels):
+            causes.invalid("spec.template.metadata.labels", labels, MISMATCH)
+    if spec.get("completionMode") == "Indexed" and spec.get("completions") is not None:
+        count = spec["completions"]
+        last = f"{(obj.get('metadata') or {}).get('name', '')}-{count - 1}"
+        wrong = label(last) if count > 0 else []
+        causes.invalid_each("metadata.name", (obj.get("metadata") or {}).get("name", ""), wrong)
+
+
+def _generated_selector(causes: Causes, obj: Object) -> None:
+    """Labels that the server gives a job's pods: the job's name is one, so it must be a label's value."""
+    labels = (((obj.get("spec") or {}).get("template") or {}).get("metadata") or {}).get("labels") or {}
+    uid = (obj.get("metadata") or {}).get("uid", "")
+    if labels and labels.get("batch.kubernetes.io/controller-uid", uid) != uid:
+        text = f"must be '{uid}'"
+        causes.invalid("spec.template.metadata.labels[batch.kubernetes.io/controller-uid]", labels, text)
+
+
+def _job_spec(causes: Causes, spec: Object, path: str) -> None:
+    for name in ("parallelism", "completions", "activeDeadlineSeconds", "backoffLimit", "ttlSecondsAfterFinished"):
+        causes.nonnegative(f"{path}.{name}", spec.get(name))
+    mode = spec.get("completionMode")
+    if mode is not None and mode not in ("NonIndexed", "Indexed"):
+        causes.not_supported(f"{path}.completionMode", mode, ("NonIndexed", "Indexed"))
+    if mode == "Indexed" and spec.get("completions") is None:
+        causes.required(f"{path}.completions", "when completion mode is Indexed")
+    template = spec.get("template") or {}
+    pods.pod_template(causes, template, f"{path}.template")
+    policy = (template.get("spec") or {}).get("restartPolicy")
+    if policy == "Always":
+        text = "OnFailure", "Never"
+        causes.required(f"{path}.template.spec.restartPolicy", f'valid values: "{text[0]}", "{text[1]}"')
+    elif policy not in ("OnFailure", "Never"):
+        causes.not_supported(f"{path}.template.spec.restartPolicy", policy or "", ("OnFailure", "Never"))
+
+
+JOB_FIXED = ("completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy")
+
+
+def job_update(causes: Causes, new: Object, old: Object) -> None:
+    spec, before = new.get("spec") or {}, old.get("spec") or {}
+    _job_spec(causes, spec, "spec")
+    if spec.get("completions") != before.get("completions"):
+        elastic = spec.get("completionMode") == "Indexed" and spec.get("completions") == spec.get("parallelism")
+        if not elastic:
+            causes.invalid("spec.completions", spec.get("completions"), "field is immutable")
+    causes.immutable("spec.selector", spec.get("selector"), before.get("selector"))
+    if spec.get("template") != before.get("template") and not _may_change_template(old):
+        causes.invalid("spec.template", spec.get("template"), "field is immutable")
+    for name in JOB_FIXED:
+        causes.immutable(f"spec.{name}", spec.get(name), before.get(name))
+
+
+def _may_change_template(old: Object) -> bool:
+    """A job that never started may still change what its pods ask for."""
+    return bool((old.get("spec") or {}).get("suspend")) and not (old.get("status") or {}).get("startTime")
+
+
+def cron_job(causes: Causes, obj: Object) -> None:
+    spec, name = obj.get("spec") or {}, (obj.get("metadata") or {}).get("name", "")
+    schedule = spec.get("schedule", "")
+    if not schedule:
+        causes.required("spec.schedule")
+    else:
+        _schedule(causes, schedule)
+    causes.nonnegative("spec.startingDeadlineSeconds", spec.get("startingDeadlineSeconds"))
+    policies = ("Allow", "Forbid", "Replace")
+    if spec.get("concurrencyPolicy") not in policies:
+        causes.not_supported("spec.concurrencyPolicy", spec.get("concurrencyPolicy", ""), policies)
+    _job_spec(causes, (spec.get("jobTemplate") or {}).get("spec") or {}, "spec.jobTemplate.spec")
+    for limit in ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"):
+        causes.nonnegative(f"spec.{limit}", spec.get(limit))
+    if len(name) > 52:
+        causes.invalid("metadata.name", name, too_long(52))
+
+
+FIELD = r"(\*|\?|[0-9A-Za-z]+(-[0-9A-Za-z]+)?)(/[0-9]+)?"
+CRON = re.compile(rf"{FIELD}(,{FIELD})*")
+
+
+def _schedule(causes: Causes, schedule: str) -> None:
+    if schedule.startswith("@"):
+        if not re.fullmatch("@(yearly|annually|monthly|weekly|daily|midnight|hourly|every .+)", schedule):
+            causes.invalid("spec.schedule", schedule, f"unrecognized descriptor: {schedule}")
+        return
+    fields = schedule.split()
+    if len(fields) != 5:
+        text = f"expected exactly 5 fields, found {len(fields)}: {fields_text(fields)}"
+        causes.invalid("spec.schedule", schedule, text)
+        return
+    bad = next((field for field in fields if not CRON.fullmatch(field)), None)
+    if bad is not None:
+        causes.invalid(
+            "spec.schedule", schedule, f'failed to parse int from {bad}: strconv.Atoi: parsing "{bad}": invalid syntax'
+        )
+
+
+def fields_text(fields: list[str]) -> str:
+    return "[" + " ".join(fields) + "]"
+
+
+# --- autoscaling and disruption ------------------------------------------------------------------------------------
+
+
+def autoscaler(causes: Causes, obj: Object) -> None:
+    spec = obj.get("spec") or {}
+    low, high = spec.get("minReplicas"), spec.get("maxReplicas", 0)
+    if low is not None and low < 1:
+        causes.invalid("spec.minReplicas", low, "must be greater than or equal to 1")
+    if high < 1:
+        causes.invalid("spec.maxReplicas", high, "must be greater than 0")
+    if low is not None and high < low:
+        causes.invalid("spec.maxReplicas", high, "must be greater than or equal to `minReplicas`")
+    target = spec.get("scaleTargetRef") or {}
+    for name in ("kind", "name"):
+        if not target.get(name):
+            causes.required(f"spec.scaleTargetRef.{name}")
+    if "/" not in target.get("apiVersion", "") and target.get("kind") != "ReplicationController":
+        causes.invalid(
+            "spec.scaleTargetRef.apiVersion", target.get("apiVersion", ""), "apiVersion must specify API group"
+        )
+    metrics = spec.get("metrics") or []
+    outside = any(metric.get("type") in ("Object", "External") for metric in metrics)
+    if low == 0 and not outside:
+        causes.forbidden(
+            "spec.metrics", "must specify at least one Object or External metric to support scaling to zero replicas"
+        )
+    for index, metric in enumerate(metrics):
+        _metric(causes, metric, f"spec.metrics[{index}]")
+
+
+METRICS = {
+    "ContainerResource": "containerResource",
+    "External": "external",
+    "Object": "object",
+    "Pods": "pods",
+    "Resource": "resource",
+}
+
+
+def _metric(causes: Causes, metric: Object, path: str) -> None:
+    kind = metric.get("type", "")
+    if not kind:
+        causes.required(f"{path}.type", "must specify a metric source type")
+        return
+    if kind not in METRICS:
+        causes.not_supported(f"{path}.type", kind, sorted(METRICS))
+        return
+    expected = METRICS[kind]
+    for name in METRICS.values():
+        if name != expected and metric.get(name) is not None:
+            causes.forbidden(f"{path}.{name}", "must populate the given metric source only")
+    source = metric.get(expected)
+    if source is None:
+        causes.required(f"{path}.{expected}", "must populate information for the given metric source")
+        return
+    if expected == "resource" and not source.get("name"):
+        causes.required(f"{path}.resource.name", "must specify a resource name")
+
+
+def disruption_budget(causes: Causes, obj: Object) -> None:
+    spec = obj.get("spec") or {}
+    low, high = spec.get("minAvailable"), spec.get("maxUnavailable")
+    if low is not None and high is not None:
+        shown = {
+            "MinAvailable": low,
+            "Selector": spec.get("selector"),
+            "MaxUnavailable": high,
+            "UnhealthyPodEvictionPolicy": spec.get("unhealthyPodEvictionPolicy"),
+        }
+        causes.invalid("spec", shown, "minAvailable and maxUnavailable cannot be both set")
+    for name, value in (("minAvailable", low), ("maxUnavailable", high)):
+        if value is not None:
+            meta.int_or_percent(causes, f"spec.{name}", value)
+            meta.at_most_all(causes, f"spec.{name}", value)
+    policy = spec.get("unhealthyPodEvictionPolicy")
+    if policy is not None and policy not in ("IfHealthyBudget", "AlwaysAllow"):
+        causes.not_supported("spec.unhealthyPodEvictionPolicy", policy, ("AlwaysAllow", "IfHealthyBudget"))
+    meta.label_selector(causes, "spec.selector", spec.get("selector"))
+
+
+def controller_revision(causes: Causes, obj: Object) -> None:
+    if obj.get("data") is None:
+        causes.required("data", "data is mandatory")
+    causes.nonnegative("revision", obj.get("revision"))
+
+
+def service_name(value: str) -> list[str]:
+    return subdomain(value)
