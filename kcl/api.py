@@ -44,6 +44,7 @@ from kcl.source import FileSystem, InMemoryFileSystem, OsFileSystem, OverlayFile
 from kcl.stdlib import Access, build_library, to_value
 from kcl.syntax import ParseResult
 from kcl.syntax import parse as _parse
+from kcl.syntax.edit import replace_value
 
 __all__ = [
     "KCL",
@@ -72,6 +73,7 @@ __all__ = [
     "Span",
     "argument_value",
     "parse",
+    "replace_value",
     "run",
     "yaml_text",
 ]
@@ -245,7 +247,7 @@ def _documents(evaluation: Evaluation, options: PlanOptions, selectors: Sequence
         return tuple(documents)
     whole = documents[0] if len(documents) == 1 else documents
     found = [_selected(whole, selector) for selector in selectors]
-    return (found[0] if len(found) == 1 else found,)
+    return tuple(plan_documents(found[0] if len(found) == 1 else found, options))
 
 
 def _selected(document: Any, selector: str) -> Any:
