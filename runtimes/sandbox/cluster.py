@@ -1,107 +1,132 @@
 """One simulated cluster: the verbs of the API on in-memory state, used by HTTP handlers and controllers alike.
 
-Verbs are synchronous and atomic (one event loop owns a cluster; nothing is awaited inside one). Who may do what is decided
-at the HTTP edge: in here every caller is trusted, but named, since its name and field manager are recorded.
-A resource is named as `pods` or `deployments.apps` (plural, with the group unless core).
-Returned objects are shared with the store and with watchers: never change one in place, take `copied(obj)`.
-Refusals are raised as `ApiError`.
+Verbs are synchronous and atomic (one event loop owns a cluster; nothing is awaited inside one). Who may do what is
+decided at the HTTP edge: in here every caller is trusted, but named, since name and field manager are recorded.
+A resource is named as `pods` or `deployments.apps` (plural, with the group unless core), or given as a `Resource` in
+the version that the caller speaks. Returned objects are shared with the store and with watchers: never change one in
+place, take `copied(obj)`. Refusals are raised as `ApiError`.
 """
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any, Literal, Protocol
+from typing import Any
 
-from .errors import ApiError
-from .store import Change, Object, Store, copied
+from . import custom, deletion, listing, scale, watching, writing
+from .clock import Clock
+from .errors import ApiError, not_found
+from .listing import ListResult
+from .resources import Resource
+from .selectors import parse_fields, parse_labels
+from .state import State
+from .store import Change, Object, copied
+from .versions import read_as
+from .writing import SYSTEM, Call, FieldValidation, PatchType, User, service_account
 
-__all__ = ["ApiError", "Change", "Clock", "Cluster", "ListResult", "Object", "User", "copied"]
+__all__ = [
+    "SYSTEM",
+    "ApiError",
+    "Change",
+    "Cluster",
+    "ListResult",
+    "Object",
+    "User",
+    "copied",
+    "service_account",
+]
 
-PatchType = Literal["json", "merge", "strategic", "apply"]
-Propagation = Literal["Background", "Foreground", "Orphan"]
-
-
-class Clock(Protocol):
-    """Where a cluster takes the time from; `clock.py` has a real and a virtual one."""
-
-    def now(self) -> datetime:
-        """Aware, UTC."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class User:
-    name: str
-    groups: tuple[str, ...] = ()
-    uid: str = ""
-
-
-SYSTEM = User("system:apiserver", ("system:masters",))
-
-
-def service_account(name: str, namespace: str = "kube-system") -> User:
-    """The user a controller acts as, e.g. `service_account("deployment-controller")`."""
-    groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated")
-    return User(f"system:serviceaccount:{namespace}:{name}", groups)
+Propagation = deletion.Propagation
 
 
 @dataclass(frozen=True, slots=True)
-class ListResult:
-    """Objects in order of namespace and name, with the revision they are current at."""
+class Deleted:
+    """`object` is its last state, or the marked one if it is not `gone` yet (finalizers, grace)."""
 
-    items: list[Object]
-    version: str
-    continue_token: str = ""
-    remaining: int | None = None
+    object: Object
+    gone: bool
 
 
-class Cluster:
+class Cluster(State):
     """See the module. Parameters shared by the writing verbs:
 
-    user, manager   who acts, and the field manager to record
-    dry_run         answer as if done, change nothing
-    subresource     "status", "scale", ... or None for the object itself
-    warnings        texts for the client are appended to it
+    user, manager     who acts, and the field manager to record
+    dry_run           answer as if done, change nothing
+    subresource       "status", "scale", ... or None for the object itself
+    field_validation  what unknown and duplicate fields cause: Strict, Warn or Ignore
+    warnings          texts for the client are appended to it
     """
 
-    name: str
-    clock: Clock
-    store: Store
+    def __init__(
+        self,
+        name: str,
+        clock: Clock,
+        *,
+        history: int = 10_000,
+        seed: int | None = None,
+        has_system_namespaces: bool = True,
+    ) -> None:
+        super().__init__(name, clock, history=history, seed=seed)
+        custom.serve_definitions(self)
+        if has_system_namespaces:
+            for namespace in ("default", "kube-node-lease", "kube-public", "kube-system"):
+                self.create("namespaces", None, {"metadata": {"name": namespace}})
 
-    def __init__(self, name: str, clock: Clock, *, history: int = 10_000) -> None:
-        self.name, self.clock, self.store = name, clock, Store(history)
+    def resource(self, named: str | Resource) -> Resource:
+        """Raises 404 for a resource that is not served."""
+        if isinstance(named, Resource):
+            return named
+        try:
+            return self.resources.named(named)
+        except KeyError:
+            raise ApiError(404, "NotFound", "the server could not find the requested resource", {}) from None
 
-    def get(self, resource: str, namespace: str | None, name: str) -> Object:
+    def get(self, resource: str | Resource, namespace: str | None, name: str) -> Object:
         """Raises 404."""
-        raise NotImplementedError
+        served = self.resource(resource)
+        found = self.find(served, namespace, name)
+        if found is None:
+            raise not_found(served.group, served.plural, name)
+        return found
 
-    def find(self, resource: str, namespace: str | None, name: str) -> Object | None:
+    def find(self, resource: str | Resource, namespace: str | None, name: str) -> Object | None:
         """As `get`, None if there is none."""
-        raise NotImplementedError
+        served = self.resource(resource)
+        stored = self.store.get(served.storage, (namespace or "", name))
+        return None if stored is None else read_as(stored, served)
 
     def list(
-        self, resource: str, namespace: str | None = None, label_selector: str = "", field_selector: str = ""
+        self,
+        resource: str | Resource,
+        namespace: str | None = None,
+        label_selector: str = "",
+        field_selector: str = "",
     ) -> ListResult:
-        raise NotImplementedError
+        """`namespace` None: all of them. Raises 400 for a bad selector."""
+        served = self.resource(resource)
+        selection = listing.Selection(parse_labels(label_selector), parse_fields(field_selector, served))
+        return listing.everything(self, served, namespace, selection)
 
     def create(
         self,
-        resource: str,
+        resource: str | Resource,
         namespace: str | None,
         body: Object,
         *,
         user: User = SYSTEM,
         manager: str = "",
         dry_run: bool = False,
-        warnings: list[str] | None = None,
+        field_validation: FieldValidation = "Ignore",
+        warnings: builtins.list[str] | None = None,
     ) -> Object:
-        raise NotImplementedError
+        served = self.resource(resource)
+        call = Call(served, namespace or "", "", None, user, manager, dry_run, field_validation, _texts(warnings))
+        return writing.create(self, call, body)
 
     def update(
         self,
-        resource: str,
+        resource: str | Resource,
         namespace: str | None,
         name: str,
         body: Object,
@@ -110,13 +135,20 @@ class Cluster:
         user: User = SYSTEM,
         manager: str = "",
         dry_run: bool = False,
-        warnings: list[str] | None = None,
+        field_validation: FieldValidation = "Ignore",
+        warnings: builtins.list[str] | None = None,
     ) -> Object:
-        raise NotImplementedError
+        served = self.resource(resource)
+        call = Call(
+            served, namespace or "", name, subresource, user, manager, dry_run, field_validation, _texts(warnings)
+        )
+        if subresource == "scale":
+            return scale.update(self, call, body)
+        return writing.update(self, call, body).object
 
     def patch(
         self,
-        resource: str,
+        resource: str | Resource,
         namespace: str | None,
         name: str,
         patch: Any,
@@ -127,13 +159,20 @@ class Cluster:
         user: User = SYSTEM,
         manager: str = "",
         dry_run: bool = False,
-        warnings: list[str] | None = None,
+        field_validation: FieldValidation = "Ignore",
+        warnings: builtins.list[str] | None = None,
     ) -> Object:
-        raise NotImplementedError
+        served = self.resource(resource)
+        call = Call(
+            served, namespace or "", name, subresource, user, manager, dry_run, field_validation, _texts(warnings)
+        )
+        if subresource == "scale":
+            return scale.patch(self, call, patch, patch_type, force).object
+        return writing.patch(self, call, patch, patch_type, force).object
 
     def delete(
         self,
-        resource: str,
+        resource: str | Resource,
         namespace: str | None,
         name: str,
         *,
@@ -143,23 +182,32 @@ class Cluster:
         propagation: Propagation | None = None,
         user: User = SYSTEM,
         dry_run: bool = False,
-        warnings: list[str] | None = None,
-    ) -> tuple[Object, bool]:
-        """The object's last or marked state, and whether it is gone (False: it waits for finalizers or its grace)."""
-        raise NotImplementedError
+        warnings: builtins.list[str] | None = None,
+    ) -> Deleted:
+        served = self.resource(resource)
+        options = deletion.Options(uid, resource_version, grace_seconds, propagation, dry_run)
+        del user, warnings  # nothing records who deleted
+        obj, gone = deletion.delete(self, served, namespace or "", name, options)
+        return Deleted(obj, gone)
 
     def watch(
         self,
-        resource: str,
+        resource: str | Resource,
         namespace: str | None = None,
         since_version: str = "",
         label_selector: str = "",
         field_selector: str = "",
     ) -> AsyncIterator[Object]:
         """`{"type", "object"}` events until closed. Since "" or "0": first ADDED for what is there. Raises 410."""
-        raise NotImplementedError
+        served = self.resource(resource)
+        selection = listing.Selection(parse_labels(label_selector), parse_fields(field_selector, served))
+        return watching.Watch(self, served, namespace, selection, since_version)
 
     def subscribe(self, subscriber: Callable[[Change], None]) -> Callable[[], None]:
         """Every later change of any kind, called at once: only take note and return. `change.resource` is
         `(group, plural)`. Returns the undo."""
         return self.store.subscribe(subscriber)
+
+
+def _texts(warnings: builtins.list[str] | None) -> builtins.list[str]:
+    return warnings if warnings is not None else []

@@ -107,9 +107,7 @@ def method_not_allowed(message: str = "the server does not allow this method on 
 
 
 def internal(message: str) -> ApiError:
-    return ApiError(
-        500, "InternalError", f"Internal error occurred: {message}", {"causes": [{"message": message}]}
-    )
+    return ApiError(500, "InternalError", f"Internal error occurred: {message}", {"causes": [{"message": message}]})
 
 
 def expired(message: str) -> ApiError:

@@ -1,4 +1,4 @@
-"""Which resources a cluster serves: the built-in ones, as a real server announces them, and those of custom definitions."""
+"""The resources that a cluster serves: the built-in ones, as a real server announces them, and custom ones."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def parse_labels(text: str) -> LabelSelector:
     try:
         return LabelSelector(tuple(_Parser(text).requirements()))
     except ValueError as error:
-        raise bad_request(f"unable to parse requirement: {error}") from error
+        raise bad_request(str(error)) from error
 
 
 class _Parser:
@@ -96,7 +96,10 @@ class _Parser:
         while True:
             if self.peek() not in ("!",) and not _is_word(self.peek()):
                 raise ValueError(f"found '{self.peek()}', expected: !, identifier, or 'end of string'")
-            found.append(self.requirement())
+            try:
+                found.append(self.requirement())
+            except ValueError as error:
+                raise ValueError(f"unable to parse requirement: {error}") from error
             token = self.take()
             if token == "":
                 return sorted(found, key=lambda each: each.key)
@@ -144,10 +147,9 @@ class _Parser:
         return self.take()
 
     def values(self) -> tuple[str, ...]:
-        if self.take() != "(":
-            raise ValueError(
-                f"found '{self.tokens[self.at - 1] if self.at <= len(self.tokens) else ''}', expected: '('"
-            )
+        opening = self.take()
+        if opening != "(":
+            raise ValueError(f"found '{opening}' expected: '('")
         found: list[str] = []
         while True:
             token = self.take()
@@ -172,25 +174,40 @@ def _is_word(token: str) -> bool:
     return bool(token) and token not in ("==", "!=", "!", "=", ">", "<", "(", ")", ",")
 
 
+_WORD = (
+    "must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character"
+)
+_NAME_RULE = f"{_WORD} (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '{_NAME.pattern}')"
+_VALUE_RULE = (
+    f"a valid label must be an empty string or {_WORD.removeprefix('must ')} "
+    f"(e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '({_NAME.pattern})?')"
+)
+_PREFIX_RULE = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
+    f"end with an alphanumeric character (e.g. 'example.com', regex used for validation is '{_SUBDOMAIN.pattern}')"
+)
+
+
 def _bad_value(path: str, value: str) -> str:
-    if len(value) > 63:
-        return f'{path}: Invalid value: "{value}": must be no more than 63 characters'
-    return (
-        f'{path}: Invalid value: "{value}": a valid label must be an empty string or consist of alphanumeric characters, '
-        "'-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or "
-        "'12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
-    )
+    rule = "must be no more than 63 characters" if len(value) > 63 else _VALUE_RULE
+    return f'{path}: Invalid value: "{value}": {rule}'
 
 
 def _check_key(key: str) -> None:
     prefix, slash, name = key.rpartition("/")
-    good_prefix = not slash or (len(prefix) <= 253 and _SUBDOMAIN.fullmatch(prefix) is not None)
-    if not good_prefix or len(name) > 63 or not _NAME.fullmatch(name):
-        raise ValueError(
-            f"key: Invalid value: \"{key}\": name part must consist of alphanumeric characters, '-', '_' or '.', and "
-            "must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used "
-            "for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
-        )
+    if "/" in prefix:
+        optional = "with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+        raise ValueError(f'<nil>: Invalid value: "{key}": a qualified name {_NAME_RULE} {optional}')
+    if slash and not prefix:
+        raise ValueError(f'<nil>: Invalid value: "{key}": prefix part must be non-empty')
+    if slash and not _SUBDOMAIN.fullmatch(prefix):
+        raise ValueError(f'<nil>: Invalid value: "{key}": prefix part {_PREFIX_RULE}')
+    if not name:
+        raise ValueError(f'<nil>: Invalid value: "{key}": name part must be non-empty')
+    if len(name) > 63:
+        raise ValueError(f'<nil>: Invalid value: "{key}": name part must be no more than 63 characters')
+    if not _NAME.fullmatch(name):
+        raise ValueError(f'<nil>: Invalid value: "{key}": name part {_NAME_RULE}')
 
 
 def of_object(selector: Mapping[str, Any] | None) -> LabelSelector | None:
@@ -221,7 +238,7 @@ def written(selector: Mapping[str, Any] | None) -> str:
     return ",".join(text for _, text in sorted(parts, key=lambda part: part[0]))
 
 
-# --- Fields ------------------------------------------------------------------------------------------------------------
+# --- Fields ---
 
 Reader = Callable[[Object], str]
 

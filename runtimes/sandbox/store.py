@@ -54,6 +54,7 @@ class Store:
         self._history: deque[Change] = deque()
         self._limit = history
         self._subscribers: list[Subscriber] = []
+        self._followers: list[Subscriber] = []
 
     def get(self, resource: ResourceKey, key: ObjectKey) -> Object | None:
         return self._objects.get(resource, {}).get(key)
@@ -108,6 +109,8 @@ class Store:
             self.compacted = self._history.popleft().revision
         for subscriber in tuple(self._subscribers):
             subscriber(change)
+        for follower in tuple(self._followers):
+            follower(change)
 
     def compact(self) -> None:
         """Forget the history: watches from before now get 410 (a fault to rehearse, and what etcd does every 5 minutes)."""
@@ -128,6 +131,10 @@ class Store:
 
     def too_old(self, revision: int) -> ApiError:
         return ApiError(410, "Expired", f"too old resource version: {revision} ({self.compacted})")
+
+    def follow(self, follower: Subscriber) -> None:
+        """As `subscribe`, but after all subscribers, so that it may write: theirs stays the order of the changes."""
+        self._followers.append(follower)
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
         """Call on every later change, at once and in order; it must only take note (no writes). Returns the undo."""

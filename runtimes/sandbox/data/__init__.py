@@ -1,6 +1,7 @@
 """What a real API server of the simulated version says about itself, as files shipped with the package.
 
 `discovery.json.xz`  its aggregated discovery documents, the paths at `/`, and the Table columns of each kind
+`bootstrap.json.xz`  the objects that it makes for itself (roles, priority classes, the service of the API)
 `openapi.json.xz`    its OpenAPI v3 documents by path (`api/v1`, `apis/apps/v1`, ...)
 `swagger.json.xz`    its OpenAPI v2 document
 

@@ -51,6 +51,35 @@ def table_columns(source: Source, discovery: dict[str, Any]) -> dict[str, Any]:
     return columns
 
 
+# what a server makes for itself, by path of its list
+_BOOTSTRAP = (
+    "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+    "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+    "/apis/rbac.authorization.k8s.io/v1/roles",
+    "/apis/rbac.authorization.k8s.io/v1/rolebindings",
+    "/apis/scheduling.k8s.io/v1/priorityclasses",
+    "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas",
+    "/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations",
+    "/apis/apiregistration.k8s.io/v1/apiservices",
+    "/apis/networking.k8s.io/v1/servicecidrs",
+    "/api/v1/namespaces/default/services",
+)
+_UNIQUE = ("uid", "resourceVersion", "creationTimestamp", "managedFields")
+
+
+def bootstrap(source: Source) -> list[dict[str, Any]]:
+    """`{resource: [group, plural], object}` without what differs from cluster to cluster."""
+    found = []
+    for path in _BOOTSTRAP:
+        listed = source.get(path)
+        group, _, _ = listed["apiVersion"].rpartition("/")
+        for item in listed["items"]:
+            metadata = {key: value for key, value in item["metadata"].items() if key not in _UNIQUE}
+            head = {"apiVersion": listed["apiVersion"], "kind": listed["kind"].removesuffix("List")}
+            found.append({"resource": [group, path.rpartition("/")[2]], "object": head | item | {"metadata": metadata}})
+    return found
+
+
 def write(name: str, value: Any) -> None:
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
     (HERE / f"{name}.json.xz").write_bytes(lzma.compress(text.encode(), preset=9))
@@ -66,6 +95,7 @@ def main() -> None:
     }
     discovery["columns"] = table_columns(source, discovery)
     write("discovery", discovery)
+    write("bootstrap", bootstrap(source))
     index = source.get("/openapi/v3")["paths"]
     write("openapi", {path: source.get(f"/openapi/v3/{path}") for path in sorted(index) if "openid" not in path})
     write("swagger", source.get("/openapi/v2"))

@@ -1,0 +1,288 @@
+"""One cluster's HTTP handler: who asks, for what, may they; then the verbs, a stream, or a page about the server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from aiohttp import web
+
+from .. import data
+from ..cluster import Cluster
+from ..errors import ApiError
+from ..faults import Faults
+from ..resources import Resource, version_order
+from ..state import version_of
+from ..writing import User
+from . import access, discovery, handlers, pods, replies, streams
+from .disturbances import Disturbance, Disturbances, refusal
+from .handlers import Request
+from .replies import Wanted
+from .requests import Address, Query, address, segments
+
+log = logging.getLogger(__name__)
+
+_HEALTH = ("healthz", "livez", "readyz")
+_CHECKS = ("ping", "log", "etcd", "etcd-readiness", "informer-sync", "shutdown")
+
+
+@dataclass(slots=True)
+class Gateway:
+    """`tokens` are bearer tokens with their users; they are never logged."""
+
+    cluster: Cluster
+    tokens: Mapping[str, User]
+    faults: Faults | None = None
+    disturbances: Disturbances = field(default_factory=Disturbances)
+    _streams: set[asyncio.Task[object]] = field(default_factory=set)
+
+    async def handle(self, incoming: web.BaseRequest) -> web.StreamResponse:
+        try:
+            return await self._answer(incoming)
+        except ApiError as error:
+            return replies.failure(error)
+        except (ConnectionResetError, asyncio.CancelledError):
+            raise
+        except Exception:
+            log.exception("%s %s failed: this is a bug in the sandbox", incoming.method, incoming.path)
+            return replies.failure(
+                ApiError(500, "InternalError", "Internal error occurred: this is a bug in the sandbox; see its log")
+            )
+
+    async def _answer(self, incoming: web.BaseRequest) -> web.StreamResponse:
+        caller = access.authenticate(incoming.headers.get("Authorization", ""), self.tokens)
+        names = ("Impersonate-User", "Impersonate-Group", "Impersonate-Uid")
+        headers = {name: incoming.headers.getall(name, []) for name in names}
+        user = access.impersonated(self.cluster, caller, headers)
+        parts = segments(incoming.rel_url.raw_path)
+        if parts is None:
+            self._authorize_path(user, incoming.method, incoming.path)
+            raise handlers.no_resource()
+        place = address(parts) if parts else None
+        if place is None or not place.plural:
+            return self._page(incoming, user, parts, place)
+        return await self._resource(incoming, user, place)
+
+    # --- Pages about the server ---
+
+    def _authorize_path(self, user: User, method: str, path: str) -> None:
+        verb = {"GET": "get", "HEAD": "get", "POST": "post", "PUT": "put", "PATCH": "patch", "DELETE": "delete"}
+        wanted = access.Attributes(verb.get(method, method.lower()), path=path)
+        if not access.is_allowed(self.cluster, user, wanted):
+            raise access.refusal(user, wanted)
+
+    def _page(
+        self, incoming: web.BaseRequest, user: User, parts: list[str], place: Address | None
+    ) -> web.StreamResponse:
+        self._authorize_path(user, incoming.method, incoming.path)
+        if incoming.method not in ("GET", "HEAD"):
+            return replies.plain_not_found()
+        accept = incoming.headers.get("Accept", "")
+        resources = self.cluster.resources
+        match parts:
+            case []:
+                return _json(discovery.paths(resources))
+            case ["version"]:
+                return _json(discovery.version())
+            case ["api"]:
+                form = discovery.wanted_form(accept)
+                body = discovery.core_versions() if form == replies.JSON else discovery.aggregated_core()
+                return _json(body, form)
+            case ["apis"]:
+                form = discovery.wanted_form(accept)
+                if form == replies.JSON:
+                    return _json(discovery.group_list(resources))
+                return _json(discovery.aggregated_groups(resources), form)
+            case ["apis", name]:
+                group = discovery.group(resources, name)
+                return replies.plain_not_found() if group is None else _json(group)
+            case ["openapi", "v2"]:
+                return _openapi_v2(accept)
+            case ["openapi", "v3"]:
+                body = discovery.openapi_index(self.cluster)
+                return replies.written(200, json.dumps(body).encode(), "text/plain; charset=utf-8")
+            case ["openapi", "v3", *rest]:
+                document = discovery.openapi_document(self.cluster, "/".join(rest))
+                return web.Response(status=404) if document is None else _json(document)
+            case [health, *check] if health in _HEALTH:
+                if not check or (len(check) == 1 and check[0] in _CHECKS):
+                    return replies.text_response(200, self._health(incoming))
+                return replies.plain_not_found()
+        if place is not None:
+            return self._version_page(place)
+        return replies.plain_not_found()
+
+    def _health(self, incoming: web.BaseRequest) -> str:
+        if "verbose" not in incoming.query:
+            return "ok"
+        word = incoming.path.strip("/").split("/")[0]
+        return "".join(f"[+]{check} ok\n" for check in _CHECKS) + f"{word} check passed\n"
+
+    def _version_page(self, place: Address) -> web.StreamResponse:
+        body = discovery.resource_list(self.cluster.resources, place.group, place.version)
+        return self._missing_version(place) if body is None else _json(body)
+
+    def _missing_version(self, place: Address) -> web.StreamResponse:
+        """An unknown group, or version of a custom one, is unknown to the router; others to the API."""
+        found = list(self.cluster.resources.of_group(place.group))
+        if not found or found[0].is_custom:
+            return replies.plain_not_found()
+        raise handlers.no_resource()
+
+    # --- Resources ---
+
+    async def _resource(self, incoming: web.BaseRequest, user: User, place: Address) -> web.StreamResponse:
+        resource = self.cluster.resources.find(place.group, place.version, place.plural)
+        query = Query(incoming.rel_url.raw_query_string)
+        lists = not place.name and incoming.method == "GET"
+        watches = incoming.method == "GET" and (
+            place.is_legacy_watch or (not place.name and query.flag("watch"))
+        )
+        self._authorize(user, incoming.method, place, watches)
+        if resource is None:
+            known = list(self.cluster.resources.of_group(place.group, place.version))
+            if not known or known[0].is_custom:
+                return self._missing_version(place) if not known else replies.plain_not_found()
+            raise handlers.no_resource()
+        wanted = self._wanted(incoming, place, lists)
+        request = Request(
+            self.cluster,
+            user,
+            incoming.method,
+            place,
+            resource,
+            query,
+            incoming.headers,
+            await incoming.read() if incoming.can_read_body else b"",
+            wanted,
+        )
+        verb = handlers.verb_of(request)
+        disturbance = self.disturbances.meet(verb, resource.text)
+        await self._disturb(incoming, disturbance, verb)
+        _warn_deprecated(request)
+        try:
+            if verb == "watch":
+                handlers.check_verb(resource, place, verb)
+                return await self._stream(streams.watch(incoming, request, disturbance))
+            if resource.storage == ("", "pods") and place.subresource == "log":
+                handlers.check_verb(resource, place, verb)
+                return await self._stream(self._log(incoming, request))
+            reply = handlers.answer(request, verb)
+        except ApiError as error:
+            return replies.failure(error, request.warnings, _error_format(wanted))
+        if incoming.method == "DELETE" and reply.body.get("kind") == "Status":
+            return replies.response(reply, _error_format(wanted))
+        return replies.response(reply, wanted.format)
+
+    def _wanted(self, incoming: web.BaseRequest, place: Address, lists: bool) -> Wanted:
+        accept = incoming.headers.get("Accept", "")
+        if place.subresource == "log":
+            return Wanted()
+        return replies.negotiate(accept, lists)
+
+    def _authorize(self, user: User, method: str, place: Address, watches: bool) -> None:
+        if watches:
+            verb = "watch"
+        else:
+            verbs = {"POST": "create", "PUT": "update", "PATCH": "patch"}
+            read = "get" if place.name else "list"
+            gone = "delete" if place.name else "deletecollection"
+            verb = verbs.get(method) or {"GET": read, "HEAD": read, "DELETE": gone}.get(method, method.lower())
+        name = f"{place.plural}/{place.subresource}" if place.subresource else place.plural
+        namespace = place.namespace or (place.name if (place.group, place.plural) == ("", "namespaces") else "")
+        wanted = access.Attributes(verb, place.group, name, namespace or "", place.name)
+        if not access.is_allowed(self.cluster, user, wanted):
+            raise access.refusal(user, wanted)
+
+    async def _disturb(self, incoming: web.BaseRequest, disturbance: Disturbance | None, verb: str) -> None:
+        if disturbance is None:
+            return
+        error = refusal(disturbance)
+        if error is not None:
+            raise error
+        if disturbance.effect == "delay":
+            await asyncio.sleep(disturbance.seconds)
+        elif disturbance.effect == "drop" and verb != "watch":
+            if incoming.transport is not None:
+                incoming.transport.abort()
+            raise ConnectionResetError("dropped: a fault was asked for")
+
+    async def _stream(self, work: streams.Work) -> web.StreamResponse:
+        """Run a stream so that `close` can end it."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._streams.add(task)
+        try:
+            return await work
+        finally:
+            self._streams.discard(task)
+
+    async def _log(self, incoming: web.BaseRequest, request: Request) -> web.StreamResponse:
+        pod, container = pods.log_container(
+            self.cluster, request.namespace, request.address.name, request.query
+        )
+        return await streams.log(incoming, request, pod, container, self.faults)
+
+    def close(self) -> None:
+        """End all streams."""
+        for task in list(self._streams):
+            task.cancel()
+
+
+def _json(body: object, form: str = replies.JSON) -> web.Response:
+    return replies.written(200, replies.encoded(body) + b"\n", form)
+
+
+def _error_format(wanted: Wanted) -> str:
+    return wanted.format
+
+
+def _openapi_v2(accept: str) -> web.StreamResponse:
+    if accept and not any(word in accept for word in ("application/json", "*/*", "application/*")):
+        return web.Response(status=406)
+    return replies.written(200, data.read_bytes("swagger"), replies.JSON)
+
+
+def _warn_deprecated(request: Request) -> None:
+    resource = request.resource
+    text = deprecation(resource)
+    if text:
+        request.warnings.append(text)
+
+
+def deprecation(resource: Resource) -> str:
+    """What a client is told that uses an old version; "" for others."""
+    if resource.is_custom:
+        version = version_of(resource)
+        if not version.get("deprecated"):
+            return ""
+        own = version.get("deprecationWarning")
+        if own:
+            return str(own)
+        assert resource.definition is not None
+        newer = _newer_version(resource)
+        better = f"; use {resource.group}/{newer} {resource.kind}" if newer else ""
+        return f"{resource.api_version} {resource.kind} is deprecated{better}"
+    return _DEPRECATED.get((resource.group, resource.version, resource.plural), "")
+
+
+_DEPRECATED = {
+    ("", "v1", "componentstatuses"): "v1 ComponentStatus is deprecated in v1.19+",
+    ("", "v1", "endpoints"): "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice",
+}
+
+
+def _newer_version(resource: Resource) -> str | None:
+    assert resource.definition is not None
+    good = [
+        each["name"]
+        for each in resource.definition["spec"]["versions"]
+        if each.get("served") and not each.get("deprecated")
+    ]
+    best = min(good, key=version_order, default=None)
+    if best is None or version_order(best) > version_order(resource.version):
+        return None
+    return best

@@ -1,0 +1,120 @@
+"""Answers: objects, lists, Tables and metadata in JSON or YAML, as the Accept header asks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+from aiohttp import web
+
+from ..errors import ApiError, JsonObject
+
+JSON = "application/json"
+_FORMATS = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
+_STREAMS = ("application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch")
+_SHAPES = ("Table", "PartialObjectMetadata", "PartialObjectMetadataList")
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """The representation: a format, and `shape` "" for the object itself or what it is to be shown as."""
+
+    format: str = JSON
+    shape: str = ""
+
+
+@dataclass(slots=True)
+class Reply:
+    status: int
+    body: JsonObject
+    warnings: list[str] = field(default_factory=list)
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+def _clauses(accept: str) -> list[tuple[str, Mapping[str, str]]]:
+    """Media types with parameters, best first."""
+    found = []
+    for order, clause in enumerate(accept.split(",")):
+        type_, *parameters = [part.strip() for part in clause.split(";")]
+        pairs = dict(part.split("=", 1) for part in parameters if "=" in part)
+        try:
+            weight = float(pairs.get("q", "1"))
+        except ValueError:
+            weight = 1.0
+        found.append((-weight, order, type_.lower(), pairs))
+    return [(type_, pairs) for _, _, type_, pairs in sorted(found, key=lambda each: each[:2])]
+
+
+def negotiate(accept: str, lists_streams: bool = False) -> Wanted:
+    """Raises 406 if nothing that is accepted can be had. `lists_streams`: the refusal names watch formats too."""
+    known_type = False
+    for type_, parameters in _clauses(accept or "*/*"):
+        format_ = JSON if type_ in ("*/*", "application/*") else type_
+        if format_ not in _FORMATS[:2]:
+            known_type = known_type or format_ in _FORMATS
+            continue
+        known_type = True
+        shape = parameters.get("as", "")
+        if not shape:
+            return Wanted(format_)
+        if shape in _SHAPES and parameters.get("g") == "meta.k8s.io" and parameters.get("v") in ("v1", "v1beta1"):
+            return Wanted(format_, shape)
+    if known_type:
+        text = f"only the following media types are accepted: {', '.join(_FORMATS)}"
+        raise ApiError(406, "NotAcceptable", text)
+    shown = ", ".join((*_FORMATS, *_STREAMS) if lists_streams else _FORMATS)
+    raise ApiError(406, "NotAcceptable", f"406: Not Acceptable\n\nAvailable representations: {shown}", {})
+
+
+def encoded(value: Any) -> bytes:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
+
+
+def warning_headers(warnings: Iterable[str]) -> list[tuple[str, str]]:
+    return [("Warning", f"299 - {_quoted(text)}") for text in dict.fromkeys(warnings)]
+
+
+def _quoted(text: str) -> str:
+    inner = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{inner}"'
+
+
+def response(reply: Reply, format_: str = JSON) -> web.Response:
+    if format_ == "application/yaml":
+        content = yaml.safe_dump(reply.body, sort_keys=False).encode()
+    else:
+        content = encoded(reply.body) + b"\n"
+    return written(reply.status, content, format_, reply.headers, reply.warnings)
+
+
+def written(
+    status: int, content: bytes, content_type: str, headers: Mapping[str, str] = {}, warnings: Iterable[str] = ()
+) -> web.Response:
+    answer = web.Response(status=status, body=content)
+    answer.headers["Content-Type"] = content_type
+    for name, value in headers.items():
+        answer.headers[name] = value
+    for name, value in warning_headers(warnings):
+        answer.headers.add(name, value)
+    return answer
+
+
+def failure(error: ApiError, warnings: Iterable[str] = (), format_: str = JSON) -> web.Response:
+    return response(Reply(error.code, error.status(), list(warnings), error.headers), format_)
+
+
+def plain_not_found() -> web.Response:
+    return text_response(404, "404 page not found\n")
+
+
+def text_response(status: int, text: str) -> web.Response:
+    answer = written(status, text.encode(), "text/plain; charset=utf-8")
+    answer.headers["X-Content-Type-Options"] = "nosniff"
+    return answer
+
+
+def partial_metadata(obj: JsonObject) -> JsonObject:
+    return {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": obj["metadata"]}

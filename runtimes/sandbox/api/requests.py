@@ -1,0 +1,268 @@
+"""Reading requests: which object or collection a path addresses, the query's options, the body."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qs, unquote
+
+import yaml
+
+from ..decode import DecodeError, parse_json
+from ..errors import ApiError, JsonObject, bad_request, invalid
+
+PATCH_TYPES: Mapping[str, str] = {
+    "application/json-patch+json": "json",
+    "application/merge-patch+json": "merge",
+    "application/strategic-merge-patch+json": "strategic",
+    "application/apply-patch+yaml": "apply",
+}
+_FIELD_VALIDATION = ("", "Ignore", "Strict", "Warn")
+LONGEST_MANAGER = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """What a path below /api or /apis points at. `namespace` None: all of them, or a resource without namespaces.
+
+    `is_legacy_watch` is the old path with `watch/` in front, which is a watch without any parameter.
+    """
+
+    group: str
+    version: str
+    plural: str = ""
+    namespace: str | None = None
+    name: str = ""
+    subresource: str = ""
+    rest: tuple[str, ...] = ()
+    is_legacy_watch: bool = False
+
+
+def segments(raw_path: str) -> list[str] | None:
+    """The path's parts without a slash at its end; None if one of them is empty."""
+    parts = [unquote(part) for part in raw_path.lstrip("/").split("/")]
+    if parts and parts[-1] == "":
+        parts.pop()
+    return None if "" in parts else parts
+
+
+def address(parts: Sequence[str]) -> Address | None:
+    """For `api/v1/...` and `apis/GROUP/VERSION/...`; None for anything shorter or else."""
+    if parts[0] == "api" and len(parts) >= 2:
+        group, version, rest = "", parts[1], list(parts[2:])
+    elif parts[0] == "apis" and len(parts) >= 3:
+        group, version, rest = parts[1], parts[2], list(parts[3:])
+    else:
+        return None
+    legacy = rest[:1] == ["watch"]
+    if legacy:
+        rest = rest[1:]
+    namespace: str | None = None
+    if rest[:1] == ["namespaces"] and len(rest) > 2 and not (rest[2] in ("status", "finalize") and len(rest) == 3):
+        namespace, rest = rest[1], rest[2:]
+    plural, name, subresource, *more = [*rest, "", "", ""][: max(3, len(rest))]
+    return Address(group, version, plural, namespace, name, subresource, tuple(m for m in more if m), legacy)
+
+
+class Query:
+    """The parameters, each with all its values in order."""
+
+    def __init__(self, text: str) -> None:
+        self.values = parse_qs(text, keep_blank_values=True)
+
+    def text(self, name: str) -> str:
+        return self.values.get(name, [""])[0]
+
+    def all(self, name: str) -> list[str]:
+        return self.values.get(name, [])
+
+    def flag(self, name: str) -> bool:
+        """As the server reads booleans: present and neither 0 nor false."""
+        return name in self.values and self.text(name).lower() not in ("0", "false")
+
+    def number(self, name: str) -> int | None:
+        """None if absent or empty. Raises 400 if it is no number."""
+        text = self.text(name)
+        if not text:
+            return None
+        try:
+            return int(text)
+        except ValueError:
+            raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    dry_run: bool
+    manager: str
+    field_validation: str
+    force: bool = False
+
+
+@dataclass(slots=True)
+class _Causes:
+    kind: str
+    found: list[JsonObject] = field(default_factory=list)
+
+    def note(self, reason: str, path: str, message: str) -> None:
+        self.found.append({"reason": reason, "message": message, "field": path})
+
+    def raise_any(self) -> None:
+        if self.found:
+            raise invalid("meta.k8s.io", self.kind, "", self.found)
+
+
+def write_options(query: Query, kind: str, user_agent: str, patch_type: str | None = None) -> WriteOptions:
+    """Raises 422 for values that the options of that kind (CreateOptions, ...) do not have."""
+    causes = _Causes(kind)
+    dry_run = _checked_dry_run(query.all("dryRun"), causes)
+    manager, validation = query.text("fieldManager"), query.text("fieldValidation")
+    force = query.flag("force")
+    if kind == "PatchOptions":
+        if patch_type == "apply":
+            if not manager:
+                causes.note("FieldValueRequired", "fieldManager", "Required value: is required for apply patch")
+        elif "force" in query.values:
+            causes.note("FieldValueForbidden", "force", "Forbidden: may not be specified for non-apply patch")
+    if len(manager.encode()) > LONGEST_MANAGER:
+        causes.note("FieldValueTooLong", "fieldManager", f"Too long: may not be more than {LONGEST_MANAGER} bytes")
+    for at, letter in enumerate(manager):
+        if not letter.isprintable():
+            shown = json.dumps(manager).replace("\\u00", "\\x")
+            what = f"Invalid value: {shown}: invalid character U+{ord(letter):04X} (at position {at})"
+            causes.note("FieldValueInvalid", "fieldManager", what)
+    if validation not in _FIELD_VALIDATION:
+        known = '"", "Ignore", "Strict", "Warn"'
+        what = f'Unsupported value: "{validation}": supported values: {known}'
+        causes.note("FieldValueNotSupported", "fieldValidation", what)
+    causes.raise_any()
+    return WriteOptions(dry_run, manager or manager_of(user_agent), validation or "Warn", force)
+
+
+def _checked_dry_run(values: Sequence[str], causes: _Causes) -> bool:
+    given = [value for value in values if value]
+    if any(value != "All" for value in given):
+        shown = json.dumps(given, separators=(",", ":"))
+        causes.note("FieldValueNotSupported", "dryRun", f'Unsupported value: {shown}: supported values: "All"')
+    return bool(given)
+
+
+def manager_of(user_agent: str) -> str:
+    """The field manager of a client that names none: its User-Agent up to the first slash."""
+    name = "".join(letter for letter in user_agent.partition("/")[0] if letter.isprintable())
+    return name.encode()[:LONGEST_MANAGER].decode(errors="ignore")
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteOptions:
+    uid: str | None
+    resource_version: str | None
+    grace_seconds: int | None
+    propagation: str | None
+    dry_run: bool
+
+
+def delete_options(query: Query, body: Mapping[str, Any] | None) -> DeleteOptions:
+    """From the body if there is one, else from the query, as the server does. Raises 422."""
+    causes = _Causes("DeleteOptions")
+    if body:
+        preconditions = body.get("preconditions") or {}
+        grace, propagation = body.get("gracePeriodSeconds"), body.get("propagationPolicy")
+        orphan, dry_run = body.get("orphanDependents"), body.get("dryRun") or []
+    else:
+        preconditions = {}
+        grace, propagation = query.number("gracePeriodSeconds"), query.text("propagationPolicy") or None
+        orphan = query.flag("orphanDependents") if "orphanDependents" in query.values else None
+        dry_run = query.all("dryRun")
+    if orphan is not None and propagation is not None:
+        what = f'Invalid value: "{propagation}": orphanDependents and deletionPropagation cannot be both set'
+        causes.note("FieldValueInvalid", "propagationPolicy", what)
+    elif propagation not in (None, "Foreground", "Background", "Orphan"):
+        known = '"Foreground", "Background", "Orphan", "nil"'
+        what = f'Unsupported value: "{propagation}": supported values: {known}'
+        causes.note("FieldValueNotSupported", "propagationPolicy", what)
+    is_dry_run = _checked_dry_run(dry_run, causes)
+    causes.raise_any()
+    if orphan is not None:
+        propagation = "Orphan" if orphan else "Background"
+    return DeleteOptions(
+        preconditions.get("uid"), preconditions.get("resourceVersion"), grace, propagation, is_dry_run
+    )
+
+
+def media_type(header: str) -> str:
+    return header.partition(";")[0].strip().lower()
+
+
+def read_object(content: bytes, content_type: str, kind: str) -> Any:
+    """A body in JSON or YAML, duplicates still to be found. Raises 400 and 415 with the server's words."""
+    match media_type(content_type):
+        case "" | "application/json":
+            return _read_json(content, kind)
+        case "application/yaml":
+            return _read_yaml(content, kind)
+        case "application/vnd.kubernetes.protobuf":
+            # a client that cannot speak JSON here gets to know what would work
+            raise unsupported_body("application/json, application/yaml")
+        case _:
+            raise unsupported_body()
+
+
+def unsupported_body(known: str = "application/json, application/yaml, application/vnd.kubernetes.protobuf") -> ApiError:
+    return ApiError(
+        415,
+        "UnsupportedMediaType",
+        f"the body of the request was in an unknown format - accepted media types include: {known}",
+    )
+
+
+def _unrecognized(kind: str, why: str) -> ApiError:
+    return bad_request(f"the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; {why}")
+
+
+def _read_json(content: bytes, kind: str) -> Any:
+    shown = f"({content[:30].hex()})"
+    if not content.strip():
+        raise _unrecognized(kind, "json parse error: unexpected end of JSON input (<empty>)")
+    try:
+        body = parse_json(content)
+    except DecodeError as error:
+        raise _unrecognized(kind, f"json parse error: {error} {shown}") from error
+    if not isinstance(body, dict):
+        name = {list: "array", str: "string", int: "number", float: "number", bool: "bool"}.get(type(body), "null")
+        struct = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+        raise _unrecognized(kind, f"json parse error: json: cannot unmarshal {name} into Go value of type {struct} {shown}")
+    return body
+
+
+def read_yaml(content: bytes) -> Any:
+    """Plain data. Raises yaml.YAMLError."""
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    # timestamps stay text, as in JSON
+    loaded = yaml.load(content, Loader=_without_timestamps(loader))
+    return loaded
+
+
+def _without_timestamps(loader: Any) -> Any:
+    if loader not in _LOADERS:
+        resolvers = {
+            first: [(tag, pattern) for tag, pattern in pairs if tag != "tag:yaml.org,2002:timestamp"]
+            for first, pairs in loader.yaml_implicit_resolvers.items()
+        }
+        _LOADERS[loader] = type("PlainLoader", (loader,), {"yaml_implicit_resolvers": resolvers})
+    return _LOADERS[loader]
+
+
+_LOADERS: dict[Any, Any] = {}
+
+
+def _read_yaml(content: bytes, kind: str) -> Any:
+    try:
+        body = read_yaml(content)
+    except yaml.YAMLError as error:
+        raise _unrecognized(kind, f"yaml: {error}") from error
+    if not isinstance(body, dict):
+        raise _unrecognized(kind, "the body is not an object")
+    return body

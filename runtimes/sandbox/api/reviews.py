@@ -1,0 +1,164 @@
+"""Questions to the server that are answered and forgotten: who am I, may I, is this token good; and tokens on request."""
+
+from __future__ import annotations
+
+import base64
+import json
+import secrets
+from collections.abc import Callable, Mapping
+from datetime import UTC, timedelta
+from typing import Any, Protocol
+
+from ..cluster import Cluster
+from ..errors import JsonObject, invalid, not_found
+from ..writing import User
+from .access import Attributes, allowed_by, rules_of
+from .replies import Reply
+
+AUTHORIZATION, AUTHENTICATION = "authorization.k8s.io", "authentication.k8s.io"
+SHORTEST_SECONDS = 600
+
+
+class Request(Protocol):
+    """The part of a request that is used here."""
+
+    cluster: Cluster
+    user: User
+    warnings: list[str]
+
+    @property
+    def namespace(self) -> str: ...
+    @property
+    def address(self) -> Any: ...
+    def body(self, kind: str | None = None) -> Any: ...
+
+
+def _head(group: str, kind: str) -> JsonObject:
+    return {"kind": kind, "apiVersion": f"{group}/v1"}
+
+
+def _self_subject(request: Request) -> Reply:
+    request.body("SelfSubjectReview")
+    user = request.user
+    info: JsonObject = {"username": user.name}
+    if user.uid:
+        info["uid"] = user.uid
+    info["groups"] = list(user.groups)
+    metadata = {"creationTimestamp": request.cluster.now}
+    body = {**_head(AUTHENTICATION, "SelfSubjectReview"), "metadata": metadata, "status": {"userInfo": info}}
+    return Reply(201, body)
+
+
+def _access(request: Request) -> Reply:
+    kind = {
+        "selfsubjectaccessreviews": "SelfSubjectAccessReview",
+        "subjectaccessreviews": "SubjectAccessReview",
+        "localsubjectaccessreviews": "LocalSubjectAccessReview",
+    }[request.address.plural]
+    spec = request.body(kind).get("spec") or {}
+    wanted, other = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
+    if (wanted is None) == (other is None):
+        text = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+        what = f"Invalid value: {'null' if wanted is None else json.dumps(wanted)}: {text}"
+        cause = {"reason": "FieldValueInvalid", "message": what, "field": "spec.resourceAttributes"}
+        # the real server leaves the kind out of this one
+        message = f'.{AUTHORIZATION} "" is invalid: spec.resourceAttributes: {what}'
+        raise invalid(AUTHORIZATION, "", "", [cause], message)
+    user = request.user
+    if kind != "SelfSubjectAccessReview":
+        user = User(spec.get("user") or "", tuple(spec.get("groups") or ()), spec.get("uid") or "")
+    why = allowed_by(request.cluster, user, _attributes(wanted, other))
+    status: JsonObject = {"allowed": why is not None}
+    if why:
+        status["reason"] = why
+    return Reply(201, {**_head(AUTHORIZATION, kind), "metadata": {}, "spec": spec, "status": status})
+
+
+def _attributes(wanted: Mapping[str, Any] | None, other: Mapping[str, Any] | None) -> Attributes:
+    if wanted is None:
+        other = other or {}
+        return Attributes(other.get("verb") or "", path=other.get("path") or "")
+    resource = wanted.get("resource") or ""
+    if wanted.get("subresource"):
+        resource += f"/{wanted['subresource']}"
+    return Attributes(
+        wanted.get("verb") or "",
+        wanted.get("group") or "",
+        resource,
+        wanted.get("namespace") or "",
+        wanted.get("name") or "",
+    )
+
+
+def _rules(request: Request) -> Reply:
+    spec = request.body("SelfSubjectRulesReview").get("spec") or {}
+    resource_rules, other_rules = [], []
+    every: list[JsonObject] = [rule for rule, _ in rules_of(request.cluster, request.user, spec.get("namespace") or "")]
+    if "system:masters" in request.user.groups:
+        every.insert(0, {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]})
+        every.insert(1, {"verbs": ["*"], "nonResourceURLs": ["*"]})
+    for rule in every:
+        if rule.get("nonResourceURLs"):
+            other_rules.append({"verbs": rule["verbs"], "nonResourceURLs": rule["nonResourceURLs"]})
+        else:
+            names = ("verbs", "apiGroups", "resources", "resourceNames")
+            resource_rules.append({key: rule[key] for key in names if key in rule})
+    status = {"resourceRules": resource_rules, "nonResourceRules": other_rules, "incomplete": False}
+    body = {**_head(AUTHORIZATION, "SelfSubjectRulesReview"), "metadata": {}, "spec": {}, "status": status}
+    return Reply(201, body)
+
+
+def _token_review(request: Request) -> Reply:
+    spec = request.body("TokenReview").get("spec") or {}
+    # tokens are compared at the edge and not kept here: what is asked about is only ever unknown
+    status = {"user": {}, "error": "invalid bearer token"}
+    shown = {key: value for key, value in spec.items() if key != "token"}
+    return Reply(201, {**_head(AUTHENTICATION, "TokenReview"), "metadata": {}, "spec": shown, "status": status})
+
+
+def request_token(request: Request) -> Reply:
+    """A token that looks like a service account's; the sandbox itself takes none of them."""
+    name, namespace = request.address.name, request.namespace
+    account = request.cluster.store.get(("", "serviceaccounts"), (namespace, name))
+    spec = dict(request.body("TokenRequest").get("spec") or {})
+    if account is None:
+        raise not_found("", "serviceaccounts", name)
+    seconds = spec.get("expirationSeconds") or 3600
+    if seconds < SHORTEST_SECONDS:
+        what = f"Invalid value: {seconds}: may not specify a duration less than 10 minutes"
+        cause = {"reason": "FieldValueInvalid", "message": what, "field": "spec.expirationSeconds"}
+        raise invalid(AUTHENTICATION, "TokenRequest", "", [cause])
+    now = request.cluster.clock.now().astimezone(UTC)
+    expiry = now + timedelta(seconds=seconds)
+    audiences = spec.get("audiences") or ["https://127.0.0.1/"]
+    claims = {"sub": f"system:serviceaccount:{namespace}:{name}", "aud": audiences, "exp": int(expiry.timestamp())}
+    return Reply(
+        201,
+        {
+            **_head(AUTHENTICATION, "TokenRequest"),
+            "metadata": {"name": name, "namespace": namespace, "creationTimestamp": request.cluster.now},
+            "spec": {
+                "audiences": audiences,
+                "expirationSeconds": seconds,
+                "boundObjectRef": spec.get("boundObjectRef"),
+            },
+            "status": {"token": _unsigned(claims), "expirationTimestamp": expiry.strftime("%Y-%m-%dT%H:%M:%SZ")},
+        },
+    )
+
+
+def _unsigned(claims: JsonObject) -> str:
+    def part(value: JsonObject) -> str:
+        return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
+
+    return f"{part({'alg': 'none', 'typ': 'JWT'})}.{part(claims)}.{secrets.token_urlsafe(32)}"
+
+
+HANDLERS: Mapping[tuple[str, str], Callable[[Any], Reply]] = {
+    (AUTHENTICATION, "selfsubjectreviews"): _self_subject,
+    (AUTHENTICATION, "tokenreviews"): _token_review,
+    (AUTHORIZATION, "selfsubjectaccessreviews"): _access,
+    (AUTHORIZATION, "subjectaccessreviews"): _access,
+    (AUTHORIZATION, "localsubjectaccessreviews"): _access,
+    (AUTHORIZATION, "selfsubjectrulesreviews"): _rules,
+}

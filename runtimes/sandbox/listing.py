@@ -1,0 +1,176 @@
+"""Lists: selection, pages that show one moment, and lists at an earlier version."""
+
+from __future__ import annotations
+
+import base64
+import json
+from dataclasses import dataclass, field
+
+from .errors import ApiError, bad_request, expired, invalid
+from .resources import Resource
+from .selectors import FieldSelector, LabelSelector
+from .state import State
+from .store import Object, ObjectKey
+from .versions import read_as
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    labels: LabelSelector = field(default_factory=LabelSelector)
+    fields: FieldSelector = field(default_factory=FieldSelector)
+
+    @property
+    def is_everything(self) -> bool:
+        return not self.labels.requirements and not self.fields.conditions
+
+    def matches(self, obj: Object) -> bool:
+        return self.labels.matches(obj) and self.fields.matches(obj)
+
+
+@dataclass(frozen=True, slots=True)
+class ListResult:
+    """Objects in order of namespace and name, and the version they are current at.
+
+    `continue_token` is "" on the last page; `remaining` is None when it is not counted (with a selector).
+    """
+
+    items: list[Object]
+    version: str
+    continue_token: str = ""
+    remaining: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """How much to list, from where, and as of when ("" for now)."""
+
+    limit: int = 0
+    continue_token: str = ""
+    version: str = ""
+    match: str = ""
+
+
+def everything(state: State, resource: Resource, namespace: str | None, selection: Selection) -> ListResult:
+    found = [obj for _, obj in state.store.items(resource.storage, namespace) if selection.matches(obj)]
+    return ListResult([read_as(obj, resource) for obj in found], str(state.store.revision))
+
+
+def page(state: State, resource: Resource, namespace: str | None, selection: Selection, wanted: Page) -> ListResult:
+    """Raises 400 for tokens and versions that cannot be read, 410 for forgotten ones, 504 for future ones."""
+    after: ObjectKey | None = None
+    revision = _asked_revision(state, wanted)
+    if wanted.continue_token:
+        revision, after = _read_token(wanted)
+        if revision < state.store.compacted:
+            raise expired(
+                "The provided continue parameter is too old to display a consistent list result. You can start a new "
+                "list without the continue parameter, or use the continue token in this response to retrieve the "
+                "remainder of the results. Continuing with the provided token results in an inconsistent list - "
+                "objects that were created, modified, or deleted between the time the first chunk was returned and "
+                "now may show up in the list."
+            )
+    if revision is None or revision == state.store.revision:
+        entries = state.store.items(resource.storage, namespace)
+    else:
+        entries = state.store.items_at(resource.storage, namespace, revision)
+    if after is not None:
+        entries = [entry for entry in entries if entry[0] > after]
+    matching = [entry for entry in entries if selection.matches(entry[1])]
+    at = revision if revision is not None else state.store.revision
+    if not wanted.limit or len(matching) <= wanted.limit:
+        return ListResult([read_as(obj, resource) for _, obj in matching], str(at))
+    shown = matching[: wanted.limit]
+    remaining = len(matching) - wanted.limit if selection.is_everything else None
+    items = [read_as(obj, resource) for _, obj in shown]
+    return ListResult(items, str(at), _token(at, shown[-1][0]), remaining)
+
+
+def _asked_revision(state: State, wanted: Page) -> int | None:
+    if wanted.version in ("", "0"):
+        return None
+    try:
+        asked = parse_version(wanted.version)
+    except ValueError as error:
+        raise bad_request(f"invalid resource version: {error}") from error
+    if asked > state.store.revision:
+        raise too_large(asked, state.store.revision)
+    return asked if wanted.match == "Exact" else None
+
+
+def parse_version(text: str) -> int:
+    """Raises ValueError with the server's text."""
+    if not (text.isascii() and text.isdigit()):
+        raise ValueError(
+            f'resourceVersion: Invalid value: "{text}": strconv.ParseUint: parsing "{text}": invalid syntax'
+        )
+    return int(text)
+
+
+def too_large(asked: int, current: int) -> ApiError:
+    causes = [{"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}]
+    return ApiError(
+        504,
+        "Timeout",
+        f"Timeout: Too large resource version: {asked}, current: {current}",
+        {"causes": causes, "retryAfterSeconds": 1},
+        {"Retry-After": "1"},
+    )
+
+
+def _token(revision: int, last: ObjectKey) -> str:
+    text = json.dumps({"v": "meta.k8s.io/v1", "rv": revision, "start": list(last)}, separators=(",", ":"))
+    return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def _read_token(wanted: Page) -> tuple[int, ObjectKey]:
+    if wanted.version not in ("", "0"):
+        raise bad_request("specifying resource version is not allowed when using continue")
+    text = wanted.continue_token
+    try:
+        content = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+        namespace, name = content["start"]
+        return int(content["rv"]), (str(namespace), str(name))
+    except (ValueError, KeyError, TypeError) as error:
+        raise bad_request(f"continue key is not valid: {error}") from error
+
+
+def check_options(version: str, match: str, sends_initial: bool | None, is_watch: bool, continue_token: str) -> None:
+    """422 for parameters that contradict each other, with all causes in the server's order."""
+    causes = []
+
+    def note(reason: str, path: str, message: str) -> None:
+        causes.append({"reason": reason, "message": message, "field": path})
+
+    def forbid(path: str, why: str) -> None:
+        note("FieldValueForbidden", path, f"Forbidden: {why}")
+
+    def unsupported(known: str) -> None:
+        note(
+            "FieldValueNotSupported",
+            "resourceVersionMatch",
+            f'Unsupported value: "{match}": supported values: {known}',
+        )
+
+    if is_watch and sends_initial is not None:
+        if match != "NotOlderThan":
+            forbid("resourceVersionMatch", "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan")
+            if match:
+                unsupported('"NotOlderThan"')
+        if continue_token:
+            forbid("continue", "continue is forbidden with sendInitialEvents")
+    elif match:
+        if is_watch:
+            forbid("resourceVersionMatch", "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")
+        else:
+            if not version:
+                forbid("resourceVersionMatch", "resourceVersionMatch is forbidden unless resourceVersion is provided")
+            if continue_token:
+                forbid("resourceVersionMatch", "resourceVersionMatch is forbidden when continue is provided")
+            if match not in ("Exact", "NotOlderThan"):
+                unsupported('"Exact", "NotOlderThan", ""')
+            if match == "Exact" and version == "0":
+                forbid("resourceVersionMatch", 'resourceVersionMatch "exact" is forbidden for resourceVersion "0"')
+    if not is_watch and sends_initial is not None:
+        forbid("sendInitialEvents", "sendInitialEvents is forbidden for list")
+    if causes:
+        raise invalid("meta.k8s.io", "ListOptions", "", causes)

@@ -1,0 +1,200 @@
+"""The sandbox: simulated clusters served over HTTP on loopback, several side by side in one process.
+
+    async with Sandbox(clusters=2) as sandbox:
+        sandbox.urls                        one base URL a cluster
+        sandbox.write_kubeconfig(path)      contexts sandbox-1, sandbox-2, ...
+
+`python -m runtimes.sandbox.server --kubeconfig FILE` serves until SIGINT or SIGTERM and prints one READY line.
+Nothing is kept: a sandbox starts empty and ends with its process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import logging
+import os
+import secrets
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+
+from aiohttp import web
+
+from . import controllers as controlling
+from .api.access import MASTERS
+from .api.disturbances import Disturbances
+from .api.gateway import Gateway
+from .bootstrap import furnish
+from .clock import Clock, WallClock
+from .cluster import Cluster
+from .faults import Faults
+from .writing import User
+
+GROUPS: Mapping[str, tuple[str, ...]] = {"admin": (MASTERS,), "alice": (MASTERS,), "viewer": ("viewers",)}
+LARGEST_BODY = 3 * 1024 * 1024
+
+
+class Sandbox:
+    """Use as an async context manager: entering starts the servers and controllers, leaving stops them.
+
+    `tokens` are bearer tokens by user name: `admin` and `alice` may do everything, `viewer` and any other name what
+    roles grant. Without tokens, a random one is made for `admin`. Ports are chosen by the system unless `port` is
+    given for the first cluster (the next ones follow).
+    """
+
+    def __init__(
+        self,
+        clusters: int = 1,
+        *,
+        tokens: Mapping[str, str] | None = None,
+        controllers: bool = True,
+        clock: Clock | None = None,
+        names: Sequence[str] = (),
+        port: int = 0,
+        seed: int | None = None,
+        history: int = 10_000,
+    ) -> None:
+        self.tokens = dict(tokens) if tokens is not None else {"admin": secrets.token_urlsafe(24)}
+        users = {
+            token: User(name, GROUPS.get(name, ()), f"{name}-uid") for name, token in self.tokens.items()
+        }
+        self.clock = clock or WallClock()
+        self.names = [*names, *(f"sandbox-{n}" for n in range(len(names) + 1, clusters + 1))][:clusters]
+        self.clusters = [Cluster(name, self.clock, history=history, seed=seed) for name in self.names]
+        self._has_controllers, self._port = controllers, port
+        self.gateways = [Gateway(cluster, users) for cluster in self.clusters]
+        self.controllers: list[controlling.Controllers] = []
+        self.urls: list[str] = []
+        self._runners: list[web.ServerRunner] = []
+
+    @property
+    def faults(self) -> list[Faults]:
+        """Of nodes and Pods, one set a cluster; empty without controllers."""
+        return [each.faults for each in self.controllers]
+
+    @property
+    def disturbances(self) -> list[Disturbances]:
+        """Faults of the API itself, one set a cluster."""
+        return [gateway.disturbances for gateway in self.gateways]
+
+    async def __aenter__(self) -> Sandbox:
+        try:
+            for index, (cluster, gateway) in enumerate(zip(self.clusters, self.gateways, strict=True)):
+                furnish(cluster)
+                if self._has_controllers:
+                    running = controlling.start(cluster, self.clock)
+                    self.controllers.append(running)
+                    gateway.faults = running.faults
+                self.urls.append(await self._serve(gateway, self._port + index if self._port else 0))
+        except BaseException:
+            await self.close()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def _serve(self, gateway: Gateway, port: int) -> str:
+        server = web.Server(gateway.handle, access_log=None, client_max_size=LARGEST_BODY)  # type: ignore[arg-type]
+        runner = web.ServerRunner(server, handle_signals=False, shutdown_timeout=0.5)
+        await runner.setup()
+        self._runners.append(runner)
+        site = web.TCPSite(runner, "127.0.0.1", port)
+        await site.start()
+        host, bound = runner.addresses[0][:2]
+        return f"http://{host}:{bound}"
+
+    async def close(self) -> None:
+        for running in self.controllers:
+            running.stop()
+        self.controllers.clear()
+        for gateway in self.gateways:
+            gateway.close()
+        for runner in self._runners:
+            await runner.cleanup()
+        self._runners.clear()
+        self.urls.clear()
+
+    def kubeconfig(self, user: str = "admin") -> dict[str, object]:
+        """A context a cluster, named as it is, for the user; the first is the current one."""
+        return {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": self.names[0],
+            "preferences": {},
+            "clusters": [
+                {"name": name, "cluster": {"server": url}} for name, url in zip(self.names, self.urls, strict=True)
+            ],
+            "users": [{"name": f"sandbox-{user}", "user": {"token": self.tokens[user]}}],
+            "contexts": [
+                {"name": name, "context": {"cluster": name, "user": f"sandbox-{user}"}} for name in self.names
+            ],
+        }
+
+    def write_kubeconfig(self, path: Path, user: str = "admin") -> None:
+        """For its owner's eyes only, since the token is in it. Replaces the file at once or not at all."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_name(f".{path.name}.{os.getpid()}")
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            json.dump(self.kubeconfig(user), file, indent=2)
+        draft.replace(path)
+
+
+async def serve(
+    kubeconfig: Path,
+    *,
+    clusters: int = 1,
+    names: Sequence[str] = (),
+    port: int = 0,
+    tokens: Mapping[str, str] | None = None,
+    controllers: bool = True,
+    seed: int | None = None,
+) -> None:
+    """Serve until SIGINT or SIGTERM. Prints `READY KUBECONFIG URL...` on standard output when clients may come."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stop.set)
+    sandbox = Sandbox(clusters, names=names, port=port, tokens=tokens, controllers=controllers, seed=seed)
+    async with sandbox:
+        sandbox.write_kubeconfig(kubeconfig)
+        sys.stdout.write(f"READY {kubeconfig} {' '.join(sandbox.urls)}\n")
+        sys.stdout.flush()
+        await stop.wait()
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m runtimes.sandbox.server", description="Serve simulated clusters.")
+    parser.add_argument("--kubeconfig", type=Path, required=True, help="file to write contexts and a token to")
+    parser.add_argument("--clusters", type=int, default=1)
+    parser.add_argument("--name", action="append", default=[], help="of the first cluster, then of the next")
+    parser.add_argument("--port", type=int, default=0, help="of the first cluster; 0 for any free one")
+    parser.add_argument("--token", action="append", default=[], metavar="USER=TOKEN")
+    parser.add_argument("--no-controllers", action="store_true")
+    parser.add_argument("--seed", type=int, help="makes names and uids repeat")
+    options = parser.parse_args(argv)
+    logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    tokens = dict(each.split("=", 1) for each in options.token) or None
+    asyncio.run(
+        serve(
+            options.kubeconfig,
+            clusters=max(options.clusters, len(options.name)),
+            names=options.name,
+            port=options.port,
+            tokens=tokens,
+            controllers=not options.no_controllers,
+            seed=options.seed,
+        )
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

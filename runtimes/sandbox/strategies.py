@@ -1,0 +1,360 @@
+"""What kinds do to an object before it is checked and stored, beyond defaults: the part of the server's own hand.
+
+On creation a status starts afresh and what only the server knows is filled in (uid-based selectors, addresses, phases).
+On update what a path may not change is put back: the main path keeps the status, `status` keeps all but the status.
+"""
+
+from __future__ import annotations
+
+import base64
+import ipaddress
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .allocation import (
+    NODE_PORTS,
+    SERVICE_NETWORK,
+    Chance,
+    free_address,
+    free_node_port,
+    used_addresses,
+    used_node_ports,
+    wants_node_ports,
+)
+from .errors import ApiError, JsonObject, invalid
+from .policies import policy
+from .quantity import amount
+from .resources import Resource
+from .store import Object, Store, copied
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """What strategies may use of the cluster. `now` is the request's time in RFC 3339 with seconds."""
+
+    store: Store
+    chance: Chance
+    now: str
+    dry_run: bool = False
+
+
+Create = Callable[[Object, Server], None]
+Update = Callable[[Object, Object, Server], None]
+
+
+def prepare_create(resource: Resource, obj: Object, empty_status: Object | None, server: Server) -> None:
+    """Change `obj` in place; its metadata has a uid already. `empty_status` is what a status starts from."""
+    # A node comes with what its kubelet says of it; every other status is for the controllers to write.
+    if "status" in resource.subresources and resource.storage != ("", "nodes"):
+        obj.pop("status", None)
+        if empty_status is not None:
+            obj["status"] = copied(empty_status)
+    if resource.is_custom or policy(resource).has_generation:
+        obj["metadata"]["generation"] = 1
+    own = _CREATE.get(resource.storage)
+    if own is not None:
+        own(obj, server)
+
+
+def prepare_update(resource: Resource, new: Object, old: Object, server: Server) -> None:
+    """For the object's main path. Change `new` in place."""
+    if "status" in resource.subresources and not _status_is_written(resource):
+        _keep(new, old, "status")
+    own = _UPDATE.get(resource.storage)
+    if own is not None:
+        own(new, old, server)
+    _count_generation(resource, new, old)
+
+
+def _status_is_written(resource: Resource) -> bool:
+    return resource.storage == ("networking.k8s.io", "servicecidrs")
+
+
+def _count_generation(resource: Resource, new: Object, old: Object) -> None:
+    rules = policy(resource)
+    if not (resource.is_custom or rules.has_generation):
+        return
+    generation = old["metadata"].get("generation", 0)
+    ignored = {"metadata", "kind", "apiVersion"}
+    if "status" in resource.subresources:
+        ignored.add("status")
+    wanted = ({k: v for k, v in each.items() if k not in ignored} for each in (new, old))
+    changed = next(wanted) != next(wanted)
+    if rules.counts_labels:
+        changed = changed or new["metadata"].get("labels") != old["metadata"].get("labels")
+    if generation or changed:
+        new["metadata"]["generation"] = generation + 1 if changed else generation
+
+
+def prepare_subresource(resource: Resource, subresource: str, new: Object, old: Object, server: Server) -> Object:
+    """The object to store when `new` came through a subresource: the old one but for what that path may change."""
+    match subresource:
+        case "status":
+            return prepare_status_update(resource, new, old, server)
+        case "scale" | "resize":
+            prepare_update(resource, new, old, server)
+            return new
+        case "ephemeralcontainers":
+            result: Object = copied(old)
+            result["metadata"] = new["metadata"]
+            _keep(result["spec"], new["spec"], "ephemeralContainers")
+            _count_generation(resource, result, old)
+            return result
+        case _:
+            return new
+
+
+def prepare_status_update(resource: Resource, new: Object, old: Object, server: Server) -> Object:
+    """For the `status` path: the old object with the new status, and what of the metadata may change along."""
+    kept = policy(resource).status_metadata
+    result = copied(old)
+    _keep(result, new, "status")
+    if kept == "all":
+        managed = new["metadata"].get("managedFields")
+        if managed is not None:
+            result["metadata"]["managedFields"] = managed
+        return result  # type: ignore[no-any-return]  # copied keeps the shape
+    result["metadata"] = new["metadata"]
+    if kept == "labels":
+        _keep(result["metadata"], old["metadata"], "labels")
+    elif kept == "owners":
+        _keep(result["metadata"], old["metadata"], "ownerReferences")
+    if "generation" in old["metadata"]:
+        result["metadata"]["generation"] = old["metadata"]["generation"]
+    if resource.storage == ("", "persistentvolumes"):
+        _note_phase_change(result, old, server)
+    return result  # type: ignore[no-any-return]  # copied keeps the shape
+
+
+def _keep(new: Object, old: Object, key: str) -> None:
+    if key in old:
+        new[key] = copied(old[key])
+    else:
+        new.pop(key, None)
+
+
+# --- Pods ---
+
+
+def _create_pod(pod: Object, server: Server) -> None:
+    pod["status"] = {"phase": "Pending", "qosClass": quality_of_service(pod["spec"])}
+
+
+def quality_of_service(spec: Mapping[str, Any]) -> str:
+    """BestEffort without any request, Guaranteed if all containers limit cpu and memory to their requests."""
+    containers = [*(spec.get("containers") or ()), *(spec.get("initContainers") or ())]
+    any_set, all_equal = False, True
+    for container in containers:
+        resources = container.get("resources") or {}
+        limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
+        for name in ("cpu", "memory"):
+            limit = amount(limits[name]) if name in limits else None
+            request = amount(requests[name]) if name in requests else limit
+            any_set = any_set or bool(limit) or bool(request)
+            if not limit or limit != request:
+                all_equal = False
+    if not any_set:
+        return "BestEffort"
+    return "Guaranteed" if all_equal else "Burstable"
+
+
+# --- Services ---
+
+
+def _create_service(service: Object, server: Server) -> None:
+    service["status"] = {"loadBalancer": {}}
+    allocate_service(service, None, server)
+
+
+def _update_service(new: Object, old: Object, server: Server) -> None:
+    """A PUT that leaves address and ports out keeps them, unless the type no longer has any."""
+    spec, before = new["spec"], old["spec"]
+    if spec.get("type") != "ExternalName" and before.get("type") != "ExternalName":
+        for name in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
+            if not spec.get(name) and before.get(name):
+                spec[name] = copied(before[name])
+        if spec.get("healthCheckNodePort") in (None, 0) and before.get("healthCheckNodePort"):
+            spec["healthCheckNodePort"] = before["healthCheckNodePort"]
+    if wants_node_ports(spec) and wants_node_ports(before):
+        _keep_node_ports(spec, before)
+    if spec.get("type") == "ExternalName" and before.get("type") != "ExternalName":
+        for name in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy"):
+            if spec.get(name) == before.get(name):
+                spec.pop(name, None)
+    allocate_service(new, old, server)
+
+
+def _keep_node_ports(spec: JsonObject, before: JsonObject) -> None:
+    def identity(port: JsonObject) -> tuple[Any, ...]:
+        return port.get("protocol"), port.get("port")
+
+    known = {identity(port): port.get("nodePort") for port in before.get("ports") or ()}
+    asked = {port.get("nodePort") for port in spec.get("ports") or ()}
+    for port in spec.get("ports") or ():
+        kept = known.get(identity(port))
+        if not port.get("nodePort") and kept and kept not in asked:
+            port["nodePort"] = kept
+
+
+def allocate_service(service: Object, old: Object | None, server: Server) -> None:
+    """Fill in families, address and node ports. Raises 422 when what was asked for cannot be had."""
+    spec = service["spec"]
+    if spec.get("type") == "ExternalName":
+        return
+    if spec.get("clusterIP") and not spec.get("clusterIPs"):
+        spec["clusterIPs"] = [spec["clusterIP"]]
+    elif spec.get("clusterIPs") and not spec.get("clusterIP") and old is None:
+        spec["clusterIP"] = spec["clusterIPs"][0]
+    spec.setdefault("ipFamilyPolicy", "SingleStack")
+    spec.setdefault("ipFamilies", ["IPv4"])
+    had = old["spec"].get("clusterIP") if old is not None else None
+    if not spec.get("clusterIP"):
+        address = free_address(server.store)
+        if address is None:
+            raise ApiError(500, "InternalError", "Internal error occurred: failed to allocate a serviceIP: range is full")
+        spec["clusterIP"], spec["clusterIPs"] = address, [address]
+    elif spec["clusterIP"] not in ("None", had):
+        _claim_address(service, server)
+    if wants_node_ports(spec):
+        _allocate_node_ports(service, old, server)
+    elif old is not None:
+        before = {port.get("nodePort") for port in old["spec"].get("ports") or ()}
+        for port in spec.get("ports") or ():
+            if port.get("nodePort") in before:
+                port.pop("nodePort", None)
+
+
+def _refused(service: Object, field: str, value: str, why: str) -> ApiError:
+    cause = {"reason": "FieldValueInvalid", "message": f"Invalid value: {value}: {why}", "field": field}
+    return invalid("", "Service", service["metadata"].get("name", ""), [cause])
+
+
+def _claim_address(service: Object, server: Server) -> None:
+    address = service["spec"]["clusterIP"]
+    value = f'["{address}"]'
+    try:
+        inside = ipaddress.ip_address(address) in SERVICE_NETWORK
+    except ValueError:
+        return  # not an address: validation says so
+    if not inside:
+        why = (
+            f"failed to allocate IP {address}: the provided IP ({address}) is not in the valid range. "
+            f"The range of valid IPs is {SERVICE_NETWORK}"
+        )
+        raise _refused(service, "spec.clusterIPs", value, why)
+    if address in used_addresses(server.store):
+        why = f"failed to allocate IP {address}: provided IP is already allocated"
+        raise _refused(service, "spec.clusterIPs", value, why)
+
+
+def _allocate_node_ports(service: Object, old: Object | None, server: Server) -> None:
+    own = {port.get("nodePort") for port in (old["spec"].get("ports") or () if old else ())}
+    used = used_node_ports(server.store) - own
+    chosen: set[int] = set()
+    for index, port in enumerate(service["spec"].get("ports") or ()):
+        asked = port.get("nodePort")
+        field = f"spec.ports[{index}].nodePort"
+        if not asked:
+            found = free_node_port(server.store, server.chance, chosen)
+            assert found is not None, "the sandbox holds fewer Services than node ports"
+            port["nodePort"] = found
+            chosen.add(found)
+        elif asked not in NODE_PORTS:
+            last = NODE_PORTS.stop - 1
+            why = f"provided port is not in the valid range. The range of valid ports is {NODE_PORTS.start}-{last}"
+            raise _refused(service, field, str(asked), why)
+        elif asked in used:
+            raise _refused(service, field, str(asked), "provided port is already allocated")
+        else:
+            chosen.add(asked)
+
+
+# --- Others ---
+
+
+def _create_job(job: Object, server: Server) -> None:
+    spec = job["spec"]
+    if spec.get("manualSelector"):
+        return
+    uid, name = job["metadata"]["uid"], job["metadata"].get("name", "")
+    labels = {
+        "batch.kubernetes.io/controller-uid": uid,
+        "batch.kubernetes.io/job-name": name,
+        "controller-uid": uid,
+        "job-name": name,
+    }
+    template = spec.setdefault("template", {})
+    metadata = template.get("metadata") or {}
+    metadata["labels"] = {**labels, **(metadata.get("labels") or {})}
+    template["metadata"] = metadata
+    selector = spec.get("selector") or {}
+    selector["matchLabels"] = {
+        **(selector.get("matchLabels") or {}),
+        "batch.kubernetes.io/controller-uid": uid,
+    }
+    spec["selector"] = selector
+
+
+def _create_namespace(namespace: Object, server: Server) -> None:
+    namespace["status"] = {"phase": "Active"}
+    name = namespace["metadata"].get("name", "")
+    labels = namespace["metadata"].setdefault("labels", {})
+    labels["kubernetes.io/metadata.name"] = name
+    spec = namespace.setdefault("spec", {})
+    if "kubernetes" not in (spec.get("finalizers") or ()):
+        spec["finalizers"] = [*(spec.get("finalizers") or ()), "kubernetes"]
+
+
+def _update_namespace(new: Object, old: Object, server: Server) -> None:
+    """Finalizers of the spec change through `finalize` alone."""
+    spec = new.setdefault("spec", {})
+    _keep(spec, old.get("spec") or {}, "finalizers")
+    labels = new["metadata"].setdefault("labels", {})
+    labels["kubernetes.io/metadata.name"] = new["metadata"]["name"]
+
+
+def _create_secret(secret: Object, server: Server) -> None:
+    text = secret.pop("stringData", None)
+    if text:
+        data = secret.get("data") or {}
+        data.update({key: base64.b64encode(value.encode()).decode() for key, value in text.items()})
+        secret["data"] = data
+    secret.setdefault("type", "Opaque")
+
+
+def _update_secret(new: Object, old: Object, server: Server) -> None:
+    _create_secret(new, server)
+
+
+def _create_volume(volume: Object, server: Server) -> None:
+    volume["status"] = {"phase": "Pending", "lastPhaseTransitionTime": server.now}
+
+
+def _note_phase_change(new: Object, old: Object, server: Server) -> None:
+    status, before = new.setdefault("status", {}), old.get("status") or {}
+    if status.get("phase") != before.get("phase"):
+        if status.get("lastPhaseTransitionTime") in (None, before.get("lastPhaseTransitionTime")):
+            status["lastPhaseTransitionTime"] = server.now
+    elif "lastPhaseTransitionTime" not in status:
+        _keep(status, before, "lastPhaseTransitionTime")
+
+
+def _create_claim(claim: Object, server: Server) -> None:
+    claim["status"] = {"phase": "Pending"}
+
+
+_CREATE: Mapping[tuple[str, str], Create] = {
+    ("", "pods"): _create_pod,
+    ("", "services"): _create_service,
+    ("", "namespaces"): _create_namespace,
+    ("", "secrets"): _create_secret,
+    ("", "persistentvolumes"): _create_volume,
+    ("", "persistentvolumeclaims"): _create_claim,
+    ("batch", "jobs"): _create_job,
+}
+_UPDATE: Mapping[tuple[str, str], Update] = {
+    ("", "services"): _update_service,
+    ("", "namespaces"): _update_namespace,
+    ("", "secrets"): _update_secret,
+}

@@ -1,0 +1,153 @@
+"""Objects between the version they are stored in and the version that a caller speaks.
+
+Built-in conversions are few: autoscaling v1 (one CPU target, the rest in annotations) and events.k8s.io (other names for
+the fields of core events). Versions of a custom resource differ in their apiVersion alone (no conversion webhooks).
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from .resources import Resource
+from .store import Object, copied
+
+_METRICS = "autoscaling.alpha.kubernetes.io/metrics"
+_CURRENT = "autoscaling.alpha.kubernetes.io/current-metrics"
+_CONDITIONS = "autoscaling.alpha.kubernetes.io/conditions"
+_BEHAVIOR = "autoscaling.alpha.kubernetes.io/behavior"
+
+
+def is_stored_version(resource: Resource) -> bool:
+    return resource.storage[0] == resource.group and resource.version == resource.storage_version
+
+
+def read_as(stored: Object, resource: Resource) -> Object:
+    """The stored object in the caller's version; itself if that is the stored one."""
+    if is_stored_version(resource) and stored.get("apiVersion") == resource.api_version:
+        return stored
+    if resource.storage == ("", "events") and resource.group == "events.k8s.io":
+        return _event_to_new(copied(stored))
+    if resource.storage == ("autoscaling", "horizontalpodautoscalers") and resource.version == "v1":
+        return _autoscaler_to_v1(copied(stored))
+    return {**stored, "apiVersion": resource.api_version}
+
+
+def to_storage(obj: Object, resource: Resource) -> Object:
+    """The caller's object in the stored version. Takes `obj` over: it may be changed or returned."""
+    if is_stored_version(resource):
+        return obj
+    if resource.storage == ("", "events"):
+        return _event_to_core(obj)
+    if resource.storage == ("autoscaling", "horizontalpodautoscalers"):
+        return _autoscaler_to_v2(obj)
+    group, _ = resource.storage
+    obj["apiVersion"] = f"{group}/{resource.storage_version}" if group else resource.storage_version
+    return obj
+
+
+_NEW_EVENT_NAMES = {
+    "involvedObject": "regarding",
+    "message": "note",
+    "source": "deprecatedSource",
+    "firstTimestamp": "deprecatedFirstTimestamp",
+    "lastTimestamp": "deprecatedLastTimestamp",
+    "count": "deprecatedCount",
+    "reportingComponent": "reportingController",
+}
+
+
+def _event_to_new(event: Object) -> Object:
+    renamed = {_NEW_EVENT_NAMES.get(key, key): value for key, value in event.items()}
+    renamed["apiVersion"] = "events.k8s.io/v1"
+    for name in ("reportingController", "reportingInstance"):
+        if not renamed.get(name):
+            renamed.pop(name, None)
+    for name in ("deprecatedFirstTimestamp", "deprecatedLastTimestamp"):
+        renamed.setdefault(name, None)
+    renamed.setdefault("deprecatedSource", {})
+    return renamed
+
+
+def _event_to_core(event: Object) -> Object:
+    names = {new: old for old, new in _NEW_EVENT_NAMES.items()}
+    renamed = {names.get(key, key): value for key, value in event.items()}
+    renamed["apiVersion"] = "v1"
+    renamed.setdefault("involvedObject", {})
+    renamed.setdefault("source", {})
+    for name in ("firstTimestamp", "lastTimestamp", "eventTime"):
+        renamed.setdefault(name, None)
+    for name in ("reportingComponent", "reportingInstance"):
+        renamed.setdefault(name, "")
+    return renamed
+
+
+def _is_cpu_target(metric: dict[str, Any]) -> bool:
+    resource = metric.get("resource") or {}
+    target = resource.get("target") or {}
+    return metric.get("type") == "Resource" and resource.get("name") == "cpu" and "averageUtilization" in target
+
+
+def _autoscaler_to_v1(hpa: Object) -> Object:
+    hpa["apiVersion"] = "autoscaling/v1"
+    spec, status = hpa.get("spec") or {}, hpa.get("status") or {}
+    annotations: dict[str, str] = {}
+    others = []
+    for metric in spec.pop("metrics", None) or ():
+        if _is_cpu_target(metric) and "targetCPUUtilizationPercentage" not in spec:
+            spec["targetCPUUtilizationPercentage"] = metric["resource"]["target"]["averageUtilization"]
+        else:
+            others.append(metric)
+    if others:
+        annotations[_METRICS] = json.dumps(others, separators=(",", ":"))
+    behavior = spec.pop("behavior", None)
+    if behavior:
+        annotations[_BEHAVIOR] = json.dumps(behavior, separators=(",", ":"))
+    current = status.pop("currentMetrics", None)
+    for metric in current or ():
+        used = (metric.get("resource") or {}).get("current") or {}
+        if metric.get("type") == "Resource" and metric["resource"].get("name") == "cpu" and "averageUtilization" in used:
+            status["currentCPUUtilizationPercentage"] = used["averageUtilization"]
+    if current:
+        annotations[_CURRENT] = json.dumps(current, separators=(",", ":"))
+    conditions = status.pop("conditions", None)
+    if conditions:
+        annotations[_CONDITIONS] = json.dumps(conditions, separators=(",", ":"))
+    status.setdefault("currentReplicas", 0)
+    status.setdefault("desiredReplicas", 0)
+    hpa["status"] = status
+    if annotations:
+        hpa["metadata"]["annotations"] = {**(hpa["metadata"].get("annotations") or {}), **annotations}
+    return hpa
+
+
+def _autoscaler_to_v2(hpa: Object) -> Object:
+    hpa["apiVersion"] = "autoscaling/v2"
+    spec, status = hpa.setdefault("spec", {}), hpa.setdefault("status", {})
+    annotations = hpa.get("metadata", {}).get("annotations") or {}
+    metrics = []
+    percentage = spec.pop("targetCPUUtilizationPercentage", None)
+    if percentage is not None:
+        target = {"type": "Utilization", "averageUtilization": percentage}
+        metrics.append({"type": "Resource", "resource": {"name": "cpu", "target": target}})
+    metrics += _read_json(annotations.pop(_METRICS, None), [])
+    if metrics:
+        spec["metrics"] = metrics
+    behavior = _read_json(annotations.pop(_BEHAVIOR, None), None)
+    if behavior:
+        spec["behavior"] = behavior
+    status.pop("currentCPUUtilizationPercentage", None)
+    status.setdefault("currentMetrics", _read_json(annotations.pop(_CURRENT, None), None))
+    conditions = _read_json(annotations.pop(_CONDITIONS, None), None)
+    if conditions:
+        status["conditions"] = conditions
+    if annotations == {} and "annotations" in hpa.get("metadata", {}):
+        del hpa["metadata"]["annotations"]
+    return hpa
+
+
+def _read_json(text: str | None, otherwise: Any) -> Any:
+    try:
+        return json.loads(text) if text else otherwise
+    except ValueError:
+        return otherwise

@@ -1,0 +1,468 @@
+"""Creating and changing objects: read the body, fill in, review, check, record who owns what, store.
+
+The steps and their order are those of the real server's handlers, because their order decides which refusal a request
+meets first and which fields count as the writer's own.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from . import admission, apply, decode, defaults, strategies, validate
+from . import patch as patches
+from .admission import Review
+from .errors import ApiError, already_exists, bad_request, conflict, invalid, not_found
+from .policies import policy
+from .quota import charge
+from .resources import Resource
+from .schema.registry import KindSchema
+from .state import State
+from .store import Object, copied
+from .versions import read_as, to_storage
+
+FieldValidation = Literal["Strict", "Warn", "Ignore"]
+PatchType = Literal["json", "merge", "strategic", "apply"]
+
+STALE = "the object has been modified; please apply your changes to the latest version and try again"
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    name: str
+    groups: tuple[str, ...] = ()
+    uid: str = ""
+
+
+SYSTEM = User("system:apiserver", ("system:masters",))
+
+
+def service_account(name: str, namespace: str = "kube-system") -> User:
+    """The user a controller acts as, e.g. `service_account("deployment-controller")`."""
+    groups = ("system:serviceaccounts", f"system:serviceaccounts:{namespace}", "system:authenticated")
+    return User(f"system:serviceaccount:{namespace}:{name}", groups)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One writing request. `name` "" when the body names the object; texts for the client go to `warnings`."""
+
+    resource: Resource
+    namespace: str
+    name: str
+    subresource: str | None = None
+    user: User = SYSTEM
+    manager: str = ""
+    dry_run: bool = False
+    field_validation: FieldValidation = "Ignore"
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def has_status(self) -> bool:
+        return "status" in self.resource.subresources
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """The object in the caller's version, and whether the write made it."""
+
+    object: Object
+    is_new: bool = False
+
+
+Transform = Callable[[Object], Object]
+
+
+# --- Creating ---
+
+
+def create(state: State, call: Call, body: Any) -> Object:
+    kind = state.kinds.of(call.resource)
+    obj = read_body(call, kind, body)
+    _place(call, obj)
+    obj = apply.track_update(kind, None, obj, call.manager, state.now, has_status=call.has_status)
+    return _create(state, call, kind, obj)
+
+
+def _create(state: State, call: Call, kind: KindSchema, obj: Object) -> Object:
+    """From an object with owners recorded: what `create`, PUT of a missing object and apply have in common."""
+    resource, metadata = call.resource, obj["metadata"]
+    if metadata.get("resourceVersion"):
+        raise ApiError(500, "", "resourceVersion should not be set on objects to be created")
+    stored = to_storage(obj, resource)
+    review = Review(
+        resource, call.namespace, metadata.get("name") or "", stored, None, state.store, state.chance
+    )
+    admission.mutate(review)
+    _begin_life(state, call, stored)
+    strategies.prepare_create(resource, stored, _empty_status(state, call), state.server(call.dry_run))
+    _check_new(state, call, stored)
+    admission.check(replace(review, name=stored["metadata"]["name"]))
+    key = (call.namespace, stored["metadata"]["name"])
+    existing = state.store.get(resource.storage, key)
+    undo_charge = charge(state, call, stored, None)
+    if existing is not None:
+        undo_charge()
+        raise _exists(resource, key[1], existing)
+    if call.dry_run:
+        return read_as(stored, resource)
+    return read_as(state.store.put(resource.storage, key, stored), resource)
+
+
+def _exists(resource: Resource, name: str, existing: Object) -> ApiError:
+    error = already_exists(resource.group, resource.plural, name)
+    if existing["metadata"].get("deletionTimestamp"):
+        error.message = f"object is being deleted: {error.message}"
+    return error
+
+
+def _begin_life(state: State, call: Call, obj: Object) -> None:
+    metadata = obj["metadata"]
+    for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
+        metadata.pop(name, None)
+    metadata["creationTimestamp"] = state.now
+    metadata["uid"] = state.chance.uid()
+    if metadata.get("generateName") and not metadata.get("name"):
+        metadata["name"] = state.chance.name(metadata["generateName"])
+
+
+def _empty_status(state: State, call: Call) -> Object | None:
+    if call.resource.is_custom:
+        return None
+    status: Object | None = decode.empty_object(state.kinds.of(call.resource)).get("status")
+    return status
+
+
+def _check_new(state: State, call: Call, obj: Object) -> None:
+    kind = _stored_kind(state, call)
+    _warn(call, validate.warnings(kind, obj, None))
+    causes = validate.create(kind, obj)
+    if causes:
+        raise _invalid(call.resource, obj, causes)
+
+
+def _stored_kind(state: State, call: Call) -> KindSchema:
+    """The schema of the stored version, which validation is about; custom ones are checked in the caller's version."""
+    resource = call.resource
+    if resource.is_custom:
+        return state.kinds.of(resource)
+    stored = state.resources.find(resource.storage[0], resource.storage_version, resource.storage[1])
+    return state.kinds.of(stored or resource)
+
+
+def _invalid(resource: Resource, obj: Object, causes: list[Any]) -> ApiError:
+    listed = [cause if isinstance(cause, dict) else cause.as_dict() for cause in causes]
+    return invalid(resource.group, resource.kind, obj["metadata"].get("name") or "", listed)
+
+
+def _warn(call: Call, texts: list[str]) -> None:
+    call.warnings.extend(text for text in texts if text not in call.warnings)
+
+
+# --- Reading bodies ---
+
+
+def read_body(call: Call, kind: KindSchema, body: Any) -> Object:
+    """Decoded, with defaults. Raises 400 for what cannot be read and, under Strict, for unknown and duplicate fields."""
+    _match_kind(kind, body)
+    try:
+        read = decode.check(kind, body)
+    except decode.DecodeError as error:
+        raise bad_request(_cannot_handle(kind, str(error))) from error
+    _report_strict(call, read.strict, lambda text: bad_request(_cannot_handle(kind, f"strict decoding error: {text}")))
+    obj = read.object
+    obj["kind"], obj["apiVersion"] = kind.kind, kind.api_version
+    defaults.apply(kind, obj)
+    obj.setdefault("metadata", {})
+    return obj
+
+
+def _cannot_handle(kind: KindSchema, why: str) -> str:
+    return f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: {why}'
+
+
+def _match_kind(kind: KindSchema, body: Any) -> None:
+    if not isinstance(body, dict):
+        return
+    given, version = body.get("kind") or kind.kind, body.get("apiVersion") or kind.api_version
+    if not isinstance(given, str) or not isinstance(version, str):
+        return
+    if given == kind.kind and version == kind.api_version:
+        return
+    if kind.is_custom:
+        group, _, short = version.rpartition("/")
+        raise bad_request(f"the API version in the data ({version}) does not match the expected API version ({kind.api_version})")
+    short = version.rpartition("/")[2]
+    reason = (
+        f"converting ({short}.{given}) to ({kind.group.split('.')[0] or 'core'}.{kind.kind}): unknown conversion"
+        if version == kind.api_version
+        else f'no kind "{given}" is registered for version "{version}" in scheme "pkg/runtime/scheme.go:110"'
+    )
+    raise bad_request(f'{given} in version "{short}" cannot be handled as a {kind.kind}: {reason}')
+
+
+def _report_strict(call: Call, problems: list[str], refusal: Callable[[str], ApiError]) -> None:
+    if not problems:
+        return
+    if call.field_validation == "Strict":
+        raise refusal(", ".join(problems))
+    if call.field_validation == "Warn":
+        _warn(call, problems)
+
+
+def _place(call: Call, obj: Object) -> None:
+    """The namespace of the path, which the body may leave out but not contradict."""
+    metadata = obj["metadata"]
+    if not call.resource.namespaced:
+        if metadata.get("namespace"):
+            raise bad_request("namespace specified on a cluster-scoped object")
+        metadata.pop("namespace", None)
+    elif metadata.get("namespace", call.namespace) not in ("", None, call.namespace):
+        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+    else:
+        metadata["namespace"] = call.namespace
+
+
+# --- Changing ---
+
+
+def update(state: State, call: Call, body: Any) -> Written:
+    kind = state.kinds.of(call.resource)
+    obj = read_body(call, kind, body)
+    _same_name(call, obj)
+    _place(call, obj)
+    live = state.store.get(call.resource.storage, (call.namespace, call.name))
+    if live is None:
+        return Written(_create_by_put(state, call, kind, obj), is_new=True)
+    uid = obj["metadata"].get("uid")
+    if uid and uid != live["metadata"]["uid"]:
+        raise conflict(
+            call.resource.group,
+            call.resource.plural,
+            call.name,
+            f"StorageError: invalid object, Code: 4, Key: {_storage_path(call)}, ResourceVersion: 0, "
+            f"AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, "
+            f"UID in object meta: {live['metadata']['uid']}",
+        )
+    check_version(call, obj, live, is_put=True)
+    return Written(_change(state, call, kind, live, obj))
+
+
+def _storage_path(call: Call) -> str:
+    group, plural = call.resource.storage
+    places = {"services": "services/specs", "endpoints": "services/endpoints", "nodes": "minions"}
+    folder = f"{group}/{plural}" if call.resource.is_custom else places.get(plural, plural)
+    return "/".join(["/registry", folder, *([call.namespace] if call.namespace else []), call.name])
+
+
+def _same_name(call: Call, obj: Object) -> None:
+    name = obj["metadata"].get("name")
+    if not name:
+        raise bad_request(
+            f"the name of the object ({call.name} based on URL) was undeterminable: name must be provided"
+        )
+    if name != call.name:
+        raise bad_request(f"the name of the object ({name}) does not match the name on the URL ({call.name})")
+
+
+def _create_by_put(state: State, call: Call, kind: KindSchema, obj: Object) -> Object:
+    resource = call.resource
+    if not policy(resource).creates_on_update or call.subresource:
+        raise not_found(resource.group, resource.plural, call.name)
+    obj["metadata"].pop("resourceVersion", None)
+    obj = apply.track_update(kind, None, obj, call.manager, state.now, has_status=call.has_status)
+    return _create(state, call, kind, obj)
+
+
+def check_version(call: Call, obj: Object, live: Object, is_put: bool) -> None:
+    resource, asked = call.resource, obj["metadata"].get("resourceVersion") or ""
+    if not asked:
+        if is_put and not policy(resource).unconditional_update:
+            cause = {
+                "reason": "FieldValueInvalid",
+                "message": "Invalid value: 0: must be specified for an update",
+                "field": "metadata.resourceVersion",
+            }
+            text = (
+                f'{resource.text} "{call.name}" is invalid: metadata.resourceVersion: Invalid value: 0: '
+                "must be specified for an update"
+            )
+            raise invalid(resource.group, resource.plural, call.name, [cause], text)
+        return
+    if not asked.isdigit():
+        raise ApiError(500, "", f'strconv.ParseUint: parsing "{asked}": invalid syntax')
+    if asked != live["metadata"]["resourceVersion"]:
+        raise conflict(resource.group, resource.plural, call.name, STALE)
+
+
+def _change(state: State, call: Call, kind: KindSchema, live: Object, obj: Object) -> Object:
+    """Store `obj`, decoded and in the caller's version, in place of `live`, unless nothing changed."""
+    before = read_as(live, call.resource)
+    obj = apply.track_update(
+        kind, before, obj, call.manager, state.now, call.subresource, has_status=call.has_status
+    )
+    return store_change(state, call, live, obj)
+
+
+def store_change(state: State, call: Call, live: Object, obj: Object) -> Object:
+    """From an object with owners recorded: what all ways of changing have in common."""
+    resource = call.resource
+    new = to_storage(obj, resource)
+    review = Review(
+        resource, call.namespace, call.name, new, live, state.store, state.chance, call.subresource
+    )
+    admission.mutate(review)
+    new = _prepared(state, call, new, live)
+    _keep_identity(new, live)
+    _check_change(state, call, new, live)
+    admission.check(review)
+    new = apply.keep_times_if_unchanged(live, new)
+    new["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"]
+    if new == live:
+        return read_as(live, resource)
+    undo_charge = charge(state, call, new, live)
+    if call.dry_run:
+        return read_as(new, resource)
+    del undo_charge
+    key = (call.namespace, call.name)
+    if _is_finished(new, live):
+        state.store.remove(resource.storage, key, live)
+        return read_as(new, resource)
+    return read_as(state.store.put(resource.storage, key, new), resource)
+
+
+def _prepared(state: State, call: Call, new: Object, live: Object) -> Object:
+    server = state.server(call.dry_run)
+    if call.subresource is None:
+        strategies.prepare_update(call.resource, new, live, server)
+        return new
+    return strategies.prepare_subresource(call.resource, call.subresource, new, live, server)
+
+
+def _keep_identity(new: Object, live: Object) -> None:
+    """What no client decides is taken over from before, whatever was sent."""
+    metadata, before = new["metadata"], live["metadata"]
+    for name in ("creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"):
+        if name in before:
+            metadata[name] = before[name]
+        else:
+            metadata.pop(name, None)
+    metadata.setdefault("uid", before["uid"])
+    if "generation" not in metadata and "generation" in before:
+        metadata["generation"] = before["generation"]
+    if before.get("generateName") and "generateName" not in metadata:
+        metadata["generateName"] = before["generateName"]
+    metadata.pop("selfLink", None)
+
+
+def _check_change(state: State, call: Call, new: Object, live: Object) -> None:
+    kind = _stored_kind(state, call)
+    _warn(call, validate.warnings(kind, new, live))
+    causes = validate.update(kind, new, live, call.subresource)
+    if causes:
+        raise _invalid(call.resource, new, causes)
+
+
+def _is_finished(new: Object, live: Object) -> bool:
+    """The last finalizer of an object marked for deletion is gone, and no grace is left."""
+    before = live["metadata"]
+    return (
+        not new["metadata"].get("finalizers")
+        and bool(before.get("deletionTimestamp"))
+        and before.get("deletionGracePeriodSeconds", 0) == 0
+    )
+
+
+# --- Patches ---
+
+
+def patch(state: State, call: Call, body: Any, patch_type: PatchType, force: bool) -> Written:
+    kind = state.kinds.of(call.resource)
+    live = state.store.get(call.resource.storage, (call.namespace, call.name))
+    if patch_type == "apply":
+        return _apply(state, call, kind, live, body, force)
+    if live is None:
+        raise not_found(call.resource.group, call.resource.plural, call.name)
+    before = read_as(live, call.resource)
+    obj = patched(call, kind, before, body, patch_type)
+    return Written(_patch_stored(state, call, kind, live, obj))
+
+
+def _patch_stored(state: State, call: Call, kind: KindSchema, live: Object, obj: Object) -> Object:
+    name, namespace = obj["metadata"].get("name"), obj["metadata"].get("namespace") or ""
+    if name != call.name:
+        raise bad_request(f"the name of the object ({name}) does not match the name on the URL ({call.name})")
+    if namespace != (call.namespace if call.resource.namespaced else ""):
+        raise bad_request(
+            f"the namespace of the object ({namespace}) does not match the namespace on the request ({call.namespace})"
+        )
+    check_version(call, obj, live, is_put=False)
+    return _change(state, call, kind, live, obj)
+
+
+def patched(call: Call, kind: KindSchema, before: Object, body: Any, patch_type: PatchType) -> Object:
+    """The object after the patch, decoded and with defaults."""
+    problems: list[str] = []
+    try:
+        match patch_type:
+            case "json":
+                made = patches.json_patch(before, body)
+            case "merge":
+                made = patches.merge_patch(before, body)
+            case _:
+                made = patches.strategic(kind, before, body)
+    except patches.PatchError as error:
+        raise ApiError(error.code, error.reason, error.message, error.details) from error
+    try:
+        read = decode.restore(kind, made)
+    except decode.DecodeError as error:
+        raise _unreadable(made, str(error)) from error
+    problems += read.strict
+    _report_strict(call, problems, lambda text: _unreadable(made, f"strict decoding error: {text}"))
+    obj = read.object
+    defaults.apply(kind, obj)
+    return obj
+
+
+def _unreadable(made: Any, why: str) -> ApiError:
+    shown = json.dumps(json.dumps(made, separators=(",", ":")))
+    cause = {"reason": "FieldValueInvalid", "message": f"Invalid value: {shown}: {why}", "field": "patch"}
+    return ApiError(422, "Invalid", f' "" is invalid: patch: {cause["message"]}', {"causes": [cause]})
+
+
+def _apply(state: State, call: Call, kind: KindSchema, live: Object | None, body: Any, force: bool) -> Written:
+    before = None if live is None else read_as(live, call.resource)
+    if live is None and call.subresource:
+        raise not_found(call.resource.group, call.resource.plural, call.name)
+    try:
+        merged = apply.server_side_apply(
+            kind, before, body, call.manager, force, state.now, call.subresource, has_status=call.has_status
+        )
+    except apply.ApplyConflict as error:
+        raise ApiError(409, "Conflict", error.message, {"causes": error.causes}) from error
+    except apply.ApplyError as error:
+        raise ApiError(error.code, error.reason, error.message) from error
+    if live is None:
+        return Written(_apply_new(state, call, kind, copied(merged)), is_new=True)
+    merged = copied(merged)
+    _same_name(call, merged)
+    _place(call, merged)
+    check_version(call, {"metadata": body.get("metadata") or {}}, live, is_put=False)
+    return Written(store_change(state, call, live, merged))
+
+
+def _apply_new(state: State, call: Call, kind: KindSchema, merged: Object) -> Object:
+    _same_name(call, merged)
+    _place(call, merged)
+    uid = merged["metadata"].get("uid")
+    if uid:
+        raise conflict(
+            call.resource.group,
+            call.resource.plural,
+            call.name,
+            f"uid mismatch: the provided object specified uid {uid}, and no existing object was found",
+        )
+    merged["metadata"].pop("resourceVersion", None)
+    return _create(state, call, kind, merged)
