@@ -11,7 +11,7 @@ stack as well, as in Kusion (https://github.com/KusionStack/kusion/issues/152).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -20,14 +20,15 @@ from types import MappingProxyType
 from typing import Any
 
 import anyio
+import anyio.to_thread
 
-from kcl.diagnostics import Diagnostic, KclError, position, render
+from kcl import api
+from kcl.diagnostics import Diagnostic, position
 from workbench.engine.errors import EngineError, SpecInvalid
 from workbench.engine.spec import Chain, SourceSite, Spec, build
 from workbench.project import Stack
 
 _STACK_SETTINGS = "kcl.yaml"
-_LEGACY_DIALECT = "konfig-2023"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,78 +66,54 @@ class CompileFailed(EngineError):
         self.diagnostics, self.rendered = diagnostics, rendered
 
 
-async def compile_stack(stack: Stack, inputs: CompileInputs) -> CompiledStack:
-    """Compiles on a worker thread. Raises `CompileFailed` or `SpecInvalid`. Cancelled, it leaves the thread behind."""
-    return await anyio.to_thread.run_sync(partial(compile_now, stack, inputs), abandon_on_cancel=True)
+async def compile_stack(stack: Stack, inputs: CompileInputs, cache: api.ParseCache | None = None) -> CompiledStack:
+    """Compiles on a worker thread. Raises `CompileFailed` or `SpecInvalid`. Cancelled, it leaves the thread behind.
+
+    `cache` keeps parsed files from one compilation to the next.
+    """
+    return await anyio.to_thread.run_sync(partial(compile_now, stack, inputs, cache), abandon_on_cancel=True)
 
 
-def compile_now(stack: Stack, inputs: CompileInputs) -> CompiledStack:
+def compile_now(stack: Stack, inputs: CompileInputs, cache: api.ParseCache | None = None) -> CompiledStack:
     """As `compile_stack`, here and now."""
-    from kcl import api
-    from kcl.source import OsFileSystem, OverlayFileSystem
-
     started = perf_counter()
-    system = OsFileSystem()
     overlay = {str(path): text for path, text in inputs.overlay.items()}
-    files = OverlayFileSystem(system, overlay) if overlay else system
-    settings = _settings(stack, inputs)
+    has_settings = stack.directory / _STACK_SETTINGS in inputs.overlay or (stack.directory / _STACK_SETTINGS).is_file()
     try:
         result = api.run(
-            [] if settings and settings[0] == _STACK_SETTINGS else _own_files(stack, inputs),
+            () if has_settings else _own_files(stack, inputs),
             work_dir=stack.directory,
-            settings=settings,
-            options={
-                **_told(stack, settings, inputs),
-                **{key: api.argument_value(text) for key, text in inputs.options.items()},
-            },
-            file_system=files,
+            settings=[_told(stack), *([_STACK_SETTINGS] if has_settings else []), *inputs.settings],
+            options={name: api.argument_value(text) for name, text in inputs.options.items()},
+            file_system=api.OverlayFileSystem(api.OsFileSystem(), overlay),
+            cache=cache,
         )
-    except KclError as error:
-        raise _failed(error, inputs) from error
+    except api.ProgramError as error:
+        raise _failed(error) from error
 
     def chain(document: int, path: tuple[str | int, ...]) -> Chain:
         found = result.provenance.lookup(document, path)
         return tuple(SourceSite(Path(each.file), each.line, each.column, each.kind.value) for each in found)
 
-    documents = [*result.documents, *_definitions(stack)]
     spec = build(
-        documents, stack=str(stack.path), lookup=chain, drop_empty_lists=result.dialect.name == _LEGACY_DIALECT
+        [*result.documents, *_definitions(stack)],
+        stack=str(stack.path),
+        lookup=chain,
+        drop_empty_lists=result.dialect == api.KONFIG_2023,
     )
-    dependencies = frozenset(Path(each) for each in result.dependencies)
-    return CompiledStack(spec, tuple(result.diagnostics), dependencies, perf_counter() - started, result.log)
+    seconds = perf_counter() - started
+    return CompiledStack(spec, result.diagnostics, result.dependencies, seconds, result.printed)
 
 
-def _failed(error: KclError, inputs: CompileInputs) -> CompileFailed:
-    """Gives the language's findings their source lines, and takes its first one as the message."""
+def _failed(error: api.ProgramError) -> CompileFailed:
+    """Takes the language's first finding as the message, and its place."""
     first = error.diagnostics[0]
-    spans = [each.primary for each in error.diagnostics] + [
-        label.span for each in error.diagnostics for label in each.labels
-    ]
-    sources = {span.path: text for span in spans if span and (text := _source(span.path, inputs)) is not None}
     where = ""
     if first.primary is not None:
-        place = position(sources.get(first.primary.path, ""), first.primary.start)
+        place = position(error.sources.get(first.primary.path, ""), first.primary.start)
         where = f"{first.primary.path}:{place.line}:{place.column}"
     message = f"{first.code.title}: {first.message}"
-    return CompileFailed(
-        message, where=where, diagnostics=error.diagnostics, rendered=render(error.diagnostics, sources)
-    )
-
-
-def _source(path: str, inputs: CompileInputs) -> str | None:
-    if Path(path) in inputs.overlay:
-        return inputs.overlay[Path(path)]
-    try:
-        return Path(path).read_text(encoding="utf-8-sig")
-    except (OSError, ValueError):
-        return None
-
-
-def _settings(stack: Stack, inputs: CompileInputs) -> list[str]:
-    """Returns the settings files, kcl.yaml first where there is one; paths are relative to the stack's folder."""
-    own = stack.directory / _STACK_SETTINGS
-    has_own = own in inputs.overlay or own.is_file()
-    return [*([_STACK_SETTINGS] if has_own else []), *inputs.settings]
+    return CompileFailed(message, where=where, diagnostics=error.diagnostics, rendered=error.render())
 
 
 def _own_files(stack: Stack, inputs: CompileInputs) -> list[str]:
@@ -153,27 +130,12 @@ def _kcl_files(folder: Path, inputs: CompileInputs) -> list[str]:
     return [str(each) for each in sorted(found) if each.suffix == ".k" and not each.stem.endswith("_test")]
 
 
-def _told(stack: Stack, settings: Iterable[str], inputs: CompileInputs) -> dict[str, str]:
-    """Returns the options that the workbench gives where nobody else does."""
-    told = {"project": str(stack.path.project), "stack": str(stack.path.stack)}
+def _told(stack: Stack) -> api.Settings:
+    """The options that the workbench gives where nobody else does, as the weakest of all settings."""
+    told = [("project", str(stack.path.project)), ("stack", str(stack.path.stack))]
     if stack.placement is not None and stack.placement.namespace is not None:
-        told["namespace_by"] = stack.placement.namespace.by.value
-    said = {key for each in settings for key in _option_names(stack.directory / each, inputs)}
-    return {key: value for key, value in told.items() if key not in said}
-
-
-def _option_names(file: Path, inputs: CompileInputs) -> Iterator[str]:
-    """Names the options a settings file sets; a file that cannot be read is for the language to complain about."""
-    import yaml
-
-    try:
-        text = inputs.overlay.get(file) or file.read_text(encoding="utf-8")
-        content = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except (OSError, ValueError, yaml.YAMLError):
-        return
-    match content:
-        case {"kcl_options": [*entries]}:
-            yield from (str(each["key"]) for each in entries if isinstance(each, dict) and "key" in each)
+        told.append(("namespace_by", stack.placement.namespace.by.value))
+    return api.Settings(options=tuple(told))
 
 
 def _definitions(stack: Stack) -> Iterator[Any]:

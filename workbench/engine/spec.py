@@ -103,7 +103,7 @@ class Spec:
 
     def to_yaml(self) -> str:
         """Returns one YAML list that Kusion reads. Secrets are in clear: what a screen shows is made elsewhere."""
-        from kcl.emit import yaml_text
+        from kcl.api import yaml_text
 
         return yaml_text(self.documents())
 
