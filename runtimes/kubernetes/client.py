@@ -132,7 +132,7 @@ class Client:
 
     @asynccontextmanager
     async def watch(
-        self, resource: ApiResource, namespace: str, version: str, *, seconds: int
+        self, resource: ApiResource, namespace: str, version: str, *, seconds: int, fields: str = ""
     ) -> AsyncIterator[AsyncIterator[WatchEvent]]:
         """Opens a watch from a version on, which the server ends after `seconds`.
 
@@ -144,6 +144,7 @@ class Client:
             ("resourceVersion", version),
             ("timeoutSeconds", str(seconds)),
         ]
+        query += [("fieldSelector", fields)] if fields else []
         async with self._transport.stream(resource.path(namespace), query) as lines:
             yield self._events(lines)
 

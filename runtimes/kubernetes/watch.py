@@ -1,13 +1,184 @@
-"""Observing resources and everything they own."""
+"""Observing resources and everything they own, over informers.
+
+Each kind that may matter is watched once a namespace; after a change, and after a short wait for its neighbours, the
+state of every watched resource is worked out anew by pure functions and given out where it differs. A slow reader
+finds the latest state of each resource, never a queue of old ones.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import AsyncIterator
-from contextlib import AbstractAsyncContextManager
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
 
-from runtimes.base import KubernetesId, Observation, RuntimeFailure
+from runtimes.base import Blocking, Health, KubernetesId, Observation, RuntimeFailure, Status
+from runtimes.kubernetes import tree, why
 from runtimes.kubernetes.client import Client
+from runtimes.kubernetes.informer import Informer
+from runtimes.kubernetes.log_tails import LogTails
+from runtimes.kubernetes.objects import Object, Objects
+
+_GATHER_SECONDS = 0.05
+_TICK_SECONDS = 1.0
+
+_POD = ("v1", "Pod")
+_CLAIM = ("v1", "PersistentVolumeClaim")
+_EVENT = ("v1", "Event")
+_REPLICA_SET = ("apps/v1", "ReplicaSet")
+_WORKLOADS = (("apps/v1", "Deployment"), ("apps/v1", "StatefulSet"), ("apps/v1", "DaemonSet"), ("batch/v1", "Job"))
+# what objects of a kind own or wait for, however deep; Events come with every kind that has any of these
+_BELOW: dict[tuple[str, str], tuple[tuple[str, str], ...]] = {
+    ("apps", "Deployment"): (_REPLICA_SET, _POD, _CLAIM),
+    ("apps", "ReplicaSet"): (_POD, _CLAIM),
+    ("apps", "StatefulSet"): (_POD, _CLAIM),
+    ("apps", "DaemonSet"): (_POD, _CLAIM),
+    ("", "ReplicationController"): (_POD, _CLAIM),
+    ("", "Pod"): (_CLAIM,),
+    ("batch", "Job"): (_POD, _CLAIM),
+    ("batch", "CronJob"): (("batch/v1", "Job"), _POD, _CLAIM),
+    ("", "Service"): (("discovery.k8s.io/v1", "EndpointSlice"),),
+    ("networking.k8s.io", "Ingress"): (_EVENT,),
+    ("", "PersistentVolumeClaim"): (_POD, _EVENT),
+}
+_BUILT_IN_GROUPS = frozenset({"", "apps", "batch", "autoscaling", "policy"})
 
 
-def watching(client: Client, ids: tuple[KubernetesId, ...]) -> AbstractAsyncContextManager[AsyncIterator[Observation]]:
-    raise RuntimeFailure("watching comes with the next change", target=client.place)
+@asynccontextmanager
+async def watching(client: Client, ids: tuple[KubernetesId, ...]) -> AsyncIterator[AsyncIterator[Observation]]:
+    observer = _Observer(client, ids)
+    task = asyncio.create_task(observer.run())
+    observer.follow(task)
+    try:
+        yield observer
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+class _Observer(AsyncIterator[Observation]):
+    def __init__(self, client: Client, ids: tuple[KubernetesId, ...]) -> None:
+        self._client, self._ids = client, tuple(dict.fromkeys(ids))
+        self._informers: dict[tuple[str, str, str, str], Informer] = {}
+        self._needs: dict[KubernetesId, list[Informer]] = {}
+        self._namespaces: dict[KubernetesId, str] = {}
+        self._last: dict[KubernetesId, Observation] = {}
+        self._pending: dict[KubernetesId, Observation] = {}
+        self._dirty, self._ready = asyncio.Event(), asyncio.Event()
+        self._logs = LogTails(client, self._dirty.set)
+        self._task: asyncio.Task[None] | None = None
+
+    def follow(self, task: asyncio.Task[None]) -> None:
+        self._task = task
+        task.add_done_callback(lambda _: self._ready.set())
+
+    def __aiter__(self) -> _Observer:
+        return self
+
+    async def __anext__(self) -> Observation:
+        while not self._pending:
+            if self._task is not None and self._task.done():
+                self._task.result()  # raises what ended it
+                raise StopAsyncIteration
+            self._ready.clear()
+            await self._ready.wait()
+        return self._pending.pop(next(iter(self._pending)))
+
+    async def run(self) -> None:
+        for id_ in self._ids:
+            await self._prepare(id_)
+        async with asyncio.TaskGroup() as group:
+            for informer in self._informers.values():
+                group.create_task(informer.run())
+            self._logs.start(group)
+            group.create_task(self._refresh())
+
+    async def _prepare(self, id_: KubernetesId) -> None:
+        try:
+            namespace = await self._client.namespace_of(id_)
+        except RuntimeFailure:
+            # out of reach, or a kind that is not served: its informer will say so
+            namespace = id_.namespace
+        self._namespaces[id_] = namespace
+        below = _below(id_) if namespace else ()
+        alone = not below and sum(each.kind == id_.kind and each.namespace == id_.namespace for each in self._ids) == 1
+        needs = [self._informer(id_.api_version, id_.kind, namespace, id_.name if alone else "")]
+        needs += [self._informer(api_version, kind, namespace) for api_version, kind in below]
+        if id_.kind == "PersistentVolumeClaim":
+            needs.append(self._informer("v1", "PersistentVolume", ""))
+        self._needs[id_] = needs
+
+    def _informer(self, api_version: str, kind: str, namespace: str, name: str = "") -> Informer:
+        whole = (api_version, kind, namespace, "")
+        key = whole if whole in self._informers else (api_version, kind, namespace, name)
+        if key not in self._informers:
+            self._informers[key] = Informer(
+                self._client, KubernetesId(api_version, kind, namespace, "*"), name=name, changed=self._dirty.set
+            )
+        return self._informers[key]
+
+    async def _refresh(self) -> None:
+        while True:
+            is_moving = any(
+                seen.stale_seconds or seen.health.status is not Status.CURRENT for seen in self._last.values()
+            )
+            try:
+                async with asyncio.timeout(_TICK_SECONDS if is_moving or not self._last else 10 * _TICK_SECONDS):
+                    await self._dirty.wait()
+            except TimeoutError:
+                pass  # time passes too: for restarts, and while nothing is heard
+            self._dirty.clear()
+            began = time.perf_counter()
+            self._look()
+            await asyncio.sleep(max(_GATHER_SECONDS, 4 * (time.perf_counter() - began)))
+
+    def _look(self) -> None:
+        objects = self._objects()
+        now = datetime.now(UTC)
+        for id_ in self._ids:
+            if not all(informer.is_settled for informer in self._needs[id_]):
+                continue
+            seen = self._observe(id_, objects, now)
+            if seen != self._last.get(id_):
+                self._last[id_] = seen
+                self._pending[id_] = seen
+                self._ready.set()
+
+    def _objects(self) -> Objects:
+        live: dict[str, Object] = {}
+        events: dict[str, Object] = {}
+        for informer in self._informers.values():
+            (events if informer.is_of_events else live).update(informer.objects)
+        return Objects(live.values(), events.values())
+
+    def _observe(self, id_: KubernetesId, objects: Objects, now: datetime) -> Observation:
+        top, *_ = needs = self._needs[id_]
+        stale_seconds = max((informer.silent_seconds for informer in needs), default=0.0)
+        live = objects.get(id_.kind, self._namespaces[id_], id_.name, id_.group)
+        if live is None:
+            if top.failure is not None:
+                health = Health(Status.UNKNOWN, type(top.failure).__name__, str(top.failure))
+                return Observation(id_, health, None, None, stale_seconds)
+            return Observation(id_, Health(Status.NOT_FOUND, "", "it does not exist"), None, None, stale_seconds)
+        root = tree.build(live, objects, now)
+        return Observation(id_, root.health, root, self._blocking(live, objects, now), stale_seconds)
+
+    def _blocking(self, live: Object, objects: Objects, now: datetime) -> Blocking | None:
+        found = why.deepest(live, objects, now)
+        if found is None:
+            return None
+        return replace(why.told(*found), log_tail=self._logs.tail(*found))
+
+
+def _below(id_: KubernetesId) -> tuple[tuple[str, str], ...]:
+    known = _BELOW.get((id_.group, id_.kind))
+    if known is None:
+        # a kind of someone else's may own anything that runs
+        return () if _is_built_in(id_.group) else (*_WORKLOADS, _REPLICA_SET, _POD, _CLAIM, _EVENT)
+    return known if _EVENT in known else (*known, _EVENT)
+
+
+def _is_built_in(group: str) -> bool:
+    return group in _BUILT_IN_GROUPS or group.endswith(".k8s.io")

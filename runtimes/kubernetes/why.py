@@ -15,9 +15,10 @@ _DEEPEST = 8
 def blocking(live: Object, objects: Objects, now: datetime) -> Blocking | None:
     """Returns None for an object that is Current. Log lines are not filled in."""
     found = deepest(live, objects, now)
-    if found is None:
-        return None
-    blamed, verdict = found
+    return told(*found) if found else None
+
+
+def told(blamed: Object, verdict: Verdict) -> Blocking:
     return Blocking(
         ref=reference(blamed),
         reason=verdict.health.reason,

@@ -124,4 +124,4 @@ def _explained_by(
     wanted = count(spec(newest), "replicas", 1)
     if is_true(condition(newest, "ReplicaFailure")) or count(status(newest), "availableReplicas") < wanted:
         return (newest,)
-    return going or replicas.active(old) or (newest,)
+    return going or replicas.active(old)

@@ -1,0 +1,180 @@
+"""The live objects of one kind in one namespace: a paged list, then a watch from its version on, for ever.
+
+A watch that ends or breaks goes on from the last version seen; one whose version the server has forgotten (410) starts
+again with a list. Between attempts the pauses grow and are spread at random, so that many clients do not come back at
+once. The server is asked to end each watch within a minute: a stream that is silent for longer is a dead connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Callable
+from typing import Any
+
+from runtimes.base import Forbidden, KubernetesId, NotThere, RuntimeFailure
+from runtimes.kubernetes.client import Client, Object, WatchEvent
+from runtimes.kubernetes.discovery import ApiResource
+from runtimes.kubernetes.failures import Expired
+
+_FIRST_PAUSE_SECONDS = 0.2
+_LONGEST_PAUSE_SECONDS = 10.0
+_WATCH_SECONDS = (40, 55)
+_TOMBSTONES = 1000
+
+
+class Informer:
+    """Keeps `objects` (by uid) up to date while `run` runs, and calls `changed` after each change.
+
+    `is_settled` turns true when the first list is there, or was refused. `failure` is the last error while it holds,
+    `lost_at` the monotonic time since when nothing could be heard, None while the connection stands.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        kind: KubernetesId,
+        *,
+        name: str = "",
+        changed: Callable[[], None],
+    ) -> None:
+        """`kind` names kind and namespace; with `name`, only the object of that name is looked at."""
+        self._client, self._kind, self._name, self._changed = client, kind, name, changed
+        self.objects: dict[str, Object] = {}
+        self.is_settled = False
+        self.failure: RuntimeFailure | None = None
+        self.lost_at: float | None = time.monotonic()
+        self._version = ""
+        self._gone: dict[str, int] = {}
+
+    @property
+    def is_of_events(self) -> bool:
+        return self._kind.kind == "Event"
+
+    @property
+    def silent_seconds(self) -> float:
+        """How long nothing could be heard; 0 while the connection stands, and where we are not allowed to look."""
+        if self.lost_at is None or isinstance(self.failure, Forbidden):
+            return 0.0
+        return time.monotonic() - self.lost_at
+
+    async def run(self) -> None:
+        attempt = 0
+        while True:
+            try:
+                resource = await self._client.discovery.resource(self._kind.api_version, self._kind.kind)
+                if not self._version:
+                    await self._list(resource)
+                    attempt = 0
+                began = time.monotonic()
+                await self._watch(resource)
+                # a server that ends every watch at once would have us ask without pause
+                attempt = 0 if time.monotonic() - began > 1.0 else attempt + 1
+                if attempt > 1:
+                    await asyncio.sleep(_pause(attempt))
+            except Expired:
+                self._version = ""
+                attempt += 1
+                if attempt > 1:
+                    await asyncio.sleep(_pause(attempt))
+            except NotThere:
+                # the kind is not served, or not yet: then there are none of it
+                self._replace({})
+                self._heard()
+                attempt += 1
+                await asyncio.sleep(_pause(attempt))
+            except Forbidden as refused:
+                self._fail(refused)
+                await asyncio.sleep(_LONGEST_PAUSE_SECONDS)
+            except RuntimeFailure as failure:
+                self._fail(failure)
+                attempt += 1
+                await asyncio.sleep(_pause(attempt))
+
+    async def _list(self, resource: ApiResource) -> None:
+        listing = await self._client.list(resource, self._kind.namespace, fields=self._selector())
+        self._version = listing.version
+        self._gone.clear()
+        self._replace({_uid(each): _trimmed(each) for each in listing.items})
+        self._heard()
+
+    async def _watch(self, resource: ApiResource) -> None:
+        seconds = random.randint(*_WATCH_SECONDS)
+        async with self._client.watch(
+            resource, self._kind.namespace, self._version, seconds=seconds, fields=self._selector()
+        ) as events:
+            self._heard()
+            async for event in events:
+                self._take(event)
+
+    def _take(self, event: WatchEvent) -> None:
+        version = _version(event.object)
+        if event.type == "BOOKMARK":
+            self._version = version or self._version
+            return
+        self._version = version or self._version
+        uid = _uid(event.object)
+        known = self.objects.get(uid)
+        seen = self._gone.get(uid, -1) if known is None else _number(_version(known))
+        if 0 <= _number(version) <= seen and event.type != "DELETED":
+            return  # repeated, or overtaken by a newer one
+        if event.type == "DELETED":
+            self.objects.pop(uid, None)
+            self._gone[uid] = _number(version)
+            while len(self._gone) > _TOMBSTONES:
+                del self._gone[next(iter(self._gone))]
+        else:
+            self.objects[uid] = {
+                "apiVersion": self._kind.api_version,
+                "kind": self._kind.kind,
+                **_trimmed(event.object),
+            }
+        self._changed()
+
+    def _replace(self, objects: dict[str, Object]) -> None:
+        if objects != self.objects or not self.is_settled:
+            self.objects = objects
+            self._changed()
+
+    def _heard(self) -> None:
+        was_lost = self.lost_at is not None or not self.is_settled
+        self.lost_at, self.failure, self.is_settled = None, None, True
+        if was_lost:
+            self._changed()
+
+    def _fail(self, failure: RuntimeFailure) -> None:
+        if self.lost_at is None:
+            self.lost_at = time.monotonic()
+        self.failure, self.is_settled = failure, True
+        self._changed()
+
+    def _selector(self) -> str:
+        return f"metadata.name={self._name}" if self._name else ""
+
+
+def _trimmed(live: Object) -> Object:
+    """Leaves out what readiness has no use for, secrets before all."""
+    metadata = {name: value for name, value in (live.get("metadata") or {}).items() if name != "managedFields"}
+    if live.get("kind") in ("Secret", "ConfigMap"):
+        return {"apiVersion": live.get("apiVersion"), "kind": live["kind"], "metadata": metadata}
+    return {**live, "metadata": metadata}
+
+
+def _uid(live: Object) -> str:
+    metadata: Any = live.get("metadata") or {}
+    return str(metadata.get("uid") or f"{metadata.get('namespace')}/{metadata.get('name')}")
+
+
+def _version(live: Object) -> str:
+    return str((live.get("metadata") or {}).get("resourceVersion") or "")
+
+
+def _number(version: str) -> int:
+    """Versions of one kind can be compared; -1 for one that is not a number."""
+    return int(version) if version.isdigit() else -1
+
+
+def _pause(attempt: int) -> float:
+    longest = min(_FIRST_PAUSE_SECONDS * 2 ** min(attempt, 8), _LONGEST_PAUSE_SECONDS)
+    return random.uniform(longest / 2, longest)
