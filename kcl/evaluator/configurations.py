@@ -12,7 +12,6 @@ from kcl.evaluator.lexical import (
     Scope,
     Variable,
     child,
-    is_local,
     is_loop_variable,
 )
 from kcl.evaluator.lowering import is_tracked, lower, lower_tracked, lowers
@@ -91,7 +90,7 @@ def _checked_key(node: ast.Expr, scope: Scope) -> Evaluate:
     def run(environment: Environment) -> Value:
         key = evaluate(environment)
         if type(key) is not str:
-            raise where.error(Code.ILLEGAL_ATTRIBUTE, f"attribute key must be a str, got '{kind(key)}'")
+            raise where.error(Code.ILLEGAL_ATTRIBUTE, f"A attribute must be string type, got '{kind(key)}'")
         return key
 
     return run
@@ -120,8 +119,12 @@ def lower_entry(node: ast.Entry, scope: Scope) -> Step:
     operator = _OPERATORS[node.op]
     site = module.site(node.key, _SITE_KINDS[node.op])
     evaluate = lower_value(node.value, scope, site)
-    index = None if node.index is None else lower(node.index, scope)
-    name, key_code = _key(node.key, scope)
+    key_node, index_node = node.key, node.index
+    if index_node is not None and not _is_list_index(index_node):
+        # `d["k"]: v`: not a place in a list but the key that `d["k"]` is.
+        key_node, index_node = ast.Subscript(node.key.start, node.key.end, node.key, index_node, False), None
+    index = None if index_node is None else lower(index_node, scope)
+    name, key_code = _key(key_node, scope)
     variable: Variable | None = None
     if name is not None:
         variable = scope.variables.get(name) or scope.declare(name, definite=False)
@@ -150,6 +153,12 @@ def lower_entry(node: ast.Entry, scope: Scope) -> Step:
             environment[variable.slot] = target[key]
 
     return run
+
+
+def _is_list_index(node: ast.Expr) -> bool:
+    if isinstance(node, ast.Unary) and node.op is ast.UnaryOp.MINUS:
+        node = node.operand
+    return isinstance(node, ast.Int) and node.suffix is None
 
 
 def _unpack(node: ast.Unpack, scope: Scope) -> Step:
@@ -188,8 +197,8 @@ def _config_comprehension(node: ast.ConfigComp, scope: Scope) -> Evaluate:
     loop, start = _loops(node.clauses, scope)
     inner = child(loop, ConfigScope)
     entry = node.entry
-    if isinstance(entry, ast.Entry) and isinstance(entry.key, ast.Name) and is_local(loop, entry.key.id):
-        # Here a bare name is the value of the variable, also when it is one of a lambda.
+    if isinstance(entry, ast.Entry) and isinstance(entry.key, ast.Name):
+        # Here a bare name is the value of the variable.
         key: ast.Expr = ast.Paren(entry.key.start, entry.key.end, entry.key)
         entry = ast.Entry(entry.start, entry.end, key, entry.index, entry.op, entry.value)
     step = lower_item(entry, inner)

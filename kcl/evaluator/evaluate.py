@@ -6,21 +6,22 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 import kcl.evaluator.calls
 import kcl.evaluator.configurations
 import kcl.evaluator.expressions  # noqa: F401 - these three register how expressions are compiled
-from kcl.diagnostics import Code, Diagnostic, KclError, error
+from kcl.diagnostics import Diagnostic
 from kcl.evaluator.calls import schema_expression_code
 from kcl.evaluator.configurations import config_code, lower_item
 from kcl.evaluator.dialect import KCL, Dialect
 from kcl.evaluator.functions import RuleType
 from kcl.evaluator.lexical import ConfigScope, GlobalScope, Scope, Unit
 from kcl.evaluator.merge import Merged, Merges, find_merges, schema_expression
-from kcl.evaluator.operations import kind
+from kcl.evaluator.operations import equals, kind
 from kcl.evaluator.provenance import Provenance
-from kcl.evaluator.runtime import Environment, Evaluate, Limits, ModuleContext, Runtime, evaluation_error
+from kcl.evaluator.runtime import Environment, Evaluate, Limits, ModuleContext, Runtime, Where, evaluation_error
 from kcl.evaluator.schemas import SchemaType
 from kcl.evaluator.scopes import LazyScope, PackageScope, Setter
 from kcl.evaluator.statements import Assigning, Body, lower_assignment, lower_setter, lower_statements
@@ -32,6 +33,15 @@ from kcl.syntax import ast
 _STACK_BYTES = 512 * 1024 * 1024
 _RECURSION_LIMIT = 60_000
 _T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """An expression statement of the main package that has been run."""
+
+    node: ast.ExprStmt
+    where: Where
+    value: Value
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +112,7 @@ def _evaluate(
     runtime = Runtime(program, library, options, dialect, limits)
     for path in program.packages:
         runtime.packages[path] = PackageScope(runtime, path)
-    expressions: list[tuple[ast.ExprStmt, Value]] = []
+    expressions: list[Expression] = []
     prepared = {path: _prepare(runtime, path, package) for path, package in program.packages.items()}
     for path, files in prepared.items():
         if path != MAIN_PACKAGE:
@@ -139,6 +149,10 @@ def _prepare(runtime: Runtime, path: str, package: Package) -> list[tuple[Module
     merges = find_merges(trees) if path == MAIN_PACKAGE else Merges({}, frozenset())
     setters: dict[str, list[Setter]] = {}
     bodies = []
+    for statements in trees:
+        # Output follows the order of declaration, also of those that are joined with a later one.
+        for name in Body(statements).assigning:
+            setters.setdefault(name, [])
     for context, statements in zip(contexts, trees, strict=True):
         kept = [statement for statement in statements if id(statement) not in merges.dropped]
         for statement in kept:
@@ -214,15 +228,13 @@ def _run(
     runtime: Runtime,
     path: str,
     files: list[tuple[ModuleContext, Body]],
-    expressions: list[tuple[ast.ExprStmt, Value]],
+    expressions: list[Expression],
 ) -> None:
     """Runs the statements of a package's files in order."""
     scope = runtime.packages[path]
     for context, body in files:
         unit = Unit()
-        runs = lower_statements(
-            body.statements, body, GlobalScope(context, unit), lambda node, value: expressions.append((node, value))
-        )
+        runs = lower_statements(body.statements, body, GlobalScope(context, unit), partial(_keep, expressions, context))
         runtime.module = context
         environment = unit.environment(None)
         for run in runs:
@@ -230,10 +242,14 @@ def _run(
     runtime.module = None
 
 
+def _keep(expressions: list[Expression], context: ModuleContext, node: ast.ExprStmt, value: Value) -> None:
+    expressions.append(Expression(node, context.where(node), value))
+
+
 # --- The result ---
 
 
-def _result(runtime: Runtime, expressions: list[tuple[ast.ExprStmt, Value]]) -> Value:
+def _result(runtime: Runtime, expressions: list[Expression]) -> Value:
     """The main package's variables, united with the values of its expression statements."""
     scope: LazyScope = runtime.packages[MAIN_PACKAGE]
     result = KDict()
@@ -248,41 +264,39 @@ def _result(runtime: Runtime, expressions: list[tuple[ast.ExprStmt, Value]]) -> 
         return result
     value: Value = UNDEFINED
     for scalar in scalars:
-        value = _united(value, scalar)
-    return _united(value, result) if result else value
+        value = _united(value, scalar.value, scalar.where)
+    if isinstance(value, dict) or not all(name.startswith("_") for name in result):
+        return _united(value, result, scalars[-1].where)
+    return value
 
 
-def _scalars(expressions: list[tuple[ast.ExprStmt, Value]]) -> list[Value]:
+def _scalars(expressions: list[Expression]) -> list[Expression]:
     """The values that count: calls print nothing, and of several schema instances the last one stands for all."""
-    scalars: list[Value] = []
+    scalars: list[Expression] = []
     schema_index = 0
-    for node, value in expressions:
-        if isinstance(node.value, ast.Call):
+    for expression in expressions:
+        if isinstance(expression.node.value, ast.Call):
             continue
-        if isinstance(node.value, ast.SchemaExpr):
+        if isinstance(expression.node.value, ast.SchemaExpr):
             if schema_index < len(scalars):
                 del scalars[schema_index]
-            scalars.append(value)
-            schema_index = len(scalars) - 1
-        else:
-            scalars.append(value)
+            schema_index = len(scalars)
+        scalars.append(expression)
     return scalars
 
 
-def _united(value: Value, other: Value) -> Value:
+def _united(value: Value, other: Value, where: Where) -> Value:
     if value is UNDEFINED or value is None:
         return other
     if other is UNDEFINED or other is None:
         return value
     if isinstance(value, (list, dict)) and isinstance(other, (list, dict)):
         try:
-            return bit_or(_as_dict(value), _as_dict(other), None)
+            return bit_or(_as_dict(value), _as_dict(other), where.span)
         except ValueFailure as failure:
-            raise evaluation_error(failure.message, None) from None
-    if isinstance(value, (list, dict)) != isinstance(other, (list, dict)) or value != other:
-        raise KclError(
-            (error(Code.EVALUATION, f"conflicting values between {_shown(other)} and {_shown(value)}", None),)
-        )
+            raise where.located(failure) from None
+    if isinstance(value, (list, dict)) or isinstance(other, (list, dict)) or not equals(value, other):
+        raise evaluation_error(f"conflicting values between {_shown(other)} and {_shown(value)}", where.span)
     return value
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kcl.diagnostics import Span
 from kcl.evaluator.lexical import Scope, is_local, local_slot
 from kcl.evaluator.lowering import lower
 from kcl.evaluator.operations import subscript, truthy, with_path
@@ -61,9 +62,10 @@ def _assign(node: ast.Assign, scope: Scope) -> Evaluate:
 class _Store:
     """Puts a value into a local variable, or into a place inside the value it has."""
 
-    __slots__ = ("_path", "_read", "_slot")
+    __slots__ = ("_origin", "_path", "_read", "_slot")
 
-    def __init__(self, slot: int, read: Evaluate, path: Sequence[Evaluate]) -> None:
+    def __init__(self, slot: int, read: Evaluate, path: Sequence[Evaluate], origin: Span) -> None:
+        self._origin = origin
         self._slot = slot
         self._read = read
         self._path = path
@@ -71,7 +73,7 @@ class _Store:
     def __call__(self, environment: Environment, value: Value) -> None:
         if self._path:
             path = [step(environment) for step in self._path]
-            value = with_path(self._read(environment), path, value, ())
+            value = with_path(self._read(environment), path, value, (), self._origin)
         environment[self._slot] = value
 
     def load(self, environment: Environment) -> Value:
@@ -86,7 +88,7 @@ def _store(target: ast.Target, scope: Scope) -> _Store:
     slot = local_slot(scope, target.name)
     if slot is None:
         slot = scope.declare(target.name, definite=False).place()
-    return _Store(slot, read, lower_path(target, scope))
+    return _Store(slot, read, lower_path(target, scope), scope.module.where(target).span)
 
 
 def lower_path(target: ast.Target, scope: Scope) -> list[Evaluate]:

@@ -49,8 +49,8 @@ def global_reader(node: ast.Name, scope: Scope) -> Evaluate:
     package = module.scope
     if name in package.setters:
         return _variable(package, name)
-    if name in package.types:
-        value = package.types[name]
+    if name in package.types or name in package.aliases:
+        value = package.member(name)
         return lambda environment: value
     imported = imported_module(module, name)
     if imported is not None:
@@ -81,8 +81,8 @@ def module_member(imported: Import, node: ast.Selector, scope: Scope) -> Evaluat
     where = Where(module, node.name_start, node.end)
     if imported.kind is ImportKind.PACKAGE:
         package = runtime.packages[imported.package]
-        if name in package.types:
-            type_ = package.types[name]
+        if name in package.types or name in package.aliases:
+            type_ = package.member(name)
             return lambda environment: type_
         if name in package.setters:
             return _variable(package, name)
@@ -93,6 +93,11 @@ def module_member(imported: Import, node: ast.Selector, scope: Scope) -> Evaluat
             return lambda environment: value
     if runtime.dialect.unknown_name_is_undefined:
         return lambda environment: UNDEFINED
+    if imported.kind is ImportKind.PLUGIN:
+        raise where.error(
+            Code.EVALUATION,
+            f"the plugin package `{imported.package}` is not found, please confirm if plugin mode is enabled",
+        )
 
     def fail(environment: Environment) -> Value:
         raise where.error(Code.TYPE, f"attribute '{name}' not found in 'module '{imported.package}''")

@@ -10,7 +10,9 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from kcl.diagnostics import Span
 from kcl.evaluator.value import (
+    OVERRIDE,
     UNDEFINED,
     Builtin,
     KDict,
@@ -189,8 +191,11 @@ _SCALARS: Final = frozenset({int, float, str, bool})
 
 
 def compare(left: Value, right: Value) -> int:
-    """Negative, zero or positive as `left` is before, equal to or after `right`; numbers, strings and lists order."""
-    if _is_number(left) and _is_number(right):
+    """Negative, zero or positive as `left` is before, equal to or after `right`; numbers, strings and lists order.
+
+    Among numbers, False counts as 0 and True as 1.
+    """
+    if isinstance(left, (int, float)) and isinstance(right, (int, float)):
         return int(left > right) - int(left < right)
     if type(left) is str and type(right) is str:
         return int(left > right) - int(left < right)
@@ -200,8 +205,6 @@ def compare(left: Value, right: Value) -> int:
             if order:
                 return order
         return len(left) - len(right)
-    if type(left) is bool and type(right) is bool:
-        return int(left) - int(right)
     raise ValueFailure(f"cannot compare '{kind(left)}' and '{kind(right)}'")
 
 
@@ -353,10 +356,6 @@ class Arithmetic:
 _NUMBERS: Final = frozenset({int, float})
 
 
-def _is_number(value: Value) -> bool:
-    return type(value) in _NUMBERS
-
-
 def _unsupported(symbol: str, left: Value, right: Value) -> ValueFailure:
     return ValueFailure(f"unsupported operand type(s) for {symbol}: '{kind(left)}' and '{kind(right)}'")
 
@@ -479,23 +478,34 @@ def iterate(value: Value) -> list[tuple[Value, Value, Value]]:
     raise ValueFailure(f"'{kind(value)}' object is not iterable")
 
 
-def with_path(value: Value, path: Sequence[Value], leaf: Value, sites: Sites) -> Value:
-    """`value` with what is at `path` (keys and list indexes) replaced by `leaf`; containers on the way are new."""
+def with_path(value: Value, path: Sequence[Value], leaf: Value, sites: Sites, origin: Span | None) -> Value:
+    """`value` with what is at `path` (keys and list indexes) replaced by `leaf`; containers on the way are new.
+
+    A schema instance on the way is built anew at `origin`, so that its checks hold for what it has become.
+    """
     if not path:
         return leaf
     head, rest = path[0], path[1:]
+    if isinstance(value, SchemaInstance) and type(head) is str:
+        given = {key: value[key] for key in value.config_keys if key in value}
+        given[head] = with_path(value.get(head, UNDEFINED), rest, leaf, sites, origin)
+        config = KDict(given)
+        config.operators = dict.fromkeys(given, OVERRIDE)
+        config.sites = {key: value.sites_of(key) for key in given}
+        config.sites[head] = sites if not rest else value.sites_of(head)
+        return value.schema.rebuild(config, value.args, value.kwargs, origin)
     if isinstance(value, KDict) and type(head) is str:
         changed = value.copy()
-        changed[head] = with_path(value.get(head, UNDEFINED), rest, leaf, sites)
+        changed[head] = with_path(value.get(head, UNDEFINED), rest, leaf, sites, origin)
         if not rest and sites:
             changed.sites = changed.sites or {}
             changed.sites[head] = sites
         return changed
     if isinstance(value, list) and type(head) is int:
         if not -len(value) <= head < len(value):
-            raise ValueFailure(f"list index out of range: {head}")
+            raise ValueFailure(f"index out of bounds: the len is {len(value)} but the index is {head}")
         items = KList(value, list(value.sites) if isinstance(value, KList) and value.sites else None)
-        items[head] = with_path(value[head], rest, leaf, sites)
+        items[head] = with_path(value[head], rest, leaf, sites, origin)
         if not rest and items.sites:
             items.sites[head] = sites
         return items

@@ -37,7 +37,7 @@ class Parameters:
         """Raises KclError when there are arguments too many, too few or of other names."""
         items = self._items
         if len(args) > len(items):
-            takes = f'"{name}" takes {_count(len(items))} but {len(args)} were given'
+            takes = f'"{name}" takes {len(items)} positional argument but {len(args)} were given'
             raise KclError((error(Code.COMPILE, takes, origin),))
         known = [item.name for item in items]
         for key in kwargs:

@@ -50,6 +50,10 @@ class SiteTable:
         self._entries.append((source, start, end, kind))
         return (len(self._entries) - 1,)
 
+    def span(self, index: int) -> Span:
+        source, start, end, _ = self._entries[index]
+        return Span(source.path, start, end)
+
     def site(self, index: int) -> Site:
         source, start, end, kind = self._entries[index]
         place = source.position(start)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from kcl.diagnostics import Span
 from kcl.evaluator.operations import format_float, type_name
+from kcl.evaluator.provenance import SiteTable
 from kcl.evaluator.value import (
     UNDEFINED,
     Builtin,
@@ -19,6 +20,7 @@ from kcl.evaluator.value import (
     Method,
     NumberMultiplier,
     SchemaInstance,
+    Sites,
     Value,
     ValueFailure,
 )
@@ -55,8 +57,13 @@ def pack(type_: RuntimeType, value: Value, origin: Span | None) -> Value:
 
 
 class AnyType:
-    __slots__ = ()
+    """Everything. `text` is how it was written: "any", or nothing at all as in `[]` and `{str:}`."""
+
+    __slots__ = ("_text",)
     converts = False
+
+    def __init__(self, text: str) -> None:
+        self._text = text
 
     def accepts(self, value: Value) -> bool:
         return True
@@ -65,10 +72,11 @@ class AnyType:
         return value
 
     def __str__(self) -> str:
-        return "any"
+        return self._text
 
 
-ANY = AnyType()
+ANY = AnyType("any")
+UNWRITTEN = AnyType("")
 
 
 class BasicRuntimeType:
@@ -140,11 +148,16 @@ class LiteralRuntimeType:
         return format_float(self._value) if isinstance(self._value, float) else str(self._value)
 
 
-class ListRuntimeType:
-    __slots__ = ("_item", "converts")
+def _place(table: SiteTable, sites: Sites, otherwise: Span | None) -> Span | None:
+    return table.span(sites[0]) if sites else otherwise
 
-    def __init__(self, item: RuntimeType) -> None:
+
+class ListRuntimeType:
+    __slots__ = ("_item", "_table", "converts")
+
+    def __init__(self, item: RuntimeType, table: SiteTable) -> None:
         self._item = item
+        self._table = table
         self.converts = item.converts
 
     def accepts(self, value: Value) -> bool:
@@ -152,23 +165,29 @@ class ListRuntimeType:
             return True
         if not isinstance(value, list):
             return False
-        return self._item is ANY or all(map(self._item.accepts, value))
+        return isinstance(self._item, AnyType) or all(map(self._item.accepts, value))
 
     def convert(self, value: Value, origin: Span | None) -> Value:
         if not isinstance(value, list):
             return value
-        convert = self._item.convert
-        return KList([convert(item, origin) for item in value], getattr(value, "sites", None))
+        convert, table = self._item.convert, self._table
+        sites = value.sites if isinstance(value, KList) else None
+        if sites is None:
+            return KList([convert(item, origin) for item in value])
+        return KList(
+            [convert(item, _place(table, site, origin)) for item, site in zip(value, sites, strict=True)], sites
+        )
 
     def __str__(self) -> str:
         return f"[{self._item}]"
 
 
 class DictRuntimeType:
-    __slots__ = ("_key", "_value", "converts")
+    __slots__ = ("_key", "_table", "_value", "converts")
 
-    def __init__(self, key: RuntimeType, value: RuntimeType) -> None:
+    def __init__(self, key: RuntimeType, value: RuntimeType, table: SiteTable) -> None:
         self._key = key
+        self._table = table
         self._value = value
         self.converts = value.converts
 
@@ -177,13 +196,15 @@ class DictRuntimeType:
             return True
         if not isinstance(value, dict) or isinstance(value, SchemaInstance):
             return False
-        return self._value is ANY or all(map(self._value.accepts, value.values()))
+        return isinstance(self._value, AnyType) or all(map(self._value.accepts, value.values()))
 
     def convert(self, value: Value, origin: Span | None) -> Value:
         if not isinstance(value, KDict) or isinstance(value, SchemaInstance):
             return value
-        convert = self._value.convert
-        result = KDict([(key, convert(item, origin)) for key, item in value.items()])
+        convert, table = self._value.convert, self._table
+        result = KDict(
+            [(key, convert(item, _place(table, value.sites_of(key), origin))) for key, item in value.items()]
+        )
         result.operators, result.indexes, result.sites = value.operators, value.indexes, value.sites
         return result
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from kcl.diagnostics import Code, Span
+from kcl.diagnostics import Code, KclError, Label, Span, error, warning
 from kcl.evaluator.configurations import lower_value
 from kcl.evaluator.functions import RuleType
 from kcl.evaluator.lexical import GlobalScope, SchemaScope, Scope, Unit
 from kcl.evaluator.lowering import lower
-from kcl.evaluator.operations import truthy
+from kcl.evaluator.operations import number_multiplier, truthy
 from kcl.evaluator.parameters import lower_parameters
 from kcl.evaluator.provenance import SiteKind
 from kcl.evaluator.runtime import NOT_ASSIGNED, Environment, Evaluate, Where, evaluation_error
@@ -95,6 +95,10 @@ def _attribute(node: ast.SchemaAttr, scope: Scope) -> Evaluate:
     where = module.where(node)
     site = module.site(node, SiteKind.DEFAULT)
     default = None if node.value is None else lower_value(node.value, scope, site)
+    if default is None and isinstance(node.type, ast.LiteralType):
+        # A type with one value is its own default.
+        literal = _literal(node.type)
+        default = lambda environment: (literal, site)  # noqa: E731
     name = node.name
     unites = node.op is ast.AugOp.BIT_OR
 
@@ -131,10 +135,16 @@ def _attribute(node: ast.SchemaAttr, scope: Scope) -> Evaluate:
     return run
 
 
+def _literal(node: ast.LiteralType) -> Value:
+    if node.suffix is not None and isinstance(node.value, int):
+        return number_multiplier(node.value, node.suffix)
+    return node.value
+
+
 def lower_check(node: ast.Check, scope: Scope) -> Evaluate:
     """Code that raises KclError at the check, naming the instance, if it does not hold."""
     module = scope.module
-    where = module.where(node)
+    place = module.where(node.message or node)
     test = lower(node.test, scope)
     condition = None if node.cond is None else lower(node.cond, scope)
     message = None if node.message is None else lower(node.message, scope)
@@ -144,26 +154,25 @@ def lower_check(node: ast.Check, scope: Scope) -> Evaluate:
             return True
         if truthy(test(environment)):
             return True
-        text = "Check failed on the condition" if message is None else message(environment)
-        raise check_failure(where, str(text), environment[0])
+        text = "" if message is None else message(environment)
+        raise _check_failure(place, text if isinstance(text, str) else "", environment[0])
 
     return run
 
 
-def check_failure(where: Where, text: str, frame: SchemaFrame | None) -> Exception:
+def _check_failure(where: Where, text: str, frame: SchemaFrame | None) -> KclError:
     """What a failed check says: where the instance was written, and which check it failed."""
-    from kcl.diagnostics import KclError, Label, error
-
     origin = None if frame is None else frame.instance.origin
+    said = f"Check failed on the condition: {text}" if text else "Check failed on the condition"
     if origin is None:
-        return evaluation_error(text, where.span)
+        return evaluation_error(said, where.span)
     return KclError(
         (
             error(
                 Code.EVALUATION,
                 "Instance check failed",
                 origin,
-                labels=(Label(where.span, text or "Check failed on the condition", line_only=True),),
+                labels=(Label(where.span, said, line_only=True),),
             ),
         )
     )
@@ -189,7 +198,7 @@ def _decorator(
     node: ast.Decorator, subject: str, is_schema: bool, scope: Scope
 ) -> Callable[[Environment, SchemaFrame], None]:
     """Code for `@deprecated` and `@info`; the former complains when the schema or attribute is used."""
-    where = scope.module.where(node)
+    where = scope.module.where(node.name)
     name = node.name.id if isinstance(node.name, ast.Name) else node.name.name
     args = [lower(arg, scope) for arg in node.args]
     keywords = [(keyword.name, lower(keyword.value, scope)) for keyword in node.keywords]
@@ -207,8 +216,6 @@ def _decorator(
             message += f", {reason}" if version else str(reason)
         if truthy(values.get("strict", True)):
             raise evaluation_error(message, frame.instance.origin or where.span)
-        from kcl.diagnostics import warning
-
         scope.module.runtime.warn(warning(Code.COMPILER_WARNING, message, frame.instance.origin))
 
     return run

@@ -221,16 +221,19 @@ class SchemaType:
         recorded = self.module.runtime.instances.get(id(self), [])
         return KList([instance for package, instance in recorded if full_pkg or package == MAIN_PACKAGE])
 
-    def rebuild(self, config: KDict, args: Sequence[Value], kwargs: Mapping[str, Value], origin: Span | None) -> Value:
-        return self.instantiate(config, args, kwargs, origin)
-
     def instantiate(
+        self, config: KDict, args: Sequence[Value], kwargs: Mapping[str, Value], origin: Span | None
+    ) -> SchemaInstance:
+        """A new instance as written in the program, with arguments that must fit the parameters."""
+        self.own.parameters.check_call(self.name, args, kwargs, origin)
+        return self.rebuild(config, args, kwargs, origin)
+
+    def rebuild(
         self, config: KDict, args: Sequence[Value], kwargs: Mapping[str, Value], origin: Span | None
     ) -> SchemaInstance:
         """Builds an instance: every statement run, the configuration merged in, checks passed."""
         runtime = self.module.runtime
         layout = self.layout
-        self.own.parameters.check_call(self.name, args, kwargs, origin)
         caller = runtime.module
         instance = SchemaInstance(self)
         instance.args, instance.kwargs, instance.origin = args, kwargs, origin
@@ -317,7 +320,7 @@ class SchemaType:
         known = [name for schema in self._stack() for name in schema.own.optional]
         close = difflib.get_close_matches(key, known, n=3, cutoff=0.7)
         sites = frame.config.sites_of(key)
-        span = self.module.runtime.table.site(sites[0]).span if sites else frame.instance.origin
+        span = self.module.runtime.table.span(sites[0]) if sites else frame.instance.origin
         message = f"Cannot add member '{key}' to schema '{self.name}'{did_you_mean(close)}"
         return KclError((error(Code.COMPILE, message, span),))
 

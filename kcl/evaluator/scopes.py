@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from kcl.evaluator.runtime import NOT_ASSIGNED, Environment, Evaluate, Runtime
 from kcl.evaluator.value import UNDEFINED, KDict, SchemaInstance, Sites, Value
+from kcl.syntax import ast
 
 if TYPE_CHECKING:
     from kcl.evaluator.schemas import SchemaLayout
@@ -137,15 +138,32 @@ class PackageScope(LazyScope):
         # The compiled statement makes its own variables: how many it needs is known only once it is compiled.
         return []
 
-    def member(self, name: str) -> Value:
-        """A global or type of the package; None if it has no such name (KCL values are never this None's type)."""
-        if name in self.types:
-            self.runtime.origin = ()
-            return self.types[name]
-        return self.read(name)
+    def force(self, name: str, index: int) -> Value:
+        """Runs one setter, also one that a variable before it has needed already.
 
-    def has(self, name: str) -> bool:
-        return name in self.setters or name in self.types
+        The second run changes no value, but the instances it builds count again: `instances()` is known to answer
+        so for variables that are used before they are declared.
+        """
+        if (name, index) in self._memo:
+            found = self._memo.pop((name, index))
+            super().force(name, index)
+            self._memo[name, index] = found
+            return found[0]
+        return super().force(name, index)
+
+    def member(self, name: str) -> Value:
+        """A schema, rule or type alias of the package as a value; Undefined for an alias of no schema."""
+        while name in self.aliases and name not in self.types:
+            context, alias = self.aliases[name]
+            if not isinstance(alias.value, ast.NamedType):
+                return UNDEFINED
+            *package, name = alias.value.names
+            if package:
+                imported = context.imports.get(package[0])
+                if imported is None or imported.package not in self.runtime.packages:
+                    return UNDEFINED
+                return self.runtime.packages[imported.package].member(name)
+        return self.types.get(name, UNDEFINED)
 
 
 class SchemaFrame(LazyScope):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from kcl.evaluator.attributes import load_attribute
 from kcl.evaluator.configurations import lower_value
 from kcl.evaluator.lambda_statements import augmented, lower_assert, lower_path
 from kcl.evaluator.lexical import Scope
@@ -111,6 +112,7 @@ def lower_assignment(
     where = module.where(statement)
     runtime = module.runtime
     name = assigning.name
+    assigning_path = target.path
     path = lower_path(target, scope)
     site = module.site(target, SiteKind.LITERAL)
     evaluate = _value(statement, scope, site) if right_side is None else _with_site(right_side, site)
@@ -144,7 +146,7 @@ def lower_assignment(
                 value, sites = _augment(statement, environment, variables, value, sites)
             elif path:
                 steps = [step(environment) for step in path]
-                value = with_path(variables.previous(name), steps, value, sites)
+                value = with_path(variables.previous(name), steps, value, sites, span)
                 sites = joined_sites(runtime.origin, sites)
             runtime.origin = sites
             return finish(environment, value)
@@ -158,10 +160,11 @@ def lower_assignment(
         before = runtime.origin
         steps = [step(environment) for step in path]
         present = whole
-        for step in steps:
-            present = subscript(present, step)
+        for step, part in zip(steps, assigning_path, strict=True):
+            member = isinstance(part, ast.Member)
+            present = load_attribute(runtime, present, step) if member else subscript(present, step)
         changed = augmented(node.op, present, value, where)
-        return with_path(whole, steps, changed, sites), joined_sites(sites, before)
+        return with_path(whole, steps, changed, sites, span), joined_sites(sites, before)
 
     return run
 

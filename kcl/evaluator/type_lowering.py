@@ -9,6 +9,7 @@ from kcl.evaluator.names import imported_module
 from kcl.evaluator.runtime import ModuleContext
 from kcl.evaluator.runtime_types import (
     ANY,
+    UNWRITTEN,
     BasicRuntimeType,
     DictRuntimeType,
     FunctionRuntimeType,
@@ -38,10 +39,12 @@ def lower_type(node: ast.Type, module: ModuleContext) -> RuntimeType:
                 return NumberMultiplierType(f"{node.value}{node.suffix}")
             return LiteralRuntimeType(node.value)
         case ast.ListType():
-            return ListRuntimeType(ANY if node.item is None else lower_type(node.item, module))
+            item = UNWRITTEN if node.item is None else lower_type(node.item, module)
+            return ListRuntimeType(item, module.runtime.table)
         case ast.DictType():
-            key = ANY if node.key is None else lower_type(node.key, module)
-            return DictRuntimeType(key, ANY if node.value is None else lower_type(node.value, module))
+            key = UNWRITTEN if node.key is None else lower_type(node.key, module)
+            value = UNWRITTEN if node.value is None else lower_type(node.value, module)
+            return DictRuntimeType(key, value, module.runtime.table)
         case ast.UnionType():
             return UnionRuntimeType([lower_type(member, module) for member in node.members])
         case ast.FunctionType():

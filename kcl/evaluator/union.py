@@ -197,7 +197,7 @@ def _unite_instances(left: KDict, right: KDict, idempotent: bool, origin: Span |
             operators[key] = OVERRIDE
     config.operators = operators
     config.sites = {key: merged.sites[key] for key in config if key in merged.sites} if merged.sites else None
-    return schema.rebuild(config, args, kwargs, place or origin)
+    return schema.rebuild(config, args, kwargs, origin or place)
 
 
 def _entries(delta: KDict) -> Iterator[tuple[str, Value, int, int | None, Sites]]:
@@ -280,7 +280,7 @@ def _merge_item(
         raise ValueFailure(f"only list attribute can be {verb} value with the index {index}")
     place = index + len(present) if index < 0 else index
     if not 0 <= place < len(present):
-        raise ValueFailure(f"list index out of range: {index}")
+        raise ValueFailure(f"index out of bounds: the len is {len(present)} but the index is {index}")
     items = KList(present)
     items.sites = _item_sites(present, target.sites_of(key))
     if operator == OVERRIDE and value is UNDEFINED:
@@ -314,7 +314,7 @@ def _inserted(present: Value, value: Value, index: int | None, present_sites: Si
     items.sites = _item_sites(present, present_sites)
     at = len(items) if index is None else index + len(items) if index < 0 else index
     if not 0 <= at <= len(items):
-        raise ValueFailure(f"list index out of range: {index}")
+        raise ValueFailure(f"insertion index (is {index}) should be <= len (is {len(items)})")
     items[at:at] = value
     items.sites[at:at] = _item_sites(value, sites)
     return items
