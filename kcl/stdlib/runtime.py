@@ -9,6 +9,7 @@ from kcl.evaluator.value import UNDEFINED, CallContext, Value, ValueFailure
 from kcl.stdlib.declaration import Module
 
 MODULE: Final = Module("runtime")
+_CHECK_FAILED: Final = "Check failed on the condition: "
 
 
 @MODULE.function("catch(func: any) -> str", contextual=True)
@@ -17,7 +18,10 @@ def catch(context: CallContext, func: Value) -> Value:
     try:
         context.call(func, ())
     except KclError as problem:
-        return problem.diagnostics[0].message
+        found = problem.diagnostics[0]
+        # A failed check is told at the instance; what failed is told at the check.
+        check = found.labels[0].message if found.labels and found.labels[0].line_only else found.message
+        return check.removeprefix(_CHECK_FAILED)
     except ValueFailure as problem:
         return problem.message
     return UNDEFINED
