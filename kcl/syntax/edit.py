@@ -19,7 +19,8 @@ from kcl.syntax.parser import parse
 def replace_value(text: str, line: int, column: int, value: Any) -> str:
     """Returns the text with the value that is written at a place replaced by a plain value.
 
-    `line` and `column` count from 1. Raises `ValueError` where no value begins there, or where the text can't be parsed.
+    `line` and `column` count from 1. Raises `ValueError` where no value begins there, or where the text can't be
+    parsed.
     """
     source = SourceFile("edit.k", text)
     parsed = parse(source)

@@ -30,6 +30,7 @@ from workbench.tui.screens.diff import DiffScreen
 from workbench.tui.screens.plan import PlanScreen
 from workbench.tui.screens.reconcile import ReconcileScreen
 from workbench.tui.screens.spec import SpecScreen
+from workbench.tui.screens.whatif import WhatIfScreen
 from workbench.tui.state import StackState
 from workbench.tui.themes import MONO, THEMES
 
@@ -44,6 +45,7 @@ _SCREENS: dict[str, type[Frame]] = {
     "diff": DiffScreen,
     "plan": PlanScreen,
     "reconcile": ReconcileScreen,
+    "whatif": WhatIfScreen,
 }
 _COMMANDS = {
     "compile": "spec",
@@ -53,6 +55,7 @@ _COMMANDS = {
     "apply": "plan",
     "watch": "reconcile",
     "reconcile": "reconcile",
+    "whatif": "whatif",
 }
 DRAIN_SECONDS = 0.25
 """Status trees may come faster than anyone can read; screens are told so often at the most."""
@@ -230,6 +233,8 @@ class WorkbenchApp(App[int]):
                 self.plan_stack(state)
             case ReconcileScreen():
                 self.watch_stack(state)
+            case WhatIfScreen():
+                self.diff_stack(state)
 
     def compile_stack(self, state: StackState) -> None:
         self.run_worker(self._compile(state), group=f"compile {state.stack.name}", exclusive=True)
@@ -276,18 +281,18 @@ class WorkbenchApp(App[int]):
 
     async def _compile(self, state: StackState) -> None:
         async def do() -> None:
-            state.compiled = await self.session.compile(state.stack)
+            state.compiled = await self.session.compile(state.stack, state.inputs)
             state.error = None
 
         await self._trying(state, "compiling", do)
 
     async def _diff(self, state: StackState) -> None:
         async def do() -> None:
-            state.compiled = await self.session.compile(state.stack)
+            state.compiled = await self.session.compile(state.stack, state.inputs)
             state.error = None
             state.busy = f"comparing with {', '.join(state.stack.clusters)}"
             self.tell(state)
-            state.diff = await self.session.diff(state.stack)
+            state.diff = await self.session.diff(state.stack, state.inputs)
 
         await self._trying(state, "compiling", do)
 
@@ -295,7 +300,7 @@ class WorkbenchApp(App[int]):
         async def do() -> None:
             state.plan = None
             state.events = ()
-            state.plan = await self.session.plan(state.stack)
+            state.plan = await self.session.plan(state.stack, state.inputs, force=state.is_forced)
             state.error = None
 
         await self._trying(state, "planning", do)
@@ -327,7 +332,7 @@ class WorkbenchApp(App[int]):
         async def do() -> None:
             state.error = None
             told = 0.0
-            async with self.session.watch(state.stack) as trees:
+            async with self.session.watch(state.stack, state.inputs) as trees:
                 async for tree in trees:
                     state.tree = tree
                     now = time.monotonic()

@@ -148,6 +148,8 @@ class Frame(Screen[None]):
         parts.append(Span(state.stack.name if state else str(self.workbench.session.root.name), Tone.STRONG))
         if placement and placement.clusters:
             parts.append(Span(f"  {', '.join(placement.clusters)}", Tone.MUTED))
+        if state and state.inputs and state.whatif:
+            parts += ["  ", Span(f" WHAT-IF: {', '.join(each.name for each in state.whatif.files)} ", Tone.WARN)]
         if self.name_in_trail:
             parts.append(
                 Span(f"  › {self.name_in_trail}" if not self.workbench.is_ascii else f"  > {self.name_in_trail}")

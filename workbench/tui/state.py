@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 
 from runtimes.base import RuntimeFailure
 from workbench.engine.changes import StackDiff
-from workbench.engine.compile import CompiledStack
+from workbench.engine.compile import CompiledStack, CompileInputs
 from workbench.engine.events import Event
 from workbench.engine.plan import Plan
 from workbench.engine.status import StatusTree
+from workbench.engine.whatif import WhatIf
 from workbench.present.browse import Known
 from workbench.project import Stack, WorkbenchError
 
@@ -20,6 +21,8 @@ Trouble = WorkbenchError | RuntimeFailure
 class StackState:
     """`busy` names what is running ("compiling", "comparing with 2 clusters"), empty when nothing is.
 
+    `whatif` holds edits that exist only here; everything is then compiled, compared and planned with them. `is_forced`:
+    the next plan takes over fields that other managers own.
     `compiled` stays when a later compile fails: `error` then says why, and what is shown is the last good one.
     """
 
@@ -32,6 +35,13 @@ class StackState:
     error: Trouble | None = None
     busy: str = ""
     is_applying: bool = False
+    is_forced: bool = False
+    whatif: WhatIf | None = None
+
+    @property
+    def inputs(self) -> CompileInputs | None:
+        """What to compile with: the edits of a what-if, where there are any."""
+        return self.whatif.inputs if self.whatif and self.whatif.files else None
 
     @property
     def known(self) -> Known:

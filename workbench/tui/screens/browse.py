@@ -31,6 +31,7 @@ class BrowseScreen(Frame):
         Binding("P", "open('plan')", "Plan"),
         Binding("a", "open('plan')", "Apply…", show=False),
         Binding("w", "open('reconcile')", "Watch"),
+        Binding("i", "open('whatif')", "What if"),
         Binding("e", "edit", "Edit", show=False),
     ]
 

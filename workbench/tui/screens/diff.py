@@ -33,6 +33,7 @@ class DiffScreen(Frame):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("i", "app.switch_to('whatif')", "What if", show=False),
         Binding("P", "app.switch_to('plan')", "Plan"),
         Binding("c", "app.switch_to('spec')", "Spec"),
         Binding("w", "app.switch_to('reconcile')", "Watch"),

@@ -33,7 +33,9 @@ class PlanScreen(Frame):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("i", "app.switch_to('whatif')", "What if", show=False),
         Binding("a", "ask", "Apply…"),
+        Binding("F", "force", "Force", show=False),
         Binding("d", "app.switch_to('diff')", "Diff"),
         Binding("w", "app.switch_to('reconcile')", "Watch"),
         Binding("K", "stop", "Stop", show=False),
@@ -77,12 +79,22 @@ class PlanScreen(Frame):
         """Gates before an apply, what went wrong and how it ended after one."""
         events, glyphs = (self.state.events if self.state else ()), self.workbench.glyphs
         if not events:
-            return list(plan.gates(made, glyphs))
+            found = list(plan.gates(made, glyphs))
+            if any(each.conflicts for each in made.changes):
+                how = "F gives them back" if made.force else "F takes over the fields in conflict"
+                found.append(line(Span(how, Tone.MUTED)))
+            return found
         shown = [each for each in events if isinstance(each, StepFailed | ApplyFinished)]
         lines = [found for each in shown[-6:] if (found := plan.event_line(each, glyphs))]
         if isinstance(events[-1], ApplyFinished):
             lines.append(line(Span("w watches it become ready", Tone.MUTED)))
         return lines
+
+    def action_force(self) -> None:
+        """Plans again, taking over what other managers own; a second time gives it back."""
+        if self.state is not None and not self.state.is_applying:
+            self.state.is_forced = not self.state.is_forced
+            self.workbench.plan_stack(self.state)
 
     # --- confirmation
 
@@ -116,6 +128,8 @@ class PlanScreen(Frame):
         if made.is_empty:
             return "nothing to apply"
         refused = [each for each in made.guards if not each.passed]
+        if refused and any(each.conflicts for each in made.changes):
+            return "other managers own fields of this plan: F takes them over"
         return f"refused: {refused[0].message or refused[0].name}" if refused else ""
 
     def _close_question(self) -> None:

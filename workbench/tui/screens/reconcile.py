@@ -40,6 +40,7 @@ class ReconcileScreen(Frame):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("i", "app.switch_to('whatif')", "What if", show=False),
         Binding("l", "logs", "Logs"),
         Binding("v", "events", "Events"),
         Binding("f", "faults", "Faults only"),

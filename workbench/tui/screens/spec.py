@@ -27,6 +27,7 @@ class SpecScreen(Frame):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("i", "app.switch_to('whatif')", "What if", show=False),
         Binding("d", "app.switch_to('diff')", "Diff"),
         Binding("P", "app.switch_to('plan')", "Plan"),
         Binding("w", "app.switch_to('reconcile')", "Watch"),

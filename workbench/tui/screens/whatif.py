@@ -1,0 +1,176 @@
+"""What if: edit a file of the stack over the repository, never in it, and see at once what would change live.
+
+The edits stay with the stack: its spec, diff, plan and watch are those of the edited files until the edits are dropped
+(`X`) or written to the working tree (`W`, after asking).
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Container
+from textual.timer import Timer
+from textual.widgets import TextArea
+
+from workbench.engine.whatif import WhatIf
+from workbench.present import diff
+from workbench.present.glyphs import action_sign
+from workbench.present.reconcile import short_id
+from workbench.present.rows import Row
+from workbench.present.text import Line, Span, Tone, line
+from workbench.project import WorkbenchError
+from workbench.tui.frame import Frame
+from workbench.tui.widgets.resource_table import ResourceTable
+from workbench.tui.widgets.tone_text import ToneText
+
+SETTLE_SECONDS = 0.3
+"""So long nothing may be typed before the edit is compiled."""
+
+
+class Editor(TextArea):
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Leave the editor", show=False)]
+
+    def action_leave(self) -> None:
+        self.screen.query_one("#effect").focus()
+
+
+class WhatIfScreen(Frame):
+    name_in_trail = "What if"
+
+    DEFAULT_CSS = """
+    WhatIfScreen #summary { height: auto; max-height: 4; padding: 0 1; }
+    WhatIfScreen #panes { layout: horizontal; height: 1fr; }
+    WhatIfScreen.-narrow #panes { layout: vertical; }
+    WhatIfScreen #editor { width: 1fr; height: 1fr; border: none; padding: 0; }
+    WhatIfScreen #effect { width: 1fr; height: 1fr; border-left: solid $panel; }
+    WhatIfScreen.-narrow #effect { border-left: none; border-top: solid $panel; }
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("e", "edit", "Edit"),
+        Binding("f", "file", "Next file"),
+        Binding("P", "app.switch_to('plan')", "Plan"),
+        Binding("p", "patch", "Patch to clipboard", show=False),
+        Binding("X", "drop", "Drop edits"),
+        Binding("W", "write", "Write to files"),
+    ]
+
+    _timer: Timer | None = None
+    _asked_to_write = False
+
+    def __init__(self, state: object) -> None:
+        from workbench.tui.state import StackState
+
+        assert isinstance(state, StackState)
+        super().__init__(state)
+        self._stack_state = state
+        self._files = self._stack_files()
+        self._file = self._files[0]
+
+    def body(self) -> ComposeResult:
+        yield ToneText(id="summary")
+        with Container(id="panes"):
+            yield Editor(self._text(), id="editor", show_line_numbers=True, tab_behavior="indent")
+            yield ResourceTable(diff.FIELD_COLUMNS, id="effect", header=False, empty="comparing ...")
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.query_one(Editor).focus()
+        self.workbench.diff_stack(self._stack_state)
+
+    @property
+    def whatif(self) -> WhatIf:
+        return self._stack_state.whatif or self.workbench.session.whatif(self._stack_state.stack)
+
+    def _stack_files(self) -> tuple[Path, ...]:
+        stack = self._stack_state.stack
+        own = (*stack.directory.glob("*.k"), *(stack.project_directory / "base").glob("*.k"))
+        return tuple(own) or (stack.directory / "main.k",)
+
+    def _text(self) -> str:
+        try:
+            return self.whatif.text(self._file)
+        except WorkbenchError:
+            return ""
+
+    def show_state(self) -> None:
+        found = self._stack_state.diff
+        root, glyphs = self.workbench.konfig.root, self.workbench.glyphs
+        name = self._file.relative_to(root) if self._file.is_relative_to(root) else self._file
+        head = [line(Span(str(name), Tone.SOURCE), Span("  only here: no file is touched", Tone.MUTED))]
+        effect = self.query_one("#effect", ResourceTable)
+        if found is None:
+            self.query_one("#summary", ToneText).show_all(head)
+            effect.empty = "no comparison yet" if self._stack_state.error else "comparing ..."
+            effect.refresh()
+            return
+        head.append(diff.summary_line(found.summary, glyphs))
+        self.query_one("#summary", ToneText).show_all(head)
+        effect.empty = "no difference: the clusters say what this says"
+        rows: list[Row] = []
+        now = datetime.now(UTC)
+        for change in found.different():
+            rows.append(Row(change.address, (line(action_sign(change.action), " ", short_id(change.address)), Line())))
+            for row in diff.detail_rows(change, found.spec, root, glyphs, now):
+                rows.append(Row((change.address, row.key), (line("  ", row.cells[0]), *row.cells[1:])))
+        effect.set_rows(rows)
+
+    def on_text_area_changed(self) -> None:
+        self._asked_to_write = False
+        if self._timer is not None:
+            self._timer.stop()
+        self._timer = self.set_timer(SETTLE_SECONDS, self._take_edit)
+
+    def _take_edit(self) -> None:
+        text = self.query_one(Editor).text
+        if text == self._text():
+            return
+        self._stack_state.whatif = self.whatif.edit(self._file, text)
+        self.redraw()
+        self.workbench.diff_stack(self._stack_state)
+
+    def action_edit(self) -> None:
+        self.query_one(Editor).focus()
+
+    def action_file(self) -> None:
+        """Shows the next of the files that make up the stack; edits of the others stay."""
+        self._take_edit()
+        self._file = self._files[(self._files.index(self._file) + 1) % len(self._files)]
+        self.query_one(Editor).load_text(self._text())
+        self.redraw()
+
+    def action_patch(self) -> None:
+        patch = self.whatif.patch()
+        if patch:
+            self.app.copy_to_clipboard(patch)
+            self.notify("the patch is in the clipboard: git apply takes it")
+        else:
+            self.notify("nothing is edited", severity="warning")
+
+    def action_drop(self) -> None:
+        self._stack_state.whatif = None
+        self.query_one(Editor).load_text(self._text())
+        self.workbench.diff_stack(self._stack_state)
+
+    def action_write(self) -> None:
+        """Writes the edits into the working tree, at the second asking."""
+        whatif = self.whatif
+        if not whatif.files:
+            self.notify("nothing is edited", severity="warning")
+        elif not self._asked_to_write:
+            self._asked_to_write = True
+            names = ", ".join(each.name for each in whatif.files)
+            self.notify(f"W again writes {names} in the working tree", severity="warning")
+        else:
+            try:
+                written = whatif.write()
+            except WorkbenchError as error:
+                self.notify(f"{error}. {error.hint}", severity="error")
+                return
+            self._stack_state.whatif = None
+            self.notify(f"written: {', '.join(each.name for each in written)}")
+            self.redraw()
