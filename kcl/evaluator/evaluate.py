@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 import threading
 from collections.abc import Callable, Mapping
@@ -81,12 +82,18 @@ def _in_deep_thread(work: Callable[[], _T]) -> _T:
     failure: list[BaseException] = []
 
     def run() -> None:
+        collecting = gc.isenabled()
+        # Evaluation keeps nearly all it creates; looking for garbage meanwhile takes longer than evaluating.
+        gc.disable()
         try:
             result.append(work())
         except RecursionError:
             failure.append(evaluation_error("the program nests too deeply to be evaluated", None))
         except BaseException as exception:
             failure.append(exception)
+        finally:
+            if collecting:
+                gc.enable()
 
     if sys.getrecursionlimit() < _RECURSION_LIMIT:
         sys.setrecursionlimit(_RECURSION_LIMIT)
