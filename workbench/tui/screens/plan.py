@@ -79,11 +79,11 @@ class PlanScreen(Frame):
         """Gates before an apply, what went wrong and how it ended after one."""
         events, glyphs = (self.state.events if self.state else ()), self.workbench.glyphs
         if not events:
-            found = list(plan.gates(made, glyphs))
+            listed = list(plan.gates(made, glyphs))
             if any(each.conflicts for each in made.changes):
                 how = "F gives them back" if made.force else "F takes over the fields in conflict"
-                found.append(line(Span(how, Tone.MUTED)))
-            return found
+                listed.append(line(Span(how, Tone.MUTED)))
+            return listed
         shown = [each for each in events if isinstance(each, StepFailed | ApplyFinished)]
         lines = [found for each in shown[-6:] if (found := plan.event_line(each, glyphs))]
         if isinstance(events[-1], ApplyFinished):
