@@ -19,16 +19,23 @@ from ..clock import Clock
 from ..cluster import Cluster
 from ..faults import Faults
 from ..store import Change, ResourceKey
+from .apiservices import ApiServices
 from .base import Controller, Factory, World, resource_key
+from .cronjob import CronJobs
+from .daemonset import DaemonSets
 from .deployment import Deployments
 from .endpoints import Endpoints, EndpointSlices
 from .events import Recorder
 from .garbage import GarbageCollector
+from .job import Jobs
 from .kubelet import Kubelets
 from .namespaces import Namespaces, RootCertificates, ServiceAccounts
 from .nodes import NodeLifecycle, NodeReports, PodCollector, TaintEviction, new_node
+from .policies import Autoscalers, DisruptionBudgets, ResourceQuotas
 from .replicaset import ReplicaSets
 from .scheduler import Scheduler
+from .statefulset import StatefulSets
+from .volumes import ClaimProtection, Volumes
 
 __all__ = ["ALL", "Controllers", "start"]
 
@@ -43,6 +50,16 @@ ALL: tuple[Factory, ...] = (
     PodCollector,
     Deployments,
     ReplicaSets,
+    StatefulSets,
+    DaemonSets,
+    Jobs,
+    CronJobs,
+    Autoscalers,
+    DisruptionBudgets,
+    ResourceQuotas,
+    Volumes,
+    ClaimProtection,
+    ApiServices,
     EndpointSlices,
     Endpoints,
     Scheduler,

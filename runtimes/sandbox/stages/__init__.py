@@ -64,6 +64,7 @@ class Behaviour:
     tells_start      False: its start is no event
     stops            False: the node never confirms the end of a deleted pod
     log, last_words  lines it prints when it starts, and before it exits
+    beat             a line it prints from time to time while it runs
     """
 
     name: str
@@ -78,6 +79,7 @@ class Behaviour:
     stops: bool = True
     log: tuple[str, ...] = ()
     last_words: tuple[str, ...] = ()
+    beat: str = ""
 
 
 @dataclass(frozen=True, slots=True)

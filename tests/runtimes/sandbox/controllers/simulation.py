@@ -7,11 +7,14 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
+from runtimes.sandbox.api.pods import evict
 from runtimes.sandbox.clock import VirtualClock
 from runtimes.sandbox.cluster import ApiError, Change, Cluster, User
 from runtimes.sandbox.controllers import start
+from runtimes.sandbox.deletion import Options
 
 from . import timeline
 from .timeline import Object, View
@@ -75,6 +78,14 @@ class Names:
         self.hashes.setdefault(digest, f"<{token}:{self.counts[token]}>")
         return f"{prefix}-{self.hashes[digest]}"
 
+    def told_in(self, value: Any) -> Any:
+        """The object with generated parts of names replaced, wherever one is mentioned."""
+        if isinstance(value, dict):
+            return {name: self.told_in(each) for name, each in value.items()}
+        if isinstance(value, list):
+            return [self.told_in(each) for each in value]
+        return self.known(value) if isinstance(value, str) and self.hashes else value
+
     def known(self, text: str) -> str:
         for digest, token in self.hashes.items():
             text = re.sub(rf"(?<=-){re.escape(digest)}\b", token, text)
@@ -114,7 +125,8 @@ class Simulation:
         name = self.names.of(obj)
         if f"{obj['kind']}/{name}" in LEFT_OUT | ({"Namespace/demo"} - {self.view.top}):
             return
-        self.version += obj["kind"] != "Event"
+        self.version += 1
+        obj = self.names.told_in(obj)
         self.entries.append(Entry(change.type, obj["kind"], name, obj, f"{obj['kind']}/{name}"))
         self.view.take(change.type, obj["kind"], name, obj)
 
@@ -175,7 +187,8 @@ class Simulation:
                     user=RECORDER,
                 )
             case "evict":
-                self.cluster.evict(NAMESPACE, name, user=RECORDER)
+                pod = self.cluster.get(resource, namespace, name)
+                evict(self.cluster, pod, Options())
             case other:
                 raise AssertionError(f"no such request: {other}")
 
@@ -207,9 +220,13 @@ class Simulation:
         """Each action at the moment when the state is the recorded one; where it is never quite that, after a while."""
         recorded = self.scenario["timeline"]
         for action in self.scenario["actions"]:
-            before = timeline.summary(timeline.fold(recorded[: action["after_event"]]))
-            self.run_until(lambda before=before: self.summary() == before, LONGEST_WAIT_SECONDS)
+            past = recorded[: action["after_event"]]
+            before, told = timeline.summary(timeline.fold(past)), timeline.reasons(past) - timeline.RACES
+            self.run_until(partial(self._is_at, before, told), LONGEST_WAIT_SECONDS)
             self.act(action)
+
+    def _is_at(self, state: Counter[str], told: set[tuple[str, str]]) -> bool:
+        return told <= self.told() and self.summary() == state
 
     def settle(self) -> tuple[bool, bool]:
         """Run until well after the recorded end. Whether the end was reached at some time, and whether it was kept."""
@@ -220,7 +237,7 @@ class Simulation:
         passed = (self.clock.now() - begin).total_seconds()
         self.clock.advance(max(recorded_seconds - passed, 0.0))
         self.told_by_then = self.told()
-        self.clock.advance(15)
+        self.clock.advance(10)
         return reached, self.summary() == wanted
 
     def told(self) -> set[tuple[str, str]]:

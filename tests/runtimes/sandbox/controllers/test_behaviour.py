@@ -13,8 +13,6 @@ from .timeline import Object, View
 
 SETTINGS: Object = yaml.safe_load((Path(__file__).parent / "scenarios.yaml").read_text("utf-8"))
 NAMES = timeline.names()
-# The recordings' own words: races, and what an earlier scenario left behind.
-RACES = {("Node", "RegisteredNode"), ("Node", "RemovingNode"), ("PodDisruptionBudget", "NoPods")}
 LOOPS = ("crash", "oom", "missing", "partial", "flap", "fail")
 
 pytestmark = pytest.mark.skipif(not NAMES, reason=f"no recordings of real controllers in {timeline.FOLDER}")
@@ -25,7 +23,9 @@ def nodes_of(scenario: Object) -> list[str]:
     name = scenario["scenario"]
     if name in SETTINGS["nodes"]:
         return list(SETTINGS["nodes"][name])
-    made = {a["manifest"]["metadata"]["name"] for a in scenario["actions"] if a.get("manifest", {}).get("kind") == "Node"}
+    made = {
+        a["manifest"]["metadata"]["name"] for a in scenario["actions"] if a.get("manifest", {}).get("kind") == "Node"
+    }
     found = {entry["name"] for entry in scenario["timeline"] if entry["kind"] == "Node"}
     for entry in scenario["timeline"]:
         if entry["kind"] == "Pod" and entry["type"] != "DELETED":
@@ -86,15 +86,9 @@ def test_controllers_do_what_real_ones_did(name: str) -> None:
         if "to" not in invariant:
             check_invariant(invariant, scenario, played)
     # What repeats itself may be told a little earlier or later than it was recorded, but nothing else may be told.
-    told = recorded_reasons(scenario)
-    assert played.told_by_then - RACES <= told
-    assert told - RACES <= played.told()
-
-
-def recorded_reasons(scenario: Object) -> set[tuple[str, str]]:
-    """Kind of object and reason of the events."""
-    events = [entry["object"] for entry in scenario["timeline"] if entry["kind"] == "Event"]
-    return {(event["involvedObject"]["kind"], event["reason"]) for event in events}
+    told = timeline.reasons(scenario["timeline"])
+    assert played.told_by_then - timeline.RACES <= told
+    assert told - timeline.RACES <= played.told()
 
 
 @pytest.mark.parametrize("name", NAMES)

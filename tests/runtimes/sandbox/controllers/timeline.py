@@ -19,16 +19,28 @@ import yaml
 
 Object = dict[str, Any]
 
-FOLDER = Path(
-    os.environ.get("KONFIG_WORKBENCH_CONFORMANCE", Path(__file__).parents[5] / "shared" / "conformance")
-) / "kube-behaviour-1.34"
+FOLDER = (
+    Path(os.environ.get("KONFIG_WORKBENCH_CONFORMANCE", Path(__file__).parents[5] / "shared" / "conformance"))
+    / "kube-behaviour-1.34"
+)
 
+# Events that depend on a race, and those an earlier scenario left behind.
+RACES = {("Node", "RegisteredNode"), ("Node", "RemovingNode"), ("PodDisruptionBudget", "NoPods")}
 PULLING = ("ErrImagePull", "ImagePullBackOff")
 PROGRESSING = ("NewReplicaSetCreated", "ReplicaSetUpdated")
 # Times and versions, and what several writers race for.
 DROPPED = {
     *("lastTransitionTime", "lastUpdateTime", "lastHeartbeatTime", "lastProbeTime", "lastScheduleTime"),
-    *("lastSuccessfulTime", "startTime", "completionTime", "message", "uid", "resourceVersion", "apiVersion"),
+    *(
+        "lastSuccessfulTime",
+        "startTime",
+        "completionTime",
+        "message",
+        "uid",
+        "resourceVersion",
+        "apiVersion",
+        "namespace",
+    ),
 }
 NOT_TOLD = {"Event", "ControllerRevision"}
 
@@ -51,6 +63,12 @@ def fold(timeline: Iterable[Object]) -> dict[str, Object]:
         elif entry["kind"] != "Event":
             state[f"{entry['kind']}/{entry['name']}"] = entry["object"]
     return state
+
+
+def reasons(timeline: Iterable[Object]) -> set[tuple[str, str]]:
+    """Kind of object and reason of the events."""
+    events = [entry["object"] for entry in timeline if entry["kind"] == "Event"]
+    return {(event["involvedObject"]["kind"], event["reason"]) for event in events}
 
 
 def bare(name: str) -> str:
@@ -266,13 +284,13 @@ class View:
         return self.pods("Pending")
 
     def event(self, reason: str, text: str = "") -> int:
-        return sum(
-            each["reason"] == reason and text in each.get("message", "") for each in self.events.values()
-        )
+        return sum(each["reason"] == reason and text in each.get("message", "") for each in self.events.values())
 
 
 _WORDS = (
     "top o st cond synced rolled live count rs gone going pods terminating ready unready waiting pulling restarts "
     "unschedulable starting event"
 ).split()
-_BUILTINS = {name: getattr(__import__("builtins"), name) for name in "len any all sum max min set sorted str int".split()}
+_BUILTINS = {
+    name: getattr(__import__("builtins"), name) for name in "len any all sum max min set sorted str int".split()
+}
