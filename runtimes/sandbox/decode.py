@@ -67,10 +67,13 @@ def _syntax_message(error: json.JSONDecodeError) -> str:
 
 @dataclass(slots=True)
 class DecodeResult:
-    """object: as stored, before defaults. strict: `unknown field "spec.x"`, `duplicate field "data.k"`, in order."""
+    """object: as stored, before defaults. strict: `unknown field "spec.x"`, `duplicate field "data.k"`, in order.
+    source: the text of what was read, for messages; "" if they do not show it.
+    """
 
     object: Object
     strict: list[str] = field(default_factory=list)
+    source: str = ""
 
 
 def check(kind: KindSchema, body: Any) -> DecodeResult:
@@ -96,6 +99,9 @@ def _check(kind: KindSchema, body: Any, reader: _Reader) -> DecodeResult:
             raise DecodeError(f"cannot unmarshal {_json_kind(body)} into Go value of type {kind.type.go}")
     if reader.error is not None:
         raise DecodeError(reader.error)
+    metadata = body.get("metadata")
+    if isinstance(metadata, dict) and metadata.get("managedFields") == []:
+        made["metadata"]["managedFields"] = []   # not the same as none: it asks to forget all owners
     return DecodeResult(made, list(dict.fromkeys(reader.strict)))
 
 

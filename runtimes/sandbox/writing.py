@@ -6,7 +6,6 @@ meets first and which fields count as the writer's own.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -108,6 +107,7 @@ def _create(state: State, call: Call, kind: KindSchema, obj: Object) -> Object:
         raise _exists(resource, key[1], existing)
     if call.dry_run:
         return read_as(stored, resource)
+    defaults.apply(_stored_kind(state, call), stored)   # what is read from storage has them again
     return read_as(state.store.put(resource.storage, key, stored), resource)
 
 
@@ -137,10 +137,10 @@ def _empty_status(state: State, call: Call) -> Object | None:
 
 def _check_new(state: State, call: Call, obj: Object) -> None:
     kind = _stored_kind(state, call)
-    _warn(call, validate.warnings(kind, obj, None))
     causes = validate.create(kind, obj)
     if causes:
         raise _invalid(call.resource, obj, causes)
+    _warn(call, validate.warnings(kind, obj, None))
 
 
 def _stored_kind(state: State, call: Call) -> KindSchema:
@@ -359,10 +359,10 @@ def _keep_identity(new: Object, live: Object) -> None:
 
 def _check_change(state: State, call: Call, new: Object, live: Object) -> None:
     kind = _stored_kind(state, call)
-    _warn(call, validate.warnings(kind, new, live))
     causes = validate.update(kind, new, live, call.subresource)
     if causes:
         raise _invalid(call.resource, new, causes)
+    _warn(call, validate.warnings(kind, new, live))
 
 
 def _is_finished(new: Object, live: Object) -> bool:
@@ -395,41 +395,24 @@ def _patch_stored(state: State, call: Call, kind: KindSchema, live: Object, obj:
     if name != call.name:
         raise bad_request(f"the name of the object ({name}) does not match the name on the URL ({call.name})")
     if namespace != (call.namespace if call.resource.namespaced else ""):
-        raise bad_request(
-            f"the namespace of the object ({namespace}) does not match the namespace on the request ({call.namespace})"
-        )
+        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
     check_version(call, obj, live, is_put=False)
     return _change(state, call, kind, live, obj)
 
 
-def patched(call: Call, kind: KindSchema, before: Object, body: Any, patch_type: PatchType) -> Object:
+def patched(call: Call, kind: KindSchema, before: Object, body: Any, patch_type: patches.PatchType) -> Object:
     """The object after the patch, decoded and with defaults."""
-    problems: list[str] = []
     try:
-        match patch_type:
-            case "json":
-                made = patches.json_patch(before, body)
-            case "merge":
-                made = patches.merge_patch(before, body)
-            case _:
-                made = patches.strategic(kind, before, body)
+        read = patches.patched(kind, before, body, patch_type)
+        if read.strict and call.field_validation == "Strict":
+            raise patches.unreadable(read.source, f"strict decoding error: {', '.join(read.strict)}")
     except patches.PatchError as error:
         raise ApiError(error.code, error.reason, error.message, error.details) from error
-    try:
-        read = decode.restore(kind, made)
-    except decode.DecodeError as error:
-        raise _unreadable(made, str(error)) from error
-    problems += read.strict
-    _report_strict(call, problems, lambda text: _unreadable(made, f"strict decoding error: {text}"))
+    if call.field_validation == "Warn":
+        _warn(call, read.strict)
     obj = read.object
     defaults.apply(kind, obj)
     return obj
-
-
-def _unreadable(made: Any, why: str) -> ApiError:
-    shown = json.dumps(json.dumps(made, separators=(",", ":")))
-    cause = {"reason": "FieldValueInvalid", "message": f"Invalid value: {shown}: {why}", "field": "patch"}
-    return ApiError(422, "Invalid", f' "" is invalid: patch: {cause["message"]}', {"causes": [cause]})
 
 
 def _apply(state: State, call: Call, kind: KindSchema, live: Object | None, body: Any, force: bool) -> Written:

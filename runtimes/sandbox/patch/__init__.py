@@ -1,13 +1,14 @@
 """The three ways to patch an object besides server-side apply.
 
-All take the object as it is written out and give a new one, not yet decoded: JSON and merge patches are decoded with
-`decode.check`, strategic ones with `decode.restore`, which differ in what they say about wrong types.
-Patch bodies are what `decode.parse_json` gives; duplicate members of merge patches are reported by `duplicates`.
+`patched` does all that a request needs. The three below it take the object as it is written out and give a new one,
+not yet decoded: JSON and merge patches are decoded with `decode.check`, strategic ones with `decode.restore`, which
+differ in what they say about wrong types. Patch bodies are what `decode.parse_json` gives.
 """
 
 from .errors import PatchError
 from .json_patch import json_patch
 from .merge_patch import duplicates, merge_patch
+from .patched import PatchType, patched, unreadable
 from .strategic_merge import strategic
 
-__all__ = ["PatchError", "duplicates", "json_patch", "merge_patch", "strategic"]
+__all__ = ["PatchError", "PatchType", "duplicates", "json_patch", "merge_patch", "patched", "strategic", "unreadable"]

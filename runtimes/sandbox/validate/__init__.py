@@ -157,9 +157,14 @@ def create(kind: KindSchema, obj: Object) -> list[Cause]:
         if kind.is_custom:
             _custom(causes, kind, obj)
         return causes
-    meta.object_meta(causes, metadata, rules.name, namespaced=rules.namespaced)
+    _built_in_meta(causes, metadata, rules)
     rules.check(causes, obj)
     return causes
+
+
+def _built_in_meta(causes: Causes, metadata: Object, rules: Rules) -> None:
+    meta.object_meta(causes, metadata, rules.name, namespaced=rules.namespaced)
+    meta.known_finalizers(causes, metadata.get("finalizers"))
 
 
 def update(kind: KindSchema, new: Object, old: Object, subresource: str | None = None) -> list[Cause]:
@@ -189,12 +194,13 @@ def _changed(causes: Causes, rules: Rules, new: Object, old: Object) -> None:
 
     def again() -> None:
         if rules.rechecks:
-            meta.object_meta(causes, after, rules.name, namespaced=rules.namespaced)
+            _built_in_meta(causes, after, rules)
             rules.check(causes, new)
 
     if rules.check_first:
         again()
     meta.object_meta_update(causes, after, before)
+    meta.known_finalizers(causes, after.get("finalizers"))
     rules.change(causes, new, old)
     if not rules.check_first:
         again()

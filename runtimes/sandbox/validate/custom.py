@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
@@ -172,7 +173,7 @@ def _is_date(value: str) -> bool:
     return True
 
 
-FORMATS = {
+FORMATS: dict[str, Callable[[str], bool]] = {
     "date-time": _is_time,
     "date": _is_date,
     "uuid": lambda value: bool(re.fullmatch(r"(?i)[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}", value)),
@@ -217,7 +218,7 @@ def _combinations(causes: Causes, schema: Object, value: Any, path: str) -> None
             causes.add(
                 "FieldValueInvalid", "<nil>", f'Invalid value: "": "{path}" must validate at least one schema (anyOf)'
             )
-            causes.extend(min(results, key=len))
+            causes.extend(sorted(results, key=len)[0])
     if schema.get("oneOf"):
         results = [_fits(part, value, path) for part in schema["oneOf"]]
         valid = sum(not found for found in results)

@@ -16,7 +16,7 @@ def labels(causes: Causes, path: str, values: dict[str, str] | None) -> None:
         causes.invalid_each(path, value, label_value(value))
 
 
-def annotations(causes: Causes, path: str, values: dict[str, str] | None) -> None:
+def annotation_map(causes: Causes, path: str, values: dict[str, str] | None) -> None:
     size = 0
     for key, value in (values or {}).items():
         causes.invalid_each(path, key, qualified(key.lower()))
@@ -67,6 +67,17 @@ def managed_fields(causes: Causes, path: str, entries: list[Object] | None) -> N
             causes.too_long(f"{here}.manager", 128)
 
 
+STANDARD_FINALIZERS = ("kubernetes", "orphan", "foregroundDeletion")
+
+
+def known_finalizers(causes: Causes, values: list[str] | None) -> None:
+    """Built-in kinds take finalizers without a path only if they are the server's own."""
+    for index, value in enumerate(values or []):
+        if "/" not in value and value not in STANDARD_FINALIZERS:
+            text = "name is neither a standard finalizer name nor is it fully qualified"
+            causes.invalid(f"metadata.finalizers[{index}]", value, text)
+
+
 def object_meta(causes: Causes, meta: Object, name_check: NameCheck, *, namespaced: bool) -> None:
     """Metadata of an object with a name."""
     path = "metadata"
@@ -85,7 +96,7 @@ def object_meta(causes: Causes, meta: Object, name_check: NameCheck, *, namespac
         causes.invalid_each(f"{path}.namespace", meta["namespace"], label(meta["namespace"]))
     causes.nonnegative(f"{path}.generation", meta.get("generation"))
     labels(causes, f"{path}.labels", meta.get("labels"))
-    annotations(causes, f"{path}.annotations", meta.get("annotations"))
+    annotation_map(causes, f"{path}.annotations", meta.get("annotations"))
     owner_references(causes, f"{path}.ownerReferences", meta.get("ownerReferences"))
     finalizers(causes, f"{path}.finalizers", meta.get("finalizers"))
     managed_fields(causes, f"{path}.managedFields", meta.get("managedFields"))
@@ -108,7 +119,7 @@ def object_meta_update(causes: Causes, new: Object, old: Object) -> None:
         if new.get(name) != old.get(name):
             causes.invalid(f"{path}.{name}", new.get(name), "field is immutable")
     labels(causes, f"{path}.labels", new.get("labels"))
-    annotations(causes, f"{path}.annotations", new.get("annotations"))
+    annotation_map(causes, f"{path}.annotations", new.get("annotations"))
     owner_references(causes, f"{path}.ownerReferences", new.get("ownerReferences"))
     managed_fields(causes, f"{path}.managedFields", new.get("managedFields"))
 

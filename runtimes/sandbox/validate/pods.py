@@ -102,7 +102,7 @@ def pod_spec(causes: Causes, spec: Object, path: str, *, is_pod: bool, pod_name:
 def pod_template(causes: Causes, template: Object, path: str) -> None:
     metadata = template.get("metadata") or {}
     meta.labels(causes, f"{path}.labels", metadata.get("labels"))
-    meta.annotations(causes, f"{path}.annotations", metadata.get("annotations"))
+    meta.annotation_map(causes, f"{path}.annotations", metadata.get("annotations"))
     pod_spec(causes, template.get("spec") or {}, f"{path}.spec", is_pod=False)
     if (template.get("spec") or {}).get("ephemeralContainers"):
         causes.forbidden(f"{path}.spec.ephemeralContainers", "ephemeral containers not allowed in pod template")
