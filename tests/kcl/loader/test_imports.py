@@ -1,0 +1,143 @@
+"""Which files a program consists of."""
+
+import pytest
+
+from kcl.diagnostics import Code, KclError
+from kcl.loader import ImportKind, Loaded, LoadRequest, ParseCache, load
+from kcl.source import InMemoryFileSystem
+
+
+def _load(files: dict[str, str], *names: str, work_dir: str = "/w", **settings: object) -> Loaded:
+    request = LoadRequest(files=names or ("main.k",), work_dir=work_dir, **settings)  # type: ignore[arg-type]
+    return load(request, InMemoryFileSystem(files))
+
+
+def _packages(loaded: Loaded) -> dict[str, list[str]]:
+    return {path: [module.name for module in package.modules] for path, package in loaded.program.packages.items()}
+
+
+def test_package_is_every_file_of_a_folder_but_tests_and_underscored_ones() -> None:
+    loaded = _load(
+        {
+            "/w/kcl.mod": "",
+            "/w/main.k": "import a.b",
+            "/w/a/b/y.k": "",
+            "/w/a/b/x.k": "",
+            "/w/a/b/_z.k": "",
+            "/w/a/b/x_test.k": "",
+        }
+    )
+    assert _packages(loaded) == {"__main__": ["/w/main.k"], "a.b": ["/w/a/b/x.k", "/w/a/b/y.k"]}
+
+
+def test_file_of_that_name_when_there_is_no_folder() -> None:
+    loaded = _load({"/w/main.k": "import a.b as c", "/w/a/b.k": ""})
+    assert _packages(loaded)["a.b"] == ["/w/a/b.k"]
+    assert loaded.program.main.modules[0].imports["c"].package == "a.b"
+
+
+def test_root_is_the_nearest_folder_with_a_manifest() -> None:
+    loaded = _load({"/w/kcl.mod": "", "/w/s/main.k": "import lib", "/w/lib.k": ""}, "s/main.k")
+    assert loaded.program.root == "/w"
+    assert _packages(loaded)["lib"] == ["/w/lib.k"]
+
+
+def test_relative_imports_start_from_the_importing_file_and_meet_absolute_ones() -> None:
+    files = {
+        "/w/kcl.mod": "",
+        "/w/s/main.k": "import .near\nimport ..far\nimport far",
+        "/w/s/near.k": "",
+        "/w/far.k": "",
+    }
+    loaded = _load(files, "s/main.k")
+    assert set(_packages(loaded)) == {"__main__", "s.near", "far"}
+
+
+def test_system_modules_and_plugins_are_not_looked_for() -> None:
+    loaded = _load({"/w/main.k": "import yaml\nimport kcl_plugin.hello", "/w/yaml.k": ""})
+    kinds = {alias: found.kind for alias, found in loaded.program.main.modules[0].imports.items()}
+    assert kinds == {"yaml": ImportKind.SYSTEM, "hello": ImportKind.PLUGIN}
+
+
+def test_missing_module_names_what_was_looked_for_and_where() -> None:
+    loaded = _load({"/w/main.k": "a = 1\nimport foo.bar"})
+    (diagnostic,) = loaded.diagnostics
+    assert diagnostic.code is Code.CANNOT_FIND_MODULE
+    assert diagnostic.message == "Cannot find the module foo.bar from /w/foo/bar"
+    assert diagnostic.primary is not None
+    assert (diagnostic.primary.path, diagnostic.primary.start) == ("/w/main.k", 6)
+
+
+def test_import_out_of_the_root_is_refused() -> None:
+    loaded = _load({"/w/kcl.mod": "", "/w/main.k": "import ..x", "/x.k": ""})
+    assert "outside of the root" in loaded.diagnostics[0].message
+
+
+def test_files_that_import_each_other_are_reported_at_every_import() -> None:
+    loaded = _load({"/w/main.k": "import a", "/w/a.k": "import b", "/w/b.k": "import a"})
+    assert [item.message for item in loaded.diagnostics] == [
+        "There is a circular reference between modules b, a",
+        "There is a circular reference between modules b, a",
+    ]
+
+
+def test_folders_may_refer_to_each_other() -> None:
+    loaded = _load({"/w/main.k": "import a", "/w/a/x.k": "import b", "/w/b/y.k": "import a"})
+    assert not loaded.diagnostics
+
+
+def test_external_package_has_its_own_root() -> None:
+    files = {"/w/main.k": "import ext.sub", "/ext/kcl.mod": "", "/ext/sub/a.k": "import other", "/ext/other.k": ""}
+    loaded = _load(files, package_maps={"ext": "/ext"})
+    assert _packages(loaded)["ext.other"] == ["/ext/other.k"]
+
+
+def test_dependency_with_a_path_comes_from_the_manifest() -> None:
+    files = {"/w/kcl.mod": '[dependencies]\next = { path = "../ext" }\n', "/w/main.k": "import ext.a", "/ext/a.k": ""}
+    assert _packages(_load(files))["ext.a"] == ["/ext/a.k"]
+
+
+def test_name_found_inside_and_outside_is_ambiguous() -> None:
+    files = {"/w/main.k": "import ext", "/w/ext.k": "", "/ext/a.k": ""}
+    loaded = _load(files, package_maps={"ext": "/ext"})
+    assert "found multiple times" in loaded.diagnostics[0].message
+
+
+def test_files_named_from_the_root_and_by_folder() -> None:
+    files = {"/w/kcl.mod": "", "/w/pkg/p.k": "", "/w/s/a.k": "", "/w/s/b.k": ""}
+    loaded = _load(files, "a.k", "${KCL_MOD}/pkg/p.k", ".", work_dir="/w/s")
+    assert _packages(loaded)["__main__"] == ["/w/s/a.k", "/w/pkg/p.k", "/w/s/b.k"]
+
+
+def test_missing_file_is_an_error() -> None:
+    with pytest.raises(KclError, match=r"please check the file path /w/main\.k"):
+        _load({})
+
+
+def test_dependencies_tell_what_was_read_and_looked_for() -> None:
+    loaded = _load({"/w/kcl.mod": "", "/w/main.k": "import a", "/w/a.k": ""})
+    assert {"/w/kcl.mod", "/w/main.k", "/w/a", "/w/a.k"} <= loaded.program.dependencies
+
+
+def test_cache_parses_a_text_once() -> None:
+    cache = ParseCache()
+    files = {"/w/main.k": "a = 1"}
+    request = LoadRequest(files=("main.k",), work_dir="/w")
+    first = load(request, InMemoryFileSystem(files), cache).program.main.modules[0].tree
+    assert load(request, InMemoryFileSystem(files), cache).program.main.modules[0].tree is first
+    changed = load(request, InMemoryFileSystem({"/w/main.k": "a = 2"}), cache).program.main.modules[0]
+    assert changed.tree is not first
+    assert changed.source.text == "a = 2"
+
+
+def test_broken_manifest_is_an_error_with_its_place() -> None:
+    with pytest.raises(KclError, match="not valid TOML") as caught:
+        _load({"/w/kcl.mod": "[package\n", "/w/main.k": ""})
+    assert caught.value.diagnostics[0].primary is not None
+    assert caught.value.diagnostics[0].primary.path == "/w/kcl.mod"
+
+
+@pytest.mark.parametrize(("version", "old"), [("v0.4.6", True), ("0.5.0", False), ("0.11.1", False), ("", False)])
+def test_age_of_a_repository(version: str, old: bool) -> None:
+    loaded = _load({"/w/kcl.mod": f'[expected]\nkclvm_version = "{version}"\n', "/w/main.k": ""})
+    assert loaded.manifest.expects_before_0_5 is old
