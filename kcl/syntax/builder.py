@@ -103,7 +103,7 @@ class Builder(Expressions):
             self.report(declaration.start, declaration.end, "an attribute may stand only in the body of a schema")
             return None
         if not declaration.values:
-            self.report(declaration.end, declaration.end + 1, 'expected one of ["="] got newline')
+            self.report(declaration.end - 1, declaration.end, 'expected one of ["="] got newline')
             return None
         targets, value = [declaration.name, *declaration.values[:-1]], declaration.values[-1]
         if isinstance(declaration.op, ast.AugOp):

@@ -398,9 +398,14 @@ class _Lexer:
         start = at - len(run)
         if "#" in run:
             self._collect_comments(run, start)
+            if run[0] == "#":
+                start += run.index("\n")
         if at >= self.end or text[at] == "#":
-            # A comment right at the end of the file: there is no further line to lay out.
-            self._end_line(start, (0, 0), at)
+            # The end, or a last comment: there is no further line to lay out.
+            if context.kind == _FILE:
+                self._end_line(start, (0, 0), at)
+            elif context.kind > _ITEMS and self.previous not in _OPENERS:
+                self._break_line(start, (0, 0), at)
             return
         if "\t" in run or "\r" in run or "\f" in run:
             level = _level(run)

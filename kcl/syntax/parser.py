@@ -132,8 +132,8 @@ class _Parse:
     def _unexpected(self, unexpected: UnexpectedToken) -> None:
         token = self._tokens[unexpected.index]
         start, end = token[1], token[2]
-        if start and start == len(self._source.text) and self._source.text[-1] != "\n":
-            start -= 1  # at the last character there is, as the official compiler has it
+        if token[0] == "NEWLINE" and start and self._source.text[start - 1] != "\n":
+            start -= 1  # under the last character of the line, as the official compiler has it
         got = _spelling(token)
         wanted = _wanted(unexpected.accepted)
         if wanted:
@@ -158,5 +158,6 @@ def _wanted(accepted: frozenset[str]) -> tuple[str, ...]:
         return _OPERAND
     if "NEWLINE" in accepted and "NAME" not in accepted and len(accepted) > 1:
         return ()
-    words = {_SPELLINGS.get(name, name.lower()) for name in accepted - _CONTINUATIONS}
+    continuations = _CONTINUATIONS | {"IN"} if "OPERATOR" in accepted else _CONTINUATIONS
+    words = {_SPELLINGS.get(name, name.lower()) for name in accepted - continuations}
     return tuple(sorted(words or {_SPELLINGS.get(name, name.lower()) for name in accepted}))

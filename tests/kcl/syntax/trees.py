@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from kcl.source import SourceFile
-from kcl.syntax import ast
+from kcl.syntax import ast, parse
 
 _BINARY = {
     "Add": "+", "Sub": "-", "Mul": "*", "Div": "/", "FloorDiv": "//", "Mod": "%", "Pow": "**", "LShift": "<<",
@@ -337,6 +337,14 @@ _OFFICIAL: dict[Any, Any] = {
 
 def ours(module: ast.Module, source: SourceFile) -> Any:
     return (None if module.doc is None else "doc", [_Ours(source).statement(item) for item in module.body])
+
+
+def tree_of(text: str) -> Any:
+    """The plain tree of a text that must be without errors."""
+    source = SourceFile("f.k", text)
+    result = parse(source)
+    assert not result.diagnostics, result.diagnostics
+    return ours(result.module, source)
 
 
 class _Ours:

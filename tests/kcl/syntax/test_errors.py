@@ -1,0 +1,115 @@
+"""What is said about programs that cannot be read."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kcl.diagnostics import Code, render
+from kcl.source import SourceFile
+from kcl.syntax import ast, parse
+from tests.kcl.conformance import corpus
+
+
+def findings(text: str) -> list[tuple[int, int, str]]:
+    source = SourceFile("f.k", text)
+    places = []
+    for diagnostic in parse(source).diagnostics:
+        assert diagnostic.primary is not None
+        place = source.position(diagnostic.primary.start)
+        places.append((place.line, place.column, diagnostic.message))
+    return places
+
+
+OPERAND = '"identifier", "literal", "(", "[", "{"'
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("a = 1 +\n", (1, 7, f"expected one of [{OPERAND}] got newline")),
+        ("a = = 1\n", (1, 5, f"expected one of [{OPERAND}] got =")),
+        ("a = 1, 2\n", (1, 6, "unexpected token ','")),
+        ("a: int\n", (1, 6, 'expected one of ["="] got newline')),
+        ("a = (1\n", (1, 6, 'expected one of [")"] got newline')),
+        ("a = f(1\n", (1, 7, 'expected one of [")"] got newline')),
+        ("a = {b = 1\n  c = 2}\n", (1, 10, 'expected one of ["}"] got newline')),
+        ("a = b if c\n", (1, 10, 'expected one of ["else"] got newline')),
+        ("import a.1\n", (1, 10, 'expected one of ["identifier"] got literal')),
+        ("schema A(B, C):\n", (1, 11, 'expected one of [")"] got ,')),
+        ("a = [b for c of d]\n", (1, 14, 'expected one of ["in"] got identifier')),
+        ("a = 1;\n", (1, 6, "the semicolon ';' here is unnecessary, please remove it")),
+        ("a = !b\n", (1, 5, "invalid token '!', consider using 'not '")),
+        ("a = 1 § 2\n", (1, 7, "unknown start of token")),
+        ("a = 1xy\n", (1, 5, "invalid int binary suffix")),
+        ("a = 0b12\n", (1, 5, "invalid digit for a base 2 literal")),
+        ("a = 0x\n", (1, 5, "no valid digits found for number")),
+        ("f() = 1\n", (1, 1, "'CallExpression' is an illegal expression for assignment")),
+        ("a = f(b=1, 2)\n", (1, 12, "positional argument follows keyword argument")),
+        ("check:\n    a\n", (1, 1, "this may stand only in the body of a schema")),
+    ],
+)
+def test_the_first_error_is_named_at_its_place(text: str, found: tuple[int, int, str]) -> None:
+    assert findings(text)[0] == found
+
+
+def test_every_broken_statement_is_reported_and_the_rest_is_read() -> None:
+    text = "a = 1 +\nb = 2\nc = = 3\nschema S:\n    d: int\n\n    ? e\nf = 4\n"
+    result = parse(SourceFile("f.k", text))
+    assert [line for line, _, _ in findings(text)] == [1, 3, 7]
+    names = [target.name for node in result.module.body if isinstance(node, ast.Assign) for target in node.targets]
+    assert names == ["b", "f"]
+
+
+def test_a_duplicate_index_signature_is_refused() -> None:
+    assert findings("schema A:\n    [str]: str\n    [str]: int\n") == [
+        (3, 5, "duplicate schema index signature definitions, only one is allowed in the schema")
+    ]
+
+
+def test_loop_variables_are_one_or_two_plain_names() -> None:
+    (finding,) = parse(SourceFile("f.k", "a = [i for i, j, k in b]\n")).diagnostics
+    assert finding.code is Code.COMPILE
+    assert finding.message == "the number of loop variables is 3, which can only be 1 or 2"
+
+
+@given(st.text(alphabet="ab1 \n\t:=,.+-*/<>()[]{}\"'$#\\?@|~!;", max_size=60))
+@settings(max_examples=300, deadline=None)
+def test_any_text_is_either_read_or_reported(text: str) -> None:
+    result = parse(SourceFile("f.k", text))
+    render(result.diagnostics, {"f.k": text})
+    assert all(d.primary is not None and 0 <= d.primary.start <= len(text) for d in result.diagnostics)
+
+
+@given(st.data())
+@settings(max_examples=60, deadline=None)
+def test_a_real_program_with_a_piece_cut_out_is_either_read_or_reported(data: st.DataObject) -> None:
+    paths = sorted(corpus("kcl-grammar").rglob("*.k"))
+    text = data.draw(st.sampled_from(paths)).read_bytes().decode()
+    start = data.draw(st.integers(0, len(text)))
+    end = data.draw(st.integers(start, min(len(text), start + 12)))
+    result = parse(SourceFile("f.k", text[:start] + text[end:]))
+    assert isinstance(result.module, ast.Module)
+
+
+def blocks(text: str) -> list[str]:
+    """The diagnostics of an official golden or of ours, one string each, without empty lines."""
+    lines = "\n".join(line for line in text.splitlines() if line.strip())
+    return ["error[" + block.rstrip("\n") for block in lines.split("error[")[1:]]
+
+
+def test_the_suites_first_syntax_errors_are_reproduced_to_the_letter() -> None:
+    root = corpus("kcl-grammar")
+    cases = [path for path in sorted(root.rglob("stderr.golden")) if "InvalidSyntax" in path.read_text()]
+    different = []
+    for golden in cases:
+        main = golden.parent / "main.k"
+        text = main.read_bytes().decode()
+        result = parse(SourceFile("${CWD}/main.k", text))
+        found = blocks(render(result.diagnostics, {"${CWD}/main.k": text}, official_columns=True))
+        wanted = blocks(golden.read_text())
+        if not found or found[0] != wanted[0]:
+            different.append(str(golden.parent.relative_to(root)))
+    assert not different
+    assert Path(root).is_dir() and len(cases) >= 10
