@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import base64
 import json
 import logging
 import os
@@ -22,8 +23,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 
-from aiohttp import web
+from aiohttp import StreamReader, web
+from aiohttp.abc import AbstractStreamWriter
+from aiohttp.http_parser import RawRequestMessage
+from aiohttp.web_protocol import RequestHandler
 
+from . import certificates
 from . import controllers as controlling
 from .api.access import MASTERS
 from .api.disturbances import Disturbances
@@ -38,12 +43,24 @@ GROUPS: Mapping[str, tuple[str, ...]] = {"admin": (MASTERS,), "alice": (MASTERS,
 LARGEST_BODY = 3 * 1024 * 1024
 
 
+def _request(
+    message: RawRequestMessage,
+    payload: StreamReader,
+    protocol: RequestHandler[web.BaseRequest],
+    writer: AbstractStreamWriter,
+    task: asyncio.Task[None],
+) -> web.BaseRequest:
+    """As aiohttp makes it, but with room for large objects."""
+    loop = asyncio.get_running_loop()
+    return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=LARGEST_BODY)
+
+
 class Sandbox:
     """Use as an async context manager: entering starts the servers and controllers, leaving stops them.
 
     `tokens` are bearer tokens by user name: `admin` and `alice` may do everything, `viewer` and any other name what
     roles grant. Without tokens, a random one is made for `admin`. Ports are chosen by the system unless `port` is
-    given for the first cluster (the next ones follow).
+    given for the first cluster (the next ones follow). Without `tls` URLs are http, to which kubectl sends no token.
     """
 
     def __init__(
@@ -57,6 +74,7 @@ class Sandbox:
         port: int = 0,
         seed: int | None = None,
         history: int = 10_000,
+        tls: bool = True,
     ) -> None:
         self.tokens = dict(tokens) if tokens is not None else {"admin": secrets.token_urlsafe(24)}
         users = {
@@ -66,6 +84,7 @@ class Sandbox:
         self.names = [*names, *(f"sandbox-{n}" for n in range(len(names) + 1, clusters + 1))][:clusters]
         self.clusters = [Cluster(name, self.clock, history=history, seed=seed) for name in self.names]
         self._has_controllers, self._port = controllers, port
+        self._certificate = certificates.make() if tls else None
         self.gateways = [Gateway(cluster, users) for cluster in self.clusters]
         self.controllers: list[controlling.Controllers] = []
         self.urls: list[str] = []
@@ -101,14 +120,15 @@ class Sandbox:
         await self.close()
 
     async def _serve(self, gateway: Gateway, port: int) -> str:
-        server = web.Server(gateway.handle, access_log=None, client_max_size=LARGEST_BODY)  # type: ignore[arg-type]
-        runner = web.ServerRunner(server, handle_signals=False, shutdown_timeout=0.5)
+        server = web.Server(gateway.handle, request_factory=_request)
+        runner = web.ServerRunner(server, handle_signals=False, access_log=None, shutdown_timeout=0.5)
         await runner.setup()
         self._runners.append(runner)
-        site = web.TCPSite(runner, "127.0.0.1", port)
+        context = self._certificate.context() if self._certificate else None
+        site = web.TCPSite(runner, "127.0.0.1", port, ssl_context=context)
         await site.start()
         host, bound = runner.addresses[0][:2]
-        return f"http://{host}:{bound}"
+        return f"{'https' if context else 'http'}://{host}:{bound}"
 
     async def close(self) -> None:
         for running in self.controllers:
@@ -123,13 +143,17 @@ class Sandbox:
 
     def kubeconfig(self, user: str = "admin") -> dict[str, object]:
         """A context a cluster, named as it is, for the user; the first is the current one."""
+        trust = {}
+        if self._certificate:
+            trust["certificate-authority-data"] = base64.b64encode(self._certificate.certificate.encode()).decode()
         return {
             "apiVersion": "v1",
             "kind": "Config",
             "current-context": self.names[0],
             "preferences": {},
             "clusters": [
-                {"name": name, "cluster": {"server": url}} for name, url in zip(self.names, self.urls, strict=True)
+                {"name": name, "cluster": {"server": url, **trust}}
+                for name, url in zip(self.names, self.urls, strict=True)
             ],
             "users": [{"name": f"sandbox-{user}", "user": {"token": self.tokens[user]}}],
             "contexts": [
@@ -156,15 +180,23 @@ async def serve(
     tokens: Mapping[str, str] | None = None,
     controllers: bool = True,
     seed: int | None = None,
+    failing_images: Mapping[str, str] | None = None,
+    tls: bool = True,
 ) -> None:
-    """Serve until SIGINT or SIGTERM. Prints `READY KUBECONFIG URL...` on standard output when clients may come."""
+    """Serve until SIGINT or SIGTERM. Prints `READY KUBECONFIG URL...` on standard output when clients may come.
+
+    `failing_images` maps patterns of images to behaviours, in all clusters from the start (see faults.py).
+    """
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    sandbox = Sandbox(clusters, names=names, port=port, tokens=tokens, controllers=controllers, seed=seed)
+    sandbox = Sandbox(clusters, names=names, port=port, tokens=tokens, controllers=controllers, seed=seed, tls=tls)
     async with sandbox:
-        sandbox.write_kubeconfig(kubeconfig)
+        for faults in sandbox.faults:
+            for pattern, behaviour in (failing_images or {}).items():
+                faults.fail_image(pattern, behaviour)
+        sandbox.write_kubeconfig(kubeconfig, "admin" if "admin" in sandbox.tokens else next(iter(sandbox.tokens)))
         sys.stdout.write(f"READY {kubeconfig} {' '.join(sandbox.urls)}\n")
         sys.stdout.flush()
         await stop.wait()
@@ -178,6 +210,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--port", type=int, default=0, help="of the first cluster; 0 for any free one")
     parser.add_argument("--token", action="append", default=[], metavar="USER=TOKEN")
     parser.add_argument("--no-controllers", action="store_true")
+    parser.add_argument("--plain", action="store_true", help="http instead of https; kubectl sends no token to it")
     parser.add_argument("--seed", type=int, help="makes names and uids repeat")
     options = parser.parse_args(argv)
     logging.basicConfig(level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
@@ -191,6 +224,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             tokens=tokens,
             controllers=not options.no_controllers,
             seed=options.seed,
+            tls=not options.plain,
         )
     )
     return 0

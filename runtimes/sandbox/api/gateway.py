@@ -44,6 +44,9 @@ class Gateway:
             return await self._answer(incoming)
         except ApiError as error:
             return replies.failure(error)
+        except web.HTTPRequestEntityTooLarge:
+            text = f"Request entity too large: limit is {incoming.client_max_size}"
+            return replies.failure(ApiError(413, "RequestEntityTooLarge", text, {}))
         except (ConnectionResetError, asyncio.CancelledError):
             raise
         except Exception:
