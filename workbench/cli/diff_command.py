@@ -86,4 +86,4 @@ def print_diff(output: Output, result: StackDiff, root: Path, format_: str, *, d
         output.line()
     for each in diff.problem_lines(result.problems, UNICODE):
         output.talk(each)
-    output.line(line(f"{result.stack}: "), diff.summary_line(result.summary, UNICODE))
+    output.line(line(f"{result.stack}: "), diff.summary_line(result.summary, UNICODE, is_certain=not result.problems))

@@ -36,8 +36,11 @@ def source_text(chain: Chain, root: Path) -> str:
     return chain[0].relative_to(root) if chain else ""
 
 
-def summary_line(summary: Summary, glyphs: Glyphs) -> Line:
-    """`+1 create  ~5 update  -1 delete  (12 unchanged)  2 drift  1 restart`"""
+def summary_line(summary: Summary, glyphs: Glyphs, *, is_certain: bool = True) -> Line:
+    """`+1 create  ~5 update  -1 delete  12 unchanged  2 drift  1 restarts pods`
+
+    `is_certain` is False where something could not be found out: then nothing to change is not claimed.
+    """
     parts: list[Span] = []
     for count, sign, word, tone in (
         (summary.create, "+", "create", Tone.ADDED),
@@ -47,8 +50,10 @@ def summary_line(summary: Summary, glyphs: Glyphs) -> Line:
     ):
         if count:
             parts.append(Span(f"{sign}{count} {word}  ", tone))
-    if not parts:
+    if not parts and is_certain:
         parts.append(Span(f"{glyphs.good} nothing to change  ", Tone.GOOD))
+    elif not parts:
+        parts.append(Span(f"{glyphs.unknown} it could not be told what would change  ", Tone.WARN))
     parts.append(Span(f"{summary.unchanged} unchanged", Tone.MUTED))
     if summary.drift:
         parts.append(Span(f"  {summary.drift} drift", Tone.WARN))

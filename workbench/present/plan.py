@@ -44,7 +44,7 @@ def title(plan: Plan, glyphs: Glyphs) -> Line:
 def lines(plan: Plan, glyphs: Glyphs) -> Iterator[Line]:
     """Yields the plan without its fields: summary, order, gates, problems, what to confirm."""
     yield title(plan, glyphs)
-    yield summary_line(plan.summary, glyphs)
+    yield summary_line(plan.summary, glyphs, is_certain=not plan.problems)
     for number, wave in enumerate(plan.waves, 1):
         for address in wave:
             yield line(

@@ -65,7 +65,8 @@ class DiffScreen(Frame):
             changes.refresh()
             return
         glyphs = self.workbench.glyphs
-        header = [diff.summary_line(found.summary, glyphs), *diff.problem_lines(found.problems, glyphs)]
+        summary = diff.summary_line(found.summary, glyphs, is_certain=not found.problems)
+        header = [summary, *diff.problem_lines(found.problems, glyphs)]
         if self.drift_only:
             header.append(line(Span("drift only: D shows everything", Tone.WARN)))
         self.query_one("#summary", ToneText).show_all(header)

@@ -67,7 +67,8 @@ class PlanScreen(Frame):
             steps.refresh()
             return
         glyphs = self.workbench.glyphs
-        self.query_one("#head", ToneText).show(plan.title(made, glyphs), diff.summary_line(made.summary, glyphs))
+        summary = diff.summary_line(made.summary, glyphs, is_certain=not made.problems)
+        self.query_one("#head", ToneText).show(plan.title(made, glyphs), summary)
         steps.empty = "nothing to do: the clusters say what the configuration says"
         steps.set_rows(plan.step_rows(made, state.events))
         self.query_one("#gates", ToneText).show_all(self._below(made))
