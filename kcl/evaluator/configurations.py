@@ -117,7 +117,7 @@ def lower_entry(node: ast.Entry, scope: Scope) -> Step:
     where = module.where(node)
     span = where.span
     operator = _OPERATORS[node.op]
-    site = module.site(node.key, _SITE_KINDS[node.op])
+    site = module.site(node.key, _SITE_KINDS[node.op], node.value)
     evaluate = lower_value(node.value, scope, site)
     key_node, index_node = node.key, node.index
     if index_node is not None and not _is_list_index(index_node):
@@ -352,7 +352,7 @@ def _listlower_item(node: ast.ListItem, scope: Scope) -> ItemStep:
         case ast.ListIf():
             return _list_if(node, scope)
         case _:
-            evaluate = lower_value(node, scope, scope.module.site(node, SiteKind.LITERAL))
+            evaluate = lower_value(node, scope, scope.module.site(node, SiteKind.LITERAL, node))
 
             def run(environment: Environment, items: list[Value], sites: list[Sites]) -> None:
                 value, site = evaluate(environment)

@@ -43,19 +43,22 @@ class SiteTable:
     __slots__ = ("_entries",)
 
     def __init__(self) -> None:
-        self._entries: list[tuple[SourceFile, int, int, SiteKind]] = []
+        self._entries: list[tuple[SourceFile, int, int, SiteKind, bool]] = []
 
-    def add(self, source: SourceFile, start: int, end: int, kind: SiteKind) -> Sites:
-        """A chain of just the new site."""
-        self._entries.append((source, start, end, kind))
+    def add(self, source: SourceFile, start: int, end: int, kind: SiteKind, literal: bool) -> Sites:
+        """A chain of just the new site; `literal` says that the value stands there as it is."""
+        self._entries.append((source, start, end, kind, literal))
         return (len(self._entries) - 1,)
 
+    def is_literal(self, index: int) -> bool:
+        return self._entries[index][4]
+
     def span(self, index: int) -> Span:
-        source, start, end, _ = self._entries[index]
+        source, start, end, _, _ = self._entries[index]
         return Span(source.path, start, end)
 
     def site(self, index: int) -> Site:
-        source, start, end, kind = self._entries[index]
+        source, start, end, kind, _ = self._entries[index]
         place = source.position(start)
         return Site(source.path, place.line, place.column, kind, Span(source.path, start, end))
 

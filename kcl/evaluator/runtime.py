@@ -17,6 +17,7 @@ from kcl.evaluator.operations import Arithmetic
 from kcl.evaluator.provenance import SiteKind, SiteTable
 from kcl.evaluator.value import Library, SchemaInstance, Sites, Value, ValueFailure
 from kcl.loader.program import MAIN_PACKAGE, Import, Module, Program
+from kcl.syntax import ast
 
 if TYPE_CHECKING:
     from kcl.evaluator.scopes import PackageScope
@@ -121,8 +122,10 @@ class ModuleContext:
     def where(self, node: Any) -> Where:
         return Where(self, node.start, node.end)
 
-    def site(self, node: Any, kind: SiteKind) -> Sites:
-        return self.runtime.table.add(self.module.source, node.start, node.end, kind)
+    def site(self, node: Any, kind: SiteKind, value: ast.Expr | None = None) -> Sites:
+        """A site at `node` for the value that `value` stands for."""
+        literal = value is not None and is_literal(value)
+        return self.runtime.table.add(self.module.source, node.start, node.end, kind, literal)
 
     def is_main(self) -> bool:
         return self.package == MAIN_PACKAGE
@@ -158,6 +161,13 @@ class Where:
     def located(self, failure: ValueFailure) -> KclError:
         """The failure of an operation at this place."""
         return evaluation_error(failure.message, self.span)
+
+
+def is_literal(node: ast.Expr) -> bool:
+    """Whether the expression is the value itself: a string, number, truth value, None or Undefined."""
+    if isinstance(node, ast.Unary):
+        node = node.operand
+    return isinstance(node, (ast.Str, ast.Int, ast.Float, ast.Constant))
 
 
 def evaluation_error(message: str, span: Span | None) -> KclError:

@@ -41,7 +41,14 @@ class RuntimeType(Protocol):
 
     def convert(self, value: Value, origin: Span | None) -> Value: ...
 
-    def __str__(self) -> str: ...
+    @property
+    def static(self) -> str:
+        """The type as compile-time messages spell it."""
+        ...
+
+    def __str__(self) -> str:
+        """The type as run-time messages spell it."""
+        ...
 
 
 def pack(type_: RuntimeType, value: Value, origin: Span | None) -> Value:
@@ -70,6 +77,10 @@ class AnyType:
 
     def convert(self, value: Value, origin: Span | None) -> Value:
         return value
+
+    @property
+    def static(self) -> str:
+        return "any"
 
     def __str__(self) -> str:
         return self._text
@@ -100,6 +111,10 @@ class BasicRuntimeType:
     def convert(self, value: Value, origin: Span | None) -> Value:
         return value
 
+    @property
+    def static(self) -> str:
+        return self._name
+
     def __str__(self) -> str:
         return self._name
 
@@ -121,6 +136,10 @@ class NumberMultiplierType:
     def convert(self, value: Value, origin: Span | None) -> Value:
         return value
 
+    @property
+    def static(self) -> str:
+        return f"number_multiplier({self._text})" if self._text else "number_multiplier"
+
     def __str__(self) -> str:
         return self._text or "units.NumberMultiplier"
 
@@ -141,6 +160,10 @@ class LiteralRuntimeType:
 
     def convert(self, value: Value, origin: Span | None) -> Value:
         return value
+
+    @property
+    def static(self) -> str:
+        return f"{type(self._value).__name__}({self._value})"
 
     def __str__(self) -> str:
         if isinstance(self._value, str):
@@ -178,6 +201,10 @@ class ListRuntimeType:
             [convert(item, _place(table, site, origin)) for item, site in zip(value, sites, strict=True)], sites
         )
 
+    @property
+    def static(self) -> str:
+        return f"[{self._item.static}]"
+
     def __str__(self) -> str:
         return f"[{self._item}]"
 
@@ -208,6 +235,14 @@ class DictRuntimeType:
         result.operators, result.indexes, result.sites = value.operators, value.indexes, value.sites
         return result
 
+    @property
+    def value(self) -> RuntimeType:
+        return self._value
+
+    @property
+    def static(self) -> str:
+        return f"{{{self._key.static}:{self._value.static}}}"
+
     def __str__(self) -> str:
         return f"{{{self._key}:{self._value}}}"
 
@@ -235,6 +270,10 @@ class UnionRuntimeType:
                 return converted
         return value
 
+    @property
+    def static(self) -> str:
+        return " | ".join(member.static for member in self._members)
+
     def __str__(self) -> str:
         return " | ".join(map(str, self._members))
 
@@ -254,6 +293,11 @@ class FunctionRuntimeType:
 
     def convert(self, value: Value, origin: Span | None) -> Value:
         return value
+
+    @property
+    def static(self) -> str:
+        params = ", ".join(param.static for param in self._params)
+        return f"({params}) -> {(self._result or ANY).static}"
 
     def __str__(self) -> str:
         return f"({', '.join(map(str, self._params))}) -> {self._result or ANY}"
@@ -294,6 +338,10 @@ class InstanceType:
         if not isinstance(value, KDict):
             return []
         return self.schema.misfits(value, self._text)
+
+    @property
+    def static(self) -> str:
+        return self._text.rpartition(".")[2]
 
     def __str__(self) -> str:
         return self._text

@@ -9,6 +9,7 @@ from kcl.evaluator.configurations import lower_value
 from kcl.evaluator.functions import RuleType
 from kcl.evaluator.lexical import GlobalScope, SchemaScope, Scope, Unit
 from kcl.evaluator.lowering import lower
+from kcl.evaluator.mismatch import pack_entry
 from kcl.evaluator.operations import number_multiplier, truthy
 from kcl.evaluator.parameters import lower_parameters
 from kcl.evaluator.provenance import SiteKind
@@ -80,10 +81,11 @@ def _assign(place: Assigning, scope: Scope) -> Evaluate:
     if isinstance(place.statement, ast.SchemaAttr):
         return _attribute(place.statement, scope)
     name = place.name
+    declared = scope.module.where(place.statement).span
     is_unification = isinstance(place.statement, ast.Unification)
 
     def finish(environment: Environment, value: Value) -> Value:
-        return store(environment[0], name, value, merge_insertions=not is_unification)
+        return store(environment[0], name, value, declared, merge_insertions=not is_unification)
 
     return lower_assignment(place, scope, _frame, finish)
 
@@ -93,7 +95,7 @@ def _attribute(node: ast.SchemaAttr, scope: Scope) -> Evaluate:
     module = scope.module
     runtime = module.runtime
     where = module.where(node)
-    site = module.site(node, SiteKind.DEFAULT)
+    site = module.site(node, SiteKind.DEFAULT, node.value)
     default = None if node.value is None else lower_value(node.value, scope, site)
     if default is None and isinstance(node.type, ast.LiteralType):
         # A type with one value is its own default.
@@ -101,6 +103,11 @@ def _attribute(node: ast.SchemaAttr, scope: Scope) -> Evaluate:
         default = lambda environment: (literal, site)  # noqa: E731
     name = node.name
     unites = node.op is ast.AugOp.BIT_OR
+    declared = where.span
+    table = runtime.table
+
+    def _packed(frame: SchemaFrame, type_: RuntimeType, value: Value) -> Value:
+        return pack_entry(type_, value, frame.config.sites_of(name), table, declared, frame.instance.origin)
 
     def run(environment: Environment) -> Value:
         frame: SchemaFrame = environment[0]
@@ -110,7 +117,7 @@ def _attribute(node: ast.SchemaAttr, scope: Scope) -> Evaluate:
                 type_ = attribute_type(frame, name)
                 value = config[name]
                 if type_ is not None:
-                    value = pack(type_, value, frame.instance.origin)
+                    value = _packed(frame, type_, value)
                 runtime.origin = joined_sites(config.sites_of(name), site) if default else config.sites_of(name)
                 return value
             if default is None:
@@ -122,13 +129,13 @@ def _attribute(node: ast.SchemaAttr, scope: Scope) -> Evaluate:
                 if name not in config:
                     return NOT_ASSIGNED
                 runtime.origin = ()
-                return store(frame, name, UNDEFINED)
+                return store(frame, name, UNDEFINED, declared)
             value, sites = default(environment)
             if unites:
                 present = frame.previous(name)
                 value = bit_or(present, value, where.span)
             runtime.origin = sites
-            return store(frame, name, value)
+            return store(frame, name, value, declared)
         except ValueFailure as failure:
             raise where.located(failure) from None
 

@@ -13,11 +13,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from kcl.diagnostics import Code, KclError, Span, error
+from kcl.diagnostics import Code, Diagnostic, KclError, Span, error
+from kcl.evaluator.mismatch import pack_entry
 from kcl.evaluator.names import did_you_mean
 from kcl.evaluator.parameters import Parameters
 from kcl.evaluator.runtime import Environment, Evaluate, ModuleContext, Runtime, evaluation_error
-from kcl.evaluator.runtime_types import RuntimeType, pack
+from kcl.evaluator.runtime_types import RuntimeType
 from kcl.evaluator.scopes import SchemaFrame, Setter
 from kcl.evaluator.union import configured, joined_sites
 from kcl.evaluator.value import (
@@ -193,10 +194,7 @@ class SchemaType:
 
     def fits(self, config: KDict) -> bool:
         """Whether a config may become an instance: it has no key that the schema does not know."""
-        if self.layout.index_signature is not None:
-            return True
-        setters = self.layout.setters
-        return all(key in setters or key.startswith("_") for key in config)
+        return not self.unknown_keys(config)
 
     def misfits(self, value: KDict, text: str) -> list[str]:
         """Why a config or an instance of another schema cannot be an instance of this one, in the official words."""
@@ -294,10 +292,12 @@ class SchemaType:
     def _add_extra(self, frame: SchemaFrame, extra: Sequence[str]) -> None:
         """Attributes the schema does not declare: those an index signature admits."""
         signature = self.layout.index_signature
-        config, instance = frame.config, frame.instance
+        config, instance, runtime = frame.config, frame.instance, self.module.runtime
+        if signature is None:
+            places = [(key, config.sites_of(key)) for key in extra]
+            spans = [(key, runtime.table.span(sites[0]) if sites else instance.origin) for key, sites in places]
+            raise KclError(tuple(self.unknown_attribute(key, span) for key, span in spans))
         for key in extra:
-            if signature is None:
-                raise self._unknown_attribute(key, frame)
             default: Value = UNDEFINED
             if signature.default is not None:
                 environment = frame.level_environment(self.layout.index_signature_level)
@@ -305,7 +305,8 @@ class SchemaType:
                     frame.final[signature.name] = key
                 default = signature.default(environment)
             value = configured(default, config, key, instance.origin)
-            value = pack(signature.type, value, instance.origin)
+            sites = config.sites_of(key)
+            value = pack_entry(signature.type, value, sites, runtime.table, None, instance.origin)
             dict.__setitem__(instance, key, value)
             if signature.name != key:
                 frame.final[key] = value
@@ -316,13 +317,19 @@ class SchemaType:
                 instance.sites = instance.sites or {}
                 instance.sites[key] = config.sites_of(key)
 
-    def _unknown_attribute(self, key: str, frame: SchemaFrame) -> KclError:
+    def unknown_keys(self, config: KDict) -> list[str]:
+        """The keys of a config that are no attributes of the schema; none when it has an index signature."""
+        if self.layout.index_signature is not None:
+            return []
+        setters = self.layout.setters
+        return [key for key in config if key not in setters and not key.startswith("_")]
+
+    def unknown_attribute(self, key: str, span: Span | None) -> Diagnostic:
+        """The finding that a key given at `span` is no attribute."""
         known = [name for schema in self._stack() for name in schema.own.optional]
         close = difflib.get_close_matches(key, known, n=3, cutoff=0.7)
-        sites = frame.config.sites_of(key)
-        span = self.module.runtime.table.span(sites[0]) if sites else frame.instance.origin
         message = f"Cannot add member '{key}' to schema '{self.name}'{did_you_mean(close)}"
-        return KclError((error(Code.COMPILE, message, span),))
+        return error(Code.COMPILE, message, span)
 
     def _run_checks(self, frame: SchemaFrame, extra: Sequence[str]) -> None:
         signature = self.layout.index_signature
@@ -356,21 +363,25 @@ def dotted(name: ast.Expr) -> tuple[str, ...]:
     return (name.id,)
 
 
-def store(frame: SchemaFrame, name: str, value: Value, merge_insertions: bool = True) -> Value:
+def store(frame: SchemaFrame, name: str, value: Value, declared: Span, merge_insertions: bool = True) -> Value:
     """What an attribute becomes when a statement gives it a value: its type, and the configuration merged over it.
 
-    Called by a setter while it runs. The value's sites are read from and left in `Runtime.origin`.
+    Called by a setter while it runs; `declared` is the place of its statement. The value's sites are read from and left
+    in `Runtime.origin`.
     """
     runtime, config = frame.runtime, frame.config
     type_ = attribute_type(frame, name)
     sites = runtime.origin
+    table, instance = runtime.table, frame.instance
     if type_ is not None:
-        value = pack(type_, value, None)
+        value = pack_entry(type_, value, sites, table, None, instance.origin)
     if name in config and (merge_insertions or config.operator(name) != INSERT):
-        value = configured(value, config, name, frame.instance.origin)
+        given = config.sites_of(name)
+        value = configured(value, config, name, instance.origin)
         if type_ is not None:
-            value = pack(type_, value, frame.instance.origin)
-        sites = joined_sites(config.sites_of(name), sites)
+            place = table.span(given[0]) if given else instance.origin
+            value = pack_entry(type_, value, given, table, declared, place)
+        sites = joined_sites(given, sites)
     runtime.origin = sites
     return value
 
