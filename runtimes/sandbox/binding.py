@@ -11,7 +11,9 @@ from .store import Object, copied
 PODS = ("", "pods")
 
 
-def bind(state: State, namespace: str, name: str, node: str, *, uid: str | None = None, dry_run: bool = False) -> Object:
+def bind(
+    state: State, namespace: str, name: str, node: str, *, uid: str | None = None, dry_run: bool = False
+) -> Object:
     """The pod with its node, and the condition PodScheduled. Raises 404 and 409.
 
     As on a real server this is a write of its own kind: neither checked as an update (the field is immutable there) nor
@@ -21,7 +23,9 @@ def bind(state: State, namespace: str, name: str, node: str, *, uid: str | None 
     if pod is None:
         raise not_found("", "pods", name)
     if uid is not None and uid != pod["metadata"]["uid"]:
-        raise _refused(name, f"Precondition failed: UID in precondition: {uid}, UID in object meta: {pod['metadata']['uid']}")
+        raise _refused(
+            name, f"Precondition failed: UID in precondition: {uid}, UID in object meta: {pod['metadata']['uid']}"
+        )
     if pod["metadata"].get("deletionTimestamp"):
         raise _refused(name, f"pod {name} is being deleted, cannot be assigned to a host")
     if pod["spec"].get("nodeName"):

@@ -55,7 +55,7 @@ def charge(state: State, call: Call, new: Object, old: Object | None) -> Callabl
         return _nothing
     changed: list[tuple[tuple[str, str], Object, Object]] = []
     for key, quota in quotas:
-        if not _in_scope(quota, call.resource, new):
+        if not is_in_scope(quota, call.resource, new):
             continue
         after = _charged(call, quota, new, delta, is_new=old is None)
         if after is not None:
@@ -173,7 +173,7 @@ def _unspecified(hard: Mapping[str, Any], spec: Mapping[str, Any]) -> str:
     return f"must specify {'; '.join(texts)}" if texts else ""
 
 
-def _in_scope(quota: Object, resource: Resource, obj: Object) -> bool:
+def is_in_scope(quota: Object, resource: Resource, obj: Object) -> bool:
     scopes = list(quota["spec"].get("scopes") or ())
     expressions = (quota["spec"].get("scopeSelector") or {}).get("matchExpressions") or ()
     if not scopes and not expressions:

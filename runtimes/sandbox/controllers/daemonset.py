@@ -145,8 +145,8 @@ class DaemonSets(Controller):
 
     def _write_status(self, daemon_set: Object, digest: str, by_node: dict[str, list[Object]]) -> None:
         now, min_ready = self.clock.now(), daemon_set["spec"].get("minReadySeconds", 0)
-        always = {name: 0 for name in ("currentNumberScheduled", "numberMisscheduled")}
-        always |= {name: 0 for name in ("desiredNumberScheduled", "numberReady")}
+        always = dict.fromkeys(("currentNumberScheduled", "numberMisscheduled"), 0)
+        always |= dict.fromkeys(("desiredNumberScheduled", "numberReady"), 0)
         updated = available = 0
         for node in self.hands.all("nodes"):
             pods = by_node.get(node["metadata"]["name"], [])

@@ -395,7 +395,7 @@ def _annotate(d: Object, rs: Object, number: int, *, exists: bool) -> bool:
         annotations[rollout.REVISION] = str(number)
     if not exists:
         _note_sizes(d, rs)
-    return annotations != before
+    return bool(annotations != before)
 
 
 def _note_sizes(d: Object, rs: Object) -> bool:

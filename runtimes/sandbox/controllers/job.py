@@ -6,7 +6,7 @@ noted in the status, then the finalizer goes, then the count is raised.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -137,7 +137,7 @@ class Jobs(Controller):
         return [*active, *self._make(job, pods, missing)]
 
     def _make(self, job: Object, pods: list[Object], number: int) -> list[Object]:
-        indexes: list[int | None] = [None] * number
+        indexes: Sequence[int | None] = [None] * number
         if _is_indexed(job):
             done = _completed(job, pods) | {_index(pod) for pod in pods if is_active(pod)}
             indexes = [index for index in range(job["spec"]["completions"]) if index not in done][:number]
@@ -388,7 +388,7 @@ def _finished_at(pod: Object) -> str:
         for each in pod["status"].get("containerStatuses") or ()
         if (each.get("state", {}).get("terminated") or {}).get("finishedAt")
     ]
-    return max(ends, default=pod["metadata"]["creationTimestamp"])
+    return str(max(ends, default=pod["metadata"]["creationTimestamp"]))
 
 
 def _condition(type_: str, value: str, reason: str, message: str, now: str) -> Object:

@@ -194,7 +194,7 @@ def set_condition(status: Object, type_: str, value: str, reason: str, message: 
 
 def is_complete(d: Object, status: Object) -> bool:
     """All pods are of the new revision and available, none of an older one is left, and the status is of this spec."""
-    return (
+    return bool(
         status.get("updatedReplicas", 0) == wanted(d)
         and status.get("replicas", 0) == wanted(d)
         and status.get("availableReplicas", 0) == wanted(d)

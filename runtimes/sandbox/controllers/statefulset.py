@@ -80,7 +80,7 @@ class StatefulSets(Controller):
     # One step
 
     def _manage(self, found: Object, current: Object, update: Object, pods: list[Object], status: Object) -> None:
-        """The next thing to do, if it may be done now; in order, one at a time, unless the set allows it in parallel."""
+        """The next thing to do, if it may be done now; in order and one at a time, unless the set says Parallel."""
         first = (found["spec"].get("ordinals") or {}).get("start", 0)
         wanted = range(first, first + found["spec"].get("replicas", 1))
         present = {ordinal(found, pod): pod for pod in pods}

@@ -149,9 +149,9 @@ class Volumes(Controller):
             self.event(claim, "Normal", "WaitForFirstConsumer", text)
         else:
             text = (
-                f"Waiting for a volume to be created either by the external provisioner '{storage_class['provisioner']}' "
-                "or manually by the system administrator. If volume creation is delayed, please verify that the "
-                "provisioner is running and correctly registered."
+                "Waiting for a volume to be created either by the external provisioner "
+                f"'{storage_class['provisioner']}' or manually by the system administrator. If volume creation is "
+                "delayed, please verify that the provisioner is running and correctly registered."
             )
             self.event(claim, "Normal", "ExternalProvisioning", text)
 

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
-from functools import partial
 from typing import Any
 
 from runtimes.sandbox.api.pods import evict
@@ -22,7 +21,7 @@ from .timeline import Object, View
 RECORDER = User("admin", ("system:masters",))
 NAMESPACE = "demo"
 # Kinds the recorder did not watch, and objects it left out.
-UNWATCHED = {"Endpoints", "Lease", "PriorityClass"}
+UNWATCHED = {"Endpoints", "Lease", "PriorityClass", "APIService"}
 LEFT_OUT = {"ServiceAccount/default", "ConfigMap/kube-root-ca.crt"}
 COMPONENTS = {"kwok": "kubelet"}
 LONGEST_WAIT_SECONDS = 200.0
@@ -103,6 +102,7 @@ class Simulation:
         self.acted_at: list[int] = []  # how many entries there were before each action
         self.view = View(scenario["top"])
         self.version = 0
+        self._awaited: tuple[Counter[str], set[tuple[str, str]]] | None = None
         self.told_by_then: set[tuple[str, str]] = set()  # the events up to the recorded end
         self.clock.advance(60)
         if scenario["top"].startswith("Namespace/"):
@@ -120,7 +120,7 @@ class Simulation:
     def _heard(self, change: Change) -> None:
         obj = change.object
         namespace = obj["metadata"].get("namespace", NAMESPACE)
-        if obj["kind"] in UNWATCHED or namespace not in (NAMESPACE, "default"):
+        if obj["kind"] in UNWATCHED - {self.view.top.partition("/")[0]} or namespace not in (NAMESPACE, "default"):
             return
         name = self.names.of(obj)
         if f"{obj['kind']}/{name}" in LEFT_OUT | ({"Namespace/demo"} - {self.view.top}):
@@ -129,6 +129,7 @@ class Simulation:
         obj = self.names.told_in(obj)
         self.entries.append(Entry(change.type, obj["kind"], name, obj, f"{obj['kind']}/{name}"))
         self.view.take(change.type, obj["kind"], name, obj)
+        self._note_passage()
 
     # Requests
 
@@ -222,11 +223,15 @@ class Simulation:
         for action in self.scenario["actions"]:
             past = recorded[: action["after_event"]]
             before, told = timeline.summary(timeline.fold(past)), timeline.reasons(past) - timeline.RACES
-            self.run_until(partial(self._is_at, before, told), LONGEST_WAIT_SECONDS)
+            self._awaited = (before, told)
+            self._note_passage()
+            self.run_until(lambda: self._awaited is None, LONGEST_WAIT_SECONDS)
             self.act(action)
 
-    def _is_at(self, state: Counter[str], told: set[tuple[str, str]]) -> bool:
-        return told <= self.told() and self.summary() == state
+    def _note_passage(self) -> None:
+        """A controller may pass the awaited state in the middle of one step; the action then comes right after it."""
+        if self._awaited is not None and self._awaited[1] <= self.told() and self.summary() == self._awaited[0]:
+            self._awaited = None
 
     def settle(self) -> tuple[bool, bool]:
         """Run until well after the recorded end. Whether the end was reached at some time, and whether it was kept."""

@@ -40,7 +40,7 @@ def ends_in_a_loop(scenario: Object) -> bool:
 
 
 def begin_of(invariant: Object, scenario: Object, played: Simulation) -> int:
-    """The index of our own entries that corresponds to the `from` of the recording: an action's, or a label's moment."""
+    """The index of our own entries that corresponds to the recording's `from`: an action's, or a label's moment."""
     if "from" not in invariant:
         return 0
     for action, index in zip(scenario["actions"], played.acted_at, strict=True):

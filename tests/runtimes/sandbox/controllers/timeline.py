@@ -288,9 +288,18 @@ class View:
 
 
 _WORDS = (
-    "top o st cond synced rolled live count rs gone going pods terminating ready unready waiting pulling restarts "
-    "unschedulable starting event"
-).split()
+    *("top", "o", "st", "cond", "synced", "rolled", "live", "count", "rs", "gone", "going", "pods", "terminating"),
+    *("ready", "unready", "waiting", "pulling", "restarts", "unschedulable", "starting", "event"),
+)
 _BUILTINS = {
-    name: getattr(__import__("builtins"), name) for name in "len any all sum max min set sorted str int".split()
+    "len": len,
+    "any": any,
+    "all": all,
+    "sum": sum,
+    "max": max,
+    "min": min,
+    "set": set,
+    "sorted": sorted,
+    "str": str,
+    "int": int,
 }
