@@ -1,0 +1,91 @@
+"""From a patch in a request to the patched object as it is read back, with what is to be refused or warned about."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from .. import decode
+from ..apply.typed import go_value
+from ..decode import DecodeError, DecodeResult, Pairs
+from ..schema.registry import KindSchema, Registry
+from .errors import PatchError
+from .json_patch import json_patch
+from .merge_patch import duplicates, merge_patch
+from .strategic_merge import strategic
+
+PatchType = Literal["json", "merge", "strategic"]
+OPERATION_FIELDS = frozenset(("op", "path", "from", "value"))
+
+
+def patched(kind: KindSchema, before: Mapping[str, Any], body: Any, patch_type: PatchType) -> DecodeResult:
+    """The object after the patch, before defaults; `strict` has the problems of patch and result.
+
+    `body` is parsed with `decode.parse_json`. Raises PatchError.
+    """
+    document = dict(before)
+    match patch_type:
+        case "json":
+            made = json_patch(document, body)
+            problems = [f"json patch {problem}" for problem in _operation_problems(body)]
+        case "merge":
+            made = merge_patch(document, body)
+            problems = duplicates(body)
+        case "strategic":
+            problems = duplicates(body)
+            made = strategic(kind, document, body)
+    shown = go_value(body) if patch_type == "strategic" else json.dumps(made, separators=(",", ":"), ensure_ascii=False)
+    try:
+        read = decode.restore(kind, made) if patch_type == "strategic" else _read(kind, made)
+    except DecodeError as error:
+        raise unreadable(shown, str(error)) from error
+    read.strict[:0] = problems
+    read.source = shown
+    return read
+
+
+def unreadable(shown: str, why: str) -> PatchError:
+    """A patched object that is none. `shown` is the text of what was read."""
+    cause = {
+        "reason": "FieldValueInvalid",
+        "message": f"Invalid value: {json.dumps(shown, ensure_ascii=False)}: {why}",
+        "field": "patch",
+    }
+    return PatchError(422, "Invalid", f' "" is invalid: patch: {cause["message"]}', {"causes": [cause]})
+
+
+def _read(kind: KindSchema, made: Any) -> DecodeResult:
+    """Read as what the patched object says it is, which for custom resources is left to the caller to compare."""
+    if kind.is_custom or not isinstance(made, dict):
+        return decode.check(kind, made)
+    name, version = made.get("kind", ""), made.get("apiVersion", "")
+    if (name, version) == (kind.kind, kind.api_version):
+        return decode.check(kind, made)
+    for field, value in (("Kind", name), ("apiVersion", version)):
+        if not value:
+            raise DecodeError(f"Object '{field}' is missing in '{json.dumps(made, separators=(',', ':'))}'")
+    group, _, short = str(version).rpartition("/")
+    try:
+        other = Registry.load().kind(group, short, str(name))
+    except KeyError as error:
+        text = f'no kind "{name}" is registered for version "{version}" in scheme "pkg/runtime/scheme.go:110"'
+        raise DecodeError(text) from error
+    decode.check(other, made)
+    ours = kind.group.partition(".")[0] or "core"
+    raise DecodeError(f"unable to decode {other.gvk_text} into *{ours}.{kind.kind}")
+
+
+def _operation_problems(operations: Any) -> list[str]:
+    """Unknown and doubled members of a JSON patch's operations."""
+    problems: list[str] = []
+    for index, operation in enumerate(operations or ()):
+        seen: set[str] = set()
+        members = operation.pairs if isinstance(operation, Pairs) else (operation or {}).items()
+        for name, _ in members:
+            if name not in OPERATION_FIELDS:
+                problems.append(f'unknown field "[{index}].{name}"')
+            elif name in seen:
+                problems.append(f'duplicate field "[{index}].{name}"')
+            seen.add(name)
+    return problems
