@@ -49,6 +49,11 @@ def _settled_status(state: State, definition: Object) -> Object:
     status: Object = copied(definition.get("status") or {})
     names = definition["spec"]["names"]
     clash = _clash(state, definition)
+    if clash is not None:
+        # What is free is accepted all the same; of what is taken, what was accepted before.
+        field = clash[0]
+        accepted = {**copied(names), field: (status.get("acceptedNames") or {}).get(field)}
+        status["acceptedNames"] = {name: value for name, value in accepted.items() if value}
     if clash is None:
         status["acceptedNames"] = copied(names)
         _set(state, status, "NamesAccepted", "True", "NoConflicts", "no conflicts found")
@@ -56,9 +61,8 @@ def _settled_status(state: State, definition: Object) -> Object:
             _set(state, status, "Established", "True", "InitialNamesAccepted", "the initial names have been accepted")
     else:
         field, name = clash
-        reason = {"plural": "PluralConflict", "singular": "SingularConflict", "kind": "KindConflict"}
         text = f'"{name}" is already in use'
-        _set(state, status, "NamesAccepted", "False", reason.get(field, "ListKindConflict"), text)
+        _set(state, status, "NamesAccepted", "False", f"{field[0].upper()}{field[1:]}Conflict", text)
         if not _condition(status, "Established"):
             _set(state, status, "Established", "False", "NotAccepted", "not all names are accepted")
     return status
@@ -68,18 +72,31 @@ def _clash(state: State, definition: Object) -> tuple[str, str] | None:
     """A name that another resource of the group has already: its field and the name."""
     own, group, names = definition["metadata"]["name"], definition["spec"]["group"], definition["spec"]["names"]
     others: list[dict[str, Any]] = [
-        {"plural": each.plural, "singular": each.singular, "kind": each.kind}
+        {"plural": each.plural, "singular": each.singular, "kind": each.kind, "shortNames": each.short_names}
         for each in built_in()
         if each.group == group
     ]
     for _, other in state.store.items(DEFINITIONS):
         if other["metadata"]["name"] != own and other["spec"]["group"] == group:
             others.append((other.get("status") or {}).get("acceptedNames") or {})
-    for field in ("plural", "singular", "kind", "listKind"):
-        wanted = names.get(field)
-        if wanted and any(wanted == other.get(field) for other in others):
-            return field, wanted
+    # Resources are called by any of their names, kinds by theirs: the two do not mix.
+    called = {name for other in others for name in _called(other)}
+    for field, taken in (
+        ("plural", called),
+        ("singular", called),
+        ("shortNames", called),
+        ("kind", {other.get("kind") for other in others}),
+        ("listKind", {other.get("listKind") for other in others}),
+    ):
+        wanted = names.get(field) or []
+        for name in wanted if isinstance(wanted, list) else [wanted]:
+            if name in taken:
+                return field, name
     return None
+
+
+def _called(names: dict[str, Any]) -> list[str]:
+    return [name for name in (names.get("plural"), names.get("singular"), *(names.get("shortNames") or ())) if name]
 
 
 def _condition(status: Object, type_: str) -> Object:
