@@ -47,7 +47,9 @@ class Access:
     def readable(self, path: str, folder: str) -> str:
         """The absolute form of `path`, which is relative to `folder`. Raises ValueFailure when it may not be read."""
         absolute = os.path.normpath(os.path.join(folder, path))
-        if self.read_roots is not None and not _inside(absolute, self.read_roots):
+        if self.read_roots is not None and not (
+            _inside(absolute, self.read_roots) and _inside(os.path.realpath(absolute), _real(self.read_roots))
+        ):
             raise ValueFailure(f"reading '{path}' is not allowed: it lies outside of {_shown(self.read_roots)}")
         self.on_read(absolute)
         return absolute
@@ -55,7 +57,7 @@ class Access:
     def writable(self, path: str, folder: str) -> str:
         """The absolute form of `path`. Raises ValueFailure when it may not be written."""
         absolute = os.path.realpath(os.path.join(folder, path))
-        if not _inside(absolute, tuple(map(os.path.realpath, self.write_roots))):
+        if not _inside(absolute, _real(self.write_roots)):
             where = (
                 f"it lies outside of {_shown(self.write_roots)}" if self.write_roots else "this run may write nothing"
             )
@@ -65,6 +67,10 @@ class Access:
 
 def _inside(path: str, roots: tuple[str, ...]) -> bool:
     return any(path == root or path.startswith(root.rstrip(os.sep) + os.sep) for root in roots)
+
+
+def _real(roots: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(map(os.path.realpath, roots))
 
 
 def _shown(roots: tuple[str, ...]) -> str:
