@@ -74,6 +74,7 @@ def _status_is_written(resource: Resource) -> bool:
 def _count_generation(resource: Resource, new: Object, old: Object) -> None:
     rules = policy(resource)
     if not (resource.is_custom or rules.has_generation):
+        _keep(new["metadata"], old["metadata"], "generation")
         return
     generation = old["metadata"].get("generation", 0)
     ignored = {"metadata", "kind", "apiVersion"}
@@ -81,8 +82,8 @@ def _count_generation(resource: Resource, new: Object, old: Object) -> None:
         ignored.add("status")
     wanted = ({k: v for k, v in each.items() if k not in ignored} for each in (new, old))
     changed = next(wanted) != next(wanted)
-    if rules.counts_labels:
-        changed = changed or new["metadata"].get("labels") != old["metadata"].get("labels")
+    for part in rules.counted_metadata:
+        changed = changed or new["metadata"].get(part) != old["metadata"].get(part)
     if generation or changed:
         new["metadata"]["generation"] = generation + 1 if changed else generation
 
@@ -238,10 +239,7 @@ def _claim_address(service: Object, server: Server) -> None:
     except ValueError:
         return  # not an address: validation says so
     if not inside:
-        why = (
-            f"failed to allocate IP {address}: the provided IP ({address}) is not in the valid range. "
-            f"The range of valid IPs is {SERVICE_NETWORK}"
-        )
+        why = f"failed to allocate IP {address}: the provided network does not match the current range"
         raise _refused(service, "spec.clusterIPs", value, why)
     if address in used_addresses(server.store):
         why = f"failed to allocate IP {address}: provided IP is already allocated"

@@ -105,9 +105,10 @@ def _create(state: State, call: Call, kind: KindSchema, obj: Object) -> Object:
     if existing is not None:
         undo_charge()
         raise _exists(resource, key[1], existing)
+    if not resource.is_custom:
+        defaults.apply(_stored_kind(state, call), stored)  # what is read from storage has them again
     if call.dry_run:
         return read_as(stored, resource)
-    defaults.apply(_stored_kind(state, call), stored)   # what is read from storage has them again
     return read_as(state.store.put(resource.storage, key, stored), resource)
 
 
@@ -335,6 +336,9 @@ def store_change(state: State, call: Call, live: Object, obj: Object) -> Object:
 
 def _prepared(state: State, call: Call, new: Object, live: Object) -> Object:
     server = state.server(call.dry_run)
+    new["metadata"].pop("generation", None)
+    if "generation" in live["metadata"]:
+        new["metadata"]["generation"] = live["metadata"]["generation"]
     if call.subresource is None:
         strategies.prepare_update(call.resource, new, live, server)
         return new
@@ -350,8 +354,6 @@ def _keep_identity(new: Object, live: Object) -> None:
         else:
             metadata.pop(name, None)
     metadata.setdefault("uid", before["uid"])
-    if "generation" not in metadata and "generation" in before:
-        metadata["generation"] = before["generation"]
     if before.get("generateName") and "generateName" not in metadata:
         metadata["generateName"] = before["generateName"]
     metadata.pop("selfLink", None)
