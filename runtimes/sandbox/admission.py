@@ -291,6 +291,18 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else str(value)
 
 
+# --- Nodes ---
+
+
+def _new_node_taint(review: Review) -> None:
+    """A node takes no Pods until it is known to be ready; who finds it so takes the taint away."""
+    if review.resource.storage != ("", "nodes") or review.old is not None:
+        return
+    taints = review.obj.setdefault("spec", {}).setdefault("taints", [])
+    if all((each.get("key"), each.get("effect")) != (_NOT_READY[0], "NoSchedule") for each in taints):
+        taints.append({"key": _NOT_READY[0], "effect": "NoSchedule"})
+
+
 # --- Storage ---
 
 
@@ -328,6 +340,7 @@ _MUTATING: tuple[Plugin, ...] = (
     _service_account,
     _tolerations,
     _priority,
+    _new_node_taint,
     _default_storage_class,
     _storage_protection,
 )

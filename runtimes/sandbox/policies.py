@@ -16,7 +16,7 @@ StatusKeeps = Literal["all", "labels", "owners", "nothing"]
 class Policy:
     """
     has_generation        the object counts changes of what it wants
-    counts_labels         changed labels count as well
+    counted_metadata      parts of the metadata whose changes count as well
     unconditional_update  PUT works without a resourceVersion
     creates_on_update     PUT of a missing object creates it
     returns_deleted       a completed DELETE answers with the object, not with a Status
@@ -26,7 +26,7 @@ class Policy:
     """
 
     has_generation: bool = True
-    counts_labels: bool = False
+    counted_metadata: tuple[str, ...] = ()
     unconditional_update: bool = True
     creates_on_update: bool = False
     returns_deleted: bool = False
@@ -59,7 +59,9 @@ _POLICIES: Mapping[ResourceKey, Policy] = {
     ("", "nodes"): _UNCOUNTED,
     ("", "namespaces"): _UNCOUNTED,
     ("apps", "controllerrevisions"): _UNCOUNTED,
-    ("apps", "deployments"): replace(_PLAIN, status_metadata="labels"),
+    ("apps", "deployments"): replace(
+        _PLAIN, status_metadata="labels", counted_metadata=("annotations",)
+    ),
     ("batch", "jobs"): replace(_PLAIN, orphans_by_default=True),
     ("autoscaling", "horizontalpodautoscalers"): _UNCOUNTED,
     ("networking.k8s.io", "ipaddresses"): _UNCOUNTED,
@@ -77,7 +79,7 @@ _POLICIES: Mapping[ResourceKey, Policy] = {
     ("storage.k8s.io", "volumeattributesclasses"): replace(_UNCOUNTED, returns_deleted=True),
     ("coordination.k8s.io", "leases"): replace(_UNCOUNTED, creates_on_update=True, unconditional_update=False),
     ("node.k8s.io", "runtimeclasses"): replace(_UNCOUNTED, creates_on_update=True, unconditional_update=False),
-    ("discovery.k8s.io", "endpointslices"): replace(_PLAIN, counts_labels=True),
+    ("discovery.k8s.io", "endpointslices"): replace(_PLAIN, counted_metadata=("labels",)),
     ("admissionregistration.k8s.io", "validatingwebhookconfigurations"): _LOCKED,
     ("admissionregistration.k8s.io", "mutatingwebhookconfigurations"): _LOCKED,
     ("admissionregistration.k8s.io", "validatingadmissionpolicies"): replace(_LOCKED, status_metadata="all"),

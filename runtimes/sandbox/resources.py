@@ -65,8 +65,11 @@ class Resource:
 
     @property
     def storage_version_hash(self) -> str:
-        group, _ = self.storage
-        digest = hashlib.sha256(f"{group}/{self.storage_version}/{self.kind}".encode()).digest()
+        """Changes when the storage version does; "" for what is not stored."""
+        if not self.is_custom:
+            known: Mapping[str, str] = read("discovery")["hashes"]
+            return known.get(f"{self.group}/{self.version}/{self.plural}", "")
+        digest = hashlib.sha256(f"{self.group}/{self.storage_version}/{self.kind}".encode()).digest()
         return base64.b64encode(digest[:8]).decode()
 
 

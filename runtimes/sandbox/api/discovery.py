@@ -92,7 +92,7 @@ def _entries(resource: Resource) -> Iterable[JsonObject]:
         own["shortNames"] = list(resource.short_names)
     if resource.categories:
         own["categories"] = list(resource.categories)
-    if "list" in resource.verbs and resource.plural != "componentstatuses":
+    if resource.storage_version_hash:
         own["storageVersionHash"] = resource.storage_version_hash
     yield own
     for each in resource.subresources.values():

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from .. import deletion, listing, scale, writing
 from ..cluster import Cluster
+from ..decode import DecodeError, parse_json
 from ..errors import ApiError, JsonObject, bad_request, method_not_allowed
 from ..listing import Page, Selection
 from ..policies import policy
@@ -17,8 +18,17 @@ from ..store import Object
 from ..writing import Call, FieldValidation, PatchType, User
 from . import pods, reviews, tables
 from .replies import Reply, Wanted, partial_metadata
-from .requests import PATCH_TYPES, Address, Query, delete_options, media_type, read_object, read_yaml, write_options
-from ..decode import DecodeError, parse_json
+from .requests import (
+    PATCH_TYPES,
+    Address,
+    Query,
+    delete_options,
+    media_type,
+    read_object,
+    read_yaml,
+    unsupported_body,
+    write_options,
+)
 
 
 @dataclass(slots=True)
@@ -276,8 +286,9 @@ def _patch_body(request: Request, patch_type: str) -> Any:
 
 def _patch_type(request: Request) -> str:
     patch_type = PATCH_TYPES.get(media_type(request.headers.get("Content-Type", "")))
-    if patch_type is None or (patch_type == "strategic" and request.resource.is_custom
-                              and request.address.subresource != "scale"):
+    if request.resource.is_custom and (patch_type is None or patch_type == "strategic"):
+        raise unsupported_body(", ".join(each for each, name in PATCH_TYPES.items() if name != "strategic"))
+    if patch_type is None:
         raise ApiError(415, "UnsupportedMediaType", "415: Unsupported Media Type", {})
     return patch_type
 

@@ -51,6 +51,19 @@ def table_columns(source: Source, discovery: dict[str, Any]) -> dict[str, Any]:
     return columns
 
 
+def storage_hashes(source: Source, discovery: dict[str, Any]) -> dict[str, str]:
+    """The storageVersionHash by `group/version/plural`; kinds that are not stored have none."""
+    hashes = {}
+    for group in discovery["core"] + discovery["groups"]:
+        name = group["metadata"].get("name", "")
+        for version in group["versions"]:
+            text = f"{name}/{version['version']}"
+            for each in source.get(f"/apis/{text}" if name else f"/api/{version['version']}")["resources"]:
+                if "storageVersionHash" in each:
+                    hashes[f"{text}/{each['name']}"] = each["storageVersionHash"]
+    return hashes
+
+
 # what a server makes for itself, by path of its list
 _BOOTSTRAP = (
     "/apis/rbac.authorization.k8s.io/v1/clusterroles",
@@ -94,6 +107,7 @@ def main() -> None:
         "groups": source.get("/apis", AGGREGATED)["items"],
     }
     discovery["columns"] = table_columns(source, discovery)
+    discovery["hashes"] = storage_hashes(source, discovery)
     write("discovery", discovery)
     write("bootstrap", bootstrap(source))
     index = source.get("/openapi/v3")["paths"]
