@@ -25,6 +25,14 @@ def _lower_arguments(
     return [lower(arg, scope) for arg in args], [(keyword.name, lower(keyword.value, scope)) for keyword in keywords]
 
 
+def _argument_nodes(node: ast.Call | ast.SchemaExpr) -> dict[int | str, ast.Expr | ast.Keyword]:
+    nodes: dict[int | str, ast.Expr | ast.Keyword] = dict(enumerate(node.args))
+    for keyword in node.keywords:
+        nodes[keyword.name] = keyword.value
+        nodes[f"{keyword.name}="] = keyword
+    return nodes
+
+
 @lowers(ast.Call)
 def _call(node: ast.Call, scope: Scope) -> Evaluate:
     return _call_code(node, scope, lower(node.func, scope), *_lower_arguments(node.args, node.keywords, scope))
@@ -38,6 +46,7 @@ def _call_code(
     keywords: Sequence[tuple[str, Evaluate]],
 ) -> Evaluate:
     where = scope.module.where(node)
+    where.arguments = _argument_nodes(node)
     runtime = scope.module.runtime
 
     def run(environment: Environment) -> Value:
@@ -125,7 +134,8 @@ def schema_expression_code(node: ast.SchemaExpr, scope: Scope, config_code: Eval
     module = scope.module
     runtime = module.runtime
     where = module.where(node)
-    span = module.where(node.name).span
+    named_at = module.where(node.name)
+    named_at.arguments = _argument_nodes(node)
     schema_code = lower(node.name, scope)
     args, keywords = _lower_arguments(node.args, node.keywords, scope)
 
@@ -137,10 +147,10 @@ def schema_expression_code(node: ast.SchemaExpr, scope: Scope, config_code: Eval
             values = [arg(environment) for arg in args]
             named = {name: value(environment) for name, value in keywords} if keywords else {}
             if isinstance(schema, SchemaType):
-                return schema.instantiate(config, values, named, span)
+                return schema.instantiate(config, values, named, named_at)
             if isinstance(schema, RuleType):
-                return schema.check(config, values, named, span)
-            return bit_or(schema, config, span)
+                return schema.check(config, values, named, named_at)
+            return bit_or(schema, config, named_at.span)
         except ValueFailure as failure:
             raise where.located(failure) from None
         finally:

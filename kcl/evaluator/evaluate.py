@@ -13,7 +13,7 @@ from typing import TypeVar
 import kcl.evaluator.calls
 import kcl.evaluator.configurations
 import kcl.evaluator.expressions  # noqa: F401 - these three register how expressions are compiled
-from kcl.diagnostics import Diagnostic
+from kcl.diagnostics import Diagnostic, KclError
 from kcl.evaluator.calls import schema_expression_code
 from kcl.evaluator.configurations import config_code, lower_item
 from kcl.evaluator.dialect import KCL, Dialect
@@ -29,6 +29,7 @@ from kcl.evaluator.statements import Assigning, Body, lower_assignment, lower_se
 from kcl.evaluator.union import bit_or
 from kcl.evaluator.value import UNDEFINED, KDict, Library, SchemaInstance, Value, ValueFailure
 from kcl.loader.program import MAIN_PACKAGE, Package, Program
+from kcl.semantic import check_declarations
 from kcl.syntax import ast
 
 _STACK_BYTES = 512 * 1024 * 1024
@@ -116,6 +117,9 @@ _STACK_SIZE_LOCK = threading.Lock()
 def _evaluate(
     program: Program, library: Library, options: Mapping[str, Value], dialect: Dialect, limits: Limits
 ) -> Evaluation:
+    findings = check_declarations(program)
+    if findings:
+        raise KclError(tuple(findings))
     runtime = Runtime(program, library, options, dialect, limits)
     for path in program.packages:
         runtime.packages[path] = PackageScope(runtime, path)

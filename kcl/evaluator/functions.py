@@ -53,19 +53,19 @@ class Lambda:
         self._frame = outer[0]
         self._captured = [(slot, outer[outer_slot]) for outer_slot, slot in code.scope.captures]
 
-    def __call__(self, args: Sequence[Value], kwargs: Mapping[str, Value], where: Where | None) -> Value:
+    def __call__(self, args: Sequence[Value], kwargs: Mapping[str, Value], where: Where) -> Value:
         code = self._code
         runtime = code.module.runtime
-        code.parameters.check_call("lambda", args, kwargs, where.span if where else code.span)
+        code.parameters.check_call("lambda", args, kwargs, where)
         environment = code.scope.unit.environment(self._frame)
         for slot, captured in self._captured:
             environment[slot] = captured
         caller = runtime.module
-        runtime.enter(where.span if where else code.span)
+        runtime.enter(where.span)
         runtime.module = code.module
         value: Value = UNDEFINED
         try:
-            code.parameters.bind(environment, args, kwargs)
+            code.parameters.bind(environment, args, kwargs, where)
             for statement in code.statements:
                 value = statement(environment)
             if code.result is not None:
@@ -90,10 +90,10 @@ class RuleType:
         self.name = node.name
         self.package = module.package
 
-    def check(self, config: KDict, args: Sequence[Value], kwargs: Mapping[str, Value], origin: Span | None) -> Value:
+    def check(self, config: KDict, args: Sequence[Value], kwargs: Mapping[str, Value], where: Where) -> Value:
         from kcl.evaluator.schema_lowering import run_rule
 
-        return run_rule(self, config, args, kwargs, origin)
+        return run_rule(self, config, args, kwargs, where)
 
 
 class Context:
@@ -148,9 +148,9 @@ def call(runtime: Runtime, function: Value, args: Sequence[Value], kwargs: Mappi
     if isinstance(function, Method):
         return _call_builtin(runtime, function.builtin, [function.receiver, *args], kwargs, where)
     if isinstance(function, SchemaType):
-        return function.instantiate(KDict(), args, kwargs, where.span)
+        return function.instantiate(KDict(), args, kwargs, where)
     if isinstance(function, RuleType):
-        return function.check(KDict(), args, kwargs, where.span)
+        return function.check(KDict(), args, kwargs, where)
     if function is None or function is UNDEFINED:
         # `x?.method()` of a value that is not there: the call is not there either.
         return UNDEFINED

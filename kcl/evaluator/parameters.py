@@ -6,13 +6,14 @@ import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kcl.diagnostics import Code, KclError, Span, error
+from kcl.diagnostics import Code, KclError, Label, Span, error
 from kcl.evaluator.lexical import Scope
 from kcl.evaluator.lowering import lower
-from kcl.evaluator.runtime import Environment, Evaluate
+from kcl.evaluator.mismatch import spelled
+from kcl.evaluator.runtime import Environment, Evaluate, Where
 from kcl.evaluator.runtime_types import RuntimeType, pack
 from kcl.evaluator.type_lowering import lower_type
-from kcl.evaluator.value import UNDEFINED, Value
+from kcl.evaluator.value import Value, ValueFailure
 from kcl.syntax import ast
 
 
@@ -22,6 +23,7 @@ class Parameter:
     slot: int
     type: RuntimeType | None
     default: Evaluate | None
+    span: Span
 
 
 class Parameters:
@@ -33,43 +35,72 @@ class Parameters:
         self._items = items
         self._missing_is_none = missing_is_none
 
-    def check_call(self, name: str, args: Sequence[Value], kwargs: Mapping[str, Value], origin: Span | None) -> None:
+    def check_call(self, name: str, args: Sequence[Value], kwargs: Mapping[str, Value], where: Where) -> None:
         """Raises KclError when there are arguments too many, too few or of other names."""
         items = self._items
         if len(args) > len(items):
             takes = f'"{name}" takes {len(items)} positional argument but {len(args)} were given'
-            raise KclError((error(Code.COMPILE, takes, origin),))
+            raise KclError((error(Code.COMPILE, takes, where.argument(len(items))[0]),))
         known = [item.name for item in items]
         for key in kwargs:
             if key not in known:
                 close = difflib.get_close_matches(key, known, n=1)
                 hint = f", did you mean '{close[0]}'?" if close else ""
-                raise KclError(
-                    (error(Code.COMPILE, f"\"{name}\" got an unexpected keyword argument '{key}'{hint}", origin),)
-                )
+                message = f"\"{name}\" got an unexpected keyword argument '{key}'{hint}"
+                raise KclError((error(Code.COMPILE, message, where.argument(f"{key}=")[0]),))
         if self._missing_is_none:
             return
         required = sum(item.default is None for item in items)
         missing = [item for item in items[len(args) :] if item.default is None and item.name not in kwargs]
         if missing:
             message = f"expected {_count(required)}, found {required - len(missing)}"
-            raise KclError((error(Code.COMPILE, message, origin),))
+            raise KclError((error(Code.COMPILE, message, where.span),))
 
-    def bind(self, environment: Environment, args: Sequence[Value], kwargs: Mapping[str, Value]) -> None:
-        """Puts the arguments where the code reads the parameters. Raises ValueFailure for one of the wrong type."""
+    def check_types(self, args: Sequence[Value], kwargs: Mapping[str, Value], where: Where) -> None:
+        """Raises KclError at the first argument that does not fit its parameter's type."""
+        for index, item in enumerate(self._items):
+            if item.type is not None:
+                if index < len(args):
+                    _typed(item, item.type, args[index], where, index)
+                elif item.name in kwargs:
+                    _typed(item, item.type, kwargs[item.name], where, item.name)
+
+    def bind(
+        self, environment: Environment, args: Sequence[Value], kwargs: Mapping[str, Value], where: Where | None
+    ) -> None:
+        """Puts the arguments where the code reads the parameters.
+
+        Raises KclError for one of the wrong type at its place in the call `where`, ValueFailure if that is not known.
+        """
         given = len(args)
         for index, item in enumerate(self._items):
+            key: int | str = index
             if index < given:
                 value = args[index]
             elif item.name in kwargs:
-                value = kwargs[item.name]
-            elif item.default is not None:
-                value = item.default(environment)
+                value, key = kwargs[item.name], item.name
             else:
-                value = None
-            if item.type is not None and value is not None and value is not UNDEFINED:
-                value = pack(item.type, value, None)
+                value = None if item.default is None else item.default(environment)
+                if item.type is not None:
+                    value = pack(item.type, value, None)
+                environment[item.slot] = value
+                continue
+            if item.type is not None:
+                value = pack(item.type, value, None) if where is None else _typed(item, item.type, value, where, key)
             environment[item.slot] = value
+
+
+def _typed(item: Parameter, type_: RuntimeType, value: Value, where: Where, key: int | str) -> Value:
+    try:
+        return pack(type_, value, where.span)
+    except ValueFailure:
+        if isinstance(value, dict):
+            raise
+        place, literal = where.argument(key)
+        got = spelled(value, literal, where.module.runtime.table)
+        text = f"variable is defined here, its type is {type_.static}, but got {got}"
+        finding = error(Code.TYPE, f"expected {type_.static}, got {got}", place, labels=(Label(item.span, text),))
+        raise KclError((finding,)) from None
 
 
 def _count(number: int) -> str:
@@ -83,5 +114,5 @@ def lower_parameters(params: Sequence[ast.Param], scope: Scope) -> Parameters:
         default = None if param.default is None else lower(param.default, scope)
         variable = scope.declare(param.name)
         type_ = None if param.type is None else lower_type(param.type, scope.module)
-        items.append(Parameter(param.name, variable.place(), type_, default))
+        items.append(Parameter(param.name, variable.place(), type_, default, scope.module.where(param).span))
     return Parameters(items, scope.module.runtime.dialect.missing_argument_is_none)

@@ -134,12 +134,23 @@ class ModuleContext:
 class Where:
     """A place in a file, to blame when something there goes wrong."""
 
-    __slots__ = ("end", "module", "start")
+    __slots__ = ("arguments", "end", "module", "start")
 
     def __init__(self, module: ModuleContext, start: int, end: int) -> None:
         self.module = module
         self.start = start
         self.end = end
+        # For a call: the expressions given for its parameters, by position or by name, and by `NAME=` the whole
+        # keyword arguments.
+        self.arguments: Mapping[int | str, ast.Expr | ast.Keyword] = {}
+
+    def argument(self, key: int | str) -> tuple[Span, bool]:
+        """Where an argument stands, and whether it stands there as a literal; the call itself if that is unknown."""
+        node = self.arguments.get(key)
+        if node is None:
+            return self.span, False
+        literal = not isinstance(node, ast.Keyword) and is_literal(node)
+        return Span(self.module.path, node.start, node.end), literal
 
     @property
     def span(self) -> Span:

@@ -231,9 +231,7 @@ def _decorator(
 # --- Rules ---
 
 
-def run_rule(
-    rule: RuleType, config: KDict, args: Sequence[Value], kwargs: Mapping[str, Value], origin: Span | None
-) -> Value:
+def run_rule(rule: RuleType, config: KDict, args: Sequence[Value], kwargs: Mapping[str, Value], where: Where) -> Value:
     """Checks a rule: its host built from the configuration, then the rules it extends, then its own conditions."""
     node, module = rule.node, rule.module
     runtime = module.runtime
@@ -242,23 +240,23 @@ def run_rule(
         from kcl.evaluator.schemas import dotted
 
         host = find_schema(dotted(node.host), node.host, module)
-        value = host.instantiate(config, (), {}, origin)
+        value = host.rebuild(config, (), {}, where.span)
     unit = Unit()
     scope = SchemaScope(module, unit, GlobalScope(module, unit))
     parameters = lower_parameters(node.params, scope)
-    parameters.check_call(rule.name, args, kwargs, origin)
+    parameters.check_call(rule.name, args, kwargs, where)
     checks = [lower_check(check, scope) for check in node.checks]
-    frame = _RuleFrame(rule, value, config, origin)
+    frame = _RuleFrame(rule, value, config, where.span)
     environment = unit.environment(frame)
     caller = runtime.module
-    runtime.enter(origin)
+    runtime.enter(where.span)
     runtime.module = module
     try:
-        parameters.bind(environment, args, kwargs)
+        parameters.bind(environment, args, kwargs, where)
         for parent in node.parents:
             found = lower(parent, scope)(environment)
             if isinstance(found, RuleType):
-                found.check(config, args, kwargs, origin)
+                found.check(config, args, kwargs, where)
         for check in checks:
             check(environment)
     finally:

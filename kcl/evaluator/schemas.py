@@ -17,7 +17,7 @@ from kcl.diagnostics import Code, Diagnostic, KclError, Span, error
 from kcl.evaluator.mismatch import pack_entry
 from kcl.evaluator.names import did_you_mean
 from kcl.evaluator.parameters import Parameters
-from kcl.evaluator.runtime import Environment, Evaluate, ModuleContext, Runtime, evaluation_error
+from kcl.evaluator.runtime import Environment, Evaluate, ModuleContext, Runtime, Where, evaluation_error
 from kcl.evaluator.runtime_types import RuntimeType
 from kcl.evaluator.scopes import SchemaFrame, Setter
 from kcl.evaluator.union import configured, joined_sites
@@ -79,7 +79,7 @@ class Level:
 
     def bind(self, frame: SchemaFrame) -> Environment:
         environment = self.body.unit.environment(frame)
-        self.body.parameters.bind(environment, frame.args, frame.kwargs)
+        self.body.parameters.bind(environment, frame.args, frame.kwargs, None)
         return environment
 
 
@@ -220,11 +220,13 @@ class SchemaType:
         return KList([instance for package, instance in recorded if full_pkg or package == MAIN_PACKAGE])
 
     def instantiate(
-        self, config: KDict, args: Sequence[Value], kwargs: Mapping[str, Value], origin: Span | None
+        self, config: KDict, args: Sequence[Value], kwargs: Mapping[str, Value], where: Where
     ) -> SchemaInstance:
         """A new instance as written in the program, with arguments that must fit the parameters."""
-        self.own.parameters.check_call(self.name, args, kwargs, origin)
-        return self.rebuild(config, args, kwargs, origin)
+        parameters = self.own.parameters
+        parameters.check_call(self.name, args, kwargs, where)
+        parameters.check_types(args, kwargs, where)
+        return self.rebuild(config, args, kwargs, where.span)
 
     def rebuild(
         self, config: KDict, args: Sequence[Value], kwargs: Mapping[str, Value], origin: Span | None
