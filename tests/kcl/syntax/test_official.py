@@ -1,6 +1,9 @@
 """Real programs: all are read, and read as the official parser reads them."""
 
+from __future__ import annotations
+
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +38,11 @@ def test_every_program_of_the_suite_with_output_is_read() -> None:
 class Oracle:
     """The official parser, as a library."""
 
+    @classmethod
+    @cache
+    def shared(cls) -> Oracle:
+        return cls()
+
     def __init__(self) -> None:
         self._api = pytest.importorskip("kcl_lib.api", reason="kcl-lib is not installed")
         self._service = self._api.API()
@@ -53,7 +61,7 @@ class Oracle:
 
 
 def assert_as_official(paths: list[Path]) -> None:
-    oracle = Oracle()
+    oracle = Oracle.shared()
     compared = 0
     for path in paths:
         source = read(path)
@@ -101,7 +109,7 @@ def test_any_expression_has_the_official_tree(text: str, tmp_path_factory: pytes
     path.write_text(f"x = {text}\n")
     source = read(path)
     result = parse(source)
-    tree, errors = Oracle().parse(path)
+    tree, errors = Oracle.shared().parse(path)
     assert not errors and not result.diagnostics
     assert ours(result.module, source) == official(tree)
 
@@ -113,5 +121,5 @@ def test_any_triple_quoted_string_is_dedented_as_officially(
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "string.k"
     path.write_text(f'x = """{text}"""\n')
-    tree, _ = Oracle().parse(path)
+    tree, _ = Oracle.shared().parse(path)
     assert tree["body"][0]["node"]["value"]["node"]["value"] == dedent(text)
