@@ -78,9 +78,12 @@ class StatusTree:
         return min(waiting, key=_urgency, default=None)
 
 
-def _urgency(status: ResourceStatus) -> tuple[bool, bool]:
-    """Orders by what explains most: a known cause first, and of those a failure. Equal ones keep their order."""
-    return status.blocking is None, status.health.status is not Status.FAILED
+def _urgency(status: ResourceStatus) -> tuple[bool, bool, bool]:
+    """Orders by what explains most: a known cause first, of those a failure, of those a pod's: what waits for it
+    (a Service, an Ingress) is only its consequence. Equal ones keep their order."""
+    blocking = status.blocking
+    failed = status.health.status is Status.FAILED
+    return blocking is None, not failed, blocking is None or blocking.ref.kind != "Pod"
 
 
 _NOT_SEEN = Health(Status.UNKNOWN, "", "not observed yet")

@@ -176,7 +176,7 @@ class _Surveyor:
         )
         hidden = sensitive(prediction)
         written = [each for each in fields.shown if each.op is not Op.KEPT]
-        action, because = _action(prediction, bool(written), fields.claims)
+        action, because = _action(prediction, bool(written), fields.claims, released)
         live = prediction.live
         return Change(
             address=address,
@@ -250,9 +250,12 @@ def _without_version(id_: ResourceId) -> tuple[str, ...]:
     return (str(id_),)
 
 
-def _action(prediction: Prediction, writes: bool, claims: bool) -> tuple[Action, str]:
+def _action(
+    prediction: Prediction, writes: bool, claims: bool, released: ReleasedResource | None
+) -> tuple[Action, str]:
     if prediction.live is None:
-        return Action.CREATE, ""
+        was_there = released is not None and released.uid and released.applied is not None
+        return Action.CREATE, "somebody deleted it since the last release" if was_there else ""
     if prediction.replaces:
         return Action.REPLACE, f"{_paths(prediction.replaces)} cannot be changed in place"
     if writes:
