@@ -15,7 +15,7 @@ from fnmatch import fnmatchcase
 
 from . import stages
 
-COMPONENTS = ("kube-controller-manager", "kube-scheduler", "kubelet")
+COMPONENTS = ("kube-controller-manager", "kube-scheduler", "kubelet", "ingress-controller")
 
 
 class Faults:

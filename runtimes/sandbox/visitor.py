@@ -6,7 +6,9 @@ reads the token that the sandbox wrote into the kubeconfig, and refuses every ot
 
 from __future__ import annotations
 
+import base64
 import json
+import ssl
 import urllib.parse
 import urllib.request
 from pathlib import Path
@@ -24,26 +26,32 @@ def scale(kubeconfig: Path, context: str, namespace: str, deployment: str, repli
 
 
 def _patch(kubeconfig: Path, context: str, path: str, change: dict[str, Any]) -> None:
-    server, token = _access(kubeconfig, context)
+    server, authority, token = _access(kubeconfig, context)
     request = urllib.request.Request(
         server + path + "?" + urllib.parse.urlencode({"fieldManager": "kubectl-edit"}),
         method="PATCH",
         data=json.dumps(change).encode(),
         headers={"Content-Type": "application/merge-patch+json", "Authorization": f"Bearer {token}"},
     )
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # loopback is never behind a proxy
+    opener = urllib.request.build_opener(
+        urllib.request.ProxyHandler({}),  # loopback is never behind a proxy
+        urllib.request.HTTPSHandler(context=ssl.create_default_context(cadata=authority) if authority else None),
+    )
     with opener.open(request, timeout=TIMEOUT_SECONDS):
         pass
 
 
-def _access(kubeconfig: Path, context: str) -> tuple[str, str]:
+def _access(kubeconfig: Path, context: str) -> tuple[str, str, str]:
+    """Returns the server's URL, the certificate it is to be trusted by (PEM, empty for http), and the token."""
     content = yaml.safe_load(kubeconfig.read_text(encoding="utf-8"))
     chosen = _named(content["contexts"], context)["context"]
-    server = _named(content["clusters"], chosen["cluster"])["cluster"]["server"]
+    cluster = _named(content["clusters"], chosen["cluster"])["cluster"]
+    server = cluster["server"]
+    authority = base64.b64decode(cluster.get("certificate-authority-data", "")).decode()
     token = _named(content["users"], chosen["user"])["user"]["token"]
     if urllib.parse.urlsplit(server).hostname not in ("127.0.0.1", "localhost", "::1"):
         raise ValueError(f"context {context} is no practice cluster: its server is not on loopback")
-    return str(server), str(token)
+    return str(server), authority, str(token)
 
 
 def _named(entries: list[dict[str, Any]], name: str) -> dict[str, Any]:

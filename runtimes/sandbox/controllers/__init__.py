@@ -27,6 +27,7 @@ from .deployment import Deployments
 from .endpoints import Endpoints, EndpointSlices
 from .events import Recorder
 from .garbage import GarbageCollector
+from .ingress import Ingresses
 from .job import Jobs
 from .kubelet import Kubelets
 from .namespaces import Namespaces, RootCertificates, ServiceAccounts
@@ -57,6 +58,7 @@ ALL: tuple[Factory, ...] = (
     Autoscalers,
     DisruptionBudgets,
     ResourceQuotas,
+    Ingresses,
     Volumes,
     ClaimProtection,
     ApiServices,
