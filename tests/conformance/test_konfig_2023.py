@@ -16,7 +16,7 @@ _SETTINGS = ["kcl.yaml", "ci-test/settings.yaml"]
 
 
 def _stacks() -> list[str]:
-    found = sorted(path.parents[1].relative_to(_KONFIG).as_posix() for path in _KONFIG.glob(f"*/*/*/{_GOLDEN}"))
+    found = sorted(path.parents[1].relative_to(_KONFIG).as_posix() for path in _KONFIG.rglob(_GOLDEN))
     return found or ["absent"]
 
 

@@ -121,8 +121,8 @@ def test_string_methods(expression: str, value: Any) -> None:
         ("regex.compile('(')", False),
         ("template.execute('{{a}} {{{a}}} {{b.c}}', {a='<x>', b={c=1}})", "&lt;x&gt; <x> 1"),
         (
-            "template.execute('{{#each l}}{{@index}}{{n}}{{#unless @last}},{{/unless}}{{/each}}', {l=[{n='a'},{n='b'}]})",
-            "0a,1b",
+            "template.execute('{{#each l}}{{@index}}{{n}}{{#unless @last}},{{/unless}}{{/each}}', {l=[{n='a'},{n=2}]})",
+            "0a,12",
         ),
         ("template.execute('{{#if a}}A{{else if b}}C{{else}}B{{/if}}', {a=0, b=1})", "C"),
         ("template.execute('{{#each l as |v i|}}{{i}}{{v}}{{../a}}{{/each}}', {l=['x'], a=1})", "0x1"),
