@@ -122,18 +122,18 @@ class Context:
         return self._runtime.root
 
     def call(self, function: Value, args: Iterable[Value]) -> Value:
-        return call(self._runtime, function, list(args), {}, self._where)
+        # The expressions written at this call are the library function's arguments, not those of `function`.
+        where = Where(self._where.module, self._where.start, self._where.end)
+        return call(self._runtime, function, list(args), {}, where)
 
     def log(self, text: str) -> None:
         self._runtime.printed.append(text)
 
     def emit(self, text: str) -> None:
-        if self._runtime.emitted is None:
-            self._runtime.emitted = []
-        self._runtime.emitted.append(text)
+        self._runtime.emitted = [text]
 
     def emit_values(self, documents: Iterable[Value]) -> None:
-        self._runtime.emitted_values.extend(documents)
+        self._runtime.emitted_values[:] = documents
 
     def type_name(self, value: Value, full: bool = False) -> str:
         return type_name(value, full)

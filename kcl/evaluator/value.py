@@ -205,7 +205,7 @@ class CallContext(Protocol):
         """Adds to what `print` has written."""
 
     def emit(self, text: str) -> None:
-        """Replaces the program's own output by this text (`manifests.yaml_stream`); several calls append."""
+        """Replaces the program's own output by this text (`manifests.yaml_stream`); the last call counts."""
 
     def emit_values(self, documents: Iterable[Value]) -> None:
         """The documents behind `emit`, kept as values so that callers need not read the text back."""

@@ -188,3 +188,9 @@ def test_print_is_kept_apart_from_the_result() -> None:
 def test_parse_reads_and_raises_nothing() -> None:
     assert not parse("a = 1\n").diagnostics
     assert parse("a = =\n").diagnostics
+
+
+def test_last_stream_is_the_output() -> None:
+    result = _run("import manifests\nmanifests.yaml_stream([{a = 1}])\nmanifests.yaml_stream([{b = 1}, {c = 1}])\n")
+    assert result.yaml() == "b: 1\n---\nc: 1\n"
+    assert result.documents == ({"b": 1}, {"c": 1})
