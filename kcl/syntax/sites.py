@@ -24,13 +24,11 @@ def replace_at(text: str, line: int, column: int, value: Any) -> str:
     """
     source = SourceFile("edit.k", text)
     parsed = parse(source)
-    if parsed.module is None or parsed.diagnostics:
+    if parsed.diagnostics:
         raise ValueError("the file has syntax errors: correct those first")
-    lines = text.splitlines(keepends=True)
-    if not 1 <= line <= len(lines):
+    if not 1 <= line <= text.count("\n") + 1:
         raise ValueError(f"the file has no line {line}")
-    offset = sum(map(len, lines[: line - 1])) + column - 1
-    found = _value_at(parsed.module, offset)
+    found = _value_at(parsed.module, source.offset(line, column))
     if found is None:
         raise ValueError(f"no value is written at line {line}, column {column}")
     return text[: found.start] + expression_text(value) + text[found.end :]
