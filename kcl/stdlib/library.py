@@ -1,42 +1,62 @@
-"""The whole library, bound to the capabilities of one run."""
+"""The whole library, bound to the capabilities of one run.
+
+System modules are imported when a program first imports them: most use two or three of fifteen, and a run from the
+command line should not wait for the others.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from importlib import import_module
 from typing import Final
 
 from kcl.evaluator.value import Builtin, Library, Value
-from kcl.stdlib import collection, datetime, documents, encodings, files, math, net, regex, runtime, template, units
 from kcl.stdlib.access import Access
 from kcl.stdlib.builtins import BUILTINS
 from kcl.stdlib.declaration import Module
 from kcl.stdlib.strings import METHODS
 
-MODULES: Final[Mapping[str, Module]] = {
-    module.name: module
-    for module in (
-        encodings.BASE32,
-        encodings.BASE64,
-        collection.MODULE,
-        encodings.CRYPTO,
-        datetime.MODULE,
-        files.MODULE,
-        documents.JSON,
-        documents.MANIFESTS,
-        math.MODULE,
-        net.MODULE,
-        regex.MODULE,
-        runtime.MODULE,
-        template.MODULE,
-        units.MODULE,
-        documents.YAML,
-    )
+_PLACES: Final[Mapping[str, tuple[str, str]]] = {
+    "base32": ("encodings", "BASE32"),
+    "base64": ("encodings", "BASE64"),
+    "collection": ("collection", "MODULE"),
+    "crypto": ("encodings", "CRYPTO"),
+    "datetime": ("datetime", "MODULE"),
+    "file": ("files", "MODULE"),
+    "json": ("documents", "JSON"),
+    "manifests": ("documents", "MANIFESTS"),
+    "math": ("math", "MODULE"),
+    "net": ("net", "MODULE"),
+    "regex": ("regex", "MODULE"),
+    "runtime": ("runtime", "MODULE"),
+    "template": ("template", "MODULE"),
+    "units": ("units", "MODULE"),
+    "yaml": ("documents", "YAML"),
 }
-"""The system modules by the name an import uses."""
+"""System module → Python module beside this one, and the name of its declarations there."""
+
+
+class _Modules(Mapping[str, Module]):
+    """The system modules by the name an import uses, imported when they are asked for."""
+
+    def __getitem__(self, name: str) -> Module:
+        place, attribute = _PLACES[name]
+        module = getattr(import_module(f"kcl.stdlib.{place}"), attribute)
+        assert isinstance(module, Module)
+        return module
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_PLACES)
+
+    def __len__(self) -> int:
+        return len(_PLACES)
+
+
+MODULES: Final[Mapping[str, Module]] = _Modules()
 
 
 class _Members(Mapping[str, Mapping[str, Builtin | Value]]):
-    """The modules of a run, each bound when it is first looked into: most programs import two or three."""
+    """The modules of a run, each bound to its capabilities when it is first looked into."""
 
     def __init__(self, access: Access) -> None:
         self._access = access
@@ -46,6 +66,9 @@ class _Members(Mapping[str, Mapping[str, Builtin | Value]]):
         if name not in self._bound:
             self._bound[name] = MODULES[name].members(self._access)
         return self._bound[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in _PLACES
 
     def __iter__(self) -> Iterator[str]:
         return iter(MODULES)
