@@ -6,14 +6,14 @@ import gc
 import sys
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
 import kcl.evaluator.calls
 import kcl.evaluator.configurations
 import kcl.evaluator.expressions  # noqa: F401 - these three register how expressions are compiled
-from kcl.diagnostics import Diagnostic, KclError
+from kcl.diagnostics import Code, Diagnostic, KclError
 from kcl.evaluator.calls import schema_expression_code
 from kcl.evaluator.configurations import config_code, lower_item
 from kcl.evaluator.dialect import KCL, Dialect
@@ -75,7 +75,26 @@ def evaluate(
 
     Runs in a thread of its own with a stack deep enough for nested calls, so it may be called from any thread.
     """
-    return _in_deep_thread(lambda: _evaluate(program, library, options or {}, dialect, limits or Limits()))
+    limits = limits or Limits()
+    try:
+        return _in_deep_thread(lambda: _evaluate(program, library, options or {}, dialect, limits))
+    except KclError as problem:
+        if not limits.debug:
+            raise
+        raise KclError(tuple(_with_backtrace(program, finding) for finding in problem.diagnostics)) from None
+
+
+def _with_backtrace(program: Program, finding: Diagnostic) -> Diagnostic:
+    """The finding with the place it happened at as a note, as the debug mode prints it."""
+    if finding.code is not Code.EVALUATION or finding.primary is None:
+        return finding
+    for package in program.packages.values():
+        for module in package.modules:
+            if module.source.path == finding.primary.path:
+                line = module.source.position(finding.primary.start).line
+                note = f"backtrace:\n\t0: kcl_main\n\t\tat {finding.primary.path}:{line}"
+                return replace(finding, notes=(*finding.notes, note))
+    return finding
 
 
 def _in_deep_thread(work: Callable[[], _T]) -> _T:

@@ -94,7 +94,7 @@ def _typed(item: Parameter, type_: RuntimeType, value: Value, where: Where, key:
     try:
         return pack(type_, value, where.span)
     except ValueFailure:
-        if isinstance(value, dict):
+        if isinstance(value, dict) or key not in where.arguments:
             raise
         place, literal = where.argument(key)
         got = spelled(value, literal, where.module.runtime.table)

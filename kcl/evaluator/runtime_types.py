@@ -35,6 +35,11 @@ class RuntimeType(Protocol):
     @property
     def converts(self) -> bool: ...
 
+    @property
+    def has_float_literal(self) -> bool:
+        """Whether a float's value is one of the alternatives, as in `1.5 | 2`."""
+        ...
+
     def accepts(self, value: Value) -> bool:
         """Whether the value, already converted, belongs to the type. None and Undefined belong to every type."""
         ...
@@ -67,6 +72,7 @@ class AnyType:
     """Everything. `text` is how it was written: "any", or nothing at all as in `[]` and `{str:}`."""
 
     __slots__ = ("_text",)
+    has_float_literal = False
     converts = False
 
     def __init__(self, text: str) -> None:
@@ -94,6 +100,7 @@ class BasicRuntimeType:
     """`int`, `float`, `str` or `bool`; an int is also a float."""
 
     __slots__ = ("_members", "_name")
+    has_float_literal = False
     converts = False
 
     def __init__(self, name: str) -> None:
@@ -123,6 +130,7 @@ class NumberMultiplierType:
     """`units.NumberMultiplier`, or one such number when `text` is given."""
 
     __slots__ = ("_text",)
+    has_float_literal = False
     converts = False
 
     def __init__(self, text: str | None = None) -> None:
@@ -147,11 +155,12 @@ class NumberMultiplierType:
 class LiteralRuntimeType:
     """The type of one string, number or truth value."""
 
-    __slots__ = ("_value",)
+    __slots__ = ("_value", "has_float_literal")
     converts = False
 
     def __init__(self, value: int | float | str | bool) -> None:
         self._value = value
+        self.has_float_literal = isinstance(value, float)
 
     def accepts(self, value: Value) -> bool:
         if value is None or value is UNDEFINED:
@@ -177,6 +186,7 @@ def _place(table: SiteTable, sites: Sites, otherwise: Span | None) -> Span | Non
 
 class ListRuntimeType:
     __slots__ = ("_item", "_table", "converts")
+    has_float_literal = False
 
     def __init__(self, item: RuntimeType, table: SiteTable) -> None:
         self._item = item
@@ -211,6 +221,7 @@ class ListRuntimeType:
 
 class DictRuntimeType:
     __slots__ = ("_key", "_table", "_value", "converts")
+    has_float_literal = False
 
     def __init__(self, key: RuntimeType, value: RuntimeType, table: SiteTable) -> None:
         self._key = key
@@ -248,10 +259,11 @@ class DictRuntimeType:
 
 
 class UnionRuntimeType:
-    __slots__ = ("_members", "converts")
+    __slots__ = ("_members", "converts", "has_float_literal")
 
     def __init__(self, members: Sequence[RuntimeType]) -> None:
         self._members = members
+        self.has_float_literal = any(member.has_float_literal for member in members)
         self.converts = any(member.converts for member in members)
 
     def accepts(self, value: Value) -> bool:
@@ -280,6 +292,7 @@ class UnionRuntimeType:
 
 class FunctionRuntimeType:
     __slots__ = ("_params", "_result")
+    has_float_literal = False
     converts = False
 
     def __init__(self, params: Sequence[RuntimeType], result: RuntimeType | None) -> None:
@@ -307,6 +320,7 @@ class InstanceType:
     """A schema named in an annotation, looked up when the first value is checked."""
 
     __slots__ = ("_find", "_schema", "_text")
+    has_float_literal = False
     converts = True
 
     def __init__(self, text: str, find: Callable[[], SchemaType]) -> None:

@@ -306,7 +306,8 @@ class SchemaType:
                 if signature.name is not None:
                     frame.final[signature.name] = key
                 default = signature.default(environment)
-            value = configured(default, config, key, instance.origin)
+            place = default.origin if isinstance(default, SchemaInstance) else instance.origin
+            value = configured(default, config, key, place)
             sites = config.sites_of(key)
             value = pack_entry(signature.type, value, sites, runtime.table, None, instance.origin)
             dict.__setitem__(instance, key, value)
@@ -376,12 +377,14 @@ def store(frame: SchemaFrame, name: str, value: Value, declared: Span, merge_ins
     sites = runtime.origin
     table, instance = runtime.table, frame.instance
     if type_ is not None:
-        value = pack_entry(type_, value, sites, table, None, instance.origin)
+        # A value that came from elsewhere is of a type only known now, and told here.
+        default_place = table.span(sites[0]) if sites else None
+        value = pack_entry(type_, value, sites if len(sites) == 1 else (), table, None, default_place)
     if name in config and (merge_insertions or config.operator(name) != INSERT):
         given = config.sites_of(name)
-        value = configured(value, config, name, instance.origin)
+        place = table.span(given[0]) if given else instance.origin
+        value = configured(value, config, name, place)
         if type_ is not None:
-            place = table.span(given[0]) if given else instance.origin
             value = pack_entry(type_, value, given, table, declared, place)
         sites = joined_sites(given, sites)
     runtime.origin = sites

@@ -142,6 +142,8 @@ def lower_assignment(
                 try:
                     value = pack(type_, value, span)
                 except ValueFailure:
+                    if isinstance(statement.value, ast.Call):
+                        raise
                     raise wrong_type(type_, value, literal, runtime.table, span) from None
             if isinstance(statement, ast.Unification):
                 present = variables.previous(name)

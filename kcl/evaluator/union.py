@@ -185,10 +185,10 @@ def _unite_instances(left: KDict, right: KDict, idempotent: bool, origin: Span |
     if isinstance(left, SchemaInstance):
         schema = left.schema
         args, kwargs = (right.args, right.kwargs) if isinstance(right, SchemaInstance) else (left.args, left.kwargs)
-        place = left.origin
+        place = origin or left.origin
     else:
         assert isinstance(right, SchemaInstance)
-        schema, args, kwargs, place = right.schema, right.args, right.kwargs, right.origin
+        schema, args, kwargs, place = right.schema, right.args, right.kwargs, right.origin or origin
     config = KDict()
     operators = {}
     for key in keys:
@@ -197,7 +197,7 @@ def _unite_instances(left: KDict, right: KDict, idempotent: bool, origin: Span |
             operators[key] = OVERRIDE
     config.operators = operators
     config.sites = {key: merged.sites[key] for key in config if key in merged.sites} if merged.sites else None
-    return schema.rebuild(config, args, kwargs, origin or place)
+    return schema.rebuild(config, args, kwargs, place)
 
 
 def _entries(delta: KDict) -> Iterator[tuple[str, Value, int, int | None, Sites]]:
