@@ -101,7 +101,7 @@ def _check(kind: KindSchema, body: Any, reader: _Reader) -> DecodeResult:
         raise DecodeError(reader.error)
     metadata = body.get("metadata")
     if isinstance(metadata, dict) and metadata.get("managedFields") == []:
-        made["metadata"]["managedFields"] = []   # not the same as none: it asks to forget all owners
+        made["metadata"]["managedFields"] = []  # not the same as none: it asks to forget all owners
     return DecodeResult(made, list(dict.fromkeys(reader.strict)))
 
 
@@ -212,7 +212,8 @@ class _Reader:
                 return self._special(type_.format, value, place)
         if type_.map is not None and type_.scalar is None:
             if not isinstance(value, dict):
-                return self._wrong(value, go or type_.go, "struct" if type_.map.fields else "map", place)
+                target = (go or type_.go).replace("]byte", "]uint8")
+                return self._wrong(value, target, "struct" if type_.map.fields else "map", place)
             if type_.map.fields or type_.map.element is None:
                 return self._struct(type_, type_.map, value, where, place)
             return self._map(type_.map, value, where, place, go)
@@ -407,7 +408,7 @@ def _zero_value(member: Field) -> Any:
             return 0
         case "duration":
             return "0s"
-        case "time" | "micro-time" | "raw" | "byte":
+        case "time" | "micro-time" | "raw":
             return None
     if _is_struct(member.type):
         return _zero_struct(member.type)
@@ -435,6 +436,28 @@ def _zero(member: Field) -> Any:
     return value if special or is_raw or _is_struct(member.type) else _OMITTED
 
 
+def stored(kind: KindSchema, obj: Object) -> Object:
+    """`obj` as it comes back from storage, which does not tell empty lists and maps from absent ones."""
+    return obj if kind.is_custom else _emptied(kind.type, obj)
+
+
+def _emptied(type_: Type, value: Any) -> Any:
+    if isinstance(value, list) and type_.list is not None and type_.list.element.map is not None:
+        return [_emptied(type_.list.element, item) for item in value]
+    if not isinstance(value, dict) or type_.map is None or type_.scalar is not None:
+        return value
+    out: Object = {}
+    for name, inner in value.items():
+        member = type_.map.fields.get(name)
+        is_open = member is not None and not member.pointer and not _is_struct(member.type)
+        if inner in ([], {}) and is_open:
+            out[name] = None
+        else:
+            below = type_.map.member(name)
+            out[name] = inner if below is None else _emptied(below, inner)
+    return out
+
+
 def _zero_struct(type_: Type) -> Object:
     assert type_.map is not None
     return written(type_.map, {})
@@ -444,6 +467,8 @@ def _zero_element(type_: Type, go: str) -> Any:
     """What null stands for in a list or map of non-pointers."""
     if "]*" in go:
         return None
+    if type_.format == "byte":
+        return ""
     return _zero_value(Field("", type_, pointer=False))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import copy
+import re
 from collections.abc import Callable
 from decimal import ROUND_UP, Decimal, localcontext
 from functools import cache
@@ -112,15 +113,24 @@ def _fill(obj: Object, **values: Any) -> None:
 # --- pods ----------------------------------------------------------------------------------------------------------
 
 
+_COMPONENT = r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*"
+_HOST = r"(?:[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?)(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?)*(?::[0-9]+)?"
+_IMAGE = re.compile(
+    rf"(?:{_HOST}/)?{_COMPONENT}(?:/{_COMPONENT})*(?::(?P<tag>[\w][\w.-]{{0,127}}))?"
+    r"(?P<digest>@[A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,})?"
+)
+
+
+LONGEST_IMAGE_NAME = 255
+
+
 def image_tag(image: str) -> str:
-    """`latest` if the image names neither a tag nor a digest."""
-    if not image or image != image.strip():
+    """`latest` if the image names neither a tag nor a digest; "" if it is no image's name."""
+    match = _IMAGE.fullmatch(image)
+    name = image.partition("@")[0]
+    if match is None or len(name.removesuffix(f":{match['tag']}")) > LONGEST_IMAGE_NAME:
         return ""
-    name, _, digest = image.partition("@")
-    _, colon, tag = name.rpartition("/")[2].partition(":")
-    if colon:
-        return tag
-    return "" if digest else "latest"
+    return match["tag"] or ("" if match["digest"] else "latest")
 
 
 @_for(CORE + "PodSpec")
@@ -481,6 +491,13 @@ def _pod_account(spec: Object) -> None:
         spec["serviceAccountName"] = spec["serviceAccount"] = account
 
 
+def _pod_conversion(pod: Object) -> None:
+    spec = pod.get("spec") or {}
+    _pod_account(spec)
+    if (spec.get("terminationGracePeriodSeconds") or 0) < 0:
+        spec["terminationGracePeriodSeconds"] = 1
+
+
 def _template_account(obj: Object) -> None:
     _pod_account((((obj.get("spec") or {}).get("template")) or {}).get("spec") or {})
 
@@ -498,7 +515,7 @@ def _secret_strings(secret: Object) -> None:
 
 
 _CONVERSIONS: dict[tuple[str, str], Default] = {
-    ("", "Pod"): lambda pod: _pod_account(pod.get("spec") or {}),
+    ("", "Pod"): _pod_conversion,
     ("", "PodTemplate"): lambda it: _pod_account((it.get("template") or {}).get("spec") or {}),
     ("", "ReplicationController"): _template_account,
     ("", "Secret"): _secret_strings,

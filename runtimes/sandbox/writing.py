@@ -91,9 +91,7 @@ def _create(state: State, call: Call, kind: KindSchema, obj: Object) -> Object:
     if metadata.get("resourceVersion"):
         raise ApiError(500, "", "resourceVersion should not be set on objects to be created")
     stored = to_storage(obj, resource)
-    review = Review(
-        resource, call.namespace, metadata.get("name") or "", stored, None, state.store, state.chance
-    )
+    review = Review(resource, call.namespace, metadata.get("name") or "", stored, None, state.store, state.chance)
     admission.mutate(review)
     _begin_life(state, call, stored)
     strategies.prepare_create(resource, stored, _empty_status(state, call), state.server(call.dry_run))
@@ -105,11 +103,20 @@ def _create(state: State, call: Call, kind: KindSchema, obj: Object) -> Object:
     if existing is not None:
         undo_charge()
         raise _exists(resource, key[1], existing)
-    if not resource.is_custom:
-        defaults.apply(_stored_kind(state, call), stored)  # what is read from storage has them again
+    stored = _through_storage(state, call, stored)
     if call.dry_run:
         return read_as(stored, resource)
     return read_as(state.store.put(resource.storage, key, stored), resource)
+
+
+def _through_storage(state: State, call: Call, obj: Object) -> Object:
+    """As it comes back from storage: read again with defaults."""
+    if call.resource.is_custom:
+        return obj
+    kind = _stored_kind(state, call)
+    obj = decode.stored(kind, obj)
+    defaults.apply(kind, obj)
+    return obj
 
 
 def _exists(resource: Resource, name: str, existing: Object) -> ApiError:
@@ -166,7 +173,7 @@ def _warn(call: Call, texts: list[str]) -> None:
 
 
 def read_body(call: Call, kind: KindSchema, body: Any) -> Object:
-    """Decoded, with defaults. Raises 400 for what cannot be read and, under Strict, for unknown and duplicate fields."""
+    """Decoded, with defaults. Raises 400 for what cannot be read; under Strict, for unknown or duplicate fields."""
     _match_kind(kind, body)
     try:
         read = decode.check(kind, body)
@@ -193,8 +200,9 @@ def _match_kind(kind: KindSchema, body: Any) -> None:
     if given == kind.kind and version == kind.api_version:
         return
     if kind.is_custom:
-        group, _, short = version.rpartition("/")
-        raise bad_request(f"the API version in the data ({version}) does not match the expected API version ({kind.api_version})")
+        raise bad_request(
+            f"the API version in the data ({version}) does not match the expected API version ({kind.api_version})"
+        )
     short = version.rpartition("/")[2]
     reason = (
         f"converting ({short}.{given}) to ({kind.group.split('.')[0] or 'core'}.{kind.kind}): unknown conversion"
@@ -301,9 +309,7 @@ def check_version(call: Call, obj: Object, live: Object, is_put: bool) -> None:
 def _change(state: State, call: Call, kind: KindSchema, live: Object, obj: Object) -> Object:
     """Store `obj`, decoded and in the caller's version, in place of `live`, unless nothing changed."""
     before = read_as(live, call.resource)
-    obj = apply.track_update(
-        kind, before, obj, call.manager, state.now, call.subresource, has_status=call.has_status
-    )
+    obj = apply.track_update(kind, before, obj, call.manager, state.now, call.subresource, has_status=call.has_status)
     return store_change(state, call, live, obj)
 
 
@@ -311,9 +317,7 @@ def store_change(state: State, call: Call, live: Object, obj: Object) -> Object:
     """From an object with owners recorded: what all ways of changing have in common."""
     resource = call.resource
     new = to_storage(obj, resource)
-    review = Review(
-        resource, call.namespace, call.name, new, live, state.store, state.chance, call.subresource
-    )
+    review = Review(resource, call.namespace, call.name, new, live, state.store, state.chance, call.subresource)
     admission.mutate(review)
     new = _prepared(state, call, new, live)
     _keep_identity(new, live)
@@ -321,6 +325,7 @@ def store_change(state: State, call: Call, live: Object, obj: Object) -> Object:
     admission.check(review)
     new = apply.keep_times_if_unchanged(live, new)
     new["metadata"]["resourceVersion"] = live["metadata"]["resourceVersion"]
+    new = _through_storage(state, call, new)
     if new == live:
         return read_as(live, resource)
     undo_charge = charge(state, call, new, live)

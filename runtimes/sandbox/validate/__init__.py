@@ -31,7 +31,8 @@ def _no_change(causes: Causes, new: Object, old: Object) -> None:
 @dataclass(frozen=True, slots=True)
 class Rules:
     """check: the object as such. change: what may become of it, given new and old. rechecks: whether a changed object
-    is checked as a new one is, with its metadata, after `change`; kinds that do so say things twice.
+    is checked as a new one is, with its metadata, after `change`; kinds that do so say things twice. own_finalizers:
+    finalizers without a path must be the server's own.
     """
 
     check: Check = _nothing
@@ -40,6 +41,7 @@ class Rules:
     namespaced: bool = True
     rechecks: bool = False
     check_first: bool = False
+    own_finalizers: bool = True
     status: Check = _nothing
 
 
@@ -139,7 +141,7 @@ RULES: dict[tuple[str, str], Rules] = {
         others.priority_class, others.priority_class_update, namespaced=False
     ),
     ("storage.k8s.io", "StorageClass"): Rules(others.storage_class, others.storage_class_update, namespaced=False),
-    ("coordination.k8s.io", "Lease"): Rules(others.lease, _again(others.lease)),
+    ("coordination.k8s.io", "Lease"): Rules(others.lease, _again(others.lease), own_finalizers=False),
 }
 
 
@@ -164,7 +166,8 @@ def create(kind: KindSchema, obj: Object) -> list[Cause]:
 
 def _built_in_meta(causes: Causes, metadata: Object, rules: Rules) -> None:
     meta.object_meta(causes, metadata, rules.name, namespaced=rules.namespaced)
-    meta.known_finalizers(causes, metadata.get("finalizers"))
+    if rules.own_finalizers:
+        meta.known_finalizers(causes, metadata.get("finalizers"))
 
 
 def update(kind: KindSchema, new: Object, old: Object, subresource: str | None = None) -> list[Cause]:
@@ -200,7 +203,8 @@ def _changed(causes: Causes, rules: Rules, new: Object, old: Object) -> None:
     if rules.check_first:
         again()
     meta.object_meta_update(causes, after, before)
-    meta.known_finalizers(causes, after.get("finalizers"))
+    if rules.own_finalizers:
+        meta.known_finalizers(causes, after.get("finalizers"))
     rules.change(causes, new, old)
     if not rules.check_first:
         again()

@@ -24,8 +24,24 @@ NAME_TEXT = (
 
 
 def about(kind: KindSchema, new: Object, old: Object | None) -> list[str]:
+    if kind.is_custom:
+        return _finalizers(new, old)
     teller = _TELLERS.get((kind.group, kind.kind))
     return teller(new, old) if teller is not None else []
+
+
+def _finalizers(new: Object, old: Object | None) -> list[str]:
+    """Of custom resources; built-in kinds refuse them."""
+    before = ((old or {}).get("metadata") or {}).get("finalizers") or []
+    text = (
+        "prefer a domain-qualified finalizer name including a path (/) to avoid accidental conflicts "
+        "with other finalizer writers"
+    )
+    return [
+        f"metadata.finalizers: {shown(name)}: {text}"
+        for name in (new.get("metadata") or {}).get("finalizers") or []
+        if "/" not in name and name not in before and name not in ("orphan", "foregroundDeletion")
+    ]
 
 
 def _spec(obj: Object) -> Object:
@@ -65,69 +81,143 @@ def _pod_spec(spec: Object, path: str, old: Object | None) -> list[str]:
     for key in spec.get("nodeSelector") or {}:
         if key in DEPRECATED_LABELS:
             found.append(f"{path}.nodeSelector[{key}]: {DEPRECATED_LABELS[key]}")
-    for field in ("initContainers", "containers"):
-        for index, container in enumerate(spec.get(field) or []):
-            found += _container(container, f"{path}.{field}[{index}]")
-    found += _ports(spec, path)
-    if spec.get("terminationGracePeriodSeconds", 0) is not None and spec.get("terminationGracePeriodSeconds", 0) < 0:
-        found.append(
-            f"{path}.terminationGracePeriodSeconds: must be >= 0; negative values are invalid and will be treated as 1"
-        )
-    for index, alias in enumerate(spec.get("hostAliases") or []):
-        if any(other.get("ip") == alias.get("ip") for other in (spec.get("hostAliases") or [])[:index]):
-            found.append(f"{path}.hostAliases[{index}].ip: duplicate ip {shown(alias.get('ip'))}")
+    for index, constraint in enumerate(spec.get("topologySpreadConstraints") or []):
+        if constraint.get("labelSelector") is None:
+            here = f"{path}.topologySpreadConstraints[{index}].labelSelector"
+            found.append(f"{here}: a null labelSelector results in matching no pod")
+    found += _doubled(spec.get("hostAliases") or [], "ip", f"{path}.hostAliases")
+    found += _doubled(spec.get("imagePullSecrets") or [], "name", f"{path}.imagePullSecrets")
+    for index, secret in enumerate(spec.get("imagePullSecrets") or []):
+        if not secret.get("name"):
+            found.append(f'{path}.imagePullSecrets[{index}].name: invalid empty name ""')
+    containers = [
+        (container, f"{path}.{field}[{index}]")
+        for field in ("initContainers", "containers")
+        for index, container in enumerate(spec.get(field) or [])
+    ]
+    for container, here in containers:
+        found += _fractions(container.get("resources") or {}, ("memory", "ephemeral-storage"), f"{here}.resources")
+        found += _hidden_variables(container.get("env") or [], f"{here}.env")
+    found += _ports(
+        [(port, f"{here}.ports[{at}]") for container, here in containers for at, port in _listed(container)]
+    )
+    grace = spec.get("terminationGracePeriodSeconds")
+    if grace is not None and grace < 0:
+        text = "must be >= 0; negative values are invalid and will be treated as 1"
+        found.append(f"{path}.terminationGracePeriodSeconds: {text}")
     return found
 
 
-def _container(container: Object, path: str) -> list[str]:
-    found: list[str] = []
-    for kind in ("limits", "requests"):
-        for name in ("memory", "ephemeral-storage"):
-            value = ((container.get("resources") or {}).get(kind) or {}).get(name)
+def _listed(container: Object) -> list[tuple[int, Object]]:
+    return list(enumerate(container.get("ports") or []))
+
+
+def _doubled(items: list[Object], field: str, path: str) -> list[str]:
+    found, seen = [], set()
+    for index, item in enumerate(items):
+        value = item.get(field, "")
+        if value in seen:
+            found.append(f"{path}[{index}].{field}: duplicate {field} {shown(value)}")
+        seen.add(value)
+    return found
+
+
+def _fractions(resources: Object, names_: tuple[str, ...], path: str) -> list[str]:
+    """Amounts of bytes that are no whole number."""
+    found = []
+    for name in names_:
+        for kind in ("limits", "requests"):
+            value = (resources.get(kind) or {}).get(name)
             if value is not None and amount(value) != int(amount(value)):
                 text = f"fractional byte value {shown(value)} is invalid, must be an integer"
-                found.append(f"{path}.resources.{kind}[{name}]: {text}")
-    variables = container.get("env") or []
-    for index, variable in enumerate(variables):
-        for other in variables[:index]:
-            if other.get("name") == variable.get("name"):
-                text = (
-                    f"hides previous definition of {shown(variable.get('name'))}, which may be dropped when using apply"
-                )
-                found.append(f"{path}.env[{index}]: {text}")
-                break
+                found.append(f"{path}.{kind}[{name}]: {text}")
     return found
 
 
-def _ports(spec: Object, path: str) -> list[str]:
-    """The same port twice, in one container or in several."""
+def _hidden_variables(variables: list[Object], path: str) -> list[str]:
+    """A variable defined again, unless its new value refers to the old."""
     found: list[str] = []
-    seen: dict[tuple[Any, ...], str] = {}
-    for index, container in enumerate(spec.get("containers") or []):
-        here_names: set[str] = set()
-        for at, port in enumerate(container.get("ports") or []):
-            where = f"{path}.containers[{index}].ports[{at}]"
-            key = (port.get("hostIP", ""), port.get("hostPort", 0), port.get("containerPort"), port.get("protocol"))
-            if key in seen:
-                found.append(f"{where}: duplicate port definition with {seen[key]}")
-            else:
-                seen[key] = where
-            here_names.add(port.get("name", ""))
+    seen: set[str] = set()
+    for index, variable in enumerate(variables):
+        name, value = variable.get("name", ""), variable.get("value", "")
+        reference = f"$({name})"
+        if name in seen and (variable.get("valueFrom") is not None or value == reference or reference not in value):
+            text = f"hides previous definition of {shown(name)}, which may be dropped when using apply"
+            found.append(f"{path}[{index}]: {text}")
+        seen.add(name)
     return found
+
+
+def _ports(ports: list[tuple[Object, str]]) -> list[str]:
+    """Ports of all containers of a pod that are the same, or nearly so."""
+    found: list[str] = []
+    seen: dict[tuple[Any, ...], list[tuple[Object, str]]] = {}
+    for port, where in ports:
+        others = seen.setdefault((port.get("containerPort", 0), port.get("protocol", "")), [])
+        for other, place in others:
+            relation = _relation(port, other)
+            if relation:
+                found.append(f"{where}: {relation} port definition with {place}")
+        others.append((port, where))
+    named: dict[str, str] = {}
+    for port, where in ports:
+        name = port.get("name", "")
+        if name and name in named:
+            text = f"duplicate port name {shown(name)} with {named[name]}, "
+            text += f"services and probes that select ports by name will use {named[name]}"
+            found.append(f"{where}: {text}")
+        elif name:
+            named[name] = where
+    return found
+
+
+def _relation(port: Object, other: Object) -> str:
+    host, other_host = port.get("hostPort", 0), other.get("hostPort", 0)
+    address, other_address = port.get("hostIP", ""), other.get("hostIP", "")
+    if (address, host) == (other_address, other_host):
+        return "duplicate"
+    if not host or not other_host:
+        return "overlapping"
+    if host == other_host and (not address) != (not other_address):
+        return "dangerously ambiguous"
+    return ""
 
 
 def _service(new: Object, old: Object | None) -> list[str]:
     spec, found = _spec(new), []
-    if spec.get("sessionAffinity") == "ClientIP" and spec.get("clusterIP") == "None":
-        found.append("spec.SessionAffinity is ignored for headless services")
-    if spec.get("type") == "ExternalName" and spec.get("externalIPs"):
+    outside = spec.get("externalIPs")
+    if spec.get("type") == "ClusterIP" and spec.get("clusterIP") == "None":
+        if spec.get("loadBalancerIP"):
+            found.append("spec.loadBalancerIP is ignored for headless services")
+        if outside:
+            found.append("spec.externalIPs is ignored for headless services")
+        if spec.get("sessionAffinity") != "None":
+            found.append("spec.SessionAffinity is ignored for headless services")
+    if spec.get("type") == "ExternalName" and outside:
         found.append('spec.externalIPs is ignored when spec.type is "ExternalName"')
+    if spec.get("type") != "ExternalName" and spec.get("externalName"):
+        found.append('spec.externalName is ignored when spec.type is not "ExternalName"')
     return found
+
+
+STORAGE_CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
+
+
+def _claim(new: Object, old: Object | None) -> list[str]:
+    found = []
+    if STORAGE_CLASS_ANNOTATION in ((new.get("metadata") or {}).get("annotations") or {}):
+        text = 'deprecated since v1.8; use "storageClassName" attribute instead'
+        found.append(f"metadata.annotations[{STORAGE_CLASS_ANNOTATION}]: {text}")
+    requests_first = {"requests": (_spec(new).get("resources") or {}).get("requests")}
+    limits = {"limits": (_spec(new).get("resources") or {}).get("limits")}
+    found += _fractions(requests_first, ("storage",), "spec.resources")
+    return found + _fractions(limits, ("storage",), "spec.resources")
 
 
 _TELLERS: dict[tuple[str, str], Callable[[Object, Object | None], list[str]]] = {
     ("", "Pod"): _pod,
     ("", "Service"): _service,
+    ("", "PersistentVolumeClaim"): _claim,
     ("", "ReplicationController"): _templated(named=True),
     ("apps", "Deployment"): _templated(named=True),
     ("apps", "ReplicaSet"): _templated(named=True),

@@ -7,7 +7,7 @@ from typing import Any
 
 from . import meta, pods
 from .causes import Causes, Object
-from .names import label, subdomain, too_long
+from .names import label, too_long
 
 MISMATCH = "`selector` does not match template `labels`"
 
@@ -31,6 +31,11 @@ def _selector(causes: Causes, spec: Object, path: str, noun: str) -> None:
 
 def _template(causes: Causes, template: Object, path: str, noun: str) -> None:
     pods.pod_template(causes, template, path)
+    _pod_life(causes, template, path, noun)
+
+
+def _pod_life(causes: Causes, template: Object, path: str, noun: str) -> None:
+    """Pods that are kept running always restart and have no deadline."""
     spec = template.get("spec") or {}
     if spec.get("restartPolicy") != "Always":
         causes.not_supported(f"{path}.spec.restartPolicy", spec.get("restartPolicy", ""), ("Always",))
@@ -40,11 +45,16 @@ def _template(causes: Causes, template: Object, path: str, noun: str) -> None:
 
 def _matching_template(causes: Causes, spec: Object, path: str, noun: str) -> None:
     """A template that the selector selects."""
+    _selected(causes, spec, path)
+    _template(causes, spec.get("template") or {}, path, noun)
+
+
+def _selected(causes: Causes, spec: Object, path: str) -> None:
     selector, template = spec.get("selector"), spec.get("template") or {}
     labels = (template.get("metadata") or {}).get("labels")
-    if selector is not None and not meta.is_empty(selector) and not meta.selects(selector, labels):
+    selects_all = selector is not None and meta.is_empty(selector)
+    if not selects_all and not meta.selects(selector, labels):
         causes.invalid(f"{path}.metadata.labels", labels, MISMATCH)
-    _template(causes, template, path, noun)
 
 
 def deployment(causes: Causes, obj: Object) -> None:
@@ -123,7 +133,7 @@ def replication_controller(causes: Causes, obj: Object) -> None:
     _template(causes, template, "spec.template", "ReplicationController")
 
 
-def stateful_set(causes: Causes, obj: Object) -> None:
+def stateful_set(causes: Causes, obj: Object, *, is_new: bool = True) -> None:
     spec = obj.get("spec") or {}
     if spec.get("podManagementPolicy") not in ("OrderedReady", "Parallel"):
         policy = spec.get("podManagementPolicy", "")
@@ -133,11 +143,19 @@ def stateful_set(causes: Causes, obj: Object) -> None:
     causes.nonnegative("spec.replicas", spec.get("replicas"))
     causes.nonnegative("spec.minReadySeconds", spec.get("minReadySeconds"))
     causes.nonnegative("spec.ordinals.start", (spec.get("ordinals") or {}).get("start"))
+    if spec.get("serviceName") and is_new:
+        causes.invalid_each("spec.serviceName", spec["serviceName"], label(spec["serviceName"]))
     _selector(causes, spec, "spec.selector", "statefulset")
     if not meta.is_selector(spec.get("selector")):
         causes.invalid("spec.selector", spec.get("selector"), "")
         return
-    _matching_template(causes, _with_claims(spec), "spec.template", "StatefulSet")
+    template = spec.get("template") or {}
+    metadata = template.get("metadata") or {}
+    _selected(causes, spec, "spec.template")
+    pods.pod_template(causes, _with_claims(spec)["template"], "spec.template")
+    meta.labels(causes, "spec.template.labels", metadata.get("labels"))
+    meta.annotation_map(causes, "spec.template.annotations", metadata.get("annotations"))
+    _pod_life(causes, template, "spec.template", "StatefulSet")
 
 
 def _with_claims(spec: Object) -> Object:
@@ -185,7 +203,7 @@ STATEFUL_MAY_CHANGE = (
 
 
 def stateful_set_update(causes: Causes, new: Object, old: Object) -> None:
-    stateful_set(causes, new)
+    stateful_set(causes, new, is_new=False)
 
     def fixed(obj: Object) -> Object:
         return {name: value for name, value in (obj.get("spec") or {}).items() if name not in STATEFUL_MAY_CHANGE}
@@ -474,7 +492,3 @@ def controller_revision(causes: Causes, obj: Object) -> None:
     if obj.get("data") is None:
         causes.required("data", "data is mandatory")
     causes.nonnegative("revision", obj.get("revision"))
-
-
-def service_name(value: str) -> list[str]:
-    return subdomain(value)
