@@ -19,6 +19,8 @@ from workbench.engine.status import ClusterProblem, StatusTree, Verdict, Watched
 from workbench.engine.tasks import running
 
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.5, 15.0
+_LINGER_SECONDS = 1.5
+"""So long a failure has to stand before waiting ends: what explains it (events, a log) often comes after it."""
 
 
 def addresses(spec: Spec, clusters: Sequence[str]) -> tuple[Address, ...]:
@@ -76,16 +78,19 @@ class _Watcher:
 
     async def pictures(self, until_settled: bool, timeout_seconds: float | None) -> AsyncGenerator[StatusTree, None]:
         deadline = self._started + timeout_seconds if timeout_seconds is not None else float("inf")
+        failed_since: float | None = None
+        with _until(deadline):
+            while not self._is_complete():
+                await self._change()
         while True:
-            with anyio.move_on_at(deadline) if deadline < float("inf") else anyio.CancelScope():
-                while not self._is_complete():
-                    await self._change()
-            timed_out = anyio.current_time() >= deadline
-            tree = self._tree(timed_out)
+            now = anyio.current_time()
+            tree = self._tree(now >= deadline)
             yield tree
-            if timed_out or (until_settled and tree.verdict in (Verdict.READY, Verdict.FAILED)):
+            failed_since = (failed_since or now) if tree.verdict is Verdict.FAILED else None
+            settled = failed_since + _LINGER_SECONDS if until_settled and failed_since is not None else float("inf")
+            if now >= min(deadline, settled) or (until_settled and tree.verdict is Verdict.READY):
                 return
-            with anyio.move_on_at(deadline) if deadline < float("inf") else anyio.CancelScope():
+            with _until(min(deadline, settled)):
                 await self._change()
 
     def _is_complete(self) -> bool:
@@ -103,3 +108,8 @@ class _Watcher:
     async def _change(self) -> None:
         await self._changed.wait()
         self._changed = anyio.Event()
+
+
+def _until(moment: float) -> anyio.CancelScope:
+    """A scope that ends at a moment of the loop's clock, or never for infinity."""
+    return anyio.CancelScope(deadline=moment)

@@ -65,11 +65,11 @@ class WhatIf:
 
         Raises `EditFailed` where the text there is no value that can be replaced.
         """
-        from kcl.api import replace_value
+        from kcl.api import replace_at
 
         try:
-            text = replace_value(self.text(site.file), site.line, site.column, value)
-        except ValueError as error:
+            text = replace_at(self.text(site.file), site.line, site.column, value)
+        except (TypeError, ValueError) as error:
             raise EditFailed(str(error), where=f"{site.file}:{site.line}", hint="edit the file instead") from error
         return self.edit(site.file, text)
 

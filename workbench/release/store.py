@@ -13,8 +13,10 @@ import hashlib
 import os
 import re
 import secrets
+from contextlib import suppress
 from pathlib import Path
 
+from workbench.engine import whole_file
 from workbench.engine.errors import ReleaseFailure
 from workbench.engine.events import Event
 from workbench.engine.masking import Seal
@@ -39,22 +41,9 @@ class ReleaseStore:
         """Returns the seal for secrets in records, making its key on first use; raises `ReleaseFailure`."""
         path = self._state_dir / "release.key"
         make_folder(self._state_dir)
-        try:
-            handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        except FileExistsError:
-            return Seal(_read_key(path))
-        except OSError as error:
-            raise failure("cannot be made", path, error) from error
-        key = secrets.token_bytes(_KEY_BYTES)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(key)
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError as error:
-            path.unlink(missing_ok=True)
-            raise failure("cannot be written", path, error) from error
-        return Seal(key)
+        if not path.exists():
+            _make_key(path)
+        return Seal(_read_key(path))
 
     def folder(self, stack: StackPath) -> Path:
         return self._folder / _file_name(stack.project) / _file_name(stack.stack)
@@ -137,6 +126,19 @@ class ReleaseJournal:
     def _save(self, release: Release) -> None:
         self._lock.verify()
         write_atomically(self._path, encode(release))
+
+
+def _make_key(path: Path) -> None:
+    """Links a finished file into place, so that nobody reads half a key and the first of two makers wins."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        whole_file.write(temporary, secrets.token_bytes(_KEY_BYTES))
+        with suppress(FileExistsError):
+            os.link(temporary, path)
+    except OSError as error:
+        raise failure("cannot be made", path, error) from error
+    finally:
+        temporary.unlink(missing_ok=True)
 
 
 def _read_key(path: Path) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from hypothesis import given
@@ -89,7 +90,7 @@ def test_a_cycle_is_found_exactly_if_there_is_one(graph: dict[int, set[int]]) ->
     assert bool(cycle) == any(node in reach[node] for node in graph)
     if cycle:
         assert cycle[0] == cycle[-1]
-        assert all(after in graph[before] for before, after in zip(cycle, cycle[1:], strict=False))
+        assert all(after in graph[before] for before, after in pairwise(cycle))
 
 
 @given(graphs)
