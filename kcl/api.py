@@ -40,11 +40,13 @@ from kcl.loader import (
     load_settings,
     merge_settings,
 )
+from kcl.semantic import check_immutability
 from kcl.source import FileSystem, InMemoryFileSystem, OsFileSystem, OverlayFileSystem, SourceFile
 from kcl.stdlib import Access, build_library, to_value
 from kcl.syntax import ParseResult
 from kcl.syntax import parse as _parse
 from kcl.syntax.edit import replace_value
+from kcl.syntax.sites import replace_at
 
 __all__ = [
     "KCL",
@@ -73,6 +75,7 @@ __all__ = [
     "Span",
     "argument_value",
     "parse",
+    "replace_at",
     "replace_value",
     "run",
     "yaml_text",
@@ -178,6 +181,9 @@ def run(
         sources.update(loaded.sources)
         if has_errors(loaded.diagnostics):
             raise KclError(loaded.diagnostics)
+        found = check_immutability(loaded.program)
+        if found:
+            raise KclError(found)
         chosen = dialect or (KONFIG_2023 if loaded.manifest.expects_before_0_5 else KCL)
         given = {**merged.option_values(), **(options or {})}
         granted = _access(loaded, folder, reader, access)

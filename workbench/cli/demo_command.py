@@ -104,11 +104,15 @@ async def _main_job(session: Session, stack: Stack, output: Output) -> int:
         output.line(Span("the demo expected one workload to fail", Tone.BAD))
         return ExitCode.ERROR
 
-    _step(output, "the failing workload explained", f"wb explain {stack.name} Deployment/web ...image")
+    _step(
+        output,
+        "the failing workload explained",
+        f"wb explain {stack.name} Deployment/web spec.template.spec.containers[name=web].image",
+    )
     _explain(tree, output)
     await _where_from(session, stack, output)
 
-    _step(output, "fixed by a what-if edit: no file is touched", "the same in the screen: e, or edit and wb diff")
+    _step(output, "fixed by a what-if edit: no file is touched", "in the screen: i")
     inputs = await _fix(session, stack, output)
     if not await _apply(session, stack, inputs, output):
         return ExitCode.PARTIAL

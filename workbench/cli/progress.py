@@ -36,12 +36,15 @@ async def show_trees(trees: AsyncIterator[StatusTree], output: Output) -> Status
     told: dict[Address, tuple[Status, str]] = {}
     why, spoken = "", time.monotonic()
     async for tree in trees:
-        latest = tree
+        is_first, latest = latest is None, tree
+        if is_first:
+            output.line(f"  {tree.ready} of {tree.total} are ready, waiting for the others")
         for each in tree.resources:
             now = (each.health.status, each.health.reason)
             if told.get(each.address) != now:
                 told[each.address] = now
-                if each.health.status is not Status.UNKNOWN:
+                is_news = each.health.status is not Status.CURRENT or not is_first
+                if is_news and each.health.status is not Status.UNKNOWN:
                     output.line(
                         Span(f"  {tree.seconds:5.1f}s ", Tone.MUTED),
                         status_line(each.health, UNICODE),

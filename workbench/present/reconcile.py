@@ -115,9 +115,9 @@ def why_line(tree: StatusTree, glyphs: Glyphs) -> Line:
         Span(str(blocking.ref), tone),
         Span(f" @{why.address.cluster}", Tone.MUTED),
         " ",
-        Span(blocking.reason, tone),
+        Span(blocking.reason or blocking.message, tone),
     ]
-    if blocking.message:
+    if blocking.reason and blocking.message:
         parts.append(f": {blocking.message}")
     elif blocking.evidence and blocking.evidence != blocking.reason:
         parts.append(f": {blocking.evidence}")
