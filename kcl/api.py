@@ -40,7 +40,6 @@ from kcl.loader import (
     load_settings,
     merge_settings,
 )
-from kcl.semantic import check_immutability
 from kcl.source import FileSystem, InMemoryFileSystem, OsFileSystem, OverlayFileSystem, SourceFile
 from kcl.stdlib import Access, build_library, to_value
 from kcl.syntax import ParseResult
@@ -181,9 +180,6 @@ def run(
         sources.update(loaded.sources)
         if has_errors(loaded.diagnostics):
             raise KclError(loaded.diagnostics)
-        found = check_immutability(loaded.program)
-        if found:
-            raise KclError(found)
         chosen = dialect or (KONFIG_2023 if loaded.manifest.expects_before_0_5 else KCL)
         given = {**merged.option_values(), **(options or {})}
         granted = _access(loaded, folder, reader, access)
