@@ -20,6 +20,8 @@ from runtimes.kubernetes.failures import Expired
 
 _FIRST_PAUSE_SECONDS = 0.2
 _LONGEST_PAUSE_SECONDS = 10.0
+_PAUSE_AFTER_STREAM_SECONDS = 1.0
+_LASTING_SECONDS = 1.0
 _WATCH_SECONDS = (40, 55)
 _TOMBSTONES = 1000
 
@@ -46,6 +48,7 @@ class Informer:
         self.failure: RuntimeFailure | None = None
         self.lost_at: float | None = time.monotonic()
         self._version = ""
+        self._opened_at: float | None = None
         self._gone: dict[str, int] = {}
 
     @property
@@ -62,35 +65,38 @@ class Informer:
     async def run(self) -> None:
         attempt = 0
         while True:
+            self._opened_at = None
             try:
                 resource = await self._client.discovery.resource(self._kind.api_version, self._kind.kind)
                 if not self._version:
                     await self._list(resource)
-                    attempt = 0
-                began = time.monotonic()
                 await self._watch(resource)
-                # a server that ends every watch at once would have us ask without pause
-                attempt = 0 if time.monotonic() - began > 1.0 else attempt + 1
-                if attempt > 1:
-                    await asyncio.sleep(_pause(attempt))
             except Expired:
                 self._version = ""
-                attempt += 1
-                if attempt > 1:
-                    await asyncio.sleep(_pause(attempt))
             except NotThere:
                 # the kind is not served, or not yet: then there are none of it
+                self._version = ""
                 self._replace({})
                 self._heard()
-                attempt += 1
-                await asyncio.sleep(_pause(attempt))
-            except Forbidden as refused:
-                self._fail(refused)
-                await asyncio.sleep(_LONGEST_PAUSE_SECONDS)
             except RuntimeFailure as failure:
                 self._fail(failure)
-                attempt += 1
-                await asyncio.sleep(_pause(attempt))
+                if self._opened_at is None:
+                    # whatever comes back may not be what went: another server, a restored state
+                    self._version = ""
+            attempt = 0 if self._has_lasted() else attempt + 1
+            if attempt or self.failure:
+                await asyncio.sleep(self._pause(attempt))
+
+    def _has_lasted(self) -> bool:
+        return self._opened_at is not None and time.monotonic() - self._opened_at > _LASTING_SECONDS
+
+    def _pause(self, attempt: int) -> float:
+        if isinstance(self.failure, Forbidden):
+            return _LONGEST_PAUSE_SECONDS
+        # a stream that opens and breaks is worth asking for again sooner than a server that does not answer
+        limit = _LONGEST_PAUSE_SECONDS if self._opened_at is None else _PAUSE_AFTER_STREAM_SECONDS
+        longest = min(_FIRST_PAUSE_SECONDS * 2 ** min(attempt, 8), limit)
+        return random.uniform(longest / 2, longest)
 
     async def _list(self, resource: ApiResource) -> None:
         listing = await self._client.list(resource, self._kind.namespace, fields=self._selector())
@@ -104,6 +110,7 @@ class Informer:
         async with self._client.watch(
             resource, self._kind.namespace, self._version, seconds=seconds, fields=self._selector()
         ) as events:
+            self._opened_at = time.monotonic()
             self._heard()
             async for event in events:
                 self._take(event)
@@ -173,8 +180,3 @@ def _version(live: Object) -> str:
 def _number(version: str) -> int:
     """Versions of one kind can be compared; -1 for one that is not a number."""
     return int(version) if version.isdigit() else -1
-
-
-def _pause(attempt: int) -> float:
-    longest = min(_FIRST_PAUSE_SECONDS * 2 ** min(attempt, 8), _LONGEST_PAUSE_SECONDS)
-    return random.uniform(longest / 2, longest)

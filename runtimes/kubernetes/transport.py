@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import random
 import ssl
 import tempfile
@@ -254,7 +255,7 @@ class Transport:
             case aiohttp.ClientConnectorDNSError():
                 what, hint = "the server's name is not known", "check the server address in the kubeconfig"
             case aiohttp.ClientConnectorError():
-                what, hint = error.os_error.strerror or "no connection", "is the cluster up, and the address right?"
+                what, hint = _in_words(error.os_error), "is the cluster up, and the address right?"
             case _:
                 what, hint = "the connection was lost", "is the cluster up?"
         # a connection that never was has carried nothing
@@ -262,6 +263,11 @@ class Transport:
             hint = f"whether the change was made is not known: read the object before trying again ({hint})"
         endpoint = self.connection.endpoint.shown
         return Unreachable(f"{endpoint} cannot be reached: {what}", target=self.place, subject=subject, hint=hint)
+
+
+def _in_words(error: OSError) -> str:
+    # asyncio puts the address where the system's words should be
+    return os.strerror(error.errno).lower() if error.errno else "no connection"
 
 
 def path_of(*parts: str) -> str:

@@ -44,6 +44,28 @@ _BELOW: dict[tuple[str, str], tuple[tuple[str, str], ...]] = {
     ("", "PersistentVolumeClaim"): (_POD, _EVENT),
 }
 _BUILT_IN_GROUPS = frozenset({"", "apps", "batch", "autoscaling", "policy"})
+_CLUSTER_WIDE = frozenset(
+    [
+        "APIService",
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "CustomResourceDefinition",
+        "IngressClass",
+        "MutatingAdmissionPolicy",
+        "MutatingAdmissionPolicyBinding",
+        "MutatingWebhookConfiguration",
+        "Namespace",
+        "Node",
+        "PersistentVolume",
+        "PriorityClass",
+        "RuntimeClass",
+        "StorageClass",
+        "ValidatingAdmissionPolicy",
+        "ValidatingAdmissionPolicyBinding",
+        "ValidatingWebhookConfiguration",
+        "VolumeAttachment",
+    ]
+)
 
 
 @asynccontextmanager
@@ -96,11 +118,7 @@ class _Observer(AsyncIterator[Observation]):
             group.create_task(self._refresh())
 
     async def _prepare(self, id_: KubernetesId) -> None:
-        try:
-            namespace = await self._client.namespace_of(id_)
-        except RuntimeFailure:
-            # out of reach, or a kind that is not served: its informer will say so
-            namespace = id_.namespace
+        namespace = await self._namespace(id_)
         self._namespaces[id_] = namespace
         below = _below(id_) if namespace else ()
         alone = not below and sum(each.kind == id_.kind and each.namespace == id_.namespace for each in self._ids) == 1
@@ -109,6 +127,17 @@ class _Observer(AsyncIterator[Observation]):
         if id_.kind == "PersistentVolumeClaim":
             needs.append(self._informer("v1", "PersistentVolume", ""))
         self._needs[id_] = needs
+
+    async def _namespace(self, id_: KubernetesId) -> str:
+        """Asks the cluster only where it is needed: watching must begin while the cluster is out of reach, too."""
+        if id_.namespace or (_is_built_in(id_.group) and id_.kind in _CLUSTER_WIDE):
+            return id_.namespace
+        if _is_built_in(id_.group):
+            return self._client.default_namespace
+        try:
+            return await self._client.namespace_of(id_)
+        except RuntimeFailure:
+            return ""  # out of reach, or not served: its informer will say so
 
     def _informer(self, api_version: str, kind: str, namespace: str, name: str = "") -> Informer:
         whole = (api_version, kind, namespace, "")

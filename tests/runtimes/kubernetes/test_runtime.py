@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+import yaml
 
 from runtimes.base import (
     ApplyRequest,
@@ -29,6 +31,7 @@ from runtimes.base import (
     value_at,
 )
 from runtimes.kubernetes.runtime import KubernetesRuntime
+from runtimes.sandbox.server import Sandbox
 from tests.runtimes.kubernetes.conftest import Place, resource
 
 FOREIGN_UID = "00000000-0000-4000-8000-000000000001"
@@ -127,7 +130,9 @@ async def test_fields_of_others_are_conflicts_with_their_owner_and_time(place: P
     path = "/apis/apps/v1/namespaces/$NS/deployments/web"
     image = {"spec": {"template": {"spec": {"containers": [{"name": "main", "image": "example/app:theirs"}]}}}}
     patch = {**image, "metadata": {"labels": {"app": "theirs"}}}
-    await place.write("PATCH", path, patch, manager="kubectl-edit", content_type="application/strategic-merge-patch+json")
+    await place.write(
+        "PATCH", path, patch, manager="kubectl-edit", content_type="application/strategic-merge-patch+json"
+    )
 
     wanted = resource(place.deployment(replicas=0, image="example/app:v2"))
     prediction = await place.runtime.plan(PlanRequest(wanted))
@@ -253,8 +258,6 @@ async def test_a_kind_defined_a_moment_ago_is_found(place: Place) -> None:
 
 
 async def _until_served(place: Place, body: dict[str, Any]) -> None:
-    import asyncio
-
     async with asyncio.timeout(20):
         while True:
             try:
@@ -376,16 +379,14 @@ async def test_the_log_of_a_pod_that_has_not_started_is_empty(place: Place) -> N
 
 
 async def _until_made(place: Place, id_: KubernetesId) -> None:
-    import asyncio
-
-    async with asyncio.timeout(10):
-        while await place.runtime.read(ReadRequest(id_)) is None:
-            await asyncio.sleep(0.05)
+    for _ in range(200):
+        if await place.runtime.read(ReadRequest(id_)) is not None:
+            return
+        await asyncio.sleep(0.05)
+    raise AssertionError(f"{id_} was not made within 10 s")
 
 
 async def test_refused_credentials_and_missing_rights_differ(place: Place) -> None:
-    import yaml
-
     config = yaml.safe_load(place.kubeconfig.read_text())
     config["users"][0]["user"] = {"token": "no-such-token-0123456789"}
     refused = place.kubeconfig.with_name("refused") if place.sandbox else None
@@ -402,13 +403,11 @@ async def test_refused_credentials_and_missing_rights_differ(place: Place) -> No
 
 
 async def test_a_user_without_rights_is_told_so(tmp_path: Any) -> None:
-    from runtimes.sandbox.server import Sandbox
-
     async with Sandbox(tokens={"admin": "a-token", "viewer": "v-token"}) as sandbox:
         sandbox.write_kubeconfig(tmp_path / "config", user="viewer")
         runtime = KubernetesRuntime.connect(kubeconfig=tmp_path / "config", place="shop-eu")
         try:
-            with pytest.raises(Forbidden, match="on shop-eu.*cannot"):
+            with pytest.raises(Forbidden, match=r"on shop-eu.*cannot"):
                 await runtime.read(ReadRequest(KubernetesId("v1", "ConfigMap", "default", "a")))
         finally:
             await runtime.close()

@@ -1,0 +1,291 @@
+"""What the HTTP edge repeats, what it never repeats, and what its errors say, against a scripted server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import stat
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from runtimes.base import Forbidden, Misconfigured, Overloaded, RuntimeFailure, Unauthenticated, Unreachable
+from runtimes.kubernetes.kubeconfig import Kubeconfig
+from runtimes.kubernetes.transport import Limits, Transport
+
+TOKEN = "a-token-that-nobody-may-see"
+Answer = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+CONFIG = """
+apiVersion: v1
+kind: Config
+current-context: main
+clusters: [{{name: main, cluster: {{server: "{server}"}}}}]
+users: [{{name: me, user: {user}}}]
+contexts: [{{name: main, context: {{cluster: main, user: me, namespace: shop}}}}]
+"""
+
+
+@asynccontextmanager
+async def _serving(
+    tmp_path: Path, answer: Answer, *, user: str = f"{{token: {TOKEN}}}", allow_exec: bool = False, **limits: float
+) -> AsyncIterator[tuple[Transport, list[str]]]:
+    """Gives a transport to a server that answers so, and the list of requests it got."""
+    got: list[str] = []
+
+    async def handle(request: web.BaseRequest) -> web.StreamResponse:
+        got.append(f"{request.method} {request.path}")
+        return await answer(request)  # type: ignore[arg-type]
+
+    runner = web.ServerRunner(web.Server(handle), handle_signals=False, shutdown_timeout=0.1)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    port = runner.addresses[0][1]
+    path = tmp_path / "kubeconfig"
+    path.write_text(CONFIG.format(server=f"http://127.0.0.1:{port}", user=user))
+    transport = Transport(
+        Kubeconfig([path]).connection(), place="shop-eu", allow_exec=allow_exec, limits=Limits(**limits)
+    )
+    try:
+        yield transport, got
+    finally:
+        await transport.close()
+        await runner.cleanup()
+
+
+def _in_turn(*answers: Callable[[web.Request], web.StreamResponse]) -> Answer:
+    """Gives each answer once, the last one for ever."""
+    left = list(answers)
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        return (left.pop(0) if len(left) > 1 else left[0])(request)
+
+    return answer
+
+
+def _ok(_: web.Request) -> web.StreamResponse:
+    return web.json_response({"kind": "Thing"})
+
+
+def _status(code: int, message: str = "no", **headers: str) -> Callable[[web.Request], web.StreamResponse]:
+    body = {"kind": "Status", "status": "Failure", "message": message, "code": code}
+    return lambda _: web.json_response(body, status=code, headers=headers)
+
+
+def _hang_up(request: web.Request) -> web.StreamResponse:
+    assert request.transport is not None
+    request.transport.close()
+    return web.Response()
+
+
+def _half(_: web.Request) -> web.StreamResponse:
+    return web.Response(body=b'{"kind": "Th', content_type="application/json")
+
+
+@pytest.mark.parametrize("trouble", [_hang_up, _half, _status(500), _status(503), _status(429, **{"Retry-After": "0"})])
+async def test_a_read_is_repeated(tmp_path: Path, trouble: Callable[[web.Request], web.StreamResponse]) -> None:
+    async with _serving(tmp_path, _in_turn(trouble, trouble, _ok)) as (transport, got):
+        reply = await transport.call("GET", "/api/v1/things")
+    assert reply.body == {"kind": "Thing"}
+    assert len(got) == 3
+
+
+@pytest.mark.parametrize(
+    ("trouble", "error"), [(_hang_up, Unreachable), (_status(500), RuntimeFailure), (_status(503), Overloaded)]
+)
+async def test_a_write_is_never_sent_twice_when_its_outcome_is_unknown(
+    tmp_path: Path, trouble: Callable[[web.Request], web.StreamResponse], error: type[RuntimeFailure]
+) -> None:
+    async with _serving(tmp_path, _in_turn(trouble, _ok)) as (transport, got):
+        with pytest.raises(error) as refused:
+            await transport.call("PATCH", "/api/v1/things/a", body={}, subject="v1:Thing:a")
+    assert len(got) == 1
+    if error is Unreachable:
+        assert "not known" in refused.value.hint
+
+
+@pytest.mark.parametrize("method", ["GET", "PATCH", "DELETE"])
+async def test_an_overloaded_server_is_asked_again_when_it_says(tmp_path: Path, method: str) -> None:
+    answers = _in_turn(_status(429, **{"Retry-After": "1"}), _status(503, **{"Retry-After": "0"}), _ok)
+    loop = asyncio.get_running_loop()
+    async with _serving(tmp_path, answers) as (transport, got):
+        began = loop.time()
+        await transport.call(method, "/api/v1/things/a", body={})
+        assert loop.time() - began >= 1.0
+    assert len(got) == 3
+
+
+async def test_patience_with_an_overloaded_server_ends(tmp_path: Path) -> None:
+    async with _serving(tmp_path, _in_turn(_status(429, **{"Retry-After": "60"})), patience_seconds=5) as (
+        transport,
+        got,
+    ):
+        with pytest.raises(Overloaded):
+            await transport.call("PATCH", "/api/v1/things/a", body={})
+    assert len(got) == 1
+
+
+async def test_a_server_that_does_not_answer_is_unreachable_in_time(tmp_path: Path) -> None:
+    async def never(_: web.Request) -> web.StreamResponse:
+        await asyncio.sleep(30)
+        raise AssertionError
+
+    async with _serving(tmp_path, never, answer_seconds=0.2) as (transport, _):
+        with pytest.raises(Unreachable, match=r"no answer within 0.2 s"):
+            await transport.call("DELETE", "/api/v1/things/a")
+
+
+async def test_a_stream_outlives_the_time_limit_of_answers(tmp_path: Path) -> None:
+    async def drip(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        for number in range(4):
+            await response.write(json.dumps({"n": number}).encode() + b"\n")
+            await asyncio.sleep(0.15)
+        await response.write(b'{"n": "no end of line"}')
+        return response
+
+    async with (
+        _serving(tmp_path, drip, answer_seconds=0.2) as (transport, _),
+        transport.stream("/api/v1/things", [("watch", "true")]) as lines,
+    ):
+        assert [json.loads(line)["n"] async for line in lines] == [0, 1, 2, 3]
+
+
+async def test_a_stream_that_falls_silent_is_lost(tmp_path: Path) -> None:
+    async def one(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(b"{}\n")
+        await asyncio.sleep(30)
+        return response
+
+    async with _serving(tmp_path, one, silence_seconds=0.2) as (transport, _):
+        with pytest.raises(Unreachable):
+            async with transport.stream("/api/v1/things", ()) as lines:
+                async for _line in lines:
+                    pass
+
+
+async def test_no_error_repeats_the_token(tmp_path: Path) -> None:
+    told = []
+    for trouble in (_status(401), _status(403, 'User "me" cannot get things'), _status(500), _hang_up):
+        async with _serving(tmp_path, _in_turn(trouble)) as (transport, _):
+            with pytest.raises(RuntimeFailure) as refused:
+                await transport.call("GET", "/api/v1/things")
+            told.append(f"{refused.value} {refused.value!r} {refused.value.hint} {refused.value.__cause__}")
+            told.append(repr(transport.connection))
+    assert all(TOKEN not in each for each in told)
+    assert all("shop-eu" in each for each in told[::2])
+
+
+async def test_warnings_of_the_server_come_along(tmp_path: Path) -> None:
+    def warned(_: web.Request) -> web.StreamResponse:
+        response = web.json_response({})
+        response.headers.add("Warning", '299 - "policy/v1beta1 is \\"old\\""')
+        response.headers.add("Warning", '299 - "another"')
+        return response
+
+    async with _serving(tmp_path, _in_turn(warned)) as (transport, _):
+        assert (await transport.call("GET", "/api")).warnings == ('policy/v1beta1 is "old"', "another")
+
+
+async def test_text_that_looks_like_json_stays_text(tmp_path: Path) -> None:
+    async with _serving(tmp_path, _in_turn(lambda _: web.Response(text='{"level": "info"}'))) as (transport, _):
+        assert (await transport.call("GET", "/log", is_text=True)).body == '{"level": "info"}'
+
+
+def _plugin(tmp_path: Path, script: str) -> str:
+    path = tmp_path / "get-token"
+    path.write_text(f"#!{sys.executable}\nimport json, os, sys, time\n{script}\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return (
+        f'{{exec: {{apiVersion: client.authentication.k8s.io/v1, command: "{path}", installHint: "install it", '
+        "env: [{name: COLOUR, value: blue}], provideClusterInfo: true}}"
+    )
+
+
+COUNTING = """
+count = len(open("{0}").read()) if os.path.exists("{0}") else 0
+open("{0}", "a").write("x")
+info = json.loads(os.environ["KUBERNETES_EXEC_INFO"])
+assert info["spec"]["cluster"]["server"].startswith("http://127.0.0.1") and os.environ["COLOUR"] == "blue"
+sys.stderr.write("talk " * 50000)
+status = {{"token": "token-%d" % count}}
+print(json.dumps({{"apiVersion": info["apiVersion"], "kind": "ExecCredential", "status": status}}))
+"""
+
+
+def _accepting(token: str) -> Answer:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        is_known = request.headers.get("Authorization") == f"Bearer {token}"
+        return _ok(request) if is_known else _status(401)(request)
+
+    return answer
+
+
+async def test_a_credential_program_runs_only_when_it_is_allowed_to(tmp_path: Path) -> None:
+    user = _plugin(tmp_path, COUNTING.format(tmp_path / "count"))
+    async with _serving(tmp_path, _accepting("token-0"), user=user) as (transport, got):
+        with pytest.raises(Misconfigured, match="has not been allowed"):
+            await transport.call("GET", "/api")
+    assert got == [] and not (tmp_path / "count").exists()
+
+
+async def test_a_token_of_a_program_is_kept_and_renewed_once_when_it_is_refused(tmp_path: Path) -> None:
+    user = _plugin(tmp_path, COUNTING.format(tmp_path / "count"))
+    async with _serving(tmp_path, _accepting("token-1"), user=user, allow_exec=True) as (transport, got):
+        for _ in range(3):
+            await transport.call("GET", "/api")
+    assert len(got) == 4
+    assert (tmp_path / "count").read_text() == "xx"
+    async with _serving(tmp_path, _accepting("none"), user=user, allow_exec=True) as (transport, got):
+        with pytest.raises(Unauthenticated):
+            await transport.call("GET", "/api")
+    assert len(got) == 2
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("sys.exit('login expired, token AbCdEfGhIjKlMnOpQrStUvWx refused')", "login expired"),
+        ("print('hello')", "ExecCredential"),
+        ("print(json.dumps({'kind': 'ExecCredential', 'status': {}}))", "neither token nor certificate"),
+    ],
+    ids=["fails", "prints-something", "prints-nothing"],
+)
+async def test_a_credential_program_that_fails_is_told_without_secrets(tmp_path: Path, script: str, words: str) -> None:
+    async with _serving(tmp_path, _in_turn(_ok), user=_plugin(tmp_path, script), allow_exec=True) as (transport, _):
+        with pytest.raises(Unauthenticated, match=words) as refused:
+            await transport.call("GET", "/api")
+    assert "AbCdEfGh" not in str(refused.value)
+
+
+async def test_a_missing_credential_program_says_how_to_get_it(tmp_path: Path) -> None:
+    user = '{exec: {apiVersion: client.authentication.k8s.io/v1, command: no-such-program-here, installHint: "get it"}}'
+    async with _serving(tmp_path, _in_turn(_ok), user=user, allow_exec=True) as (transport, _):
+        with pytest.raises(Unauthenticated, match="cannot be started") as refused:
+            await transport.call("GET", "/api")
+    assert refused.value.hint == "get it"
+
+
+async def test_a_token_file_is_read_again_when_its_token_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("old\n")
+    async with _serving(tmp_path, _accepting("new"), user="{tokenFile: token}") as (transport, got):
+        with pytest.raises(Unauthenticated):
+            await transport.call("GET", "/api")
+        (tmp_path / "token").write_text("new\n")
+        await transport.call("GET", "/api")
+    assert len(got) == 4
+
+
+async def test_a_forbidden_answer_is_told_in_the_servers_words(tmp_path: Path) -> None:
+    message = 'things "a" is forbidden: User "me" cannot get resource "things"'
+    async with _serving(tmp_path, _in_turn(_status(403, message))) as (transport, _):
+        with pytest.raises(Forbidden, match="cannot get resource"):
+            await transport.call("GET", "/api")

@@ -1,0 +1,213 @@
+"""Watching: the state of every resource once, then each change, whatever happens to the connection."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from runtimes.base import (
+    DeleteRequest,
+    KubernetesId,
+    Observation,
+    Status,
+    StatusNode,
+    WatchRequest,
+)
+from runtimes.kubernetes.runtime import KubernetesRuntime
+from runtimes.sandbox.api.disturbances import Disturbance
+from runtimes.sandbox.server import Sandbox
+from tests.runtimes.kubernetes.conftest import Place
+
+SECONDS = 30
+
+
+async def _until(
+    observations: AsyncIterator[Observation], is_reached: Callable[[Observation], bool]
+) -> list[Observation]:
+    """Reads up to the first observation for which it holds; returns all of them."""
+    seen = []
+    async with asyncio.timeout(SECONDS):
+        async for each in observations:
+            seen.append(each)
+            if is_reached(each):
+                return seen
+    raise AssertionError("the watch ended")
+
+
+def _is(status: Status) -> Callable[[Observation], bool]:
+    return lambda each: each.health.status is status
+
+
+def _flat(node: StatusNode | None) -> list[StatusNode]:
+    return [] if node is None else [node, *(below for child in node.children for below in _flat(child))]
+
+
+async def test_every_resource_is_told_once_at_the_start(place: Place) -> None:
+    await place.apply(place.config_map(a="1"))
+    ids = (
+        KubernetesId.of(place.config_map()),
+        KubernetesId.of(place.deployment("absent")),
+        KubernetesId("v1", "Namespace", "", place.namespace),
+        KubernetesId("no.example.com/v1", "Gadget", place.namespace, "one"),
+    )
+    async with place.runtime.watch(WatchRequest(ids)) as observations, asyncio.timeout(SECONDS):
+        told = {each.id: each for each in [await anext(observations) for _ in ids]}
+    assert {id_: each.health.status for id_, each in told.items()} == dict(
+        zip(ids, (Status.CURRENT, Status.NOT_FOUND, Status.CURRENT, Status.NOT_FOUND), strict=True)
+    )
+    assert all(each.stale_seconds == 0 for each in told.values())
+
+
+async def test_a_rollout_is_followed_to_its_end_with_all_it_owns(place: Place) -> None:
+    id_ = KubernetesId.of(place.deployment())
+    async with place.runtime.watch(WatchRequest((id_,))) as observations:
+        await _until(observations, _is(Status.NOT_FOUND))
+        await place.apply(place.deployment(replicas=2))
+        seen = await _until(observations, _is(Status.CURRENT))
+        assert all(each.blocking is not None for each in seen[:-1])
+        last = seen[-1]
+        assert last.blocking is None
+        assert [node.ref.kind for node in _flat(last.tree)] == ["Deployment", "ReplicaSet", "Pod", "Pod"]
+        assert all(node.health.status is Status.CURRENT for node in _flat(last.tree))
+        assert last.tree is not None and last.tree.details[0] == "2/2 ready"
+        assert any(event.reason == "ScalingReplicaSet" for event in last.tree.events)
+
+        await place.apply(place.deployment(image="example/app:v2", replicas=3))
+        seen = await _until(
+            observations, lambda each: each.health.status is Status.CURRENT and "3 of 3" in each.health.message
+        )
+        await place.runtime.delete(DeleteRequest(id_, None))
+        await _until(observations, _is(Status.NOT_FOUND))
+
+
+async def test_a_pod_that_no_node_takes_is_named_with_the_schedulers_words(place: Place) -> None:
+    body = place.deployment(replicas=1, nodeSelector={"disk": "no-such"})
+    await place.apply(body)
+    async with place.runtime.watch(WatchRequest((KubernetesId.of(body),))) as observations:
+        seen = await _until(
+            observations, lambda each: each.blocking is not None and each.blocking.reason == "Unschedulable"
+        )
+    (*_, last) = seen
+    assert last.health.status is Status.IN_PROGRESS
+    assert last.blocking is not None and last.blocking.ref.kind == "Pod"
+    assert "node" in last.blocking.message
+
+
+async def test_an_image_that_cannot_be_pulled_fails_the_deployment_by_its_pod(sandboxed: Place) -> None:
+    body = sandboxed.deployment(image="example/app:v1-missing", replicas=1)
+    await sandboxed.apply(body)
+    async with sandboxed.runtime.watch(WatchRequest((KubernetesId.of(body),))) as observations:
+        (*_, last) = await _until(observations, _is(Status.FAILED))
+    assert last.blocking is not None
+    assert last.blocking.ref.kind == "Pod"
+    assert last.health.reason in ("ErrImagePull", "ImagePullBackOff")
+    assert "main" in last.blocking.evidence
+
+
+async def test_the_last_words_of_a_crashing_container_come_along(sandboxed: Place) -> None:
+    body = sandboxed.deployment(image="example/app:v1-crash", replicas=1)
+    await sandboxed.apply(body)
+    async with sandboxed.runtime.watch(WatchRequest((KubernetesId.of(body),))) as observations:
+        (*_, last) = await _until(
+            observations,
+            lambda each: (
+                each.health.reason == "CrashLoopBackOff" and each.blocking is not None and bool(each.blocking.log_tail)
+            ),
+        )
+    assert last.health.status is Status.FAILED
+    assert last.blocking is not None and len(last.blocking.log_tail) <= 20
+
+
+async def test_a_slow_reader_finds_the_latest_state_and_no_queue(sandboxed: Place) -> None:
+    id_ = KubernetesId.of(sandboxed.config_map())
+    async with sandboxed.runtime.watch(WatchRequest((id_,))) as observations:
+        assert (await anext(observations)).health.status is Status.NOT_FOUND
+        for _ in range(5):
+            made = await sandboxed.apply(sandboxed.config_map(a="1"))
+            await asyncio.sleep(0.12)
+            await sandboxed.runtime.delete(DeleteRequest(id_, made.identity))
+            await asyncio.sleep(0.12)
+        await sandboxed.apply(sandboxed.config_map(a="1"))
+        await asyncio.sleep(0.3)
+        async with asyncio.timeout(SECONDS):
+            assert (await anext(observations)).health.status is Status.CURRENT
+
+
+@pytest.mark.parametrize(
+    "disturbance",
+    [
+        Disturbance("drop", verbs=("watch",), seconds=0.1, times=30),
+        Disturbance("gone", verbs=("watch",), times=15),
+        Disturbance("too-many-requests", verbs=("watch", "list"), times=8, retry_seconds=1),
+        Disturbance("internal-error", verbs=("watch", "list"), times=12),
+    ],
+    ids=["watches-drop", "versions-expire", "overloaded", "errors"],
+)
+async def test_a_disturbed_watch_still_ends_at_the_truth(sandboxed: Place, disturbance: Disturbance) -> None:
+    assert sandboxed.sandbox is not None
+    sandboxed.sandbox.disturbances[0].add(disturbance)
+    id_ = KubernetesId.of(sandboxed.deployment())
+    async with sandboxed.runtime.watch(WatchRequest((id_,))) as observations:
+        await sandboxed.apply(sandboxed.deployment(replicas=2))
+        (*_, last) = await _until(
+            observations, lambda each: each.health.status is Status.CURRENT and each.stale_seconds == 0
+        )
+        assert [node.ref.kind for node in _flat(last.tree)].count("Pod") == 2
+        await sandboxed.runtime.delete(DeleteRequest(id_, None))
+        await _until(observations, _is(Status.NOT_FOUND))
+
+
+def _trust_anyone(kubeconfig: Path) -> None:
+    config = yaml.safe_load(kubeconfig.read_text())
+    for each in config["clusters"]:
+        each["cluster"] = {"server": each["cluster"]["server"], "insecure-skip-tls-verify": True}
+    kubeconfig.write_text(yaml.safe_dump(config))
+
+
+async def test_while_nothing_is_heard_the_state_is_stale_and_comes_back(tmp_path: Path) -> None:
+    body: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "default"}}
+    async with Sandbox(tokens={"admin": "a-token"}, controllers=False) as first:
+        first.write_kubeconfig(tmp_path / "config")
+        _trust_anyone(tmp_path / "config")  # the second server has a certificate of its own
+        port = int(first.urls[0].rpartition(":")[2])
+        runtime = KubernetesRuntime.connect(kubeconfig=tmp_path / "config")
+        try:
+            async with runtime.watch(WatchRequest((KubernetesId.of(body),))) as observations:
+                assert (await anext(observations)).stale_seconds == 0
+                await first.close()
+                (*_, stale) = await _until(observations, lambda each: each.stale_seconds > 1)
+                assert stale.health.status is Status.UNKNOWN
+                assert "cannot be reached" in stale.health.message and "a-token" not in stale.health.message
+                async with Sandbox(tokens={"admin": "a-token"}, controllers=False, port=port):
+                    await _until(observations, lambda each: each.stale_seconds == 0)
+        finally:
+            await runtime.close()
+
+
+async def test_a_cluster_that_is_down_from_the_start_is_unknown_and_not_an_end(tmp_path: Path) -> None:
+    async with Sandbox(controllers=False) as sandbox:
+        sandbox.write_kubeconfig(tmp_path / "config")
+    runtime = KubernetesRuntime.connect(kubeconfig=tmp_path / "config")
+    id_ = KubernetesId("apps/v1", "Deployment", "default", "web")
+    try:
+        async with runtime.watch(WatchRequest((id_,))) as observations:
+            (*_, last) = await _until(observations, _is(Status.UNKNOWN))
+            assert last.health.reason == "Unreachable"
+            await _until(observations, lambda each: each.stale_seconds > 1)
+    finally:
+        await runtime.close()
+
+
+async def test_leaving_a_watch_ends_all_of_its_tasks(sandboxed: Place) -> None:
+    with pytest.raises(ZeroDivisionError):
+        async with sandboxed.runtime.watch(WatchRequest((KubernetesId.of(sandboxed.deployment()),))) as observations:
+            await anext(observations)
+            raise ZeroDivisionError
+    await asyncio.sleep(0.1)
+    ours = ("Informer.", "Observer.", "LogTails.")
+    assert not [task for task in asyncio.all_tasks() if any(name in repr(task) for name in ours)]
