@@ -109,6 +109,11 @@ _OPERATOR_TYPES = {
     **dict.fromkeys(["-=", "*=", "/=", "//=", "%=", "**=", "<<=", ">>=", "|=", "^=", "&="], "AUG_ASSIGN"),
 }
 _CLOSERS = {"(": ")", "[": "]", "?[": "]", "{": "}"}
+_MISMATCH = {
+    ")": "error nesting on close paren",
+    "]": "mismatched closing delimiter",
+    "}": "error nesting on close brace",
+}
 _OPENERS = frozenset(("LPAR", "LBRACKET", "QLBRACKET", "SIGNATURE_LBRACKET", "LBRACE", "PARAMETERS_LBRACE"))
 
 # After one of these a word is an operator, a bracket a call or a subscript.
@@ -225,7 +230,7 @@ class _Lexer:
                 if word in _CLOSERS:
                     token_type = self._open(word, token_type, start)
                 elif word == ")" or word == "]" or word == "}":
-                    self._close(word, start)
+                    token_type = self._close(word, start)
                 emit((token_type, start, at, word))
                 self.previous = token_type
             elif kind == "newline":
@@ -355,15 +360,17 @@ class _Lexer:
         self.context = _Context(kind, closer, [])
         self.contexts.append(self.context)
 
-    def _close(self, word: str, start: int) -> None:
-        """Close what `word` closes, with the blocks and statements that were open in it."""
+    def _close(self, word: str, start: int) -> str:
+        """Close the innermost bracket, with the blocks and statements that were open in it; returns its token type.
+
+        A bracket of another kind is reported and read as the one that was due.
+        """
         contexts = self.contexts
         if self.context.closer != word:
-            if not any(context.closer == word for context in contexts):
-                return  # nothing to close: the grammar will say so
-            while self.context.closer != word:
-                contexts.pop()
-                self.context = contexts[-1]
+            self.report(start, start + 1, _MISMATCH[word])
+            if len(contexts) == 1:
+                return _OPERATOR_TYPES[word]
+            word = self.context.closer
         context = contexts.pop()
         if context.kind == _BODY:
             if self.previous not in _STATEMENT_STARTS:
@@ -376,6 +383,7 @@ class _Lexer:
         self.context = contexts[-1]
         while self.pending and self.pending[-1][1] > len(contexts):
             self.pending.pop()
+        return _OPERATOR_TYPES[word]
 
     # ------------------------------------------------------------------ lines
 
@@ -404,7 +412,7 @@ class _Lexer:
             # The end, or a last comment: there is no further line to lay out.
             if context.kind == _FILE:
                 self._end_line(start, (0, 0), at)
-            elif context.kind > _ITEMS and self.previous not in _OPENERS:
+            elif context.kind > _ITEMS and self.previous not in _OPENERS and not self._may_end_later():
                 self._break_line(start, (0, 0), at)
             return
         if "\t" in run or "\r" in run or "\f" in run:
@@ -518,15 +526,16 @@ class _Lexer:
 
     def _finish(self, end: int) -> None:
         """End the last statement, close the blocks of the file, and what a lambda left open."""
-        while len(self.contexts) > 1 and self.context.kind != _BODY:
-            self.contexts.pop()
-            self.context = self.contexts[-1]
-        if self.previous not in _STATEMENT_STARTS:
+        if self.previous not in _STATEMENT_STARTS and not self._may_end_later():
             self._emit("NEWLINE", end)
         if len(self.contexts) == 1:
             for _ in self.context.levels[1:]:
                 self._emit("DEDENT", end)
         self._emit("$END", end)
+
+    def _may_end_later(self) -> bool:
+        """Whether the innermost bracket, still open, lets a line end stand before its match."""
+        return self.context.kind == _ITEMS or (self.context.kind == _LINE and self.context.closer == "}")
 
     # ------------------------------------------------------------------ helpers
 

@@ -13,55 +13,12 @@ from kcl.source import SourceFile
 from kcl.syntax import ast
 from kcl.syntax.builder import Builder
 from kcl.syntax.driver import UnexpectedToken, run
-from kcl.syntax.lexer import Token, tokenize
+from kcl.syntax.lexer import tokenize
+from kcl.syntax.unexpected import describe
 
 _MAX_ERRORS = 50
 
-_SPELLINGS = {
-    "NAME": "identifier",
-    "INT": "literal",
-    "FLOAT": "literal",
-    "STRING": "literal",
-    "CONSTANT": "identifier",
-    "NEWLINE": "newline",
-    "SEP": "newline",
-    "INDENT": "indent",
-    "DEDENT": "dedent",
-    "$END": "eof",
-    "LPAR": "(",
-    "RPAR": ")",
-    "LBRACKET": "[",
-    "QLBRACKET": "?",
-    "SIGNATURE_LBRACKET": "[",
-    "RBRACKET": "]",
-    "LBRACE": "{",
-    "BODY_LBRACE": "{",
-    "QUANTIFIER_LBRACE": "{",
-    "RBRACE": "}",
-    "DOT": ".",
-    "QDOT": "?",
-    "ELLIPSIS": "...",
-    "COMMA": ",",
-    "COLON": ":",
-    "QUESTION": "?",
-    "AT": "@",
-    "ARROW": "->",
-    "ASSIGN": "=",
-    "PLUS_ASSIGN": "+=",
-    "IN": "in",
-    "ELSE": "else",
-    "FOR": "for",
-    "IF": "if",
-}
-_OPERAND = ("identifier", "literal", "(", "[", "{")
-# What could also stand there but says little about what is missing.
-_CONTINUATIONS = frozenset(
-    (
-        *("DOT", "QDOT", "LPAR", "LBRACKET", "QLBRACKET", "LBRACE", "IF", "AS", "QUESTION"),
-        *("OPERATOR", "PLUS_MINUS", "STAR", "DOUBLE_STAR", "BAR", "TILDE", "NOT"),
-        *("ASSIGN", "PLUS_ASSIGN", "AUG_ASSIGN", "COMMA", "SEP", "FOR"),
-    )
-)
+_NOT_STARTING = frozenset(("INDENT", "DEDENT", "NEWLINE", "ELIF", "ELSE", "RPAR", "RBRACKET", "RBRACE"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,34 +87,4 @@ class _Parse:
         self._diagnostics.append(error(code, message, span, line_only=first_column))
 
     def _unexpected(self, unexpected: UnexpectedToken) -> None:
-        token = self._tokens[unexpected.index]
-        start, end = token[1], token[2]
-        if token[0] == "NEWLINE" and start and self._source.text[start - 1] != "\n":
-            start -= 1  # under the last character of the line, as the official compiler has it
-        got = _spelling(token)
-        wanted = _wanted(unexpected.accepted)
-        if wanted:
-            listed = ", ".join(f'"{word}"' for word in wanted)
-            self._report(start, end, f"expected one of [{listed}] got {got}")
-        else:
-            self._report(start, end, f"unexpected token '{got}'")
-
-
-_NOT_STARTING = frozenset(("INDENT", "DEDENT", "NEWLINE", "ELIF", "ELSE", "RPAR", "RBRACKET", "RBRACE"))
-
-
-def _spelling(token: Token) -> str:
-    """As the official compiler names it, for which a keyword is an identifier too."""
-    token_type, _, _, text = token
-    return "identifier" if text.isalpha() and token_type != "STRING" else _SPELLINGS.get(token_type, text)
-
-
-def _wanted(accepted: frozenset[str]) -> tuple[str, ...]:
-    """What to name as missing; nothing where a statement could also have ended."""
-    if {"NAME", "INT", "LBRACE"} <= accepted:
-        return _OPERAND
-    if "NEWLINE" in accepted and "NAME" not in accepted and len(accepted) > 1:
-        return ()
-    continuations = _CONTINUATIONS | {"IN"} if "OPERATOR" in accepted else _CONTINUATIONS
-    words = {_SPELLINGS.get(name, name.lower()) for name in accepted - continuations}
-    return tuple(sorted(words or {_SPELLINGS.get(name, name.lower()) for name in accepted}))
+        self._report(*describe(self._tokens, unexpected.index, unexpected.accepted, self._source.text))

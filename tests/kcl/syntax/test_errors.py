@@ -22,6 +22,7 @@ def findings(text: str) -> list[tuple[int, int, str]]:
     return places
 
 
+TYPE = '"any", "bool", "int", "float", "str", "True", "False", "identifier", "literal", "[", "{", ")"'
 OPERAND = '"identifier", "literal", "(", "[", "{"'
 
 
@@ -34,7 +35,15 @@ OPERAND = '"identifier", "literal", "(", "[", "{"'
         ("a: int\n", (1, 6, 'expected one of ["="] got newline')),
         ("a = (1\n", (1, 6, 'expected one of [")"] got newline')),
         ("a = f(1\n", (1, 7, 'expected one of [")"] got newline')),
-        ("a = {b = 1\n  c = 2}\n", (1, 10, 'expected one of ["}"] got newline')),
+        ("a = {b = 1\n  c = 2}\n", (2, 3, 'expected one of ["}"] got identifier')),
+        ("a = {b = 1\n", (1, 11, 'expected one of ["}"] got eof')),
+        ("a = [1}\n", (1, 7, "error nesting on close brace")),
+        ("a = (1]\n", (1, 7, "mismatched closing delimiter")),
+        ("a = 1)\n", (1, 6, "error nesting on close paren")),
+        ("a = 1\n    b = 2\n", (2, 5, "unexpected token 'indent'")),
+        ("a = {\n    b:\n        1\n}\n", (2, 6, f"expected one of [{OPERAND}] got newline")),
+        ("schema A:\n    b: int,\n", (2, 11, f"expected one of [{OPERAND}] got ,")),
+        ("schema A:\n    b:\n", (2, 6, f"expected one of [{TYPE}] got newline")),
         ("a = b if c\n", (1, 10, 'expected one of ["else"] got newline')),
         ("import a.1\n", (1, 10, 'expected one of ["identifier"] got literal')),
         ("schema A(B, C):\n", (1, 11, 'expected one of [")"] got ,')),
