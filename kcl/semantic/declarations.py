@@ -30,17 +30,23 @@ def _reassignments(package: Package) -> Iterator[Diagnostic]:
     """Exported variables that are changed after they have been declared; private ones may be."""
     declared: dict[str, _Declared] = {}
     for module in package.modules:
+        declared.update(_named_types(module))
+    for module in package.modules:
+        imported = {
+            alias: _Declared(Span(module.source.path, found.statement.start, found.statement.end), False)
+            for alias, found in module.imports.items()
+        }
         for statement in _flattened(module.tree.body):
             match statement:
                 case ast.Assign():
                     for target in statement.targets:
                         span = Span(module.source.path, target.start, target.end)
-                        known = declared.get(target.name)
+                        known = imported.get(target.name) or declared.get(target.name)
                         if _is_private(target.name):
                             continue
                         if known is None:
                             declared[target.name] = _Declared(span, False)
-                        elif not known.by_unification or target.path:
+                        else:
                             yield _immutable(
                                 target.name,
                                 span,
@@ -50,7 +56,7 @@ def _reassignments(package: Package) -> Iterator[Diagnostic]:
                             )
                 case ast.AugAssign(target=target):
                     known = declared.get(target.name)
-                    if known is not None and not _is_private(target.name):
+                    if known is not None and not known.by_unification and not _is_private(target.name):
                         yield _immutable(
                             target.name,
                             Span(module.source.path, target.start, target.end),
@@ -63,6 +69,19 @@ def _reassignments(package: Package) -> Iterator[Diagnostic]:
                     declared.setdefault(target.name, _Declared(span, True))
                 case _:
                     pass
+
+
+def _named_types(module: Module) -> Iterator[tuple[str, _Declared]]:
+    """Schemas, rules and type aliases take their names as well."""
+    for statement in module.tree.body:
+        match statement:
+            case ast.Schema() | ast.Rule():
+                yield statement.name, _Declared(Span(module.source.path, statement.start, statement.end), False)
+            case ast.TypeAlias():
+                start = module.source.text.find(statement.name, statement.start + len("type"))
+                yield statement.name, _Declared(Span(module.source.path, start, start + len(statement.name)), False)
+            case _:
+                pass
 
 
 def _flattened(statements: Iterable[ast.Stmt]) -> Iterator[ast.Stmt]:
