@@ -1,6 +1,7 @@
 """Runs the cases of the official KCL suite through our command line and compares as the official harness does.
 
-`python -m tests.conformance.kcl_suite` prints the cases that fail and why, to renew the list of known failures.
+`python -m tests.conformance.kcl_suite FOLDER` prints the cases whose outcome is not what the list of known failures
+says; with `--prune` it also takes those off the list that pass.
 """
 
 from __future__ import annotations
@@ -100,23 +101,26 @@ def same(left: Any, right: Any) -> bool:
     return type(left) is type(right) and bool(left == right)
 
 
-def _report(folder: Path) -> int:
+def _report(folder: Path, prune: bool) -> None:
     """Writes the cases whose outcome is not what the list of known failures says, and a summary."""
     known = known_failures()
     cache = ParseCache()
-    passed = 0
+    passed: list[str] = []
     with tempfile.TemporaryDirectory() as scratch:
         copy = copied(folder, Path(scratch, "suite"))
         names = cases(copy)
         for case in names:
             reason = failure(copy, case, cache)
-            passed += reason is None
+            if reason is None:
+                passed.append(case)
             if (reason is None) == (case in known):
                 shown = "PASSES NOW" if reason is None else reason
                 sys.stdout.write(f"=== {case}\n{shown}\n")
-    sys.stdout.write(f"{passed} of {len(names)} pass, {len(known)} known failures\n")
-    return 0
+    sys.stdout.write(f"{len(passed)} of {len(names)} pass, {len(known)} known failures\n")
+    if prune:
+        lines = KNOWN_FAILURES.read_text().splitlines(keepends=True)
+        KNOWN_FAILURES.write_text("".join(line for line in lines if line.partition(": ")[0] not in passed))
 
 
 if __name__ == "__main__":
-    sys.exit(_report(Path(sys.argv[1])))
+    _report(Path(sys.argv[1]), "--prune" in sys.argv)
