@@ -53,6 +53,10 @@ class Lambda:
         self._frame = outer[0]
         self._captured = [(slot, outer[outer_slot]) for outer_slot, slot in code.scope.captures]
 
+    @property
+    def parameter_types(self) -> tuple[RuntimeType | None, ...]:
+        return self._code.parameters.types
+
     def __call__(self, args: Sequence[Value], kwargs: Mapping[str, Value], where: Where) -> Value:
         code = self._code
         runtime = code.module.runtime

@@ -35,6 +35,11 @@ class Parameters:
         self._items = items
         self._missing_is_none = missing_is_none
 
+    @property
+    def types(self) -> tuple[RuntimeType | None, ...]:
+        """The declared types, in order; None where none is written."""
+        return tuple(item.type for item in self._items)
+
     def check_call(self, name: str, args: Sequence[Value], kwargs: Mapping[str, Value], where: Where) -> None:
         """Raises KclError when there are arguments too many, too few or of other names."""
         items = self._items
