@@ -151,7 +151,10 @@ def _literal(node: ast.LiteralType) -> Value:
 def lower_check(node: ast.Check, scope: Scope) -> Evaluate:
     """Code that raises KclError at the check, naming the instance, if it does not hold."""
     module = scope.module
-    place = module.where(node.message or node)
+    place = module.where(node)
+    if node.message is not None and "\n" in module.module.source.text[node.start : node.message.start]:
+        # The official compiler blames the last line it evaluated.
+        place = module.where(node.message)
     test = lower(node.test, scope)
     condition = None if node.cond is None else lower(node.cond, scope)
     message = None if node.message is None else lower(node.message, scope)

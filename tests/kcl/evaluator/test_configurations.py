@@ -1,0 +1,119 @@
+"""Configurations: operators, merging, names inside them, comprehensions."""
+
+import pytest
+
+
+def test_colon_merges_equals_replaces_plus_equals_appends(values):
+    program = """
+_base = {merged = {a = 1}, replaced = {a = 1}, grown = [1]}
+result = _base | {merged: {b = 2}, replaced = {b = 2}, grown += [2, 3]}
+"""
+    assert values(program)["result"] == {"merged": {"a": 1, "b": 2}, "replaced": {"b": 2}, "grown": [1, 2, 3]}
+
+
+def test_entries_of_one_key_merge_within_a_configuration(values):
+    program = "a = {x: {b: 1}, x: {c: 2}, x.d = 3, l = [1], l += [2], y = 1, y = 2}"
+    assert values(program)["a"] == {"x": {"b": 1, "c": 2, "d": 3}, "l": [1, 2], "y": 2}
+
+
+def test_none_and_undefined_never_erase_in_a_merge(values):
+    assert values("a = {x = 1} | {x: None} | {x: Undefined}\n") == {"a": {"x": 1}}
+
+
+def test_lists_merge_item_by_item(values):
+    assert values("a = [1, {b = 1}] | [2, {c = 2}, 3]\n") == {"a": [2, {"b": 1, "c": 2}, 3]}
+
+
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        ("l[0] = 9", [9, 2, 3]),
+        ("l[-1] = 9", [1, 2, 9]),
+        ("l[1] = Undefined", [1, 3]),
+        ("l[1] += [7, 8]", [1, 7, 8, 2, 3]),
+    ],
+)
+def test_an_index_addresses_one_item_of_a_list(values, entry, expected):
+    assert values(f"a = {{\n    l = [1, 2, 3]\n    {entry}\n}}\n")["a"]["l"] == expected
+
+
+def test_different_scalars_conflict_and_the_path_is_told(finding):
+    number, message, line, _ = finding("a = {x: {y: 1}} | {x: {y: 2}}\n")
+    assert (number, line) == ("E3M38", 1)
+    told = "conflicting values on the attribute 'y' between :\n    1\nand\n    2\nwith union path :\n    x.y"
+    assert message.startswith(told)
+
+
+def test_only_lists_can_be_inserted_into(finding):
+    message = "only list attribute can be inserted value, the origin value type is int and got value type is list"
+    assert finding("a = {x = 1} | {x += [1]}\n")[:2] == ("E3M38", message)
+
+
+def test_a_key_is_a_name_for_the_entries_after_it(values):
+    program = "x = 10\na = {y = x + 1, x = 1, z = x, n = {w = x}}\n"
+    assert values(program)["a"] == {"y": 11, "x": 1, "z": 1, "n": {"w": 1}}
+
+
+def test_a_key_of_the_loop_before_is_not_seen_by_the_next(values):
+    program = "k = 'outer'\na = [{\n    if i == 0:\n        k = 'inner'\n    v = k\n} for i in range(2)]\n"
+    assert values(program)["a"] == [{"k": "inner", "v": "inner"}, {"v": "outer"}]
+
+
+def test_comprehensions_loop_over_lists_dicts_and_strings(values):
+    program = """
+d = {a = 1, b = 2}
+keys = [k for k in d]
+pairs = ["${k}${v}" for k, v in d if v > 1]
+indexed = [i + v for i, v in [10, 20]]
+nested = [x + y for x in ["a", "b"] for y in ["c", "d"] if x + y != "bc"]
+turned = {"${v}" = k for k, v in d}
+grown = {"every" += [v] for _, v in d}
+letters = [c for c in "ab"]
+"""
+    assert values(program) == {
+        "d": {"a": 1, "b": 2},
+        "keys": ["a", "b"],
+        "pairs": ["b2"],
+        "indexed": [10, 21],
+        "nested": ["ac", "ad", "bd"],
+        "turned": {"1": "a", "2": "b"},
+        "grown": {"every": [1, 2]},
+        "letters": ["a", "b"],
+    }
+
+
+def test_quantifiers(values):
+    program = """
+a = all x in [1, 2] {x > 0}
+b = any k, v in {p = 1} {k == "p" and v == 1}
+c = map x in [1, 2] {x * 2}
+d = filter x in [1, 2, 3] {x != 2}
+e = filter k, v in {p = 1, q = 2} {v > 1}
+f = all x in [1, -1] {x > 0 if x > 0}
+"""
+    assert values(program) == {"a": True, "b": True, "c": [2, 4], "d": [1, 3], "e": {"q": 2}, "f": True}
+
+
+def test_unpacking_takes_nothing_from_nothing(values):
+    assert values("a = {**None, **{x = 1}, **Undefined}\nb = [*None, *[1], *Undefined]\n") == {"a": {"x": 1}, "b": [1]}
+
+
+def test_entries_and_items_may_depend_on_conditions(values):
+    program = """
+on = True
+a = {
+    if on:
+        x = 1
+    elif True:
+        y = 2
+    else:
+        z = 3
+}
+b = [
+    1
+    if not on: 2
+    else: 3
+]
+"""
+    assert values(program)["a"] == {"x": 1}
+    assert values(program)["b"] == [1, 3]

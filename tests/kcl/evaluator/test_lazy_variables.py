@@ -1,0 +1,66 @@
+"""Variables do not depend on the order they are written in."""
+
+import pytest
+
+
+def test_a_variable_may_be_used_before_it_is_declared(values):
+    assert values("a = b + 1\nb = 2\n") == {"a": 3, "b": 2}
+
+
+def test_every_reader_sees_the_last_assignment_of_a_private_variable(values):
+    assert values("_x = 1\ny = _x\n_x = 2\nz = _x\n") == {"y": 2, "z": 2}
+
+
+def test_an_assignment_that_reads_its_own_variable_continues_from_the_one_before(values):
+    assert values("_x = [1]\n_x = _x + [2]\n_x += [3]\nx = _x\n") == {"x": [1, 2, 3]}
+
+
+def test_a_branch_that_is_not_taken_assigns_nothing(values):
+    assert values("a = _a\n_a = 1\nif False:\n    _a = 2\nelif True:\n    _a += 10\nelse:\n    _a = 3\n") == {"a": 11}
+
+
+def test_variables_that_need_each_other_stay_undefined(values):
+    assert values("a = b\nb = a\nc = 1\n") == {"c": 1}
+
+
+def test_places_inside_a_variable_can_be_assigned(values):
+    program = '_a = {b = {c = 1}, l = [1, 2]}\n_a.b.c = 2\n_a.b["d"] = 3\n_a.l[1] = 9\n_a.b.c += 5\na = _a\n'
+    assert values(program) == {"a": {"b": {"c": 7, "d": 3}, "l": [1, 9]}}
+
+
+def test_assigning_inside_a_copy_leaves_the_original_alone(values):
+    assert values("_a = {b = 1}\n_c = _a\n_c.b = 2\na = _a\nc = _c\n") == {"a": {"b": 1}, "c": {"b": 2}}
+
+
+def test_one_value_may_be_given_to_several_variables(values):
+    assert values("a = b = [1]\n") == {"a": [1], "b": [1]}
+
+
+@pytest.mark.parametrize(
+    ("program", "message", "line"),
+    [
+        ("a = 1\na = 2\n", "Can not change the value of 'a', because it was declared immutable", 2),
+        ("a = 1\na += 2\n", "Immutable variable 'a' is modified during compiling", 2),
+        (
+            "a = {b = 1}\nif True:\n    a.b = 2\n",
+            "Can not change the value of 'a', because it was declared immutable",
+            3,
+        ),
+    ],
+)
+def test_exported_variables_are_assigned_once(finding, program, message, line):
+    assert finding(program)[:3] == ("E1001", message, line)
+
+
+def test_a_package_is_evaluated_once_and_its_files_share_one_scope(values):
+    files = {"pkg/a.k": "one = two - 1\n_hidden = 7\n", "pkg/b.k": "two = 2\n"}
+    assert values("import pkg\na = pkg.one\nb = pkg.two\nc = pkg._hidden\n", files=files) == {"a": 1, "b": 2, "c": 7}
+
+
+def test_a_name_nobody_defines_is_an_error_with_the_names_that_come_close(finding):
+    assert finding("number = 1\na = nunber + 1\n") == (
+        "E2L23",
+        "name 'nunber' is not defined, did you mean '[\"number\"]'?",
+        2,
+        5,
+    )

@@ -1,0 +1,87 @@
+"""Operators on values."""
+
+import pytest
+
+from kcl.evaluator import operations
+from kcl.evaluator.value import UNDEFINED, KDict, KList
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("7 // 2", 3),
+        ("-7 // 2", -4),
+        ("-7 % 3", 2),
+        ("1 / 2", 0.5),
+        ("2 ** 10", 1024),
+        ("-2 ** 2", 4),
+        ("1 + 2.5", 3.5),
+        ("'a' * 3", "aaa"),
+        ("[1] * 2", [1, 1]),
+        ("[1] + [2]", [1, 2]),
+        ("5 & 3 | 8 ^ 1", 9),
+        ("1 << 4 >> 2", 4),
+        ("~1", -2),
+        ("1 < 2 < 3", True),
+        ("1 < 3 < 2", False),
+        ("1 == 1.0", True),
+        ("True == 1", False),
+        ("[1] == [1.0]", True),
+        ("None == Undefined", False),
+        ("1 in [1.0]", True),
+        ("True in [1]", False),
+        ("'a' in {a = 1}", True),
+        ("'b' not in 'abc'", False),
+        ("{} or 'x'", "x"),
+        ("0 and 1", 0),
+        ("not []", True),
+        ("'abc'[-1]", "c"),
+        ("[1, 2, 3, 4][1:3]", [2, 3]),
+        ("[1, 2, 3][::-1]", [3, 2, 1]),
+        ("{a = 1}['b'] or 2", 2),
+        ("None?.a?.b", None),
+        ("1 if 'x' else 2", 1),
+        ('"${1 + 1}-${[1, None, True, 1.5]}"', "2-[1, None, True, 1.5]"),
+    ],
+)
+def test_expressions(values, expression, expected):
+    found = values(f"a = {expression}\n").get("a")
+    assert found == expected
+    assert type(found) is type(expected)
+
+
+@pytest.mark.parametrize(
+    ("expression", "message"),
+    [
+        ("1 + 'a'", "unsupported operand type(s) for +: 'int' and 'str'"),
+        ("1 + True", "unsupported operand type(s) for +: 'int' and 'bool'"),
+        ("[1] + None", 'can only concatenate list (not "NoneType") to list'),
+        ("9223372036854775807 + 1", "9223372036854775808: A 64 bit integer overflow"),
+        ("[1][1]", "list index out of range: 1"),
+        ("Undefined.a", "invalid value 'UndefinedType' to load attribute 'a'"),
+        ("1 // 0", "attempt to divide by zero"),
+    ],
+)
+def test_what_cannot_be_done_says_so_at_its_place(finding, expression, message):
+    assert finding(f"b = 1\na = {expression}\n") == ("E3M38", message, 2, 5)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1e16, "1e16"),
+        (1e15, "1000000000000000.0"),
+        (1e-5, "0.00001"),
+        (1.5e-7, "1.5e-7"),
+        (float("inf"), "inf"),
+        (-0.0, "-0.0"),
+    ],
+)
+def test_floats_as_text(value, text):
+    assert operations.to_str(value) == text
+
+
+def test_undefined_is_falsy_and_unlike_none():
+    assert not UNDEFINED
+    assert not operations.equals(UNDEFINED, None)
+    assert operations.equals(KList([KDict({"a": 1})]), KList([KDict({"a": 1.0})]))
