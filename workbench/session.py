@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     # The engine pulls in the language; a session that only lists stacks must not pay for it.
     from runtimes.base import ObjectRef, Runtime, RuntimeFailure
     from workbench.engine.changes import StackDiff
-    from workbench.engine.compile import CompiledStack, CompileInputs
+    from workbench.engine.compile import CompiledStack, CompileInputs, ParseCache
     from workbench.engine.events import Event
     from workbench.engine.plan import Plan
     from workbench.engine.release import Release
@@ -63,6 +63,7 @@ class Session:
         self._runtimes: dict[str, Runtime] = {}
         self._read: dict[StackPath, frozenset[Path]] = {}
         self._screen_key: bytes | None = None
+        self._parsed: ParseCache | None = None
 
     @classmethod
     def open(
@@ -130,9 +131,10 @@ class Session:
 
     async def compile(self, stack: Stack, inputs: CompileInputs | None = None) -> CompiledStack:
         """Raises `CompileFailed` (the KCL is wrong) or `SpecInvalid` (what it yields is no Spec)."""
-        from workbench.engine.compile import CompileInputs, compile_stack
+        from workbench.engine.compile import CompileInputs, compile_stack, new_cache
 
-        compiled = await compile_stack(stack, inputs or CompileInputs())
+        self._parsed = self._parsed or new_cache()
+        compiled = await compile_stack(stack, inputs or CompileInputs(), self._parsed)
         self._read[stack.path] = compiled.dependencies
         return compiled
 

@@ -28,6 +28,7 @@ from workbench.engine.errors import EngineError, SpecInvalid
 from workbench.engine.spec import Chain, SourceSite, Spec, build
 from workbench.project import Stack
 
+ParseCache = api.ParseCache
 _STACK_SETTINGS = "kcl.yaml"
 
 
@@ -66,15 +67,17 @@ class CompileFailed(EngineError):
         self.diagnostics, self.rendered = diagnostics, rendered
 
 
-async def compile_stack(stack: Stack, inputs: CompileInputs, cache: api.ParseCache | None = None) -> CompiledStack:
-    """Compiles on a worker thread. Raises `CompileFailed` or `SpecInvalid`. Cancelled, it leaves the thread behind.
+def new_cache() -> ParseCache:
+    """Returns a cache of parsed files, to be handed to every compilation of one repository."""
+    return api.ParseCache()
 
-    `cache` keeps parsed files from one compilation to the next.
-    """
+
+async def compile_stack(stack: Stack, inputs: CompileInputs, cache: ParseCache | None = None) -> CompiledStack:
+    """Compiles on a worker thread. Raises `CompileFailed` or `SpecInvalid`. Cancelled, it leaves the thread behind."""
     return await anyio.to_thread.run_sync(partial(compile_now, stack, inputs, cache), abandon_on_cancel=True)
 
 
-def compile_now(stack: Stack, inputs: CompileInputs, cache: api.ParseCache | None = None) -> CompiledStack:
+def compile_now(stack: Stack, inputs: CompileInputs, cache: ParseCache | None = None) -> CompiledStack:
     """As `compile_stack`, here and now."""
     started = perf_counter()
     overlay = {str(path): text for path, text in inputs.overlay.items()}
