@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from kcl.diagnostics import Code, Diagnostic, KclError, Severity, Span, error, render
 from kcl.emit import json_text, yaml_stream, yaml_text
-from kcl.emit.planning import PlanOptions, plan_documents
+from kcl.emit.planning import PlanOptions, plan, plan_documents
 from kcl.emit.selection import select, selector_path
 from kcl.evaluator.dialect import KCL, KONFIG_2023, PRESETS, Dialect
 from kcl.evaluator.evaluate import Evaluation, evaluate
@@ -243,7 +243,7 @@ def _access(loaded: Loaded, folder: str, file_system: FileSystem, change: Callab
 
 def _documents(evaluation: Evaluation, options: PlanOptions, selectors: Sequence[str]) -> tuple[Any, ...]:
     if evaluation.documents is not None:
-        return tuple(document for value in evaluation.documents for document in plan_documents([value], options))
+        return tuple(plan(value, options) for value in evaluation.documents)
     documents = plan_documents(evaluation.value, options)
     if not selectors:
         return tuple(documents)

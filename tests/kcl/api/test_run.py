@@ -190,6 +190,12 @@ def test_parse_reads_and_raises_nothing() -> None:
     assert parse("a = =\n").diagnostics
 
 
+def test_stream_of_other_things_than_configs() -> None:
+    result = _run("import manifests\nmanifests.yaml_stream([1, [{a = 1}], None])\n")
+    assert result.documents == (1, [{"a": 1}], None)
+    assert result.yaml() == "1\n---\n- a: 1\n---\nnull\n"
+
+
 def test_last_stream_is_the_output() -> None:
     result = _run("import manifests\nmanifests.yaml_stream([{a = 1}])\nmanifests.yaml_stream([{b = 1}, {c = 1}])\n")
     assert result.yaml() == "b: 1\n---\nc: 1\n"
