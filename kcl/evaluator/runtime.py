@@ -7,7 +7,7 @@ evaluations never see each other.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -172,6 +172,28 @@ class Where:
     def located(self, failure: ValueFailure) -> KclError:
         """The failure of an operation at this place."""
         return evaluation_error(failure.message, self.span)
+
+
+_MOST_LABELS = 6
+
+
+def on_the_way(problem: KclError, places: Iterable[tuple[Span | None, str]]) -> KclError:
+    """The error, labelled with those of the places that lie in a file it does not name yet.
+
+    An error deep in shared models so leads back, file by file, to what the user wrote.
+    """
+    first, *rest = problem.diagnostics
+    if first.primary is None:
+        return problem
+    labels = list(first.labels)
+    named = {first.primary.path, *(label.span.path for label in labels)}
+    for span, message in places:
+        if span is not None and span.path not in named and len(labels) < _MOST_LABELS:
+            named.add(span.path)
+            labels.append(Label(span, message))
+    if len(labels) == len(first.labels):
+        return problem
+    return KclError((replace(first, labels=tuple(labels)), *rest))
 
 
 def is_literal(node: ast.Expr) -> bool:

@@ -17,7 +17,7 @@ from kcl.diagnostics import Code, Diagnostic, KclError, Span, error
 from kcl.evaluator.mismatch import pack_entry
 from kcl.evaluator.names import did_you_mean
 from kcl.evaluator.parameters import Parameters
-from kcl.evaluator.runtime import Environment, Evaluate, ModuleContext, Runtime, Where, evaluation_error
+from kcl.evaluator.runtime import Environment, Evaluate, ModuleContext, Runtime, Where, evaluation_error, on_the_way
 from kcl.evaluator.runtime_types import RuntimeType
 from kcl.evaluator.scopes import SchemaFrame, Setter
 from kcl.evaluator.union import configured, joined_sites
@@ -253,12 +253,18 @@ class SchemaType:
             runtime.module = self.module
             self._finish(frame, caller)
         except ValueFailure as failure:
-            raise evaluation_error(failure.message, origin) from None
+            raise self._on_the_way(evaluation_error(failure.message, origin), args, origin) from None
+        except KclError as problem:
+            raise self._on_the_way(problem, args, origin) from None
         finally:
             runtime.depth -= 1
             runtime.schema_depth -= 1
             runtime.module = caller
         return instance
+
+    def _on_the_way(self, problem: KclError, args: Sequence[Value], origin: Span | None) -> KclError:
+        given = [(arg.origin, f"from this {arg.schema.name}") for arg in args if isinstance(arg, SchemaInstance)]
+        return on_the_way(problem, [(origin, f"while building this {self.name}"), *given])
 
     def _finish(self, frame: SchemaFrame, caller: ModuleContext | None) -> None:
         runtime, instance, layout = self.module.runtime, frame.instance, self.layout
