@@ -88,12 +88,22 @@ class DaemonSets(Controller):
                 except ApiError as error:
                     self.event(daemon_set, "Warning", "FailedCreate", f"Error creating: {error.message}")
                     failure = error
-            surplus = pods if not stays else [pod for pod in pods if not is_going(pod)][1:]
+            surplus = pods if not stays else self._surplus(daemon_set, pods, digest)
             for pod in surplus:
                 if not is_going(pod):
                     self._delete(daemon_set, pod)
         if failure is not None:
             raise failure
+
+    def _surplus(self, daemon_set: Object, pods: list[Object], digest: str) -> list[Object]:
+        """All but the oldest; while surging, all but the oldest of each revision."""
+        staying = [pod for pod in pods if not is_going(pod)]
+        rolling = (daemon_set["spec"].get("updateStrategy") or {}).get("rollingUpdate") or {}
+        if rolling.get("maxSurge", 0) in (0, "0%"):
+            return staying[1:]
+        new = [pod for pod in staying if labels_of(pod).get(HASH) == digest]
+        old = [pod for pod in staying if labels_of(pod).get(HASH) != digest]
+        return [*new[1:], *old[1:]]
 
     def _roll(self, daemon_set: Object, digest: str) -> None:
         """Replace old pods: those that do not serve at once, of the others as many as may be missing."""

@@ -266,6 +266,8 @@ class Deployments(Controller):
         active = rollout.by_creation(active)
         for position, rs in enumerate(active):
             unhealthy = min(room, wanted(rs) - count(rs, "availableReplicas"))
+            if wanted(rs) > 0 and wanted(rs) < count(rs, "availableReplicas"):
+                return changed  # it was scaled a moment ago and its status does not know yet: wait for the next pass
             if wanted(rs) == 0 or unhealthy <= 0:
                 continue
             room -= unhealthy

@@ -16,6 +16,8 @@ from ..store import Object, copied
 from .times import micro_stamp, stamp
 
 LONGEST_MESSAGE = 1024
+SIMILAR = 10  # so many messages of one reason on one object within the time below; then they are told as one
+SIMILAR_SECONDS = 600.0
 REMEMBERED = 4096
 
 
@@ -25,6 +27,7 @@ class Recorder:
     def __init__(self, cluster: Cluster, clock: Clock) -> None:
         self._cluster, self._clock = cluster, clock
         self._names: dict[tuple[str, ...], str] = {}
+        self._similar: dict[tuple[str, ...], dict[str, float]] = {}
         self._serial = 0
 
     def record(
@@ -35,14 +38,18 @@ class Recorder:
         namespace = reference.get("namespace") or "default"
         message = message[:LONGEST_MESSAGE]
         about_whom = (reference["kind"], reference["name"], reference.get("uid", ""), container)
-        identity: tuple[str, ...] = (source, namespace, *about_whom, type_, reason, message)
+        identity: tuple[str, ...] = (source, namespace, *about_whom, type_, reason)
+        if source != "default-scheduler" and self._are_many(identity, message):
+            message = f"(combined from similar events): {message}"
+        else:
+            identity = (*identity, message)
         user = _user(source)
         manager = (
             "kubelet" if source == "kubelet" else source if source == "default-scheduler" else "kube-controller-manager"
         )
         now = self._clock.now()
         try:
-            if self._repeat(identity, namespace, now, user, manager):
+            if self._repeat(identity, message, namespace, now, user, manager):
                 return
             body = self._body(reference, namespace, source, host, type_, reason, message, now)
             self._cluster.create("events", namespace, body, user=user, manager=manager)
@@ -50,7 +57,22 @@ class Recorder:
             return
         self._remember(identity, body["metadata"]["name"])
 
-    def _repeat(self, identity: tuple[str, ...], namespace: str, now: datetime, user: User, manager: str) -> bool:
+    def _are_many(self, kind: tuple[str, ...], message: str) -> bool:
+        """Whether too many different messages of this kind were told lately to tell each for itself."""
+        now = self._clock.now().timestamp()
+        times = self._similar.pop(kind, {})
+        times = {text: at for text, at in times.items() if now - at < SIMILAR_SECONDS}
+        known = message in times
+        if known or len(times) < SIMILAR:
+            times[message] = now
+        self._similar[kind] = times
+        while len(self._similar) > REMEMBERED:
+            del self._similar[next(iter(self._similar))]
+        return not known and message not in times
+
+    def _repeat(
+        self, identity: tuple[str, ...], message: str, namespace: str, now: datetime, user: User, manager: str
+    ) -> bool:
         name = self._names.get(identity)
         known = self._cluster.store.get(("", "events"), (namespace, name)) if name else None
         if known is None:
@@ -61,6 +83,7 @@ class Recorder:
             event["series"] = {"count": series["count"] + 1, "lastObservedTime": micro_stamp(now)}
         else:
             event["count"] = event.get("count", 1) + 1
+            event["message"] = message
             event["lastTimestamp"] = stamp(now)
         self._cluster.update("events", namespace, event["metadata"]["name"], event, user=user, manager=manager)
         return True

@@ -12,7 +12,7 @@ from datetime import timedelta
 
 from ..errors import ApiError
 from ..store import Change, Object, copied
-from .base import Controller, Key, key_of
+from .base import Controller, Key, World, key_of
 from .conditions import condition, without
 from .owners import claim, owners_to_wake
 from .pods import from_template, is_active, is_finished, is_going, is_ready, restarts
@@ -36,6 +36,10 @@ class _Verdict:
 class Jobs(Controller):
     name = "job-controller"
     watches = ("jobs.batch", "pods")
+
+    def __init__(self, world: World) -> None:
+        super().__init__(world)
+        self._ending = False  # pods were deleted in this very pass, and have to be counted before the Job is over
 
     def concerned(self, change: Change) -> Iterable[Key]:
         if change.resource[1] == "jobs":
@@ -80,21 +84,26 @@ class Jobs(Controller):
         suspended = bool(spec.get("suspend"))
         if "startTime" not in status and not suspended:
             status["startTime"] = stamp(now)
-            if spec.get("activeDeadlineSeconds"):
-                self.enqueue(key_of(job), after=float(spec["activeDeadlineSeconds"]))
+        if spec.get("activeDeadlineSeconds") is not None and "startTime" in status:
+            passed = (now - parsed(status["startTime"])).total_seconds()
+            self.enqueue(key_of(job), after=max(spec["activeDeadlineSeconds"] - passed, 0.0) + 0.001)
         active = [pod for pod in pods if is_active(pod)]
-        uncounted = [pod for pod in pods if is_finished(pod) and FINALIZER in (pod["metadata"].get("finalizers") or ())]
+        uncounted = [pod for pod in pods if self._counts(job, pod)]
         ignored = [pod for pod in uncounted if self._policy(job, pod)[0] == "Ignore"]
         succeeded = [pod for pod in uncounted if pod["status"]["phase"] == "Succeeded"]
-        failed = [pod for pod in uncounted if pod["status"]["phase"] == "Failed" and pod not in ignored]
+        failed = [pod for pod in uncounted if pod not in succeeded and pod not in ignored]
         total_succeeded = status.get("succeeded", 0) + len(succeeded)
         if _is_indexed(job):
             total_succeeded = len(_completed(job, pods))
         total_failed = status.get("failed", 0) + len(failed)
         verdict = self._verdict(job, pods, failed, total_succeeded, total_failed, active)
         failure: ApiError | None = None
+        self._ending = False
         if verdict is not None:
-            self._give_up(job, active, tell=not verdict.is_success)
+            self._ending = bool(active)
+            for pod in active:
+                self.hands.delete("pods", pod)  # its end is still counted
+                self.event(job, "Normal", "SuccessfulDelete", f"Deleted pod: {pod['metadata']['name']}")
             active = []
         else:
             try:
@@ -160,11 +169,18 @@ class Jobs(Controller):
             made.append(created)
         return made
 
-    def _give_up(self, job: Object, pods: list[Object], tell: bool = True) -> None:
+    def _counts(self, job: Object, pod: Object) -> bool:
+        """It has ended, or will never get so far, and that has not been counted yet."""
+        if FINALIZER not in (pod["metadata"].get("finalizers") or ()):
+            return False
+        waits = job["spec"].get("podReplacementPolicy") == "Failed"
+        return is_finished(pod) or (is_going(pod) and not waits)
+
+    def _give_up(self, job: Object, pods: list[Object]) -> None:
+        """Delete without counting a failure."""
         for pod in pods:
             self.hands.delete("pods", self._drop_finalizer(pod))
-            if tell:
-                self.event(job, "Normal", "SuccessfulDelete", f"Deleted pod: {pod['metadata']['name']}")
+            self.event(job, "Normal", "SuccessfulDelete", f"Deleted pod: {pod['metadata']['name']}")
 
     def _back_off(self, pods: list[Object]) -> float:
         """Seconds to wait before the next try: doubled with every failure since the last success."""
@@ -290,7 +306,7 @@ class Jobs(Controller):
             if group and not (indexed and name == "succeeded"):
                 status[name] = status.get(name, 0) + len(group)
         status["uncountedTerminatedPods"] = {}
-        if verdict is not None and not status["terminating"]:
+        if verdict is not None and not status["terminating"] and not self._ending:
             self._conclude(job, verdict, now)
         self._store(job)
 

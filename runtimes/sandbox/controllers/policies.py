@@ -41,6 +41,9 @@ class DisruptionBudgets(Controller):
         if not pods:
             self.world.recorder.record("controllermanager", budget, "Normal", "NoPods", "No matching pods found")
         expected, desired = self._goal(budget, pods)
+        if expected < 0:
+            self._tell_unmanaged(budget)
+            expected = 0
         disrupted = self._disrupted(budget, pods)
         healthy = sum(is_ready(pod) and not is_going(pod) and pod["metadata"]["name"] not in disrupted for pod in pods)
         allowed = max(healthy - desired, 0) if expected > 0 else 0
@@ -51,15 +54,15 @@ class DisruptionBudgets(Controller):
         spec = budget["spec"]
         if spec.get("maxUnavailable") is not None:
             expected = self._scale_of(pods)
-            return expected, max(expected - resolved(spec["maxUnavailable"], expected, up=True), 0)
+            return expected, max(expected - resolved(spec["maxUnavailable"], max(expected, 0), up=True), 0)
         least = spec.get("minAvailable")
         if isinstance(least, str) and least.endswith("%"):
             expected = self._scale_of(pods)
-            return expected, resolved(least, expected, up=True)
+            return expected, resolved(least, max(expected, 0), up=True)
         return len(pods), int(least or 0)
 
     def _scale_of(self, pods: list[Object]) -> int:
-        """What the controllers of the pods are set to, each counted once; a pod without one counts itself."""
+        """What the controllers of the pods are set to, each counted once. -1 if none has one."""
         sizes: dict[str, int] = {}
         for pod in pods:
             reference = controller_of(pod)
@@ -69,11 +72,21 @@ class DisruptionBudgets(Controller):
                 if above is None:
                     break
                 owner = above
-            if owner is None:
-                sizes[pod["metadata"]["uid"]] = 1
-            else:
+            if owner is not None:
                 sizes[owner["metadata"]["uid"]] = owner["spec"].get("replicas", 1)
-        return sum(sizes.values())
+        return sum(sizes.values()) if sizes or not pods else -1
+
+    def _tell_unmanaged(self, budget: Object) -> None:
+        labels = (budget["spec"].get("selector") or {}).get("matchLabels") or {}
+        shown = "".join(f"{name}: {value}," for name, value in sorted(labels.items()))
+        selector = f"&LabelSelector{{MatchLabels:map[string]string{{{shown}}},"
+        selector += "MatchExpressions:[]LabelSelectorRequirement{},}"
+        text = (
+            f"Pods selected by this PodDisruptionBudget (selector: {selector}) were found to be unmanaged. As a "
+            "result, the status of the PDB cannot be calculated correctly, which may result in undefined behavior. To "
+            'account for these pods please set ".spec.minAvailable" field of the PDB to an integer value.'
+        )
+        self.world.recorder.record("controllermanager", budget, "Warning", "UnmanagedPods", text)
 
     def _owner(self, obj: Object, reference: Object | None) -> Object | None:
         resource = SCALABLE.get(reference["kind"]) if reference else None

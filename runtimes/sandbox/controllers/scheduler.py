@@ -44,14 +44,12 @@ class Scheduler(Controller):
         message = self._unbound_claims(pod)
         if message is None:
             nodes, pods = self.hands.all("nodes"), self.hands.all("pods")
-            refusals = {node["metadata"]["name"]: scheduling.refusal(pod, node, pods) for node in nodes}
-            fitting = [node for node in nodes if refusals[node["metadata"]["name"]] is None]
-            refusals |= scheduling.spread_refusals(pod, fitting, pods)
-            fitting = [node for node in fitting if refusals[node["metadata"]["name"]] is None]
+            refused = scheduling.refusals(pod, nodes, pods)
+            fitting = [node for node in nodes if node["metadata"]["name"] not in refused]
             if fitting:
                 self._bind(pod, scheduling.preferred(pod, fitting, pods))
                 return
-            message = scheduling.explained({name: why for name, why in refusals.items() if why is not None})
+            message = scheduling.explained(refused)
         self._refuse(pod, message)
 
     def _bind(self, pod: Object, node: Object) -> None:

@@ -1,12 +1,13 @@
 """Where a pod may run: the filters and the preference of the scheduler, as pure functions.
 
-Each filter answers None if the node will do, or the words in which the scheduler counts it among the refusals.
+Each filter answers None if the node will do, or a `Refusal` in the words in which the scheduler counts it.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 
 from ..store import Object
@@ -14,7 +15,19 @@ from .owners import labels_of, selects
 from .pods import is_finished, is_going
 from .quantities import quantity, total
 
-Filter = Callable[[Object, Object, list[Object]], str | None]
+PORTS_TAKEN = "node(s) didn't have free ports for the requested pod ports"
+SPREAD = "node(s) didn't match pod topology spread constraints"
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a node will not do. `may_change`: it would, were other pods not there."""
+
+    reasons: tuple[str, ...]
+    may_change: bool = False
+
+
+Filter = Callable[[Object, Object, list[Object]], Refusal | None]
 
 
 def requests_of(pod: Object) -> dict[str, Decimal]:
@@ -68,45 +81,68 @@ def _fits_term(term: Object, node: Object) -> bool:
     )
 
 
-def _name(pod: Object, node: Object, pods: list[Object]) -> str | None:
-    if node["spec"].get("unschedulable") and untolerated(
-        pod["spec"],
-        {"spec": {"taints": [{"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}]}},
-        ["NoSchedule"],
-    ):
-        return "node(s) were unschedulable"
+def _cordon(pod: Object, node: Object, pods: list[Object]) -> Refusal | None:
+    taint = {"key": "node.kubernetes.io/unschedulable", "effect": "NoSchedule"}
+    if node["spec"].get("unschedulable") and not tolerates(pod["spec"].get("tolerations") or (), taint):
+        return Refusal(("node(s) were unschedulable",))
     return None
 
 
-def _taints(pod: Object, node: Object, pods: list[Object]) -> str | None:
-    return "node(s) had untolerated taint(s)" if untolerated(pod["spec"], node, ("NoSchedule", "NoExecute")) else None
+def _taints(pod: Object, node: Object, pods: list[Object]) -> Refusal | None:
+    if untolerated(pod["spec"], node, ("NoSchedule", "NoExecute")):
+        return Refusal(("node(s) had untolerated taint(s)",))
+    return None
 
 
-def _affinity(pod: Object, node: Object, pods: list[Object]) -> str | None:
-    return None if fits_affinity(pod["spec"], node) else "node(s) didn't match Pod's node affinity/selector"
+def _affinity(pod: Object, node: Object, pods: list[Object]) -> Refusal | None:
+    if fits_affinity(pod["spec"], node):
+        return None
+    named = nodes_named(pod["spec"])
+    if named is not None and node["metadata"]["name"] not in named:
+        return Refusal(("node(s) didn't satisfy plugin(s) [NodeAffinity]",))
+    return Refusal(("node(s) didn't match Pod's node affinity/selector",))
 
 
-def _resources(pod: Object, node: Object, pods: list[Object]) -> str | None:
+def nodes_named(pod_spec: Object) -> set[str] | None:
+    """The only nodes that the affinity names, as that of a DaemonSet's pod does; None if it is not by name."""
+    affinity = (pod_spec.get("affinity") or {}).get("nodeAffinity") or {}
+    terms = (affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}).get("nodeSelectorTerms") or ()
+    named: set[str] = set()
+    for term in terms:
+        fields = [each for each in term.get("matchFields") or () if each["key"] == "metadata.name"]
+        if not fields or fields[0]["operator"] != "In":
+            return None
+        named |= set(fields[0].get("values") or ())
+    return named if terms else None
+
+
+def _resources(pod: Object, node: Object, pods: list[Object]) -> Refusal | None:
     allocatable = (node.get("status") or {}).get("allocatable") or {}
-    here = [each for each in pods if each["spec"].get("nodeName") == node["metadata"]["name"] and not is_finished(each)]
+    here = [each for each in _on(node, pods) if not is_finished(each)]
+    reasons, may_change = [], True
     if "pods" in allocatable and len(here) + 1 > quantity(allocatable["pods"]):
-        return "Too many pods"
+        reasons.append("Too many pods")
     used: dict[str, Decimal] = {}
     for each in here:
         for name, value in requests_of(each).items():
             used[name] = used.get(name, Decimal(0)) + value
     for name, value in requests_of(pod).items():
-        if value > 0 and value + used.get(name, Decimal(0)) > quantity(allocatable.get(name, "0")):
-            return f"Insufficient {name}"
-    return None
+        room = quantity(allocatable.get(name, "0"))
+        if value > 0 and value + used.get(name, Decimal(0)) > room:
+            reasons.append(f"Insufficient {name}")
+            may_change &= value <= room
+    return Refusal(tuple(reasons), may_change) if reasons else None
 
 
-def _ports(pod: Object, node: Object, pods: list[Object]) -> str | None:
+def _ports(pod: Object, node: Object, pods: list[Object]) -> Refusal | None:
     wanted = _host_ports(pod)
-    for each in pods if wanted else ():
-        if each["spec"].get("nodeName") == node["metadata"]["name"] and wanted & _host_ports(each):
-            return "node(s) didn't have free ports for the requested pod ports"
+    if wanted and any(wanted & _host_ports(each) for each in _on(node, pods)):
+        return Refusal((PORTS_TAKEN,), may_change=True)
     return None
+
+
+def _on(node: Object, pods: list[Object]) -> list[Object]:
+    return [each for each in pods if each["spec"].get("nodeName") == node["metadata"]["name"]]
 
 
 def _host_ports(pod: Object) -> set[tuple[int, str]]:
@@ -118,41 +154,92 @@ def _host_ports(pod: Object) -> set[tuple[int, str]]:
     }
 
 
-# In the order of the scheduler: what a cheaper filter refuses, a later one is not asked about.
-FILTERS: tuple[Filter, ...] = (_name, _taints, _affinity, _ports, _resources)
+# In the order of the scheduler: what an earlier filter refuses, a later one is not asked about.
+FILTERS: tuple[Filter, ...] = (_cordon, _taints, _affinity, _ports, _resources)
 
 
-def refusal(pod: Object, node: Object, pods: list[Object]) -> str | None:
-    for check in FILTERS:
-        why = check(pod, node, pods)
+def refusals(pod: Object, nodes: list[Object], pods: list[Object]) -> dict[str, Refusal]:
+    """Why which nodes will not do, by their names."""
+    refused: dict[str, Refusal] = {}
+    for node in nodes:
+        why = next((found for check in FILTERS if (found := check(pod, node, pods)) is not None), None)
         if why is not None:
-            return why
-    return None
+            refused[node["metadata"]["name"]] = why
+    for check in (_spread, _neighbours):
+        left = [node for node in nodes if node["metadata"]["name"] not in refused]
+        refused |= check(pod, left, nodes, pods)
+    return refused
 
 
-def spread_refusals(pod: Object, nodes: list[Object], pods: list[Object]) -> dict[str, str]:
+def _spread(pod: Object, nodes: list[Object], every: list[Object], pods: list[Object]) -> dict[str, Refusal]:
     """Nodes on which a topologySpreadConstraint that must hold would not. `nodes`: those that could take the pod."""
-    refused: dict[str, str] = {}
+    refused: dict[str, Refusal] = {}
     for constraint in pod["spec"].get("topologySpreadConstraints") or ():
         if constraint.get("whenUnsatisfiable", "DoNotSchedule") != "DoNotSchedule":
             continue
-        key = constraint["topologyKey"]
-        domains: dict[str, int] = {}
-        for node in nodes:
-            if key in labels_of(node):
-                domains.setdefault(labels_of(node)[key], 0)
-        by_name = {node["metadata"]["name"]: labels_of(node).get(key) for node in nodes}
+        domain_of = {node["metadata"]["name"]: labels_of(node).get(constraint["topologyKey"]) for node in nodes}
+        counts = {domain: 0 for domain in domain_of.values() if domain is not None}
         for each in pods:
-            domain = by_name.get(each["spec"].get("nodeName", ""))
-            same = each["metadata"].get("namespace") == pod["metadata"].get("namespace")
-            if domain is not None and same and not is_going(each) and not is_finished(each):
-                domains[domain] += selects(constraint.get("labelSelector"), labels_of(each))
-        for name, domain in by_name.items():
+            domain = domain_of.get(each["spec"].get("nodeName", ""))
+            if domain is not None and _same_namespace(each, pod) and not is_going(each) and not is_finished(each):
+                counts[domain] += selects(constraint.get("labelSelector"), labels_of(each))
+        for name, domain in domain_of.items():
             if domain is None:
-                refused[name] = "node(s) didn't match pod topology spread constraints (missing required label)"
-            elif domains[domain] + 1 - min(domains.values()) > constraint.get("maxSkew", 1):
-                refused[name] = "node(s) didn't match pod topology spread constraints"
+                refused[name] = Refusal((f"{SPREAD} (missing required label)",))
+            elif counts[domain] + 1 - min(counts.values()) > constraint.get("maxSkew", 1):
+                refused[name] = Refusal((SPREAD,), may_change=True)
     return refused
+
+
+def _neighbours(pod: Object, nodes: list[Object], every: list[Object], pods: list[Object]) -> dict[str, Refusal]:
+    """Nodes near which pods are that must not be, or are not that must be."""
+    labels = {node["metadata"]["name"]: labels_of(node) for node in every}
+    placed = [each for each in pods if each["spec"].get("nodeName") in labels and not is_finished(each)]
+    refused: dict[str, Refusal] = {}
+    for node in nodes:
+        name = node["metadata"]["name"]
+        for term in _required(pod, "podAffinity"):
+            near = _near(term, labels[name], placed, labels)
+            # The first of a group that wants its own kind around it has to begin somewhere.
+            alone = not any(_meant(term, pod, each) for each in placed) and _meant(term, pod, pod)
+            fits = term["topologyKey"] in labels[name] and (alone or any(_meant(term, pod, each) for each in near))
+            if not fits:
+                refused[name] = Refusal(("node(s) didn't match pod affinity rules",))
+        for term in _required(pod, "podAntiAffinity"):
+            if any(_meant(term, pod, each) for each in _near(term, labels[name], placed, labels)):
+                refused.setdefault(name, Refusal(("node(s) didn't match pod anti-affinity rules",), may_change=True))
+        for each in placed:
+            for term in _required(each, "podAntiAffinity"):
+                if _meant(term, each, pod) and each in _near(term, labels[name], placed, labels):
+                    text = "node(s) didn't satisfy existing pods anti-affinity rules"
+                    refused.setdefault(name, Refusal((text,), may_change=True))
+    return refused
+
+
+def _required(pod: Object, kind: str) -> list[Object]:
+    affinity = (pod["spec"].get("affinity") or {}).get(kind) or {}
+    return list(affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or ())
+
+
+def _near(
+    term: Object, here: Mapping[str, str], placed: list[Object], labels: Mapping[str, Mapping[str, str]]
+) -> list[Object]:
+    """The pods in the same domain of the term's topology."""
+    key = term["topologyKey"]
+    if key not in here:
+        return []
+    return [each for each in placed if labels[each["spec"]["nodeName"]].get(key) == here[key]]
+
+
+def _meant(term: Object, owner: Object, other: Object) -> bool:
+    """Whether a term of `owner` speaks of the other pod."""
+    namespaces = term.get("namespaces")
+    within = other["metadata"].get("namespace") in namespaces if namespaces else _same_namespace(owner, other)
+    return bool(within) and selects(term.get("labelSelector"), labels_of(other))
+
+
+def _same_namespace(one: Object, other: Object) -> bool:
+    return bool(one["metadata"].get("namespace") == other["metadata"].get("namespace"))
 
 
 def preferred(pod: Object, nodes: list[Object], pods: list[Object]) -> Object:
@@ -169,13 +256,20 @@ def preferred(pod: Object, nodes: list[Object], pods: list[Object]) -> Object:
     return min(nodes, key=load)
 
 
-def explained(refusals: Mapping[str, str]) -> str:
+def explained(refused: Mapping[str, Refusal]) -> str:
     """The scheduler's message, from the refusal of each node."""
-    number, reasons = len(refusals), Counter(refusals.values())
+    number = len(refused)
     if not number:
         return "no nodes available to schedule pods"
-    listed = ", ".join(f"{times} {reason}" for reason, times in sorted(reasons.items()))
-    return (
-        f"0/{number} nodes are available: {listed}. no new claims to deallocate, preemption: 0/{number} nodes are "
-        f"available: {number} Preemption is not helpful for scheduling."
-    )
+    reasons = Counter(reason for refusal in refused.values() for reason in refusal.reasons)
+    hopes = Counter(NO_VICTIMS if refusal.may_change else NO_HELP for refusal in refused.values())
+    nodes = f"0/{number} nodes are available"
+    return f"{nodes}: {_listed(reasons)}. no new claims to deallocate, preemption: {nodes}: {_listed(hopes)}."
+
+
+NO_VICTIMS = "No preemption victims found for incoming pod"
+NO_HELP = "Preemption is not helpful for scheduling"
+
+
+def _listed(counts: Counter[str]) -> str:
+    return ", ".join(sorted(f"{times} {reason}" for reason, times in counts.items()))

@@ -160,6 +160,7 @@ class StatefulSets(Controller):
         template = copied(revision["data"]["spec"]["template"])
         template.pop("$patch", None)
         pod = from_template(found, template, name)
+        pod["metadata"]["generateName"] = f"{found['metadata']['name']}-"
         labels = {HASH: revision["metadata"]["name"], POD_NAME: name, POD_INDEX: str(number)}
         pod["metadata"]["labels"] = {**pod["metadata"].get("labels", {}), **labels}
         pod["spec"]["hostname"] = name

@@ -64,7 +64,7 @@ class Names:
             return self._hashed(name, "rev")
         if kind == "Job" and "CronJob" in owners:
             return self._hashed(name, "time")
-        if "generateName" in metadata:
+        if "generateName" in metadata and "StatefulSet" not in owners:
             prefix = self.known(metadata["generateName"])
             token = {"Pod": "pod", "EndpointSlice": "slice"}.get(kind, kind.lower())
             self.counts[prefix] += 1
