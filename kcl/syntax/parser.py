@@ -1,7 +1,7 @@
 """Parse a file: tokens, tables and builder together, and what to say when they disagree.
 
-After an error the parser goes on at the next statement of the file that begins in the first
-column, so one run reports every broken statement, and what could be read is still in the tree.
+After an error the parser goes on without the broken statement, so one run reports every one, and
+what could be read is still in the tree.
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ from kcl.syntax import ast
 from kcl.syntax.builder import Builder
 from kcl.syntax.driver import UnexpectedToken, run
 from kcl.syntax.lexer import tokenize
+from kcl.syntax.recovery import next_statement_of_file, statement_of_file, without_error
 from kcl.syntax.unexpected import describe
 
 _MAX_ERRORS = 50
-
-_NOT_STARTING = frozenset(("INDENT", "DEDENT", "NEWLINE", "ELIF", "ELSE", "RPAR", "RBRACKET", "RBRACE"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,34 +56,26 @@ class _Parse:
 
     def _statements(self) -> list[ast.Stmt]:
         body: list[ast.Stmt] = []
-        first = 0
-        while True:
+        tokens, text, first = self._tokens, self._source.text, 0
+        for _ in range(_MAX_ERRORS):
             try:
-                body += run("file", self._tokens, self._builder, first)
-                return body
+                body += run("file", tokens, self._builder, first)
+                break
             except UnexpectedToken as unexpected:
-                self._unexpected(unexpected)
+                self._report(*describe(tokens, unexpected.index, unexpected.accepted, text))
                 if isinstance(unexpected.done, list):
                     body += self._builder.file(unexpected.done)
-                first = self._next_statement(unexpected.index)
-                if first == len(self._tokens) - 1 or len(self._diagnostics) >= _MAX_ERRORS:
-                    return body
-
-    def _next_statement(self, index: int) -> int:
-        """The number of the next token that begins a statement of the file, in its first column."""
-        tokens, text = self._tokens, self._source.text
-        for number in range(max(index, 1), len(tokens) - 1):
-            start = tokens[number][1]
-            if tokens[number - 1][0] in ("NEWLINE", "DEDENT") and tokens[number][0] not in _NOT_STARTING:
-                if start == 0 or text[start - 1] == "\n":
-                    return number
-        return len(tokens) - 1
+                first = statement_of_file(tokens, unexpected.index, text)
+                rest = without_error(tokens, first, unexpected.index, unexpected.accepted)
+                if rest is not None:
+                    tokens = rest
+                else:
+                    first = next_statement_of_file(tokens, unexpected.index, text)
+        return body
 
     def _report(self, start: int, end: int, message: str, code: Code = Code.INVALID_SYNTAX, /) -> None:
         # The official compiler shows no caret for an error in the first column.
         first_column = start == 0 or self._source.text[start - 1 : start] == "\n"
-        span = self._source.span(start, end)
-        self._diagnostics.append(error(code, message, span, line_only=first_column))
-
-    def _unexpected(self, unexpected: UnexpectedToken) -> None:
-        self._report(*describe(self._tokens, unexpected.index, unexpected.accepted, self._source.text))
+        diagnostic = error(code, message, self._source.span(start, end), line_only=first_column)
+        if diagnostic not in self._diagnostics:  # a statement of the file is read again when a part of it is broken
+            self._diagnostics.append(diagnostic)

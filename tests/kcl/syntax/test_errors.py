@@ -63,12 +63,46 @@ def test_the_first_error_is_named_at_its_place(text: str, found: tuple[int, int,
     assert findings(text)[0] == found
 
 
+def assigned(text: str) -> list[str]:
+    """The names that the file still assigns, at its top level."""
+    body = parse(SourceFile("f.k", text)).module.body
+    return [target.name for node in body if isinstance(node, ast.Assign) for target in node.targets]
+
+
 def test_every_broken_statement_is_reported_and_the_rest_is_read() -> None:
     text = "a = 1 +\nb = 2\nc = = 3\nschema S:\n    d: int\n\n    ? e\nf = 4\n"
-    result = parse(SourceFile("f.k", text))
     assert [line for line, _, _ in findings(text)] == [1, 3, 7]
-    names = [target.name for node in result.module.body if isinstance(node, ast.Assign) for target in node.targets]
-    assert names == ["b", "f"]
+    assert assigned(text) == ["b", "f"]
+
+
+def test_a_broken_attribute_leaves_the_rest_of_its_schema() -> None:
+    text = "schema S:\n    a: int =\n    b: str\n    c: = 1\n    d: int\n"
+    (schema,) = parse(SourceFile("f.k", text)).module.body
+    assert isinstance(schema, ast.Schema)
+    assert [node.name for node in schema.body if isinstance(node, ast.SchemaAttr)] == ["b", "d"]
+    assert [line for line, _, _ in findings(text)] == [2, 4]
+
+
+def test_a_broken_header_takes_its_block_and_its_else_along() -> None:
+    text = "if a +:\n    b = = 1\nelif c:\n    d = = 1\nelse:\n    e = 1\nf = 1\n"
+    assert [line for line, _, _ in findings(text)] == [1]
+    assert assigned(text) == ["f"]
+
+
+def test_a_broken_line_of_a_lambda_leaves_the_lambda() -> None:
+    text = "x = lambda {\n    a = = 1\n    b\n}\ny = 2\n"
+    assert [line for line, _, _ in findings(text)] == [2]
+    assert assigned(text) == ["x", "y"]
+
+
+def test_what_follows_a_complete_statement_on_its_line_is_left_out() -> None:
+    assert findings("a = 1 2 3 4\nb = 1\n") == [(1, 7, "unexpected token 'literal'")]
+    assert assigned("a = 1 2 3 4\nb = 1\n") == ["a", "b"]
+    assert findings("a, b = 1, 2\n") == [(1, 2, "unexpected token ','"), (1, 9, "unexpected token ','")]
+
+
+def test_no_end_of_errors_is_too_many_to_report() -> None:
+    assert len(findings("a = = 1\n" * 500)) == 50
 
 
 def test_a_duplicate_index_signature_is_refused() -> None:
