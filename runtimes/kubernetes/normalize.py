@@ -1,7 +1,8 @@
 """From an object as the server has it to what a configuration can be compared with.
 
-What no configuration may set is taken out: status, and the metadata that the server writes. What is sensitive is
-named, never removed, so that a diff can still say that it changed. These are sensitive:
+What no configuration may set is taken out: status, the metadata that the server writes, and the annotation by which
+the Deployment controller counts rollouts. What is sensitive is named, never removed, so that a diff can still say that
+it changed. These are sensitive:
 
     data and stringData of a Secret
     the annotation in which `kubectl apply` keeps its input, of any kind, as it may repeat any of the others
@@ -17,10 +18,12 @@ import itertools
 import json
 import re
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from runtimes.base import FieldPath, Identity, KubernetesId, ListKey, LiveResource, value_at
-from runtimes.kubernetes import fields
+from runtimes.kubernetes import fields, health
+from runtimes.kubernetes.objects import Objects
 
 Object = Mapping[str, Any]
 
@@ -69,6 +72,13 @@ _POD_TEMPLATE = ("spec", "template", "spec")
 
 def body(live: Object) -> dict[str, Any]:
     metadata = {key: value for key, value in (live.get("metadata") or {}).items() if key not in _SERVER_METADATA}
+    annotations = metadata.get("annotations")
+    if isinstance(annotations, Mapping) and not _CONTROLLER_ANNOTATIONS.isdisjoint(annotations):
+        metadata["annotations"] = {
+            name: text for name, text in annotations.items() if name not in _CONTROLLER_ANNOTATIONS
+        }
+        if not metadata["annotations"]:
+            del metadata["annotations"]
     return {**{key: value for key, value in live.items() if key != "status"}, "metadata": metadata}
 
 
@@ -93,18 +103,19 @@ def is_same(seen: Identity, live: Object) -> bool:
 
 
 def digest(live: Object) -> str:
-    content = body(live)
-    annotations = content["metadata"].get("annotations") or {}
-    kept = {name: text for name, text in annotations.items() if name not in _CONTROLLER_ANNOTATIONS}
-    content["metadata"] = {**content["metadata"], "annotations": kept}
-    if not kept:
-        del content["metadata"]["annotations"]
-    packed = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    packed = json.dumps(body(live), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(packed.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def live_resource(id_: KubernetesId, live: Object) -> LiveResource:
-    return LiveResource(id=id_, identity=identity(live), body=body(live), owners=fields.owners(live))
+    """`health` is what the object says by itself, without a look at what it owns."""
+    return LiveResource(
+        id=id_,
+        identity=identity(live),
+        body=body(live),
+        owners=fields.owners(live),
+        health=health.assess(live, Objects([live]), datetime.now(UTC)).health,
+    )
 
 
 def sensitive_paths(content: Object) -> tuple[FieldPath, ...]:

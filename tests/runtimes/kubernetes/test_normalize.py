@@ -34,7 +34,6 @@ def test_what_no_configuration_may_set_is_taken_out() -> None:
         "metadata": {
             "name": "web",
             "labels": {"a": "b"},
-            "annotations": {"deployment.kubernetes.io/revision": "3"},
         },
         "spec": {"replicas": 1},
     }

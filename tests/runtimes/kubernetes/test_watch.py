@@ -203,6 +203,19 @@ async def test_a_cluster_that_is_down_from_the_start_is_unknown_and_not_an_end(t
         await runtime.close()
 
 
+async def test_what_we_may_not_see_is_unknown_with_the_reason(tmp_path: Path) -> None:
+    async with Sandbox(tokens={"admin": "a", "viewer": "v"}, controllers=False) as sandbox:
+        sandbox.write_kubeconfig(tmp_path / "config", user="viewer")
+        runtime = KubernetesRuntime.connect(kubeconfig=tmp_path / "config")
+        try:
+            id_ = KubernetesId("apps/v1", "Deployment", "default", "web")
+            async with runtime.watch(WatchRequest((id_,))) as observations:
+                (*_, last) = await _until(observations, _is(Status.UNKNOWN))
+                assert last.health.reason == "Forbidden" and "viewer" in last.health.message
+        finally:
+            await runtime.close()
+
+
 async def test_leaving_a_watch_ends_all_of_its_tasks(sandboxed: Place) -> None:
     with pytest.raises(ZeroDivisionError):
         async with sandboxed.runtime.watch(WatchRequest((KubernetesId.of(sandboxed.deployment()),))) as observations:

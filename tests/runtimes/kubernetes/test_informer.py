@@ -1,0 +1,136 @@
+"""One kind in one namespace, kept up to date by a scripted server that repeats, reorders and forgets."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+from runtimes.base import KubernetesId
+from runtimes.kubernetes.client import Client
+from runtimes.kubernetes.informer import Informer
+from runtimes.kubernetes.kubeconfig import Kubeconfig
+from runtimes.kubernetes.transport import Transport
+
+CONFIG = """
+current-context: main
+clusters: [{{name: main, cluster: {{server: "{server}"}}}}]
+contexts: [{{name: main, context: {{cluster: main, user: ""}}}}]
+"""
+PODS = {"kind": "APIResourceList", "resources": [{"name": "pods", "kind": "Pod", "namespaced": True, "verbs": []}]}
+
+
+def _pod(name: str, version: int, **more: Any) -> dict[str, Any]:
+    return {"kind": "Pod", "metadata": {"name": name, "uid": f"uid-{name}", "resourceVersion": str(version)}, **more}
+
+
+class Script:
+    """Pages of a list, and for each watch the events it sends before it ends (the last one stays open)."""
+
+    def __init__(self, lists: list[list[list[dict[str, Any]]]], watches: list[list[dict[str, Any]]]) -> None:
+        self.lists, self.watches = lists, watches
+        self.asked: list[str] = []
+        self.is_through = asyncio.Event()
+
+    async def answer(self, request: web.BaseRequest) -> web.StreamResponse:
+        if request.path == "/api/v1":
+            return web.json_response(PODS)
+        if request.query.get("watch"):
+            self.asked.append(f"watch {request.query['resourceVersion']}")
+            return await self._watch(request)
+        after = request.query.get("continue", "")
+        self.asked.append(f"list {after}".strip())
+        pages = self.lists[0]
+        number = int(after or 0)
+        is_last = number + 1 == len(pages)
+        if is_last and len(self.lists) > 1:
+            del self.lists[0]
+        metadata = {"resourceVersion": "10", **({} if is_last else {"continue": str(number + 1)})}
+        return web.json_response({"kind": "PodList", "metadata": metadata, "items": pages[number]})
+
+    async def _watch(self, request: web.BaseRequest) -> web.StreamResponse:
+        events = self.watches.pop(0)
+        response = web.StreamResponse()
+        await response.prepare(request)
+        for event in events:
+            await response.write(json.dumps(event).encode() + b"\n")
+        if not self.watches:
+            self.is_through.set()
+            await asyncio.sleep(30)
+        return response
+
+
+@asynccontextmanager
+async def _informed(tmp_path: Path, script: Script) -> AsyncIterator[Informer]:
+    """Gives an informer that has taken in the whole script."""
+    runner = web.ServerRunner(web.Server(script.answer), handle_signals=False, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    (tmp_path / "config").write_text(CONFIG.format(server=f"http://127.0.0.1:{runner.addresses[0][1]}"))
+    client = Client(Transport(Kubeconfig([tmp_path / "config"]).connection(), place="here"))
+    informer = Informer(client, KubernetesId("v1", "Pod", "shop", "*"), changed=lambda: None)
+    task = asyncio.create_task(informer.run())
+    try:
+        async with asyncio.timeout(20):
+            await script.is_through.wait()
+            await asyncio.sleep(0.1)
+        yield informer
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await client.close()
+        await runner.cleanup()
+
+
+def _names(informer: Informer) -> dict[str, str]:
+    return {each["metadata"]["name"]: each["metadata"]["resourceVersion"] for each in informer.objects.values()}
+
+
+async def test_a_list_is_read_page_by_page_and_the_watch_goes_on_from_it(tmp_path: Path) -> None:
+    script = Script([[[_pod("a", 1)], [_pod("b", 2)], [_pod("c", 3)]]], [[{"type": "ADDED", "object": _pod("d", 11)}]])
+    async with _informed(tmp_path, script) as informer:
+        assert _names(informer) == {"a": "1", "b": "2", "c": "3", "d": "11"}
+    assert script.asked == ["list", "list 1", "list 2", "watch 10"]
+
+
+async def test_repeated_and_reordered_events_leave_the_newest(tmp_path: Path) -> None:
+    events = [
+        {"type": "MODIFIED", "object": _pod("a", 13, spec={"new": True})},
+        {"type": "MODIFIED", "object": _pod("a", 12, spec={"new": False})},
+        {"type": "MODIFIED", "object": _pod("a", 13, spec={"new": True})},
+        {"type": "ADDED", "object": _pod("b", 14)},
+        {"type": "DELETED", "object": _pod("b", 16)},
+        {"type": "MODIFIED", "object": _pod("b", 15)},
+    ]
+    async with _informed(tmp_path, Script([[[_pod("a", 1)]]], [events])) as informer:
+        assert _names(informer) == {"a": "13"}
+        assert informer.objects["uid-a"]["spec"] == {"new": True}
+
+
+async def test_a_watch_that_ends_goes_on_from_the_last_bookmark(tmp_path: Path) -> None:
+    bookmark = {"type": "BOOKMARK", "object": {"kind": "Pod", "metadata": {"resourceVersion": "99"}}}
+    script = Script([[[_pod("a", 1)]]], [[bookmark], [{"type": "ADDED", "object": _pod("b", 100)}]])
+    async with _informed(tmp_path, script) as informer:
+        assert _names(informer) == {"a": "1", "b": "100"}
+    assert script.asked == ["list", "watch 10", "watch 99"]
+
+
+async def test_a_version_that_has_expired_means_a_new_list_without_what_went_meanwhile(tmp_path: Path) -> None:
+    gone = {"type": "ERROR", "object": {"kind": "Status", "code": 410, "reason": "Expired", "message": "too old"}}
+    script = Script([[[_pod("a", 1)]], [[_pod("b", 9)]]], [[gone], []])
+    async with _informed(tmp_path, script) as informer:
+        assert _names(informer) == {"b": "9"}
+    assert script.asked == ["list", "watch 10", "list", "watch 10"]
+
+
+async def test_secrets_are_not_kept(tmp_path: Path) -> None:
+    kept = _pod("a", 12, kind="Secret", data={"key": "dmFsdWU="})
+    script = Script([[[]]], [[{"type": "ADDED", "object": kept}]])
+    async with _informed(tmp_path, script) as informer:
+        assert list(informer.objects) == ["uid-a"]
+        assert "dmFsdWU=" not in repr(informer.objects)
