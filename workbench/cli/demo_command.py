@@ -25,10 +25,7 @@ if TYPE_CHECKING:
     from workbench.project import Stack
     from workbench.session import Session
 
-_WELCOME = (
-    "Two practice clusters run yesterday's version of checkout/prod. Press d for the live diff, P for the plan, "
-    "a to apply, w to watch; then find out why it does not become ready. ? lists the keys."
-)
+_WELCOME = "Two practice clusters run yesterday's version. d: live diff, P: plan, a: apply, w: watch, ?: all keys"
 
 
 @click.command("demo")

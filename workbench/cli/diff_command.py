@@ -81,7 +81,7 @@ def print_diff(output: Output, result: StackDiff, root: Path, format_: str, *, d
         if drift_only and not change.drift:
             continue
         output.line(action_sign(change.action), " ", reconcile.short_id(change.address))
-        for each in diff.detail_text(change, result.spec, root, UNICODE, now, drift_only=drift_only):
+        for each in diff.detail_text(change, result.spec, (root,), UNICODE, now, drift_only=drift_only):
             output.line("    ", each)
         output.line()
     for each in diff.problem_lines(result.problems, UNICODE):

@@ -23,17 +23,26 @@ from workbench.present.rows import Column, Row
 from workbench.present.text import Line, Span, Tone, line
 from workbench.present.yaml_lines import scalar, yaml_lines
 
-CHANGE_COLUMNS = (Column("Change", grow=True), Column("Fields", width=7, right=True), Column("Note", most=16))
+CHANGE_COLUMNS = (Column("Change", grow=True), Column("Fields", width=6, right=True), Column("Note", most=16))
 FIELD_COLUMNS = (Column("Field", grow=True), Column("Source", most=40))
 SHORT_VALUES = 64
 """Two values that together are at most so long stand in one line."""
 
 _SEAL = Seal.random()
 
+Roots = tuple[Path, ...]
+"""Folders that sources are named from, the nearest first."""
 
-def source_text(chain: Chain, root: Path) -> str:
-    """Returns the decisive site as `prod/main.k:12`, empty where nothing is known."""
-    return chain[0].relative_to(root) if chain else ""
+
+def source_text(chain: Chain, *roots: Path) -> str:
+    """Returns the decisive site as `prod/main.k:12`, relative to the first root it lies in; empty if unknown.
+
+    Handing in the project's folder before the repository's keeps what is near short.
+    """
+    if not chain:
+        return ""
+    root = next((each for each in roots if chain[0].file.is_relative_to(each)), roots[-1])
+    return chain[0].relative_to(root)
 
 
 def summary_line(summary: Summary, glyphs: Glyphs, *, is_certain: bool = True) -> Line:
@@ -76,7 +85,7 @@ def change_rows(changes: Iterable[Change], *, drift_only: bool = False) -> tuple
 def _change_cells(change: Change) -> tuple[Line, ...]:
     count = len(change.fields) if change.action in (Action.UPDATE, Action.NONE) else 0
     return (
-        line(action_sign(change.action), " ", short_id(change.address)),
+        line(action_sign(change.action), " ", short_id(change.address, with_namespace=False)),
         line(Span(str(count) if count else "", Tone.MUTED)),
         _notes(change),
     )
@@ -91,7 +100,7 @@ def _notes(change: Change) -> Line:
     if change.conflicts:
         notes.append(Span("CONFLICT ", Tone.BAD))
     if change.restarts:
-        notes.append(Span("restart ", Tone.WARN))
+        notes.append(Span("restart " if not change.conflicts else "", Tone.WARN))
     if change.drift:
         notes.append(Span("drift", Tone.WARN))
     return line(*notes)
@@ -106,20 +115,20 @@ def problem_lines(problems: Iterable[Problem], glyphs: Glyphs) -> Iterator[Line]
 
 
 def detail_rows(
-    change: Change, spec: Spec, root: Path, glyphs: Glyphs, now: datetime, *, drift_only: bool = False
+    change: Change, spec: Spec, roots: Roots, glyphs: Glyphs, now: datetime, *, drift_only: bool = False
 ) -> tuple[Row, ...]:
     """Returns the lines of one change as rows of FIELD_COLUMNS; the key is (path, number of the line)."""
-    lines = _lines(change, spec, root, glyphs, now, drift_only)
+    lines = _lines(change, spec, roots, glyphs, now, drift_only)
     return tuple(
         Row((path, number), cells) for number, (path, *cells_) in enumerate(lines) for cells in [tuple(cells_)]
     )
 
 
 def detail_text(
-    change: Change, spec: Spec, root: Path, glyphs: Glyphs, now: datetime, *, drift_only: bool = False
+    change: Change, spec: Spec, roots: Roots, glyphs: Glyphs, now: datetime, *, drift_only: bool = False
 ) -> Iterator[Line]:
     """Yields the same as lines, the source at the end of each, for where there are no columns."""
-    for _, text, source in _lines(change, spec, root, glyphs, now, drift_only):
+    for _, text, source in _lines(change, spec, roots, glyphs, now, drift_only):
         yield line(text, "  ", source) if len(source) else text
 
 
@@ -127,19 +136,19 @@ _Detail = tuple[object, Line, Line]
 
 
 def _lines(
-    change: Change, spec: Spec, root: Path, glyphs: Glyphs, now: datetime, drift_only: bool
+    change: Change, spec: Spec, roots: Roots, glyphs: Glyphs, now: datetime, drift_only: bool
 ) -> Iterator[_Detail]:
     if change.because:
         yield (), line(Span(f"{glyphs.finding} {change.because}", Tone.WARN)), Line()
     match change.action:
         case Action.CREATE if change.resource is not None:
-            yield from _whole(change, change.resource.attributes, "+", Tone.ADDED, spec, root, glyphs)
+            yield from _whole(change, change.resource.attributes, "+", Tone.ADDED, spec, roots, glyphs)
         case Action.DELETE if change.before is not None:
-            yield from _whole(change, change.before, "-", Tone.REMOVED, spec, root, glyphs)
+            yield from _whole(change, change.before, "-", Tone.REMOVED, spec, roots, glyphs)
         case _:
             for field in change.fields:
                 if not drift_only or field.class_ is ChangeClass.DRIFT:
-                    yield from _field(field, root, glyphs, now)
+                    yield from _field(field, roots, glyphs, now)
     for warning in change.warnings:
         yield (), line(Span(f"{glyphs.finding} {warning}", Tone.WARN)), Line()
     if change.defaulted:
@@ -148,23 +157,23 @@ def _lines(
 
 
 def _whole(
-    change: Change, body: Mapping[str, Any], sign: str, tone: Tone, spec: Spec, root: Path, glyphs: Glyphs
+    change: Change, body: Mapping[str, Any], sign: str, tone: Tone, spec: Spec, roots: Roots, glyphs: Glyphs
 ) -> Iterator[_Detail]:
     sensitive = change.sensitive or sensitive_paths(change.address.id, body)
     for each in yaml_lines(masked(body, sensitive, _SEAL)):
         chain = spec.chain(change.address.id, each.path) if each.is_leaf and sign == "+" else ()
-        yield each.path, line(Span(f"{sign} ", tone), each.text), _source(chain, root, glyphs)
+        yield each.path, line(Span(f"{sign} ", tone), each.text), _source(chain, roots, glyphs)
 
 
-def _source(chain: Chain, root: Path, glyphs: Glyphs) -> Line:
-    text = source_text(chain, root)
+def _source(chain: Chain, roots: Roots, glyphs: Glyphs) -> Line:
+    text = source_text(chain, *roots)
     return line(Span(f"{glyphs.source} {text}", Tone.SOURCE)) if text else Line()
 
 
-def _field(field: FieldChange, root: Path, glyphs: Glyphs, now: datetime) -> Iterator[_Detail]:
+def _field(field: FieldChange, roots: Roots, glyphs: Glyphs, now: datetime) -> Iterator[_Detail]:
     sign, tone = _SIGNS[field.op]
     path = line(Span(f"{sign} ", tone), Span(format_path(field.path), Tone.KEY))
-    source = _source(field.source, root, glyphs)
+    source = _source(field.source, roots, glyphs)
     before, after = _one_line(field.before), _one_line(field.after)
     if before is not None and after is not None and len(before.text) + len(after.text) <= SHORT_VALUES:
         yield field.path, line(path, ": ", *_values(field, before, after, glyphs)), source

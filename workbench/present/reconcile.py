@@ -15,16 +15,16 @@ from workbench.present.glyphs import Glyphs, status_line
 from workbench.present.rows import Column, Key, Row
 from workbench.present.text import Line, Span, Tone, line
 
-COLUMNS = (Column("Resource", grow=True), Column("Status", most=30), Column("Details", most=36), Column("Age", width=6))
+COLUMNS = (Column("Resource", grow=True), Column("Status", most=18), Column("Details", most=30), Column("Age", width=5))
 GROUPED_FROM = 3
 """So many ready siblings are shown as one row."""
 
 
-def short_id(address: Address) -> Line:
-    """`Deployment checkout-prod/web @hangzhou`"""
+def short_id(address: Address, *, with_namespace: bool = True) -> Line:
+    """`Deployment checkout-prod/web @hangzhou`, or without the namespace where room is short."""
     match address.id:
         case KubernetesId(kind=kind, namespace=namespace, name=name):
-            place = f"{namespace}/" if namespace else ""
+            place = f"{namespace}/" if namespace and with_namespace else ""
             label = line(Span(f"{kind} ", Tone.MUTED), f"{place}{name}")
         case other:
             label = line(str(other))
@@ -44,7 +44,7 @@ def rows(tree: StatusTree, glyphs: Glyphs, now: datetime, *, faults_only: bool =
 def _resource_rows(each: ResourceStatus, glyphs: Glyphs, now: datetime) -> Iterator[Row]:
     children = each.tree.children if each.tree else ()
     cells = (
-        short_id(each.address),
+        short_id(each.address, with_namespace=False),
         _status(each, glyphs),
         _details(each.tree),
         _age(each.tree, now),

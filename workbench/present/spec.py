@@ -32,13 +32,13 @@ def _cells(id_: ResourceId) -> tuple[Line, ...]:
             return line(other.resource_type), line(Span(other.provider, Tone.MUTED)), line(other.name)
 
 
-def yaml_rows(resource: Resource, spec: Spec, root: Path) -> tuple[Row, ...]:
+def yaml_rows(resource: Resource, spec: Spec, *roots: Path) -> tuple[Row, ...]:
     """Returns the resource as YAML, keyed by (path, line number); a source is named where it differs from above."""
     body = masked(resource.attributes, sensitive_paths(resource.id, resource.attributes), _SEAL)
     found: list[Row] = []
     above = ""
     for number, each in enumerate(yaml_lines(body)):
-        source = source_text(spec.chain(resource.id, each.path), root) if each.is_leaf else ""
+        source = source_text(spec.chain(resource.id, each.path), *roots) if each.is_leaf else ""
         shown = source if source != above else ""
         above = source or above
         found.append(Row((each.path, number), (line(Span(shown, Tone.SOURCE)), each.text)))

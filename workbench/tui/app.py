@@ -102,7 +102,7 @@ class WorkbenchApp(App[int]):
         if self._open_at:
             self.call_after_refresh(self._move_to, screen, self._open_at)
         if self._message:
-            self.notify(self._message, timeout=12)
+            self.notify(self._message, timeout=8)
 
     def _move_to(self, screen: BrowseScreen, name: str) -> None:
         try:

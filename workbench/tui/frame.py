@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
 from textual.app import ComposeResult
@@ -80,6 +81,7 @@ class Frame(Screen[None]):
         Binding("escape", "back", "Back"),
         Binding("tab", "app.focus_next", "Next pane", show=False),
         Binding("r", "reload", "Reload", show=False),
+        Binding("z", "zoom", "Zoom pane", show=False),
         Binding("q", "quit", "Quit", show=False),
     ]
 
@@ -108,6 +110,12 @@ class Frame(Screen[None]):
 
     def body(self) -> ComposeResult:
         raise NotImplementedError
+
+    @property
+    def roots(self) -> tuple[Path, ...]:
+        """Folders that source lines are named from: the stack's project, then the repository."""
+        project = (self.state.stack.project_directory,) if self.state else ()
+        return (*project, self.workbench.konfig.root)
 
     def show_state(self) -> None:
         """Draws what the state holds now."""
@@ -234,6 +242,13 @@ class Frame(Screen[None]):
             table.filter_by(None)
         elif len(self.app.screen_stack) > 2:
             self.app.pop_screen()
+
+    def action_zoom(self) -> None:
+        """Gives the focused table the whole screen, or gives the others their room back."""
+        tables = [each for each in self.query("#panes ResourceTable, #panes TextArea") if each is not self.focused]
+        is_zoomed = any(not each.display for each in tables)
+        for each in tables:
+            each.display = is_zoomed
 
     def action_reload(self) -> None:
         if self.state is not None:

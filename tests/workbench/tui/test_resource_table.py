@@ -66,9 +66,9 @@ async def test_the_cursor_stays_with_its_row_when_rows_come_before_it() -> None:
 async def test_folding_hides_what_is_below_and_unfolding_shows_it() -> None:
     app = Bench([row("shop", foldable=True), row("web", depth=1), row("bank", foldable=True), row("api", depth=1)])
     async with app.run_test(size=(50, 10)) as pilot:
-        await pilot.press("h")
+        await pilot.press("left")
         assert [each.key for each in app.table.shown] == ["shop", "bank", "api"]
-        await pilot.press("l")
+        await pilot.press("right")
         assert [each.key for each in app.table.shown] == ["shop", "web", "bank", "api"]
 
 

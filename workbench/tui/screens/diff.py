@@ -26,8 +26,8 @@ class DiffScreen(Frame):
     DiffScreen #summary { height: auto; max-height: 6; padding: 0 1; }
     DiffScreen #panes { layout: horizontal; height: 1fr; }
     DiffScreen.-narrow #panes { layout: vertical; }
-    DiffScreen #changes { width: 2fr; }
-    DiffScreen #fields { width: 3fr; border-left: solid $panel; }
+    DiffScreen #changes { width: 5fr; }
+    DiffScreen #fields { width: 7fr; border-left: solid $panel; }
     DiffScreen.-narrow #changes { width: 1fr; height: 8; }
     DiffScreen.-narrow #fields { width: 1fr; border-left: none; border-top: solid $panel; }
     """
@@ -85,8 +85,8 @@ class DiffScreen(Frame):
         change, found = self._change(), self.state.diff if self.state else None
         rows: tuple[Row, ...] = ()
         if change is not None and found is not None:
-            root, glyphs = self.workbench.konfig.root, self.workbench.glyphs
-            rows = diff.detail_rows(change, found.spec, root, glyphs, datetime.now(UTC), drift_only=self.drift_only)
+            now, glyphs = datetime.now(UTC), self.workbench.glyphs
+            rows = diff.detail_rows(change, found.spec, self.roots, glyphs, now, drift_only=self.drift_only)
         self.query_one("#fields", ResourceTable).set_rows(rows)
 
     def _change(self) -> Change | None:
@@ -99,9 +99,7 @@ class DiffScreen(Frame):
     def status(self) -> Line:
         change = self._change()
         if change and change.source:
-            return line(
-                super().status(), Span(diff.source_text(change.source, self.workbench.konfig.root), Tone.SOURCE)
-            )
+            return line(super().status(), Span(diff.source_text(change.source, *self.roots), Tone.SOURCE))
         return super().status()
 
     def on_resource_table_highlighted(self, event: ResourceTable.Highlighted) -> None:

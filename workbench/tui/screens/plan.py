@@ -29,7 +29,7 @@ class PlanScreen(Frame):
     PlanScreen #answer { height: 1; }
     PlanScreen #phrase { width: 1fr; height: 1; border: none; padding: 0 1; background: $surface-lighten-1; }
     PlanScreen #phrase:focus { border: none; background: $surface-lighten-2; }
-    PlanScreen Button { height: 1; min-width: 10; border: none; margin-left: 1; }
+    PlanScreen Button { min-width: 10; margin-left: 1; }
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -50,8 +50,8 @@ class PlanScreen(Frame):
             yield ToneText(id="question", wrap=True)
             with Horizontal(id="answer"):
                 yield Input(id="phrase")
-                yield Button("Cancel", id="cancel")
-                yield Button("Apply", id="apply", variant="error", disabled=True)
+                yield Button("Cancel", id="cancel", compact=True)
+                yield Button("Apply", id="apply", variant="error", disabled=True, compact=True)
 
     def on_mount(self) -> None:
         super().on_mount()

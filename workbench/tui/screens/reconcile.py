@@ -5,20 +5,23 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import ClassVar
 
+from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 
-from runtimes.base import ObjectRef, StatusNode
+from runtimes.base import ObjectRef, Status, StatusNode
 from workbench.engine.status import ResourceStatus
 from workbench.present import reconcile
-from workbench.present.rows import Column, Row
+from workbench.present.rows import Column, Key, Row
 from workbench.present.text import Line, Span, Tone, line
 from workbench.tui.frame import Frame
+from workbench.tui.state import StackState
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
 
 LOG_COLUMNS = (Column("", grow=True),)
+_MOVES = {"j", "k", "up", "down", "home", "end", "G", "pageup", "pagedown", "ctrl+u", "ctrl+d", "left", "right"}
 
 
 class ReconcileScreen(Frame):
@@ -51,6 +54,8 @@ class ReconcileScreen(Frame):
     ]
 
     faults_only = False
+    _follows = True
+    """The cursor stays on what blocks, until somebody moves it."""
 
     def body(self) -> ComposeResult:
         yield ToneText(id="why", wrap=True)
@@ -60,6 +65,14 @@ class ReconcileScreen(Frame):
                 yield ToneText(id="what")
                 yield ResourceTable(reconcile.EVENT_COLUMNS, id="events", empty="no events")
                 yield ResourceTable(LOG_COLUMNS, id="logs", header=False, empty="no log lines")
+
+    def __init__(self, state: StackState) -> None:
+        super().__init__(state)
+        self._seen: set[Key] = set()
+
+    def on_key(self, event: events.Key) -> None:
+        if event.key in _MOVES:
+            self._follows = False
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -81,7 +94,16 @@ class ReconcileScreen(Frame):
         glyphs = self.workbench.glyphs
         self.query_one("#why", ToneText).show(reconcile.summary(tree, glyphs), reconcile.why_line(tree, glyphs))
         objects.empty = "no faults" if self.faults_only else "this stack has no resources"
-        objects.set_rows(reconcile.rows(tree, glyphs, datetime.now(UTC), faults_only=self.faults_only))
+        rows = reconcile.rows(tree, glyphs, datetime.now(UTC), faults_only=self.faults_only)
+        # what is ready is folded when it first shows up; what is not stays open
+        ready = {each.address for each in tree.resources if each.health.status is Status.CURRENT}
+        for row in rows:
+            if row.depth == 0 and row.key not in self._seen:
+                self._seen.add(row.key)
+                objects.folded |= {row.key} if isinstance(row.key, tuple) and row.key[0] in ready else set()
+        objects.set_rows(rows)
+        if self._follows:
+            self.action_why()
         self._show_side()
 
     def _show_side(self) -> None:
@@ -116,7 +138,8 @@ class ReconcileScreen(Frame):
         self._show_side()
 
     def action_why(self) -> None:
-        """Puts the cursor on the object the WHY line speaks of."""
+        """Puts the cursor on the object the WHY line speaks of, and keeps it there while that changes."""
+        self._follows = True
         tree = self.state.tree if self.state else None
         why = tree.why if tree else None
         if why is None:

@@ -18,8 +18,8 @@ class SpecScreen(Frame):
     name_in_trail = "Spec"
 
     DEFAULT_CSS = """
-    SpecScreen #body > Container { layout: horizontal; }
-    SpecScreen.-narrow #body > Container { layout: vertical; }
+    SpecScreen #panes { layout: horizontal; }
+    SpecScreen.-narrow #panes { layout: vertical; }
     SpecScreen #resources { width: 2fr; }
     SpecScreen #yaml { width: 3fr; border-left: solid $panel; }
     SpecScreen.-narrow #resources { width: 1fr; height: 7; }
@@ -36,7 +36,7 @@ class SpecScreen(Frame):
     ]
 
     def body(self) -> ComposeResult:
-        with Container():
+        with Container(id="panes"):
             yield ResourceTable(spec.RESOURCE_COLUMNS, id="resources", empty="compiling ...")
             yield ResourceTable(spec.YAML_COLUMNS, id="yaml", header=False, empty="")
 
@@ -60,7 +60,7 @@ class SpecScreen(Frame):
         match self.query_one("#resources", ResourceTable).current:
             case (KubernetesId() | TerraformId()) as id_ if compiled:
                 resource = compiled.spec.get(id_)
-                rows = spec.yaml_rows(resource, compiled.spec, self.workbench.konfig.root) if resource else ()
+                rows = spec.yaml_rows(resource, compiled.spec, *self.roots) if resource else ()
                 self.query_one("#yaml", ResourceTable).set_rows(rows)
 
     def on_resource_table_highlighted(self, event: ResourceTable.Highlighted) -> None:

@@ -115,7 +115,7 @@ class WhatIfScreen(Frame):
         now = datetime.now(UTC)
         for change in found.different():
             rows.append(Row(change.address, (line(action_sign(change.action), " ", short_id(change.address)), Line())))
-            for row in diff.detail_rows(change, found.spec, root, glyphs, now):
+            for row in diff.detail_rows(change, found.spec, self.roots, glyphs, now):
                 rows.append(Row((change.address, row.key), (line("  ", row.cells[0]), *row.cells[1:])))
         effect.set_rows(rows)
 

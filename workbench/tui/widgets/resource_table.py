@@ -59,8 +59,8 @@ class ResourceTable(ScrollView, can_focus=True):
         Binding("home", "edge(0)", "First", show=False),
         Binding("G,end", "edge(1)", "Last", show=False),
         Binding("enter", "choose", "Open", show=False),
-        Binding("l,right", "fold(False)", "Unfold", show=False),
-        Binding("h,left", "fold(True)", "Fold", show=False),
+        Binding("right", "fold(False)", "Unfold", show=False),
+        Binding("left", "fold(True)", "Fold", show=False),
     ]
 
     cursor: reactive[int] = reactive(0)
