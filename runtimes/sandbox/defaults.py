@@ -502,6 +502,12 @@ def _template_account(obj: Object) -> None:
     _pod_account((((obj.get("spec") or {}).get("template")) or {}).get("spec") or {})
 
 
+def _stateful_conversion(stateful_set: Object) -> None:
+    _template_account(stateful_set)
+    for claim in (stateful_set.get("spec") or {}).get("volumeClaimTemplates") or []:
+        claim["kind"], claim["apiVersion"] = "PersistentVolumeClaim", "v1"
+
+
 def _cron_job_account(obj: Object) -> None:
     _template_account((obj.get("spec") or {}).get("jobTemplate") or {})
 
@@ -521,7 +527,7 @@ _CONVERSIONS: dict[tuple[str, str], Default] = {
     ("", "Secret"): _secret_strings,
     ("apps", "Deployment"): _template_account,
     ("apps", "ReplicaSet"): _template_account,
-    ("apps", "StatefulSet"): _template_account,
+    ("apps", "StatefulSet"): _stateful_conversion,
     ("apps", "DaemonSet"): _template_account,
     ("batch", "Job"): _template_account,
     ("batch", "CronJob"): _cron_job_account,

@@ -15,7 +15,7 @@ from ..apply.typed import go_type, go_value
 from ..decode import plain
 from ..schema.registry import KindSchema
 from ..schema.types import Field, Type
-from .errors import PatchError, failed, malformed
+from .errors import PatchError, failed, malformed, rejected
 
 PATCH, RETAIN_KEYS = "$patch", "$retainKeys"
 DELETE_FROM, SET_ORDER = "$deleteFromPrimitiveList", "$setElementOrder"
@@ -66,7 +66,8 @@ def _merge_map(original: Map, patch: Map, type_: Type | None) -> Map:
             if not is_deletion:
                 _take(original, name, value)
         elif isinstance(value, dict):
-            original[name] = _merge_map(original[name], value, _type_of(type_, name))
+            replaces = _strategy(_field(type_, name)) == "replace"
+            original[name] = value if replaces else _merge_map(original[name], value, _type_of(type_, name))
         elif isinstance(value, list):
             original[name] = _merge_list(original[name], value, _field(type_, name), is_deletion)
         else:
@@ -175,12 +176,13 @@ def _merge_list(original: list[Any], patch: list[Any], field: Field | None, is_d
     return _in_order(ours, theirs, patch, original, key)
 
 
-def _check_forms(*lists: list[Any]) -> None:
-    forms = {go_type(item) for items in lists for item in items}
-    if any(isinstance(item, list) for items in lists for item in items):
-        raise PatchError(422, "Invalid", "the server rejected our request due to an error in our request", {})
-    if len({"map" in form for form in forms}) > 1:
-        raise failed("list element types are not identical: " + go_value(sorted(forms)))
+def _check_forms(original: list[Any], patch: list[Any]) -> None:
+    """Elements of a merged list are of one type, and no lists."""
+    forms = {go_type(item) for item in original + patch}
+    if "[]interface {}" in forms:
+        raise rejected()
+    if len(forms) > 1:
+        raise failed("list element types are not identical: " + go_value([original, patch]))
 
 
 def _deduplicated(items: list[Any]) -> list[Any]:

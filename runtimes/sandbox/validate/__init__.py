@@ -30,17 +30,17 @@ def _no_change(causes: Causes, new: Object, old: Object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """check: the object as such. change: what may become of it, given new and old. rechecks: whether a changed object
-    is checked as a new one is, with its metadata, after `change`; kinds that do so say things twice. own_finalizers:
-    finalizers without a path must be the server's own.
+    """check: the object as such. change: what may become of it, given new and old. on_update: the parts a changed
+    object goes through, of "full" (metadata and check, as a new one), "check", "meta" (what of the metadata may change) and
+    "change"; some kinds go through the same twice, and their causes come twice. own_finalizers: finalizers without a
+    path must be the server's own.
     """
 
     check: Check = _nothing
     change: ChangeCheck = _no_change
     name: NameCheck = SUBDOMAIN_NAME
     namespaced: bool = True
-    rechecks: bool = False
-    check_first: bool = False
+    on_update: str = "meta change"
     own_finalizers: bool = True
     status: Check = _nothing
 
@@ -77,25 +77,25 @@ def _daemon_set_change(causes: Causes, new: Object, old: Object) -> None:
     workloads.daemon_set(causes, new)
 
 
-def _again(check: Check) -> ChangeCheck:
-    return lambda causes, new, old: check(causes, new)
-
-
+RBAC = "rbac.authorization.k8s.io"
+_BINDING = "full full meta change"
 RULES: dict[tuple[str, str], Rules] = {
     ("", "Pod"): Rules(_pod, _pod_change),
     ("", "Service"): Rules(core.service, core.service_update, name=SERVICE_NAME),
-    ("", "ConfigMap"): Rules(core.config_map, core.config_map_update, rechecks=True),
-    ("", "Secret"): Rules(core.secret, core.secret_update, rechecks=True),
-    ("", "Namespace"): Rules(core.namespace, name=LABEL_NAME, namespaced=False),
-    ("", "Node"): Rules(core.node, _again(core.node), namespaced=False),
-    ("", "PersistentVolume"): Rules(core.persistent_volume, core.persistent_volume_update, namespaced=False),
-    ("", "PersistentVolumeClaim"): Rules(core.claim, core.claim_update),
-    ("", "LimitRange"): Rules(core.limit_range, rechecks=True),
-    ("", "ResourceQuota"): Rules(core.resource_quota, _again(core.resource_quota)),
-    ("", "ServiceAccount"): Rules(rechecks=True),
-    ("", "Endpoints"): Rules(core.endpoints, _again(core.endpoints)),
-    ("", "PodTemplate"): Rules(),
-    ("", "ReplicationController"): Rules(workloads.replication_controller, _again(workloads.replication_controller)),
+    ("", "ConfigMap"): Rules(core.config_map, core.config_map_update, on_update="meta change full"),
+    ("", "Secret"): Rules(core.secret, core.secret_update, on_update="meta change full"),
+    ("", "Namespace"): Rules(core.namespace, name=LABEL_NAME, namespaced=False, on_update="full meta"),
+    ("", "Node"): Rules(core.node, namespaced=False, on_update="full meta"),
+    ("", "PersistentVolume"): Rules(
+        core.persistent_volume, core.persistent_volume_update, namespaced=False, on_update="full full change"
+    ),
+    ("", "PersistentVolumeClaim"): Rules(core.claim, core.claim_update, on_update="full meta full change"),
+    ("", "LimitRange"): Rules(core.limit_range, on_update="full"),
+    ("", "ResourceQuota"): Rules(core.resource_quota, on_update="meta check"),
+    ("", "ServiceAccount"): Rules(on_update="meta full"),
+    ("", "Endpoints"): Rules(core.endpoints, on_update="meta full"),
+    ("", "PodTemplate"): Rules(workloads.bare_template, on_update="meta check"),
+    ("", "ReplicationController"): Rules(workloads.replication_controller, on_update="full meta check"),
     ("", "Event"): Rules(),
     ("apps", "Deployment"): Rules(workloads.deployment, _deployment_change, status=workloads.deployment_status),
     ("apps", "ReplicaSet"): Rules(workloads.replica_set, _replica_set_change, status=workloads.replica_set_status),
@@ -107,41 +107,36 @@ RULES: dict[tuple[str, str], Rules] = {
     ),
     ("apps", "DaemonSet"): Rules(workloads.daemon_set, _daemon_set_change),
     ("apps", "ControllerRevision"): Rules(workloads.controller_revision),
-    ("batch", "Job"): Rules(workloads.job, workloads.job_update),
-    ("batch", "CronJob"): Rules(workloads.cron_job, _again(workloads.cron_job)),
-    ("autoscaling", "HorizontalPodAutoscaler"): Rules(
-        workloads.autoscaler, _again(workloads.autoscaler), name=segment_name
-    ),
-    ("autoscaling", "Scale"): Rules(others.scale, _again(others.scale)),
-    ("policy", "PodDisruptionBudget"): Rules(workloads.disruption_budget, _again(workloads.disruption_budget)),
-    ("networking.k8s.io", "NetworkPolicy"): Rules(others.network_policy, _again(others.network_policy)),
-    ("networking.k8s.io", "Ingress"): Rules(others.ingress, rechecks=True),
+    ("batch", "Job"): Rules(workloads.job, workloads.job_update, on_update="full meta change"),
+    ("batch", "CronJob"): Rules(workloads.cron_job, workloads.cron_job_update),
+    ("autoscaling", "HorizontalPodAutoscaler"): Rules(workloads.autoscaler, name=segment_name, on_update="meta check"),
+    ("autoscaling", "Scale"): Rules(others.scale, on_update="full"),
+    ("policy", "PodDisruptionBudget"): Rules(workloads.disruption_budget, on_update="check"),
+    ("networking.k8s.io", "NetworkPolicy"): Rules(others.network_policy, on_update="full meta check"),
+    ("networking.k8s.io", "Ingress"): Rules(others.ingress, on_update="meta full"),
     ("networking.k8s.io", "IngressClass"): Rules(
-        others.ingress_class, others.ingress_class_update, namespaced=False, rechecks=True
+        others.ingress_class, others.ingress_class_update, namespaced=False, on_update="meta change full"
     ),
-    ("rbac.authorization.k8s.io", "Role"): Rules(others.role, name=segment_name, rechecks=True, check_first=True),
-    ("rbac.authorization.k8s.io", "ClusterRole"): Rules(
-        others.cluster_role, name=segment_name, namespaced=False, rechecks=True, check_first=True
-    ),
-    ("rbac.authorization.k8s.io", "RoleBinding"): Rules(
-        others.role_binding, others.binding_update, name=segment_name, rechecks=True, check_first=True
-    ),
-    ("rbac.authorization.k8s.io", "ClusterRoleBinding"): Rules(
+    (RBAC, "Role"): Rules(others.role, name=segment_name, on_update="full full meta"),
+    (RBAC, "ClusterRole"): Rules(others.cluster_role, name=segment_name, namespaced=False, on_update="full full meta"),
+    (RBAC, "RoleBinding"): Rules(others.role_binding, others.binding_update, name=segment_name, on_update=_BINDING),
+    (RBAC, "ClusterRoleBinding"): Rules(
         others.cluster_role_binding,
         others.binding_update,
         name=segment_name,
         namespaced=False,
-        rechecks=True,
-        check_first=True,
+        on_update=_BINDING,
     ),
     ("discovery.k8s.io", "EndpointSlice"): Rules(
-        others.endpoint_slice, others.endpoint_slice_update, rechecks=True, check_first=True
+        others.endpoint_slice, others.endpoint_slice_update, on_update="full change"
     ),
     ("scheduling.k8s.io", "PriorityClass"): Rules(
         others.priority_class, others.priority_class_update, namespaced=False
     ),
-    ("storage.k8s.io", "StorageClass"): Rules(others.storage_class, others.storage_class_update, namespaced=False),
-    ("coordination.k8s.io", "Lease"): Rules(others.lease, _again(others.lease), own_finalizers=False),
+    ("storage.k8s.io", "StorageClass"): Rules(
+        others.storage_class, others.storage_class_update, namespaced=False, on_update="full meta change"
+    ),
+    ("coordination.k8s.io", "Lease"): Rules(others.lease, on_update="meta check", own_finalizers=False),
 }
 
 
@@ -194,20 +189,19 @@ def update(kind: KindSchema, new: Object, old: Object, subresource: str | None =
 
 def _changed(causes: Causes, rules: Rules, new: Object, old: Object) -> None:
     after, before = new.get("metadata") or {}, old.get("metadata") or {}
-
-    def again() -> None:
-        if rules.rechecks:
-            _built_in_meta(causes, after, rules)
-            rules.check(causes, new)
-
-    if rules.check_first:
-        again()
-    meta.object_meta_update(causes, after, before)
-    if rules.own_finalizers:
-        meta.known_finalizers(causes, after.get("finalizers"))
-    rules.change(causes, new, old)
-    if not rules.check_first:
-        again()
+    for part in rules.on_update.split():
+        match part:
+            case "full":
+                _built_in_meta(causes, after, rules)
+                rules.check(causes, new)
+            case "check":
+                rules.check(causes, new)
+            case "meta":
+                meta.object_meta_update(causes, after, before)
+                if rules.own_finalizers:
+                    meta.known_finalizers(causes, after.get("finalizers"))
+            case "change":
+                rules.change(causes, new, old)
 
 
 def _ephemeral_update(causes: Causes, new: Object, old: Object) -> None:

@@ -337,7 +337,6 @@ def _access_modes(causes: Causes, modes: list[str], path: str) -> None:
 
 
 def claim_update(causes: Causes, new: Object, old: Object) -> None:
-    claim(causes, new)
     spec, before = dict(new.get("spec") or {}), dict(old.get("spec") or {})
     if not before.get("volumeName"):
         before["volumeName"] = spec.get("volumeName")
@@ -418,7 +417,6 @@ def persistent_volume(causes: Causes, obj: Object) -> None:
 
 
 def persistent_volume_update(causes: Causes, new: Object, old: Object) -> None:
-    persistent_volume(causes, new)
     spec, before = new.get("spec") or {}, old.get("spec") or {}
 
     def source(fields: Object) -> Object:
@@ -450,7 +448,11 @@ def limit_range(causes: Causes, obj: Object) -> None:
                     causes.forbidden(f"{here}.{name}", "may not be specified when `type` is 'Pod'")
                 continue
             for resource in item.get(name) or {}:
-                pods.resource_name(causes, f"{here}.{name}[{resource}]", resource)
+                where = f"{here}.{name}[{resource}]"
+                if kind in ("Container", "Pod"):
+                    pods.container_resource_name(causes, where, resource)
+                else:
+                    pods.resource_name(causes, where, resource)
                 keys[resource] = None
         storage = "storage" in (item.get("min") or {}) or "storage" in (item.get("max") or {})
         if kind == "PersistentVolumeClaim" and not storage:

@@ -85,8 +85,8 @@ def pod_spec(causes: Causes, spec: Object, path: str, *, is_pod: bool, pod_name:
     for index, alias in enumerate(spec.get("hostAliases") or []):
         here = f"{path}.hostAliases[{index}]"
         causes.invalid_each(f"{here}.ip", alias.get("ip", ""), names.ip_address(alias.get("ip", "")))
-        for hostname in alias.get("hostnames") or []:
-            causes.invalid_each(f"{here}.hostnames", hostname, names.subdomain(hostname))
+        for at, hostname in enumerate(alias.get("hostnames") or []):
+            causes.invalid_each(f"{here}.hostnames[{at}]", hostname, names.subdomain(hostname))
     if spec.get("priorityClassName"):
         priority = spec["priorityClassName"]
         causes.invalid_each(f"{path}.priorityClassName", priority, names.subdomain(priority))
@@ -436,7 +436,7 @@ def resource_name(causes: Causes, path: str, name: str) -> None:
         causes.invalid(path, name, "must be a standard resource type or fully qualified")
 
 
-def _container_resource_name(causes: Causes, path: str, name: str) -> None:
+def container_resource_name(causes: Causes, path: str, name: str) -> None:
     resource_name(causes, path, name)
     if "/" not in name:
         if name not in STANDARD_RESOURCES and not name.startswith("hugepages-"):
@@ -465,11 +465,11 @@ def resource_requirements(causes: Causes, resources: Object, path: str) -> None:
     limits, requests = resources.get("limits") or {}, resources.get("requests") or {}
     for name, value in limits.items():
         here = f"{path}.limits[{name}]"
-        _container_resource_name(causes, here, name)
+        container_resource_name(causes, here, name)
         quantity_value(causes, here, name, value)
     for name, value in requests.items():
         here = f"{path}.requests[{name}]"
-        _container_resource_name(causes, here, name)
+        container_resource_name(causes, here, name)
         quantity_value(causes, here, name, value)
         limit = limits.get(name)
         if limit is None:

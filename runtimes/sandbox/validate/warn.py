@@ -55,28 +55,34 @@ def _name(obj: Object) -> list[str]:
 
 
 def _pod(new: Object, old: Object | None) -> list[str]:
-    found = [] if old is not None else _name(new)
-    return found + _pod_spec(_spec(new), "spec", None if old is None else _spec(old))
+    if old is not None:
+        return []  # pods change too often to be looked at each time
+    return _name(new) + _pod_spec(_spec(new), "spec")
 
 
 def _templated(*, named: bool) -> Callable[[Object, Object | None], list[str]]:
     def tell(new: Object, old: Object | None) -> list[str]:
+        if old is not None and not _is_changed(new, old):
+            return []
         found = _name(new) if named and old is None else []
-        template = _spec(_spec(new).get("template") or {})
-        before = None if old is None else _spec(_spec(old).get("template") or {})
-        if before == template:
-            return found
-        return found + _pod_spec(template, "spec.template.spec", before)
+        return found + _pod_spec(_spec(_spec(new).get("template") or {}), "spec.template.spec")
 
     return tell
 
 
 def _cron_job(new: Object, old: Object | None) -> list[str]:
+    if old is not None and not _is_changed(new, old):
+        return []
     job = _spec(_spec(new).get("jobTemplate") or {})
-    return _pod_spec(_spec(job.get("template") or {}), "spec.jobTemplate.spec.template.spec", None)
+    return _pod_spec(_spec(job.get("template") or {}), "spec.jobTemplate.spec.template.spec")
 
 
-def _pod_spec(spec: Object, path: str, old: Object | None) -> list[str]:
+def _is_changed(new: Object, old: Object) -> bool:
+    """Whether what is wanted changed, as generations count it."""
+    return bool((new.get("metadata") or {}).get("generation") != (old.get("metadata") or {}).get("generation"))
+
+
+def _pod_spec(spec: Object, path: str) -> list[str]:
     found: list[str] = []
     for key in spec.get("nodeSelector") or {}:
         if key in DEPRECATED_LABELS:

@@ -57,6 +57,11 @@ def _selected(causes: Causes, spec: Object, path: str) -> None:
         causes.invalid(f"{path}.metadata.labels", labels, MISMATCH)
 
 
+def bare_template(causes: Causes, obj: Object) -> None:
+    """A PodTemplate."""
+    pods.pod_template(causes, obj.get("template") or {}, "template")
+
+
 def deployment(causes: Causes, obj: Object) -> None:
     spec = obj.get("spec") or {}
     causes.nonnegative("spec.replicas", spec.get("replicas"))
@@ -366,7 +371,17 @@ def _may_change_template(old: Object) -> bool:
 
 
 def cron_job(causes: Causes, obj: Object) -> None:
-    spec, name = obj.get("spec") or {}, (obj.get("metadata") or {}).get("name", "")
+    name = (obj.get("metadata") or {}).get("name", "")
+    _cron_job_spec(causes, obj.get("spec") or {})
+    if len(name) > 52:
+        causes.invalid("metadata.name", name, too_long(52))
+
+
+def cron_job_update(causes: Causes, new: Object, old: Object) -> None:
+    _cron_job_spec(causes, new.get("spec") or {})
+
+
+def _cron_job_spec(causes: Causes, spec: Object) -> None:
     schedule = spec.get("schedule", "")
     if not schedule:
         causes.required("spec.schedule")
@@ -379,8 +394,6 @@ def cron_job(causes: Causes, obj: Object) -> None:
     _job_spec(causes, (spec.get("jobTemplate") or {}).get("spec") or {}, "spec.jobTemplate.spec")
     for limit in ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"):
         causes.nonnegative(f"spec.{limit}", spec.get(limit))
-    if len(name) > 52:
-        causes.invalid("metadata.name", name, too_long(52))
 
 
 FIELD = r"(\*|\?|[0-9A-Za-z]+(-[0-9A-Za-z]+)?)(/[0-9]+)?"
@@ -451,20 +464,20 @@ def _metric(causes: Causes, metric: Object, path: str) -> None:
     kind = metric.get("type", "")
     if not kind:
         causes.required(f"{path}.type", "must specify a metric source type")
-        return
     if kind not in METRICS:
         causes.not_supported(f"{path}.type", kind, sorted(METRICS))
-        return
-    expected = METRICS[kind]
-    for name in METRICS.values():
-        if name != expected and metric.get(name) is not None:
-            causes.forbidden(f"{path}.{name}", "must populate the given metric source only")
-    source = metric.get(expected)
-    if source is None:
-        causes.required(f"{path}.{expected}", "must populate information for the given metric source")
-        return
-    if expected == "resource" and not source.get("name"):
+    present = [name for name in METRICS.values() if metric.get(name) is not None]
+    if present[:1] == ["resource"] and not metric["resource"].get("name"):
         causes.required(f"{path}.resource.name", "must specify a resource name")
+    expected = METRICS.get(kind, "")
+    if not expected:
+        causes.not_supported(f"{path}.type", kind, sorted(METRICS))
+    elif metric.get(expected) is None:
+        causes.required(f"{path}.{expected}", "must populate information for the given metric source")
+    if len(present) != 1:
+        for name in present:
+            if name != expected:
+                causes.forbidden(f"{path}.{name}", "must populate the given metric source only")
 
 
 def disruption_budget(causes: Causes, obj: Object) -> None:
