@@ -15,7 +15,7 @@ Shapes that are worth knowing before reading code that walks the tree:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 
 # --------------------------------------------------------------------------------------
@@ -110,15 +110,20 @@ class BasicTypeName(StrEnum):
 # Base
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Node:
     """Anything with a place in a file: characters `start` up to, not including, `end`."""
 
     start: int
     end: int
 
+    def __repr__(self) -> str:
+        """All fields, as a dataclass would; one for all, because generating sixty makes importing slow."""
+        shown = ", ".join(f"{field.name}={getattr(self, field.name)!r}" for field in fields(self))
+        return f"{type(self).__name__}({shown})"
 
-@dataclass(slots=True, eq=False)
+
+@dataclass(slots=True, eq=False, repr=False)
 class Comment(Node):
     """A `#` comment to the end of its line; `text` includes the `#`."""
 
@@ -129,19 +134,21 @@ class Comment(Node):
 # Types, as written in annotations
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class BasicType(Node):
+    """One of the types that are built in."""
+
     name: BasicTypeName
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class NamedType(Node):
     """A schema, rule, type alias or `pkg.Name`; `names` has one element a segment."""
 
     names: tuple[str, ...]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class LiteralType(Node):
     """The type of one value: `1`, `1.5`, `"a"`, `True`, or `1Ki` (then `suffix` is "Ki" and `value` the digits' 1)."""
 
@@ -149,14 +156,14 @@ class LiteralType(Node):
     suffix: str | None = None
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class ListType(Node):
     """`[T]`; `item` is None for `[]`, a list of anything."""
 
     item: Type | None
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class DictType(Node):
     """`{K:V}`; `key` or `value` is None where left out, as in `{str:}` or `{:}`."""
 
@@ -164,14 +171,14 @@ class DictType(Node):
     value: Type | None
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class UnionType(Node):
     """`A | B | C`, at least two members."""
 
     members: list[Type]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class FunctionType(Node):
     """`(A, B) -> R`; `result` is None when no result is written."""
 
@@ -183,19 +190,21 @@ class FunctionType(Node):
 # Expressions
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Name(Node):
     """A bare identifier. The `$` that escapes a keyword is already gone from `id`."""
 
     id: str
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Constant(Node):
+    """`True`, `False`, `None` or `Undefined`."""
+
     kind: ConstantKind
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Int(Node):
     """An integer literal. With a unit (`1Ki`), `suffix` is the unit and `value` the number before it."""
 
@@ -203,12 +212,14 @@ class Int(Node):
     suffix: str | None = None
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Float(Node):
+    """A floating-point literal."""
+
     value: float
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Str(Node):
     """A string without interpolation; `value` is unescaped (and dedented if triple-quoted and the dialect says so)."""
 
@@ -217,7 +228,7 @@ class Str(Node):
     triple: bool = False
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class FormattedValue(Node):
     """`${value}` or `${value: #json}` inside a string; `spec` is "json", "yaml" or None."""
 
@@ -225,7 +236,7 @@ class FormattedValue(Node):
     spec: str | None
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class JoinedStr(Node):
     """A string with interpolation: the literal pieces, unescaped, and the values between them, in order."""
 
@@ -233,27 +244,31 @@ class JoinedStr(Node):
     triple: bool = False
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Paren(Node):
     """`(value)`."""
 
     value: Expr
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Unary(Node):
+    """`op operand`."""
+
     op: UnaryOp
     operand: Expr
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Binary(Node):
+    """`left op right`."""
+
     op: BinaryOp
     left: Expr
     right: Expr
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Compare(Node):
     """`left ops[0] comparators[0] ops[1] comparators[1] ...`, a chain as in Python."""
 
@@ -262,7 +277,7 @@ class Compare(Node):
     comparators: list[Expr]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class IfExpr(Node):
     """`body if cond else orelse`."""
 
@@ -271,7 +286,7 @@ class IfExpr(Node):
     orelse: Expr
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Cast(Node):
     """`value as type`."""
 
@@ -279,7 +294,7 @@ class Cast(Node):
     type: Type
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Selector(Node):
     """`value.name`, or `value?.name` when `optional`. `name_start` is where the name begins."""
 
@@ -289,7 +304,7 @@ class Selector(Node):
     name_start: int
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Subscript(Node):
     """`value[index]`, or `value?[index]` when `optional`."""
 
@@ -298,7 +313,7 @@ class Subscript(Node):
     optional: bool
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Slice(Node):
     """`value[lower:upper:step]`; None where left out."""
 
@@ -309,7 +324,7 @@ class Slice(Node):
     optional: bool
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Keyword(Node):
     """`name = value` in a call; `name` is dotted only in erroneous programs, and then kept as written."""
 
@@ -317,7 +332,7 @@ class Keyword(Node):
     value: Expr
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Call(Node):
     """`func(args, keywords)`. A schema called without braces, `S(1)`, is also a Call: only evaluation can tell."""
 
@@ -326,7 +341,7 @@ class Call(Node):
     keywords: list[Keyword]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class SchemaExpr(Node):
     """`name {...}` or `name(args) {...}`: a schema instance, or a variable united with a configuration."""
 
@@ -336,14 +351,14 @@ class SchemaExpr(Node):
     config: Config | ConfigComp
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Starred(Node):
     """`*value` in a list."""
 
     value: Expr
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class ListIf(Node):
     """`if cond: body else: orelse` among the items of a list; an `elif` is a ListIf alone in `orelse`."""
 
@@ -352,12 +367,14 @@ class ListIf(Node):
     orelse: list[ListItem]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class List(Node):
+    """`[items]`."""
+
     items: list[ListItem]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class CompClause(Node):
     """`for targets in iter if conds[0] if conds[1] ...`; one or two targets."""
 
@@ -366,13 +383,15 @@ class CompClause(Node):
     conds: list[Expr]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class ListComp(Node):
+    """`[element for ... in ...]`."""
+
     element: Expr | Starred
     clauses: list[CompClause]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Entry(Node):
     """`key op value`, or `key[index] op value`, in a configuration.
 
@@ -386,14 +405,14 @@ class Entry(Node):
     value: Expr
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Unpack(Node):
     """`**value` in a configuration."""
 
     value: Expr
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class ConfigIf(Node):
     """`if cond: body else: orelse` among the entries of a configuration; an `elif` is a ConfigIf alone in `orelse`."""
 
@@ -402,7 +421,7 @@ class ConfigIf(Node):
     orelse: list[ConfigItem]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Config(Node):
     """`{...}`. `written` is False for the inner levels that a dotted key stands for."""
 
@@ -410,7 +429,7 @@ class Config(Node):
     written: bool = True
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class ConfigComp(Node):
     """`{entry for ... in ...}`; the entry keeps its operator, so `{k += [v] for ...}` accumulates."""
 
@@ -418,7 +437,7 @@ class ConfigComp(Node):
     clauses: list[CompClause]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Quantifier(Node):
     """`op targets in iter {body if cond}`; one or two targets, `cond` None when there is none."""
 
@@ -429,7 +448,7 @@ class Quantifier(Node):
     cond: Expr | None
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Param(Node):
     """`name: type = default`; type and default are None where not written."""
 
@@ -438,8 +457,10 @@ class Param(Node):
     default: Expr | None
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Lambda(Node):
+    """`lambda params -> result { body }`; the value of the last statement is its result."""
+
     params: list[Param]
     result: Type | None
     body: list[Stmt]
@@ -449,21 +470,21 @@ class Lambda(Node):
 # Statements
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Member(Node):
     """`.name` in an assignment target."""
 
     name: str
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Index(Node):
     """`[value]` in an assignment target."""
 
     value: Expr
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Target(Node):
     """What is assigned to: a name and the path below it, as `_a.b["c"]`. `name_end` is where the name itself ends."""
 
@@ -472,7 +493,7 @@ class Target(Node):
     name_end: int
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Import(Node):
     """`import a.b.c as x`. `level` counts leading dots; `path` is as written, with them.
 
@@ -492,7 +513,7 @@ class Import(Node):
         return self.alias if self.alias is not None else self.names[-1]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class TypeAlias(Node):
     """`type name = value`."""
 
@@ -500,7 +521,7 @@ class TypeAlias(Node):
     value: Type
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Assign(Node):
     """`a = b = value`, or `a: type = value`."""
 
@@ -509,14 +530,16 @@ class Assign(Node):
     value: Expr
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class AugAssign(Node):
+    """`target op value`, with an operator such as `+=`."""
+
     target: Target
     op: AugOp
     value: Expr
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Unification(Node):
     """`target: Schema {...}`: declares, and is merged with the other unifications of the same name."""
 
@@ -524,7 +547,7 @@ class Unification(Node):
     value: SchemaExpr
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Assert(Node):
     """`assert test if cond, message`; cond and message are None where not written."""
 
@@ -533,7 +556,7 @@ class Assert(Node):
     message: Expr | None
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class If(Node):
     """An `elif` is an If alone in `orelse`."""
 
@@ -542,12 +565,14 @@ class If(Node):
     orelse: list[Stmt]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class ExprStmt(Node):
+    """An expression on a line of its own."""
+
     value: Expr
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Decorator(Node):
     """`@name` or `@name(args, keywords)`."""
 
@@ -556,7 +581,7 @@ class Decorator(Node):
     keywords: list[Keyword]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class SchemaAttr(Node):
     """`name?: type = value` in a schema body.
 
@@ -573,7 +598,7 @@ class SchemaAttr(Node):
     name_end: int
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class IndexSignature(Node):
     """`[name: ...key_type]: value_type = default`; `any_other` is the `...`, `name` None where not written."""
 
@@ -584,7 +609,7 @@ class IndexSignature(Node):
     default: Expr | None
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Check(Node):
     """One line under `check:` or in a rule: `test if cond, message`."""
 
@@ -593,7 +618,7 @@ class Check(Node):
     message: Expr | None
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Schema(Node):
     """`schema`, `mixin` or `protocol`.
 
@@ -617,7 +642,7 @@ class Schema(Node):
     checks: list[Check]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Rule(Node):
     """`rule name[params](parents) for host:` with its checks."""
 
@@ -632,7 +657,7 @@ class Rule(Node):
     checks: list[Check]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Module(Node):
     """One file. `doc` is the string that opens it, if any; comments are in order of appearance."""
 

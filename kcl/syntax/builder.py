@@ -49,7 +49,7 @@ _NOT_ASSIGNABLE = {
 }
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Declaration(ast.Node):
     """`name?: type op value`, before it is known where it stands."""
 
@@ -61,13 +61,17 @@ class Declaration(ast.Node):
     decorators: list[ast.Decorator]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class CheckBlock(ast.Node):
+    """The checks of a schema, before they are part of it."""
+
     checks: list[ast.Check]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class MixinList(ast.Node):
+    """The mixins of a schema, before they are part of it."""
+
     mixins: list[ast.Name | ast.Selector]
 
 

@@ -8,9 +8,9 @@ is `(symbols, nonterminal, method)`, method None where the single value passes t
 from __future__ import annotations
 
 import marshal
+import os
 from collections.abc import Callable, Hashable, Sequence
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 from kcl.syntax.lexer import Token
@@ -34,7 +34,9 @@ class UnexpectedToken(Exception):
 @cache
 def load_tables() -> Tables:
     """The shipped tables, read once in a process."""
-    tables: Tables = marshal.loads(files(__package__).joinpath(TABLES_FILE).read_bytes())
+    # Plain `open`: importlib.resources would import half the standard library at every start.
+    with open(os.path.join(os.path.dirname(__file__), TABLES_FILE), "rb") as file:  # noqa: PTH118, PTH120, PTH123
+        tables: Tables = marshal.load(file)
     return tables
 
 
