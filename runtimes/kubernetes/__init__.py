@@ -9,10 +9,13 @@
     fields        managedFields: owners, list keys, conflicts
     normalize     from a live object to what a configuration can be compared with
     predict       dry runs
-    health/       objects to Health, one file a kind, pure
+    objects       the objects of one moment, indexed by owner, name and namespace
+    health/       objects to Health, one file a kind or family, pure
     tree          who owns whom, by uid, pure
     why           the deepest object that explains a status, pure
-    watch         an informer a kind and namespace, folded into observations
+    informer      one kind in one namespace, kept up to date
+    log_tails     the last lines of containers that are to blame
+    watch         informers folded into observations
     runtime       `KubernetesRuntime`, which puts them together
 
 Import `runtimes.kubernetes.runtime` for the runtime; this package imports nothing by itself.

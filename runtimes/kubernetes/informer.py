@@ -27,7 +27,7 @@ _TOMBSTONES = 1000
 
 
 class Informer:
-    """Keeps `objects` (by uid) up to date while `run` runs, and calls `changed` after each change.
+    """Keeps `objects` (by uid) up to date while `run` runs, and calls `changed` with itself after each change.
 
     `is_settled` turns true when the first list is there, or was refused. `failure` is the last error while it holds,
     `lost_at` the monotonic time since when nothing could be heard, None while the connection stands.
@@ -39,7 +39,7 @@ class Informer:
         kind: KubernetesId,
         *,
         name: str = "",
-        changed: Callable[[], None],
+        changed: Callable[[Informer], None],
     ) -> None:
         """`kind` names kind and namespace; with `name`, only the object of that name is looked at."""
         self._client, self._kind, self._name, self._changed = client, kind, name, changed
@@ -137,24 +137,24 @@ class Informer:
                 "kind": self._kind.kind,
                 **_trimmed(event.object),
             }
-        self._changed()
+        self._changed(self)
 
     def _replace(self, objects: dict[str, Object]) -> None:
         if objects != self.objects or not self.is_settled:
             self.objects = objects
-            self._changed()
+            self._changed(self)
 
     def _heard(self) -> None:
         was_lost = self.lost_at is not None or not self.is_settled
         self.lost_at, self.failure, self.is_settled = None, None, True
         if was_lost:
-            self._changed()
+            self._changed(self)
 
     def _fail(self, failure: RuntimeFailure) -> None:
         if self.lost_at is None:
             self.lost_at = time.monotonic()
         self.failure, self.is_settled = failure, True
-        self._changed()
+        self._changed(self)
 
     def _selector(self) -> str:
         return f"metadata.name={self._name}" if self._name else ""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -89,6 +89,7 @@ class _Observer(AsyncIterator[Observation]):
         self._last: dict[KubernetesId, Observation] = {}
         self._pending: dict[KubernetesId, Observation] = {}
         self._dirty, self._ready = asyncio.Event(), asyncio.Event()
+        self._changed: set[Informer] = set()
         self._logs = LogTails(client, self._dirty.set)
         self._task: asyncio.Task[None] | None = None
 
@@ -144,33 +145,37 @@ class _Observer(AsyncIterator[Observation]):
         key = whole if whole in self._informers else (api_version, kind, namespace, name)
         if key not in self._informers:
             self._informers[key] = Informer(
-                self._client, KubernetesId(api_version, kind, namespace, "*"), name=name, changed=self._dirty.set
+                self._client, KubernetesId(api_version, kind, namespace, "*"), name=name, changed=self._mark
             )
         return self._informers[key]
 
+    def _mark(self, informer: Informer) -> None:
+        self._changed.add(informer)
+        self._dirty.set()
+
     async def _refresh(self) -> None:
         while True:
-            is_moving = any(
-                seen.stale_seconds or seen.health.status is not Status.CURRENT for seen in self._last.values()
-            )
-            try:
-                async with asyncio.timeout(_TICK_SECONDS if is_moving or not self._last else 10 * _TICK_SECONDS):
+            # time alone changes things, too: for restarts, and while nothing is heard
+            is_moving = any(map(_is_moving, self._last.values())) or len(self._last) < len(self._ids)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_TICK_SECONDS if is_moving else None):
                     await self._dirty.wait()
-            except TimeoutError:
-                pass  # time passes too: for restarts, and while nothing is heard
             self._dirty.clear()
             began = time.perf_counter()
             self._look()
             await asyncio.sleep(max(_GATHER_SECONDS, 4 * (time.perf_counter() - began)))
 
     def _look(self) -> None:
-        objects = self._objects()
-        now = datetime.now(UTC)
+        changed, self._changed = self._changed, set()
+        objects, now = self._objects(), datetime.now(UTC)
         for id_ in self._ids:
-            if not all(informer.is_settled for informer in self._needs[id_]):
+            needs, last = self._needs[id_], self._last.get(id_)
+            if not all(informer.is_settled for informer in needs):
+                continue
+            if last is not None and not _is_moving(last) and changed.isdisjoint(needs):
                 continue
             seen = self._observe(id_, objects, now)
-            if seen != self._last.get(id_):
+            if seen != last:
                 self._last[id_] = seen
                 self._pending[id_] = seen
                 self._ready.set()
@@ -199,6 +204,11 @@ class _Observer(AsyncIterator[Observation]):
         if found is None:
             return None
         return replace(why.told(*found), log_tail=self._logs.tail(*found))
+
+
+def _is_moving(seen: Observation) -> bool:
+    """Whether a state may change without an event: one that is not final, or that is not heard of any more."""
+    return seen.stale_seconds > 0 or seen.health.status not in (Status.CURRENT, Status.NOT_FOUND)
 
 
 def _below(id_: KubernetesId) -> tuple[tuple[str, str], ...]:

@@ -73,7 +73,7 @@ async def _informed(tmp_path: Path, script: Script) -> AsyncIterator[Informer]:
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     (tmp_path / "config").write_text(CONFIG.format(server=f"http://127.0.0.1:{runner.addresses[0][1]}"))
     client = Client(Transport(Kubeconfig([tmp_path / "config"]).connection(), place="here"))
-    informer = Informer(client, KubernetesId("v1", "Pod", "shop", "*"), changed=lambda: None)
+    informer = Informer(client, KubernetesId("v1", "Pod", "shop", "*"), changed=lambda _: None)
     task = asyncio.create_task(informer.run())
     try:
         async with asyncio.timeout(20):
