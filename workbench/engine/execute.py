@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
-from functools import partial
 from typing import assert_never
 
 import anyio
@@ -155,6 +154,7 @@ class _Execution:
         self._skipped: set[Address] = set()
         self._is_stopping = False
         self._limit = anyio.CapacityLimiter(AT_ONCE)
+        self._telling = anyio.Lock()
 
     async def run(self) -> None:
         started = self._now()
@@ -262,16 +262,20 @@ class _Execution:
         return live
 
     async def _tell(self, event: Event) -> None:
-        """Records, then tells. A record that cannot be written stops the apply."""
+        """Records, then tells, one event at a time. A record that cannot be written stops the apply."""
         with anyio.CancelScope(shield=True):
-            try:
-                await anyio.to_thread.run_sync(partial(self._journal.record, event))
-            except ReleaseFailure as error:
-                self._is_stopping = True
-                address = getattr(event, "address", None)
-                if isinstance(address, Address):
-                    self._send.send_nowait(RecordFailed(self._now(), address, str(error)))
-            self._send.send_nowait(event)
+            async with self._telling:
+                await self._tell_alone(event)
+
+    async def _tell_alone(self, event: Event) -> None:
+        try:
+            await anyio.to_thread.run_sync(self._journal.record, event)
+        except ReleaseFailure as error:
+            self._is_stopping = True
+            address = getattr(event, "address", None)
+            if isinstance(address, Address):
+                self._send.send_nowait(RecordFailed(self._now(), address, str(error)))
+        self._send.send_nowait(event)
 
     async def _finish(self, started: datetime) -> None:
         untold = [each for each in self._plan.steps() if not self._is_settled(each.address)]

@@ -83,11 +83,10 @@ def _needs(
     needs: dict[Address, frozenset[Address]] = {}
     for cluster in diff.clusters:
         applied = {each for each in steps if each.cluster == cluster and steps[each].action is not Action.DELETE}
+        ids = {each.id for each in applied}
         deleted = {each for each in steps if each.cluster == cluster and steps[each].action is Action.DELETE}
         for address in applied:
-            needs[address] = frozenset(
-                Address(cluster, each) for each in _nearest(wanted, address.id, {each.id for each in applied})
-            )
+            needs[address] = frozenset(Address(cluster, each) for each in _nearest(wanted, address.id, ids))
         order = reverse(dependencies(_former(deleted, steps, prior)))
         for address in deleted:
             later = {Address(cluster, each) for each in order.get(address.id, frozenset())} & deleted

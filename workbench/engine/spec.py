@@ -76,6 +76,10 @@ class Spec:
     resources: tuple[Resource, ...]
     origins: Mapping[ResourceId, Origin] = field(default_factory=dict, compare=False, repr=False)
     lookup: Lookup | None = field(default=None, compare=False, repr=False)
+    _by_id: Mapping[ResourceId, Resource] = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_by_id", {each.id: each for each in self.resources})
 
     def __iter__(self) -> Iterator[Resource]:
         return iter(self.resources)
@@ -84,7 +88,7 @@ class Spec:
         return len(self.resources)
 
     def get(self, id_: ResourceId) -> Resource | None:
-        return next((each for each in self.resources if each.id == id_), None)
+        return self._by_id.get(id_)
 
     def chain(self, id_: ResourceId, path: FieldPath = ()) -> Chain:
         """Returns the sites behind a field, or behind the nearest thing around it that has any; empty if none has."""

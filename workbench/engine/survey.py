@@ -8,7 +8,7 @@ definition the same plan creates.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import anyio
@@ -102,6 +102,7 @@ class _Surveyor:
         self._spec, self._cluster, self._runtime, self._seals, self._found = spec, cluster, runtime, seals, found
         self._prior: Mapping[Address, ReleasedResource] = prior.resources if prior else {}
         self._uids: set[str] = set()
+        self._definitions = dict(_definitions(spec))
         self._scope = anyio.CancelScope()
 
     async def run(self, labels: Mapping[str, str] | None) -> None:
@@ -152,17 +153,9 @@ class _Surveyor:
             self._scope.cancel()  # the other questions would all fail alike
 
     def _is_newly_defined(self, id_: ResourceId) -> bool:
-        if not isinstance(id_, KubernetesId):
-            return False
-        for each in self._spec:
-            match each.attributes:
-                case {
-                    "kind": "CustomResourceDefinition",
-                    "spec": {"group": str() as group, "names": {"kind": str() as kind}},
-                } if (group, kind) == (id_.group, id_.kind):
-                    definition = self._found.changes.get(each.id)
-                    return definition is not None and definition.identity is None
-        return False
+        definition = self._definitions.get((id_.group, id_.kind)) if isinstance(id_, KubernetesId) else None
+        change = self._found.changes.get(definition) if definition else None
+        return change is not None and change.identity is None
 
     def _change(self, address: Address, resource: Resource, prediction: Prediction) -> Change:
         released = self._prior.get(address)
@@ -237,6 +230,17 @@ class _Surveyor:
             if address.cluster == self._cluster and _without_version(address.id) == wanted:
                 return each
         return None
+
+
+def _definitions(spec: Spec) -> Iterator[tuple[tuple[str, str], ResourceId]]:
+    """Yields group and kind of the custom resources that the Spec itself defines."""
+    for each in spec:
+        match each.attributes:
+            case {
+                "kind": "CustomResourceDefinition",
+                "spec": {"group": str() as group, "names": {"kind": str() as kind}},
+            }:
+                yield (group, kind), each.id
 
 
 def _is_ground(id_: ResourceId) -> bool:

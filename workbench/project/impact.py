@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from workbench.project.names import StackPath
-from workbench.project.tree import KonfigTree, Stack
+from workbench.project.tree import KonfigTree
 
 _READ_BY_STACKS = frozenset({".k", ".mod", ".yaml", ".yml", ".json"})
 
@@ -35,23 +35,22 @@ def affected(
     """Returns the stacks that changing `files` touches. `read` gives the files each compiled stack was read from."""
     paths = [(tree.root / each).resolve() for each in files]
     known = read or {}
+    folders = {stack.directory for stack in tree.stacks()} | {project.directory for project in tree.projects}
+    homes = {_home(each, tree.root, folders) for each in paths}
     certain, possible = [], []
     for stack in tree.stacks():
         if stack.path in known:
             own = {stack.directory / "stack.yaml", stack.project_directory / "project.yaml"}
             if any(each in known[stack.path] or each in own for each in paths):
                 certain.append(stack.path)
-        elif any(_by_place(stack, each, tree) for each in paths):
+        elif homes & {stack.directory, stack.project_directory, tree.root}:
             possible.append(stack.path)
     return Impact(tuple(certain), tuple(possible))
 
 
-def _by_place(stack: Stack, file: Path, tree: KonfigTree) -> bool:
-    if file.is_relative_to(stack.directory):
-        return True
-    if any(file.is_relative_to(each.directory) for each in tree.stacks()):
-        return False
-    for project in tree.projects:
-        if file.is_relative_to(project.directory):
-            return project.directory == stack.project_directory
-    return file.is_relative_to(tree.root) and (file.suffix in _READ_BY_STACKS)
+def _home(file: Path, root: Path, folders: set[Path]) -> Path | None:
+    """Returns the stack or project folder a file lies in, the root for shared ones, None if no stack can read it."""
+    for folder in file.parents:
+        if folder in folders:
+            return folder
+    return root if file.is_relative_to(root) and file.suffix in _READ_BY_STACKS else None
