@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from kcl.emit.numbers import float_text
+from kcl.evaluator.numbers import float_text
 
 _string: Final[Callable[[str], str]] = json.encoder.encode_basestring
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -25,7 +26,7 @@ class PlanOptions:
 def plan(value: Value, options: PlanOptions) -> Any:
     """`value` as plain data: Undefined, functions, schemas and, unless asked for, private names are left out.
 
-    None when nothing is left.
+    Infinities and what is not a number become None, as in official output; None also when nothing is left.
     """
     planned = _planned(value, options)
     return None if planned is _DROPPED else planned
@@ -39,8 +40,10 @@ def plan_documents(value: Value, options: PlanOptions) -> list[Any]:
 
 
 def _planned(value: Value, options: PlanOptions) -> Any:
-    if value is None or isinstance(value, str | bool | int | float):
+    if value is None or isinstance(value, str | bool | int):
         return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
     if isinstance(value, dict):
         result = {}
         for key, item in value.items():

@@ -2,7 +2,8 @@
 
 Hand-written because output is the hot path of a what-if edit and PyYAML's emitter is some thirty times slower.
 A string is left plain only where YAML 1.1 and 1.2 readers agree that it is a string; several lines become a block
-scalar; what no block scalar can hold is double-quoted.
+scalar; what no block scalar can hold is double-quoted. In two places we are stricter than the official tools: `=` and
+`<<` are quoted, because readers of YAML 1.1 give them a meaning.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final
 
-from kcl.emit.numbers import float_text
+from kcl.evaluator.numbers import float_text
 
-_WORDS: Final = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan"})
+_WORDS: Final = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan", "=", "<<"})
 _PLAIN: Final = re.compile(
     r"""
     (?![-+.0-9\s]) (?![,\[\]{}#&*!|>'"%@`]) (?!\?(?:\s|$)) (?!:(?:\s|$)) (?!~$)   # no indicator, number or sign first

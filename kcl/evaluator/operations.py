@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from kcl.diagnostics import Span
+from kcl.evaluator.numbers import float_display
 from kcl.evaluator.value import (
     OVERRIDE,
     UNDEFINED,
@@ -100,37 +101,6 @@ def truthy(value: Value) -> bool:
 # --- Text ---
 
 
-def format_float(value: float) -> str:
-    """A float as KCL prints it: the shortest digits that read back, with a fraction or an exponent."""
-    if math.isnan(value):
-        return "NaN"
-    if math.isinf(value):
-        return "inf" if value > 0 else "-inf"
-    if value == 0:
-        return "-0.0" if math.copysign(1.0, value) < 0 else "0.0"
-    mantissa, _, exponent_text = f"{value!r}".partition("e")
-    if not exponent_text and 1e-5 <= abs(value) < 1e16:
-        return mantissa
-    if abs(value) >= 1e16 or abs(value) < 1e-5:
-        digits, exponent = _scientific(value)
-        return f"{digits}e{exponent}"
-    return f"{value:.20f}".rstrip("0") if abs(value) < 1 else mantissa
-
-
-def _scientific(value: float) -> tuple[str, int]:
-    digits, _, exponent = f"{value:e}".partition("e")
-    shortest = repr(value)
-    if "e" in shortest:
-        digits, _, exponent = shortest.partition("e")
-        return digits.removesuffix(".0"), int(exponent)
-    for precision in range(17):
-        text = f"{value:.{precision}e}"
-        if float(text) == value:
-            digits, _, exponent = text.partition("e")
-            break
-    return digits, int(exponent)
-
-
 def to_str(value: Value) -> str:
     """What `str()` and plain interpolation give."""
     return value if type(value) is str else _display(value)
@@ -145,9 +115,9 @@ def _display(value: Value) -> str:
         case str():
             return _quoted(value)
         case float():
-            return format_float(value)
+            return float_display(value)
         case list():
-            return "[" + ", ".join(map(_display, value)) + "]"
+            return "[" + ", ".join(map(to_str, value)) + "]"
         case dict():
             return "{" + ", ".join(f"{_quoted(key)}: {_display(item)}" for key, item in value.items()) + "}"
         case Undefined():
@@ -288,7 +258,7 @@ class Arithmetic:
             if self._wide and not _INT64_MIN <= value <= _INT64_MAX:
                 raise ValueFailure(f"{value}: A 64 bit integer overflow")
         elif self._strict and abs(value) > _FLOAT32_MAX:
-            raise ValueFailure(f"{format_float(value)}: A 32-bit floating point number overflow")
+            raise ValueFailure(f"{float_display(value)}: A 32-bit floating point number overflow")
         return value
 
     def add(self, left: Value, right: Value) -> Value:

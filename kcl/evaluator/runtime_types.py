@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from kcl.diagnostics import Span
-from kcl.evaluator.operations import format_float, type_name
+from kcl.evaluator.numbers import float_display
+from kcl.evaluator.operations import type_name
 from kcl.evaluator.provenance import SiteTable
 from kcl.evaluator.value import (
     UNDEFINED,
@@ -177,7 +178,7 @@ class LiteralRuntimeType:
     def __str__(self) -> str:
         if isinstance(self._value, str):
             return f'"{self._value}"'
-        return format_float(self._value) if isinstance(self._value, float) else str(self._value)
+        return float_display(self._value) if isinstance(self._value, float) else str(self._value)
 
 
 def _place(table: SiteTable, sites: Sites, otherwise: Span | None) -> Span | None:

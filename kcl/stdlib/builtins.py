@@ -8,7 +8,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from functools import cmp_to_key
 from typing import Any, Final
 
-from kcl.emit.numbers import float_display
+from kcl.evaluator.numbers import float_display
 from kcl.evaluator.operations import (
     UNIT_FACTORS,
     Arithmetic,
@@ -36,11 +36,6 @@ _ADD: Final = Arithmetic().add
 _UNIT_NUMBER: Final = re.compile(r"([-+]?[0-9]+)(" + "|".join(sorted(UNIT_FACTORS, key=len, reverse=True)) + ")")
 _DIGITS: Final = re.compile(r"[-+]?[0-9]+")
 _INT_PREFIXES: Final = {16: "0x", 8: "0o", 2: "0b"}
-
-
-def text_of(value: Value) -> str:
-    """What `str()` gives: floats with all their digits."""
-    return float_display(value) if type(value) is float else to_str(value)
 
 
 def number_of(value: Value) -> int | float:
@@ -76,7 +71,7 @@ def _converted(value: Value, wanted: str) -> Value:
     """An option's value as the type it was declared with."""
     match wanted:
         case "str":
-            return text_of(value)
+            return to_str(value)
         case "bool":
             return truthy(value)
         case "int" | "float":
@@ -96,13 +91,13 @@ def _converted(value: Value, wanted: str) -> Value:
                 return value
         case _:
             raise ValueFailure(f"'{wanted}' is not a type of options, use one of int, float, bool, str, list, dict")
-    raise ValueFailure(f"cannot use '{text_of(value)}' as type '{wanted}'")
+    raise ValueFailure(f"cannot use '{to_str(value)}' as type '{wanted}'")
 
 
 @BUILTINS.function("print(*values: any, **settings: any) -> None", contextual=True)
 def print_values(context: CallContext, *values: Value, **settings: Value) -> None:
     """Official releases accept `sep` and `end` and look at neither; so do we."""
-    context.log(" ".join(map(text_of, values)) + "\n")
+    context.log(" ".join(map(to_str, values)) + "\n")
 
 
 # ---------------------------------------------------------------- conversions
@@ -163,7 +158,7 @@ def to_bool(*values: Value, x: Value = UNDEFINED) -> bool:
 @BUILTINS.function("str(x?: any) -> str")
 def to_text(*values: Value, **named: Value) -> str:
     given = values or tuple(named.values())
-    return text_of(given[0]) if given else ""
+    return to_str(given[0]) if given else ""
 
 
 @BUILTINS.function("list(x?: any) -> [any]")
@@ -181,7 +176,7 @@ def to_dict(*values: Value, x: Value = UNDEFINED, **entries: Value) -> KDict:
         result = KDict(value)
         result.sites = dict(value.sites) if value.sites else None
     elif isinstance(value, list) and all(isinstance(pair, list) and len(pair) == 2 for pair in value):
-        result = KDict((text_of(key), item) for key, item in value)
+        result = KDict((to_str(key), item) for key, item in value)
     else:
         raise ValueFailure(f"dict() argument must be a dict or a list of pairs, not '{kind(value)}'")
     result.update(entries)

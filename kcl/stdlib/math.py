@@ -102,8 +102,11 @@ def log1p(x: float) -> float:
     return _logarithm(1 + x) if x <= -1 else math.log1p(x)
 
 
-@MODULE.function("log2(x: int | float) -> float")
-def log2(x: float) -> float:
+@MODULE.function("log2(x: int | float) -> int | float")
+def log2(x: float) -> int | float:
+    """Of an int an int, as `log`."""
+    if isinstance(x, int):
+        return x.bit_length() - 1 if x > 0 else _INT64_MIN
     return math.log2(x) if x > 0 else _logarithm(x)
 
 

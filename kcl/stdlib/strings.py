@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import string
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from kcl.evaluator.operations import kind
+from kcl.evaluator.operations import kind, to_str
 from kcl.evaluator.value import KList, Value, ValueFailure
-from kcl.stdlib.builtins import text_of
 from kcl.stdlib.declaration import Module
 
 METHODS: Final = Module("str")
+_LETTERS: Final = re.compile(r"[^\W\d_]+")
 
 
 @METHODS.function("capitalize() -> str")
 def capitalize(text: str) -> str:
-    return text.capitalize()
+    return text[:1].upper() + text[1:].lower()
 
 
 @METHODS.function("chars() -> [str]")
@@ -102,7 +103,7 @@ def isupper(text: str) -> bool:
 
 @METHODS.function("join(iter: [any]) -> str")
 def join(text: str, iter: Sequence[Value]) -> str:
-    return text.join(map(text_of, iter))
+    return text.join(map(to_str, iter))
 
 
 @METHODS.function("lower() -> str")
@@ -117,7 +118,8 @@ def upper(text: str) -> str:
 
 @METHODS.function("title() -> str")
 def title(text: str) -> str:
-    return text.title()
+    """A letter after anything but a letter is upper case, all others lower."""
+    return _LETTERS.sub(lambda word: capitalize(word.group()), text)
 
 
 @METHODS.function("strip(chars?: str) -> str")
@@ -196,12 +198,12 @@ class _Formatter(string.Formatter):
         return value, first
 
     def convert_field(self, value: Any, conversion: str | None) -> Any:
-        return value if conversion is None else text_of(value)
+        return value if conversion is None else to_str(value)
 
     def format_field(self, value: Any, format_spec: str) -> str:
         if format_spec and type(value) in (int, float, str):
             return format(value, format_spec)
-        return format(text_of(value), format_spec)
+        return format(to_str(value), format_spec)
 
 
 @METHODS.function("format(*values: any, **named: any) -> str")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from kcl.emit.numbers import float_text
+from kcl.evaluator.numbers import float_text
 from kcl.evaluator.value import Value, ValueFailure
 from kcl.stdlib.conversion import to_plain
 from kcl.stdlib.declaration import Module

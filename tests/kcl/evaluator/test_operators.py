@@ -69,10 +69,10 @@ def test_what_cannot_be_done_says_so_at_its_place(finding, expression, message):
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        (1e16, "1e16"),
+        (1e16, "10000000000000000.0"),
         (1e15, "1000000000000000.0"),
         (1e-5, "0.00001"),
-        (1.5e-7, "1.5e-7"),
+        (1.5e-7, "0.00000015"),
         (float("inf"), "inf"),
         (-0.0, "-0.0"),
     ],
