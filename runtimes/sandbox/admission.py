@@ -173,7 +173,8 @@ def _priority(review: Review) -> None:
     value = int(chosen["value"]) if chosen else 0
     if spec.get("priority") not in (None, value):
         raise _refuse(
-            review, "the integer value of priority must not be provided in pod spec; priority admission controller"
+            review,
+            "the integer value of priority must not be provided in pod spec; priority admission controller"
             f" computed {value} from the given PriorityClass name",
         )
     spec["priority"] = value

@@ -1,4 +1,4 @@
-"""What a new cluster holds before anyone has written to it: roles that give discovery to all, priority classes, itself."""
+"""What a new cluster holds before anyone has written to it: roles that give discovery to all, priority classes."""
 
 from __future__ import annotations
 

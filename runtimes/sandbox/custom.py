@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .resources import built_in
+from .errors import forbidden
+from .resources import Resource, built_in
 from .state import State
 from .store import Change, Object, copied
 
@@ -118,6 +119,14 @@ def _set(state: State, status: Object, type_: str, value: str, reason: str, mess
         status["conditions"] = [made if each["type"] == type_ else each for each in status["conditions"]]
     else:
         status["conditions"] = [*conditions, made]
+
+
+def forbid_new_objects(resource: Resource, name: str) -> None:
+    """Raises 403 for objects of a definition that is being deleted."""
+    definition = resource.definition
+    if definition is not None and definition["metadata"].get("deletionTimestamp"):
+        why = "create not allowed while custom resource definition is terminating"
+        raise forbidden(resource.group, resource.plural, name, why)
 
 
 def mark_for_deletion(state: State, live: Object, dry_run: bool) -> Object:

@@ -1,4 +1,4 @@
-"""Deleting: at once, with grace (Pods), or marked until finalizers are gone; what becomes of dependents is a finalizer."""
+"""Deleting: at once, with grace (Pods), or marked until finalizers are gone, which also tell of dependents."""
 
 from __future__ import annotations
 

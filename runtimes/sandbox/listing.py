@@ -160,7 +160,10 @@ def check_options(version: str, match: str, sends_initial: bool | None, is_watch
             forbid("continue", "continue is forbidden with sendInitialEvents")
     elif match:
         if is_watch:
-            forbid("resourceVersionMatch", "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided")
+            forbid(
+                "resourceVersionMatch",
+                "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+            )
         else:
             if not version:
                 forbid("resourceVersionMatch", "resourceVersionMatch is forbidden unless resourceVersion is provided")

@@ -59,9 +59,7 @@ _POLICIES: Mapping[ResourceKey, Policy] = {
     ("", "nodes"): _UNCOUNTED,
     ("", "namespaces"): _UNCOUNTED,
     ("apps", "controllerrevisions"): _UNCOUNTED,
-    ("apps", "deployments"): replace(
-        _PLAIN, status_metadata="labels", counted_metadata=("annotations",)
-    ),
+    ("apps", "deployments"): replace(_PLAIN, status_metadata="labels", counted_metadata=("annotations",)),
     ("batch", "jobs"): replace(_PLAIN, orphans_by_default=True),
     ("autoscaling", "horizontalpodautoscalers"): _UNCOUNTED,
     ("networking.k8s.io", "ipaddresses"): _UNCOUNTED,
@@ -86,9 +84,7 @@ _POLICIES: Mapping[ResourceKey, Policy] = {
     ("admissionregistration.k8s.io", "validatingadmissionpolicybindings"): _LOCKED,
     ("flowcontrol.apiserver.k8s.io", "flowschemas"): _KEPT_STATUS,
     ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations"): _KEPT_STATUS,
-    ("apiregistration.k8s.io", "apiservices"): replace(
-        _UNCOUNTED, unconditional_update=False, status_metadata="all"
-    ),
+    ("apiregistration.k8s.io", "apiservices"): replace(_UNCOUNTED, unconditional_update=False, status_metadata="all"),
     ("apiextensions.k8s.io", "customresourcedefinitions"): _LOCKED,
     ("certificates.k8s.io", "certificatesigningrequests"): _UNCOUNTED,
     ("resource.k8s.io", "deviceclasses"): replace(_PLAIN, returns_deleted=True),

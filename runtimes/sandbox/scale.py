@@ -1,4 +1,4 @@
-"""The scale subresource: a small view of an object's replicas, read from and written to wherever the kind keeps them."""
+"""The scale subresource: a small view of an object's replicas, wherever the kind keeps them."""
 
 from __future__ import annotations
 

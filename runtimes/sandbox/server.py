@@ -46,7 +46,7 @@ LARGEST_BODY = 3 * 1024 * 1024
 def _request(
     message: RawRequestMessage,
     payload: StreamReader,
-    protocol: RequestHandler[web.BaseRequest],
+    protocol: RequestHandler,
     writer: AbstractStreamWriter,
     task: asyncio.Task[None],
 ) -> web.BaseRequest:
@@ -77,9 +77,7 @@ class Sandbox:
         tls: bool = True,
     ) -> None:
         self.tokens = dict(tokens) if tokens is not None else {"admin": secrets.token_urlsafe(24)}
-        users = {
-            token: User(name, GROUPS.get(name, ()), f"{name}-uid") for name, token in self.tokens.items()
-        }
+        users = {token: User(name, GROUPS.get(name, ()), f"{name}-uid") for name, token in self.tokens.items()}
         self.clock = clock or WallClock()
         self.names = [*names, *(f"sandbox-{n}" for n in range(len(names) + 1, clusters + 1))][:clusters]
         self.clusters = [Cluster(name, self.clock, history=history, seed=seed) for name in self.names]
@@ -120,7 +118,7 @@ class Sandbox:
         await self.close()
 
     async def _serve(self, gateway: Gateway, port: int) -> str:
-        server = web.Server(gateway.handle, request_factory=_request)
+        server = web.Server(gateway.handle, request_factory=_request, handler_cancellation=True)
         runner = web.ServerRunner(server, handle_signals=False, access_log=None, shutdown_timeout=0.5)
         await runner.setup()
         self._runners.append(runner)

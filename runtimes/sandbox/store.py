@@ -113,7 +113,7 @@ class Store:
             follower(change)
 
     def compact(self) -> None:
-        """Forget the history: watches from before now get 410 (a fault to rehearse, and what etcd does every 5 minutes)."""
+        """Forget the history: watches from before now get 410 (a fault to rehearse; etcd does it every 5 minutes)."""
         self._history.clear()
         self.compacted = self.revision
 

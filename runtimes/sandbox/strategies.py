@@ -213,7 +213,9 @@ def allocate_service(service: Object, old: Object | None, server: Server) -> Non
     if not spec.get("clusterIP"):
         address = free_address(server.store)
         if address is None:
-            raise ApiError(500, "InternalError", "Internal error occurred: failed to allocate a serviceIP: range is full")
+            raise ApiError(
+                500, "InternalError", "Internal error occurred: failed to allocate a serviceIP: range is full"
+            )
         spec["clusterIP"], spec["clusterIPs"] = address, [address]
     elif spec["clusterIP"] not in ("None", had):
         _claim_address(service, server)
@@ -342,6 +344,23 @@ def _create_claim(claim: Object, server: Server) -> None:
     claim["status"] = {"phase": "Pending"}
 
 
+def _create_definition(definition: Object, server: Server) -> None:
+    _note_stored_version(definition)
+
+
+def _update_definition(new: Object, old: Object, server: Server) -> None:
+    _note_stored_version(new)
+
+
+def _note_stored_version(definition: Object) -> None:
+    """Versions that objects may be stored in are listed for good, until somebody migrates them and takes them out."""
+    versions = definition["spec"].get("versions") or ()
+    stored = definition.setdefault("status", {}).get("storedVersions") or []
+    current = [each["name"] for each in versions if each.get("storage") and each["name"] not in stored]
+    if current:
+        definition["status"]["storedVersions"] = [*stored, *current]
+
+
 _CREATE: Mapping[tuple[str, str], Create] = {
     ("", "pods"): _create_pod,
     ("", "services"): _create_service,
@@ -350,9 +369,11 @@ _CREATE: Mapping[tuple[str, str], Create] = {
     ("", "persistentvolumes"): _create_volume,
     ("", "persistentvolumeclaims"): _create_claim,
     ("batch", "jobs"): _create_job,
+    ("apiextensions.k8s.io", "customresourcedefinitions"): _create_definition,
 }
 _UPDATE: Mapping[tuple[str, str], Update] = {
     ("", "services"): _update_service,
     ("", "namespaces"): _update_namespace,
     ("", "secrets"): _update_secret,
+    ("apiextensions.k8s.io", "customresourcedefinitions"): _update_definition,
 }

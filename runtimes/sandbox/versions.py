@@ -1,7 +1,7 @@
 """Objects between the version they are stored in and the version that a caller speaks.
 
-Built-in conversions are few: autoscaling v1 (one CPU target, the rest in annotations) and events.k8s.io (other names for
-the fields of core events). Versions of a custom resource differ in their apiVersion alone (no conversion webhooks).
+Built-in conversions are few: autoscaling v1 (one CPU target, the rest in annotations) and events.k8s.io (other names
+for the fields of core events). Versions of a custom resource differ in their apiVersion alone (no conversion webhooks).
 """
 
 from __future__ import annotations
@@ -106,7 +106,11 @@ def _autoscaler_to_v1(hpa: Object) -> Object:
     current = status.pop("currentMetrics", None)
     for metric in current or ():
         used = (metric.get("resource") or {}).get("current") or {}
-        if metric.get("type") == "Resource" and metric["resource"].get("name") == "cpu" and "averageUtilization" in used:
+        if (
+            metric.get("type") == "Resource"
+            and metric["resource"].get("name") == "cpu"
+            and "averageUtilization" in used
+        ):
             status["currentCPUUtilizationPercentage"] = used["averageUtilization"]
     if current:
         annotations[_CURRENT] = json.dumps(current, separators=(",", ":"))

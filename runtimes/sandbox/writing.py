@@ -10,9 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from . import admission, apply, decode, defaults, strategies, validate
+from . import admission, apply, decode, defaults, definitions, strategies, validate
 from . import patch as patches
 from .admission import Review
+from .custom import DEFINITIONS, forbid_new_objects
 from .errors import ApiError, already_exists, bad_request, conflict, invalid, not_found
 from .policies import policy
 from .quota import charge
@@ -90,6 +91,7 @@ def _create(state: State, call: Call, kind: KindSchema, obj: Object) -> Object:
     resource, metadata = call.resource, obj["metadata"]
     if metadata.get("resourceVersion"):
         raise ApiError(500, "", "resourceVersion should not be set on objects to be created")
+    forbid_new_objects(resource, metadata.get("name") or "")
     stored = to_storage(obj, resource)
     review = Review(resource, call.namespace, metadata.get("name") or "", stored, None, state.store, state.chance)
     admission.mutate(review)
@@ -146,6 +148,8 @@ def _empty_status(state: State, call: Call) -> Object | None:
 def _check_new(state: State, call: Call, obj: Object) -> None:
     kind = _stored_kind(state, call)
     causes = validate.create(kind, obj)
+    if call.resource.storage == DEFINITIONS:
+        causes += definitions.create(obj)
     if causes:
         raise _invalid(call.resource, obj, causes)
     _warn(call, validate.warnings(kind, obj, None))
@@ -367,6 +371,8 @@ def _keep_identity(new: Object, live: Object) -> None:
 def _check_change(state: State, call: Call, new: Object, live: Object) -> None:
     kind = _stored_kind(state, call)
     causes = validate.update(kind, new, live, call.subresource)
+    if call.resource.storage == DEFINITIONS and call.subresource is None:
+        causes += definitions.update(new, live)
     if causes:
         raise _invalid(call.resource, new, causes)
     _warn(call, validate.warnings(kind, new, live))
@@ -398,11 +404,8 @@ def patch(state: State, call: Call, body: Any, patch_type: PatchType, force: boo
 
 
 def _patch_stored(state: State, call: Call, kind: KindSchema, live: Object, obj: Object) -> Object:
-    name, namespace = obj["metadata"].get("name"), obj["metadata"].get("namespace") or ""
-    if name != call.name:
-        raise bad_request(f"the name of the object ({name}) does not match the name on the URL ({call.name})")
-    if namespace != (call.namespace if call.resource.namespaced else ""):
-        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+    _place(call, obj)
+    _same_name(call, obj)
     check_version(call, obj, live, is_put=False)
     return _change(state, call, kind, live, obj)
 

@@ -74,9 +74,7 @@ def refusal(user: User, wanted: Attributes) -> ApiError:
         text = f'forbidden: User "{user.name}" cannot {wanted.verb} path "{wanted.path}"'
         return ApiError(403, "Forbidden", text, {})
     place = f'in the namespace "{wanted.namespace}"' if wanted.namespace else "at the cluster scope"
-    text = (
-        f'User "{user.name}" cannot {wanted.verb} resource "{wanted.resource}" in API group "{wanted.group}" {place}'
-    )
+    text = f'User "{user.name}" cannot {wanted.verb} resource "{wanted.resource}" in API group "{wanted.group}" {place}'
     return forbidden(wanted.group, wanted.resource.partition("/")[0], wanted.name, text)
 
 

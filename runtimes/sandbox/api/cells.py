@@ -235,8 +235,11 @@ def _deployment(obj: Object, now: datetime) -> list[Any]:
 def _replicaset(obj: Object, now: datetime) -> list[Any]:
     spec, status = obj["spec"], _status(obj)
     selector = spec.get("selector")
-    text = selector_text(selector) if selector is None or "matchLabels" in selector or "matchExpressions" in selector \
+    text = (
+        selector_text(selector)
+        if selector is None or "matchLabels" in selector or "matchExpressions" in selector
         else _pairs(selector)
+    )
     return [
         obj["metadata"]["name"],
         spec.get("replicas", 0),
@@ -403,7 +406,8 @@ def _port(port: Mapping[str, Any]) -> str:
 def _endpoints(obj: Object, now: datetime) -> list[Any]:
     found: list[str] = []
     for subset in obj.get("subsets") or ():
-        for port in subset.get("ports") or ({},):
+        ports: list[Mapping[str, Any]] = list(subset.get("ports") or ({},))
+        for port in ports:
             for address in subset.get("addresses") or ():
                 found.append(f"{address['ip']}:{port['port']}" if port else address["ip"])
     return [obj["metadata"]["name"], _limited(found, 3), _age(obj, now)]

@@ -1,4 +1,4 @@
-"""Faults of the API itself, set at run time: refusals, delays, dropped watches. Those of nodes and Pods are in `faults`.
+"""Faults of the API itself, set at run time: refusals, delays, dropped watches. `faults` has those of nodes and Pods.
 
 A disturbance applies to requests that fit it (verb, resource), as often as it says, with a probability. The first that
 fits is the one that happens.

@@ -141,9 +141,7 @@ class Gateway:
         resource = self.cluster.resources.find(place.group, place.version, place.plural)
         query = Query(incoming.rel_url.raw_query_string)
         lists = not place.name and incoming.method == "GET"
-        watches = incoming.method == "GET" and (
-            place.is_legacy_watch or (not place.name and query.flag("watch"))
-        )
+        watches = incoming.method == "GET" and (place.is_legacy_watch or (not place.name and query.flag("watch")))
         self._authorize(user, incoming.method, place, watches)
         if resource is None:
             known = list(self.cluster.resources.of_group(place.group, place.version))
@@ -224,9 +222,7 @@ class Gateway:
             self._streams.discard(task)
 
     async def _log(self, incoming: web.BaseRequest, request: Request) -> web.StreamResponse:
-        pod, container = pods.log_container(
-            self.cluster, request.namespace, request.address.name, request.query
-        )
+        pod, container = pods.log_container(self.cluster, request.namespace, request.address.name, request.query)
         return await streams.log(incoming, request, pod, container, self.faults)
 
     def close(self) -> None:
@@ -285,7 +281,7 @@ def _newer_version(resource: Resource) -> str | None:
         for each in resource.definition["spec"]["versions"]
         if each.get("served") and not each.get("deprecated")
     ]
-    best = min(good, key=version_order, default=None)
+    best: str | None = min(good, key=version_order, default=None)
     if best is None or version_order(best) > version_order(resource.version):
         return None
     return best

@@ -181,7 +181,9 @@ def shown(request: Request, obj: Object) -> JsonObject:
     """One object in the shape asked for."""
     match request.wanted.shape:
         case "Table":
-            return tables.of_one(request.resource, obj, request.query.text("includeObject"), request.cluster.clock.now())
+            return tables.of_one(
+                request.resource, obj, request.query.text("includeObject"), request.cluster.clock.now()
+            )
         case "PartialObjectMetadata":
             return partial_metadata(obj)
         case _:
@@ -238,7 +240,7 @@ def listed(request: Request, found: listing.ListResult) -> JsonObject:
 
 def _component_statuses(request: Request) -> Reply:
     if request.address.name:
-        raise ApiError(404, "NotFound", f'Component not found: {request.address.name}')
+        raise ApiError(404, "NotFound", f"Component not found: {request.address.name}")
     return Reply(200, {"kind": "ComponentStatusList", "apiVersion": "v1", "metadata": {}, "items": []})
 
 
@@ -336,9 +338,7 @@ def _options(request: Request) -> deletion.Options:
 def _delete(request: Request) -> Reply:
     options = _options(request)
     warning = deletion.default_warning(request.resource, options)
-    obj, gone = deletion.delete(
-        request.cluster, request.resource, request.namespace, request.address.name, options
-    )
+    obj, gone = deletion.delete(request.cluster, request.resource, request.namespace, request.address.name, options)
     if warning:
         request.warnings.append(warning)
     if gone and not policy(request.resource).returns_deleted:
@@ -364,15 +364,11 @@ def _deleted(resource: Resource, obj: Object) -> JsonObject:
 
 def _delete_collection(request: Request) -> Reply:
     options = _options(request)
-    found = listing.everything(
-        request.cluster, request.resource, request.address.namespace, selection_of(request)
-    )
+    found = listing.everything(request.cluster, request.resource, request.address.namespace, selection_of(request))
     for obj in found.items:
         metadata = obj["metadata"]
         try:
-            deletion.delete(
-                request.cluster, request.resource, metadata.get("namespace", ""), metadata["name"], options
-            )
+            deletion.delete(request.cluster, request.resource, metadata.get("namespace", ""), metadata["name"], options)
         except ApiError as error:
             if error.code != 404:
                 raise

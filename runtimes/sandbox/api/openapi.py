@@ -1,4 +1,4 @@
-"""OpenAPI v3 documents of custom resources, in the form of the built-in ones, so that clients can validate against them."""
+"""OpenAPI v3 documents of custom resources, in the form of the built-in ones, for clients to validate against."""
 
 from __future__ import annotations
 

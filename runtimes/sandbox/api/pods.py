@@ -148,7 +148,7 @@ def _charge_budget(cluster: Cluster, pod: Object, dry_run: bool) -> None:
 
 
 def _may_go_unready(budget: Object) -> bool:
-    """Pods that are not ready count for nothing: they may go if the budget is met without them, or always if it says so."""
+    """Pods that are not ready count for nothing: they may go if the budget is met without them, or says so."""
     status = budget["status"]
     if budget["spec"].get("unhealthyPodEvictionPolicy") == "AlwaysAllow":
         return True
@@ -156,8 +156,9 @@ def _may_go_unready(budget: Object) -> bool:
 
 
 def _note_exhausted(cluster: Cluster, budget: Object) -> None:
-    conditions = [c for c in budget["status"].get("conditions") or () if c["type"] != "DisruptionAllowed"]
-    before = next((c for c in budget["status"].get("conditions") or () if c["type"] == "DisruptionAllowed"), {})
+    present: list[JsonObject] = budget["status"].get("conditions") or []
+    conditions = [each for each in present if each["type"] != "DisruptionAllowed"]
+    before: JsonObject = next((each for each in present if each["type"] == "DisruptionAllowed"), {})
     changed = before.get("status") != "False"
     conditions.append(
         {
@@ -206,9 +207,7 @@ def log_container(cluster: Cluster, namespace: str, name: str, query: Query) -> 
             + _also(" or one of the ephemeral containers", spec.get("ephemeralContainers"))
         )
     every = [
-        each["name"]
-        for key in ("initContainers", "containers", "ephemeralContainers")
-        for each in spec.get(key) or ()
+        each["name"] for key in ("initContainers", "containers", "ephemeralContainers") for each in spec.get(key) or ()
     ]
     if wanted not in every:
         raise bad_request(f"container {wanted} is not valid for pod {name}")

@@ -187,9 +187,7 @@ def delete_options(query: Query, body: Mapping[str, Any] | None) -> DeleteOption
     causes.raise_any()
     if orphan is not None:
         propagation = "Orphan" if orphan else "Background"
-    return DeleteOptions(
-        preconditions.get("uid"), preconditions.get("resourceVersion"), grace, propagation, is_dry_run
-    )
+    return DeleteOptions(preconditions.get("uid"), preconditions.get("resourceVersion"), grace, propagation, is_dry_run)
 
 
 def media_type(header: str) -> str:
@@ -210,7 +208,9 @@ def read_object(content: bytes, content_type: str, kind: str) -> Any:
             raise unsupported_body()
 
 
-def unsupported_body(known: str = "application/json, application/yaml, application/vnd.kubernetes.protobuf") -> ApiError:
+def unsupported_body(
+    known: str = "application/json, application/yaml, application/vnd.kubernetes.protobuf",
+) -> ApiError:
     return ApiError(
         415,
         "UnsupportedMediaType",
@@ -219,7 +219,9 @@ def unsupported_body(known: str = "application/json, application/yaml, applicati
 
 
 def _unrecognized(kind: str, why: str) -> ApiError:
-    return bad_request(f"the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; {why}")
+    return bad_request(
+        f"the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; {why}"
+    )
 
 
 def _read_json(content: bytes, kind: str) -> Any:
@@ -232,8 +234,12 @@ def _read_json(content: bytes, kind: str) -> Any:
         raise _unrecognized(kind, f"json parse error: {error} {shown}") from error
     if not isinstance(body, dict):
         name = {list: "array", str: "string", int: "number", float: "number", bool: "bool"}.get(type(body), "null")
-        struct = 'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
-        raise _unrecognized(kind, f"json parse error: json: cannot unmarshal {name} into Go value of type {struct} {shown}")
+        struct = (
+            'struct { APIVersion string "json:\\"apiVersion,omitempty\\""; Kind string "json:\\"kind,omitempty\\"" }'
+        )
+        raise _unrecognized(
+            kind, f"json parse error: json: cannot unmarshal {name} into Go value of type {struct} {shown}"
+        )
     return body
 
 
@@ -241,8 +247,7 @@ def read_yaml(content: bytes) -> Any:
     """Plain data. Raises yaml.YAMLError."""
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     # timestamps stay text, as in JSON
-    loaded = yaml.load(content, Loader=_without_timestamps(loader))
-    return loaded
+    return yaml.load(content, Loader=_without_timestamps(loader))
 
 
 def _without_timestamps(loader: Any) -> Any:

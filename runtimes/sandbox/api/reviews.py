@@ -1,4 +1,4 @@
-"""Questions to the server that are answered and forgotten: who am I, may I, is this token good; and tokens on request."""
+"""Questions that are answered and forgotten: who am I, may I, is this token good; and tokens on request."""
 
 from __future__ import annotations
 

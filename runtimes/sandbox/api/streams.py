@@ -57,6 +57,9 @@ async def watch(incoming: web.BaseRequest, request: Request, disturbance: Distur
     try:
         await stream.begin()
         await stream.run(events, seconds, query.flag("allowWatchBookmarks"), bool(initial))
+    except ConnectionResetError:
+        # the client has gone, as watchers do
+        return stream.response
     finally:
         events.close()
     if disturbance is not None and disturbance.effect == "drop" and incoming.transport is not None:

@@ -77,7 +77,9 @@ def _custom_cell(column: JsonObject, obj: Object, now: datetime) -> Any:
             return ("true" if shown else "false") if isinstance(shown, bool) else str(shown)
 
 
-_STEP = re.compile(r"\.?([\w-]+)|\['([^']+)'\]|\[(\d+|\*)\]|\[\?\(@\.([\w.]+)\s*==\s*[\"']([^\"']*)[\"']\)\]|\.((?:\\.|[\w-])+)")
+_STEP = re.compile(
+    r"\.?([\w-]+)|\['([^']+)'\]|\[(\d+|\*)\]|\[\?\(@\.([\w.]+)\s*==\s*[\"']([^\"']*)[\"']\)\]|\.((?:\\.|[\w-])+)"
+)
 
 
 def _at_path(obj: Object, path: str) -> list[Any]:

@@ -1,0 +1,234 @@
+"""Which custom resource definitions may be stored: their names, versions, and schemas that are structural.
+
+Rules in CEL (`x-kubernetes-validations`) are neither compiled nor evaluated; LIMITS.md says so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from .store import Object
+from .validate import custom as values
+from .validate.causes import Cause, Causes
+
+_LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+_LABEL_RULE = (
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
+    "and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is "
+    f"'{_LABEL.pattern}')"
+)
+_SUBDOMAIN = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
+_SUBDOMAIN_RULE = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
+    f"end with an alphanumeric character (e.g. 'example.com', regex used for validation is '{_SUBDOMAIN.pattern}')"
+)
+_TYPES = ("array", "boolean", "integer", "number", "object", "string")
+_HOISTED = ("schema", "subresources", "additionalPrinterColumns", "selectableFields")
+
+
+def create(definition: Object) -> list[Cause]:
+    """Beside what holds for any object's metadata."""
+    causes = Causes()
+    spec, names = definition["spec"], definition["spec"].get("names") or {}
+    required = f"{names.get('plural', '')}.{spec.get('group', '')}"
+    if definition["metadata"].get("name") != required:
+        causes.invalid(
+            "metadata.name", definition["metadata"].get("name", ""), 'must be spec.names.plural+"."+spec.group'
+        )
+    _spec(causes, spec)
+    _stored_versions(causes, definition)
+    return causes
+
+
+def update(new: Object, old: Object) -> list[Cause]:
+    causes = Causes()
+    spec, before = new["spec"], old["spec"]
+    _spec(causes, spec)
+    established = any(
+        each["type"] == "Established" and each["status"] == "True"
+        for each in (old.get("status") or {}).get("conditions") or ()
+    )
+    if established:
+        causes.immutable("spec.scope", spec.get("scope"), before.get("scope"))
+        causes.immutable("spec.names.kind", spec["names"].get("kind"), before["names"].get("kind"))
+    causes.immutable("spec.group", spec.get("group"), before.get("group"))
+    causes.immutable("spec.names.plural", spec["names"].get("plural"), before["names"].get("plural"))
+    _stored_versions(causes, new)
+    return causes
+
+
+def _spec(causes: Causes, spec: Object) -> None:
+    _group(causes, spec.get("group") or "")
+    if not spec.get("scope"):
+        causes.required("spec.scope")
+    elif spec["scope"] not in ("Cluster", "Namespaced"):
+        causes.not_supported("spec.scope", spec["scope"], ("Cluster", "Namespaced"))
+    versions: list[Object] = spec.get("versions") or []
+    seen: set[str] = set()
+    unique = True
+    for index, version in enumerate(versions):
+        name = version.get("name") or ""
+        unique = unique and name not in seen
+        seen.add(name)
+        if not _LABEL.fullmatch(name):
+            causes.invalid(f"spec.versions[{index}].name", name, _LABEL_RULE)
+    if not unique:
+        causes.invalid("spec.versions", _go_versions(versions), "must contain unique version names")
+    if sum(bool(version.get("storage")) for version in versions) != 1:
+        causes.invalid(
+            "spec.versions", _go_versions(versions), "must have exactly one version marked as storage version"
+        )
+    _names(causes, spec.get("names") or {})
+    _schemas(causes, versions)
+
+
+def _group(causes: Causes, group: str) -> None:
+    if not group:
+        causes.required("spec.group")
+    elif not _SUBDOMAIN.fullmatch(group):
+        causes.invalid("spec.group", group, _SUBDOMAIN_RULE)
+    elif "." not in group:
+        causes.invalid("spec.group", group, "should be a domain with at least one dot")
+
+
+def _names(causes: Causes, names: Object) -> None:
+    for field in ("plural", "singular", "kind", "listKind"):
+        value = names.get(field) or ""
+        if not value:
+            if field in ("plural", "kind"):
+                causes.required(f"spec.names.{field}")
+            continue
+        mixed = field in ("kind", "listKind")
+        if not _LABEL.fullmatch(value.lower() if mixed else value):
+            rule = f"may have mixed case, but should otherwise match: {_LABEL_RULE}" if mixed else _LABEL_RULE
+            causes.invalid(f"spec.names.{field}", value, rule)
+    for field in ("shortNames", "categories"):
+        for index, value in enumerate(names.get(field) or ()):
+            if not _LABEL.fullmatch(value):
+                causes.invalid(f"spec.names.{field}[{index}]", value, _LABEL_RULE)
+    if names.get("kind") and names.get("kind") == names.get("listKind"):
+        causes.invalid("spec.names.listKind", names["listKind"], "kind and listKind may not be the same")
+
+
+def _go_versions(versions: list[Object]) -> list[Object]:
+    """The versions as messages show them. What they have in common the server keeps elsewhere, so it is null here."""
+    return [
+        {
+            "Name": version.get("name", ""),
+            "Served": bool(version.get("served")),
+            "Storage": bool(version.get("storage")),
+            "Deprecated": bool(version.get("deprecated")),
+            "DeprecationWarning": version.get("deprecationWarning"),
+            "Schema": None,
+            "Subresources": None,
+            "AdditionalPrinterColumns": None,
+            "SelectableFields": None,
+        }
+        for version in versions
+    ]
+
+
+def _stored_versions(causes: Causes, definition: Object) -> None:
+    stored = (definition.get("status") or {}).get("storedVersions") or []
+    versions = definition["spec"].get("versions") or []
+    if not stored:
+        causes.invalid("status.storedVersions", None, "must have at least one stored version")
+        return
+    names = {version.get("name") for version in versions}
+    storage = next((version.get("name") for version in versions if version.get("storage")), None)
+    for index, name in enumerate(stored):
+        if name not in names:
+            causes.invalid(f"status.storedVersions[{index}]", name, "must appear in spec.versions")
+    if storage is not None and storage not in stored:
+        causes.invalid("status.storedVersions", stored, f"must have the storage version {storage}")
+
+
+# --- Schemas ---
+
+
+def _schemas(causes: Causes, versions: list[Object]) -> None:
+    """A schema that all versions share is named by the place where the server keeps it."""
+    shared = len(versions) > 0 and all(version.get(k) == versions[0].get(k) for version in versions for k in _HOISTED)
+    for index, version in enumerate(versions[:1] if shared else versions):
+        schema = (version.get("schema") or {}).get("openAPIV3Schema")
+        if schema is None:
+            for at, _ in enumerate(versions) if shared else ((index, None),):
+                causes.required(f"spec.versions[{at}].schema.openAPIV3Schema")
+            continue
+        path = "spec.validation.openAPIV3Schema" if shared else f"spec.versions[{index}].schema.openAPIV3Schema"
+        if "status" in (version.get("subresources") or {}) and schema.get("type") not in ("object", None):
+            causes.invalid(
+                f"{path}.type",
+                schema["type"],
+                'only "object" is allowed as the type at the root of the schema if the status subresource is enabled',
+            )
+        _structural(causes, schema, path, "at the root")
+        if schema.get("type") not in ("object", None, ""):
+            causes.invalid(f"{path}.type", schema["type"], "must be object at the root")
+        _rules(causes, schema, path)
+
+
+def _children(schema: Object, path: str) -> Iterator[tuple[Any, str, str]]:
+    for name, member in sorted((schema.get("properties") or {}).items()):
+        yield member, f"{path}.properties[{name}]", "for specified object fields"
+    if isinstance(schema.get("items"), dict):
+        yield schema["items"], f"{path}.items", "for specified array items"
+    if isinstance(schema.get("additionalProperties"), dict):
+        yield schema["additionalProperties"], f"{path}.additionalProperties", "for specified object fields"
+
+
+def _structural(causes: Causes, schema: Object, path: str, where: str) -> None:
+    """Types everywhere: what is below a place comes before the place."""
+    for child, child_path, child_where in _children(schema, path):
+        if isinstance(child, dict):
+            _structural(causes, child, child_path, child_where)
+    free = schema.get("x-kubernetes-int-or-string") or schema.get("x-kubernetes-preserve-unknown-fields")
+    if not schema.get("type"):
+        if not free or where == "at the root":
+            causes.required(f"{path}.type", f"must not be empty {where}")
+    elif schema["type"] not in _TYPES:
+        causes.not_supported(f"{path}.type", schema["type"], _TYPES)
+
+
+def _rules(causes: Causes, schema: Object, path: str) -> None:
+    kind = schema.get("x-kubernetes-list-type")
+    if kind is not None and schema.get("type") != "array":
+        causes.invalid(f"{path}.type", schema.get("type", ""), "must be array if x-kubernetes-list-type is specified")
+    elif kind not in (None, "atomic", "set", "map"):
+        causes.not_supported(f"{path}.x-kubernetes-list-type", kind, ("atomic", "map", "set"))
+    elif kind == "map":
+        _list_map(causes, schema, path)
+    elif schema.get("x-kubernetes-list-map-keys"):
+        causes.invalid(
+            f"{path}.x-kubernetes-list-type",
+            kind or "",
+            "must be map if x-kubernetes-list-map-keys is non-empty",
+        )
+    if "default" in schema:
+        found = Causes()
+        values.schema_rules(found, schema, schema["default"], "")
+        for each in found:
+            causes.append({**each, "field": f"{path}.default"})
+    for child, child_path, _ in _children(schema, path):
+        if isinstance(child, dict):
+            _rules(causes, child, child_path)
+
+
+def _list_map(causes: Causes, schema: Object, path: str) -> None:
+    keys = schema.get("x-kubernetes-list-map-keys") or []
+    if not keys:
+        causes.required(f"{path}.x-kubernetes-list-map-keys", "must not be empty if x-kubernetes-list-type is map")
+        return
+    items = schema.get("items") or {}
+    properties = items.get("properties") or {}
+    for index, key in enumerate(keys):
+        if key not in properties:
+            where = f"{path}.x-kubernetes-list-map-keys[{index}]"
+            causes.invalid(where, key, "entries must all be names of item properties")
+        elif key not in (items.get("required") or ()) and "default" not in properties[key]:
+            causes.required(
+                f"{path}.items.properties[{key}].default",
+                "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property",
+            )
