@@ -201,7 +201,7 @@ def _prepare(runtime: Runtime, path: str, package: Package) -> list[tuple[Module
             body.first[name] = len(known)
             for place in places:
                 merged = merges.merged.get(id(place.statement))
-                known.append(Setter(_setter(scope, context, place, merged, contexts)))
+                known.append(Setter(_setter(scope, context, body, place, merged, contexts), first=body.first))
         bodies.append(body)
     scope.setters = setters
     scope.modules = contexts
@@ -211,6 +211,7 @@ def _prepare(runtime: Runtime, path: str, package: Package) -> list[tuple[Module
 def _setter(
     package: PackageScope,
     context: ModuleContext,
+    body: Body,
     place: Assigning,
     merged: Merged | None,
     contexts: list[ModuleContext],
@@ -220,7 +221,7 @@ def _setter(
         scope = GlobalScope(context, unit)
         right_side = None if merged is None else _merged_expression(merged, scope, contexts)
         code = lower_assignment(place, scope, lambda environment: package, lambda environment, value: value, right_side)
-        return _isolated(lower_setter(place, scope, code), unit, context)
+        return _isolated(lower_setter(place, body, scope, code, lambda environment: package), unit, context)
 
     return compile_
 

@@ -43,7 +43,7 @@ def compile_body(schema: SchemaType) -> CompiledBody:
     optional: dict[str, bool] = {}
     for name, places in body.assigning.items():
         for place in places:
-            code = lower_setter(place, scope, _assign(place, scope))
+            code = lower_setter(place, body, scope, _assign(place, scope), _frame)
             setters.setdefault(name, []).append(Setter(_already(code)))
             statement = place.statement
             declared = lower_type(statement.type, module) if isinstance(statement, ast.SchemaAttr) else None

@@ -24,13 +24,17 @@ class Setter:
     """A statement as far as it assigns one variable.
 
     `level` is the index of the schema level it belongs to, `index` its place among the setters of its variable; `run`
-    answers the value or NOT_ASSIGNED and leaves the value's sites in `Runtime.origin`.
+    answers the value or NOT_ASSIGNED and leaves the value's sites in `Runtime.origin`. `first` tells, for a statement
+    of a package, where the setters of its file begin among those of each name.
     """
 
-    __slots__ = ("_compile", "_run", "level")
+    __slots__ = ("_compile", "_run", "first", "level")
 
-    def __init__(self, compile_: Callable[[], Evaluate], level: int = 0) -> None:
+    def __init__(
+        self, compile_: Callable[[], Evaluate], level: int = 0, first: Mapping[str, int] | None = None
+    ) -> None:
         self._compile = compile_
+        self.first: Mapping[str, int] = {} if first is None else first
         self._run: Evaluate | None = None
         self.level = level
 
@@ -48,7 +52,7 @@ class Setter:
 class LazyScope(ABC):
     """Variables computed when they are read. `final` holds those that are settled."""
 
-    __slots__ = ("_memo", "_running", "final", "runtime", "setters", "shared", "sites")
+    __slots__ = ("_memo", "_running", "final", "first", "pinned", "runtime", "setters", "shared", "sites")
 
     def __init__(self, runtime: Runtime, setters: Mapping[str, Sequence[Setter]]) -> None:
         self.runtime = runtime
@@ -57,6 +61,10 @@ class LazyScope(ABC):
         self.sites: dict[str, Sites] = {}
         self._memo: dict[tuple[str, int], tuple[Value, Sites]] = {}
         self._running: dict[str, int] = {}
+        # While the condition of an `if` is evaluated: for what it assigns, the setter whose predecessors count.
+        self.pinned: Mapping[str, int] = {}
+        # Where the setters of the statements that are being run begin among those of each name.
+        self.first: Mapping[str, int] = {}
         # Values of statements that assign several variables at once, by the statement's identity.
         self.shared: dict[int, Value] = {}
 
@@ -67,6 +75,8 @@ class LazyScope(ABC):
     def read(self, name: str) -> Value:
         """The value of one of the scope's own variables; its sites are left in `Runtime.origin`."""
         final = self.final
+        if name in self.pinned:
+            return self._value(name, self.setters[name], self.pinned[name] - 1)
         if name in final:
             self.runtime.origin = self.sites.get(name, ())
             return final[name]
@@ -106,13 +116,15 @@ class LazyScope(ABC):
         found = self._memo.get(key)
         if found is not None:
             return found
-        running = self._running
+        running, pinned = self._running, self.pinned
         outer = running.get(name)
         running[name] = index
+        self.pinned = {}
         setter = setters[index]
         try:
             value = setter.run(self.environment(setter))
         finally:
+            self.pinned = pinned
             if outer is None:
                 del running[name]
             else:
@@ -136,6 +148,7 @@ class PackageScope(LazyScope):
 
     def environment(self, setter: Setter) -> Environment:
         # The compiled statement makes its own variables: how many it needs is known only once it is compiled.
+        self.first = setter.first
         return []
 
     def force(self, name: str, index: int) -> Value:
@@ -193,6 +206,7 @@ class SchemaFrame(LazyScope):
         self._environments: list[Environment | None] = [None] * len(layout.levels)
 
     def environment(self, setter: Setter) -> Environment:
+        self.first = self.layout.levels[setter.level].first
         return self.level_environment(setter.level)
 
     def level_environment(self, level: int) -> Environment:

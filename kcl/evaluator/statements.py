@@ -22,7 +22,10 @@ from kcl.evaluator.value import Sites, Value, ValueFailure
 from kcl.syntax import ast
 
 Assignment = ast.Assign | ast.AugAssign | ast.Unification | ast.SchemaAttr
-Conditions = tuple[tuple[ast.Expr, bool], ...]
+# The `if` statements on the way to a statement, and whether it stands in the body or the `else` of each.
+Conditions = tuple[tuple[ast.If, bool], ...]
+# For names an `if` assigns, the index of the first setter inside it.
+Pins = Mapping[str, int]
 # Takes a value a statement assigns and answers what its variable becomes; the sites are in `Runtime.origin`.
 Finish = Callable[[Environment, Value], Value]
 # Runs a statement: its variables, its scope, and the index of the first own setter of each name.
@@ -49,7 +52,12 @@ class Body:
         # Where the file's setters of a name begin among those of its package.
         self.first: dict[str, int] = {}
         self._by_statement: dict[int, list[Assigning]] = {}
+        self._pins: dict[int, Pins] = {}
         self._collect(statements, ())
+
+    def pins(self, statement: ast.If) -> Pins:
+        """What an `if` assigns: its own condition sees the values from before."""
+        return self._pins[id(statement)]
 
     def of(self, statement: ast.Stmt) -> list[Assigning]:
         return self._by_statement.get(id(statement), [])
@@ -58,8 +66,14 @@ class Body:
         for statement in statements:
             match statement:
                 case ast.If():
-                    self._collect(statement.body, (*conditions, (statement.cond, True)))
-                    self._collect(statement.orelse, (*conditions, (statement.cond, False)))
+                    before = {name: len(places) for name, places in self.assigning.items()}
+                    self._collect(statement.body, (*conditions, (statement, True)))
+                    self._collect(statement.orelse, (*conditions, (statement, False)))
+                    self._pins[id(statement)] = {
+                        name: before.get(name, 0)
+                        for name, places in self.assigning.items()
+                        if len(places) > before.get(name, 0)
+                    }
                 case ast.Assign() | ast.AugAssign() | ast.Unification() | ast.SchemaAttr():
                     for name, target in _targets(statement):
                         known = self.assigning.setdefault(name, [])
@@ -81,19 +95,41 @@ def _targets(statement: Assignment) -> Iterator[tuple[str, ast.Target | None]]:
             yield statement.target.name, statement.target
 
 
-def lower_setter(assigning: Assigning, scope: Scope, assign: Evaluate) -> Evaluate:
+def lower_setter(
+    assigning: Assigning,
+    body: Body,
+    scope: Scope,
+    assign: Evaluate,
+    owner: Callable[[Environment], LazyScope],
+) -> Evaluate:
     """Code that runs the assignment if the conditions on the way to it hold."""
     if not assigning.conditions:
         return assign
-    conditions = [(lower(condition, scope), expected) for condition, expected in assigning.conditions]
+    conditions = [
+        (lower(statement.cond, scope), expected, body.pins(statement)) for statement, expected in assigning.conditions
+    ]
 
     def run(environment: Environment) -> Value:
-        for condition, expected in conditions:
-            if truthy(condition(environment)) is not expected:
+        variables = owner(environment)
+        first = variables.first
+        for condition, expected, pins in conditions:
+            if _holds(condition, environment, variables, pins, first) is not expected:
                 return NOT_ASSIGNED
         return assign(environment)
 
     return run
+
+
+def _holds(
+    condition: Evaluate, environment: Environment, variables: LazyScope, pins: Pins, first: Mapping[str, int]
+) -> bool:
+    """Whether the condition of an `if` is true, given what its variables are before it."""
+    outer = variables.pinned
+    variables.pinned = {**outer, **{name: first.get(name, 0) + index for name, index in pins.items()}}
+    try:
+        return truthy(condition(environment))
+    finally:
+        variables.pinned = outer
 
 
 def lower_assignment(
@@ -210,11 +246,12 @@ def _statement(node: ast.Stmt, body: Body, scope: Scope, on_value: Callable[[ast
             return run_assignment
         case ast.If():
             condition = lower(node.cond, scope)
+            pins = body.pins(node)
             then = lower_statements(node.body, body, scope, on_value)
             otherwise = lower_statements(node.orelse, body, scope, on_value)
 
             def run_if(environment: Environment, variables: LazyScope, first: Mapping[str, int]) -> None:
-                for run in then if truthy(condition(environment)) else otherwise:
+                for run in then if _holds(condition, environment, variables, pins, first) else otherwise:
                     run(environment, variables, first)
 
             return run_if

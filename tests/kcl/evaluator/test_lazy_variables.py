@@ -19,6 +19,13 @@ def test_a_branch_that_is_not_taken_assigns_nothing(values):
     assert values("a = _a\n_a = 1\nif False:\n    _a = 2\nelif True:\n    _a += 10\nelse:\n    _a = 3\n") == {"a": 11}
 
 
+def test_the_condition_of_an_if_sees_the_values_from_before_it(values):
+    program = "_a = 1\nif _a == 1:\n    _a = 2\n    _b = _a + 1\nelse:\n    _b = 0\na = _a\nb = _b\n"
+    assert values(program) == {"a": 2, "b": 3}
+    program = "schema S:\n    n: int = 0\n    if n == 0:\n        n = 7\n        m = n + 1\ns = S {}\nt = S {n = 1}\n"
+    assert values(program) == {"s": {"n": 7, "m": 8}, "t": {"n": 1}}
+
+
 def test_variables_that_need_each_other_stay_undefined(values):
     assert values("a = b\nb = a\nc = 1\n") == {"c": 1}
 
