@@ -306,7 +306,7 @@ class _Reader:
                 case "int-or-string":
                     if isinstance(value, str):
                         return value
-                    return self._number("int32", value, place, "int32")
+                    return self._int_or_string(value, place)
                 case "byte":
                     return self._bytes(value, place)
                 case "time" | "micro-time":
@@ -318,6 +318,15 @@ class _Reader:
                 self.error = str(error)
             return None
         return value
+
+    def _int_or_string(self, value: Any, place: _Place) -> Any:
+        """Read as JSON by both readers, the one for patched objects without knowing where it is."""
+        if isinstance(self.texts, _JsonTexts):
+            return self._number("int32", value, place, "int32")
+        reader = _Reader(_JsonTexts())
+        made = reader._number("int32", value, _Place((), ""), "int32")
+        self.error = self.error or reader.error
+        return made
 
     def _bytes(self, value: Any, place: _Place) -> Any:
         if not isinstance(value, str):

@@ -153,15 +153,16 @@ def _apply(
     if typed.same(live, pruned):
         return live, managed
     managed.times[me] = now
-    return _completed(kind, pruned), managed
+    return _completed(kind, pruned, applied), managed
 
 
-def _completed(kind: KindSchema, merged: Object) -> Object:
+def _completed(kind: KindSchema, merged: Object, applied: Object) -> Object:
     """Read as the server reads it, with defaults."""
     try:
         read = decode.restore(kind, merged).object
     except decode.DecodeError as error:
-        message = f"failed to convert new object ({_named(kind, merged)}) to proper version: {error}"
+        problem = f"unable to convert unstructured object to {kind.gvk_text}: {error}"
+        message = f"failed to convert new object ({_named(kind, applied)}) to proper version: {problem}"
         raise ApplyError(500, "", message) from error
     defaults.apply(kind, read)
     return read

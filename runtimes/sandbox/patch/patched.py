@@ -13,7 +13,7 @@ from ..schema.registry import KindSchema, Registry
 from .errors import PatchError
 from .json_patch import json_patch
 from .merge_patch import duplicates, merge_patch
-from .strategic_merge import strategic
+from .strategic_merge import merged_in_place
 
 PatchType = Literal["json", "merge", "strategic"]
 OPERATION_FIELDS = frozenset(("op", "path", "from", "value"))
@@ -33,8 +33,8 @@ def patched(kind: KindSchema, before: Mapping[str, Any], body: Any, patch_type: 
             made = merge_patch(document, body)
             problems = duplicates(body)
         case "strategic":
-            problems = duplicates(body)
-            made = strategic(kind, document, body)
+            problems, body = duplicates(body), decode.plain(body)
+            made = merged_in_place(kind, decode.plain(document), body)
     shown = go_value(body) if patch_type == "strategic" else json.dumps(made, separators=(",", ":"), ensure_ascii=False)
     try:
         read = decode.restore(kind, made) if patch_type == "strategic" else _read(kind, made)

@@ -25,13 +25,18 @@ Map = dict[str, Any]
 
 def strategic(kind: KindSchema, document: Map, patch: Any) -> Map:
     """Raises PatchError: 400 for a malformed patch or directive, 500 for one that the server has no name for."""
+    return merged_in_place(kind, plain(document), plain(patch))
+
+
+def merged_in_place(kind: KindSchema, document: Map, patch: Any) -> Map:
+    """As `strategic`, using up both: what is left of the patch is what messages about the result show."""
+    if patch is None:
+        return document
     if not isinstance(patch, dict):
-        if patch is None:
-            return plain(document)  # type: ignore[no-any-return]  # a dict gives a dict
         kinds = {bool: "bool", int: "number", float: "number", str: "string", list: "array"}
         found = kinds[type(patch)]
         raise malformed(f"json: cannot unmarshal {found} into Go value of type map[string]interface {{}}")
-    return _merge_map(plain(document), plain(patch), kind.type)
+    return _merge_map(document, patch, kind.type)
 
 
 def _no_merge_key(element: Map, key: str) -> PatchError:
@@ -43,7 +48,9 @@ def _unknown_directive(directive: object, element: Map) -> PatchError:
 
 
 def _wrong_form(expected: str, found: object) -> PatchError:
-    return failed(f"expected a {expected}, but received a {go_type(found)}")
+    # A missing value is what Go's formatting calls wrong.
+    shown = "%!s(<nil>)" if found is None else go_type(found)
+    return failed(f"expected a {expected}, but received a {shown}")
 
 
 def _merge_map(original: Map, patch: Map, type_: Type | None) -> Map:
@@ -51,7 +58,8 @@ def _merge_map(original: Map, patch: Map, type_: Type | None) -> Map:
     if PATCH in patch:
         match patch[PATCH]:
             case "replace":
-                return {name: value for name, value in patch.items() if name != PATCH}
+                del patch[PATCH]
+                return patch
             case "delete":
                 return {}
         raise _unknown_directive(patch[PATCH], patch)
@@ -292,9 +300,9 @@ def _merge_ordered_lists(original: Map, patch: Map, type_: Type | None) -> None:
         field = _field(type_, name)
         key = field.merge_key if field is not None else ""
         held, sent = original.get(name), patch.get(name)
-        for items in (held, sent):
-            if items is not None and not isinstance(items, list):
-                raise _wrong_form("[]interface {}", items)
+        for holder in (original, patch):
+            if name in holder and not isinstance(holder[name], list):
+                raise _wrong_form("[]interface {}", holder[name])
         _check_order(sent or [], order, key)
         if held is not None and sent is not None:
             before = list(held)

@@ -30,10 +30,11 @@ def _no_change(causes: Causes, new: Object, old: Object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """check: the object as such. change: what may become of it, given new and old. on_update: the parts a changed
-    object goes through, of "full" (metadata and check, as a new one), "check", "meta" (what of the metadata may change) and
-    "change"; some kinds go through the same twice, and their causes come twice. own_finalizers: finalizers without a
-    path must be the server's own.
+    """check: the object as such. change: what may become of it, given new and old. own_finalizers: finalizers without
+    a path must be the server's own.
+
+    on_update: the parts a changed object goes through, of "full" (metadata and check, as a new one), "check", "meta"
+    (what of the metadata may change) and "change". Some go through the same part twice, and its causes come twice.
     """
 
     check: Check = _nothing
@@ -169,6 +170,7 @@ def update(kind: KindSchema, new: Object, old: Object, subresource: str | None =
     """Both in the stored form. The rules on metadata come first, and again with each kind's own."""
     causes = Causes()
     after, before = new.get("metadata") or {}, old.get("metadata") or {}
+    meta.object_meta(causes, after, segment_name, namespaced=bool(before.get("namespace")))
     meta.object_meta_update(causes, after, before)
     rules = _rules(kind)
     if kind.is_custom or rules is None:

@@ -60,9 +60,6 @@ def pod_spec(causes: Causes, spec: Object, path: str, *, is_pod: bool, pod_name:
     _choice(causes, f"{path}.dnsPolicy", spec.get("dnsPolicy"), dns)
     meta.labels(causes, f"{path}.nodeSelector", spec.get("nodeSelector"))
     _security(causes, spec.get("securityContext") or {}, f"{path}.securityContext")
-    for index, secret in enumerate(spec.get("imagePullSecrets") or []):
-        if not secret.get("name"):
-            causes.required(f"{path}.imagePullSecrets[{index}].name")
     _affinity(causes, spec.get("affinity") or {}, f"{path}.affinity")
     _dns_config(causes, spec, f"{path}.dnsConfig")
     for index, gate in enumerate(spec.get("readinessGates") or []):
@@ -658,6 +655,8 @@ def pod_update(causes: Causes, new: Object, old: Object) -> None:
         ours, theirs = spec.get(name) or [], before.get(name) or []
         for index, container in enumerate(ours[: len(theirs)]):
             image = container.get("image", "")
+            if not image:
+                causes.required(f"spec.{name}[{index}].image")
             if image != image.strip():
                 text = "must not have leading or trailing whitespace"
                 causes.invalid(f"spec.{name}[{index}].image", image, text)

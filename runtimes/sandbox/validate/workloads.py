@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from ..quantity import amount
 from . import meta, pods
 from .causes import Causes, Object
+from .core import claim_spec
 from .names import label, too_long
 
 MISMATCH = "`selector` does not match template `labels`"
@@ -145,6 +147,8 @@ def stateful_set(causes: Causes, obj: Object, *, is_new: bool = True) -> None:
         causes.invalid("spec.podManagementPolicy", policy, "must be 'OrderedReady' or 'Parallel'")
     _stateful_strategy(causes, spec.get("updateStrategy") or {}, "spec.updateStrategy")
     _retention(causes, spec.get("persistentVolumeClaimRetentionPolicy"), "spec.persistentVolumeClaimRetentionPolicy")
+    for index, claim in enumerate(spec.get("volumeClaimTemplates") or [] if is_new else []):
+        claim_spec(causes, claim.get("spec") or {}, f"spec.volumeClaimTemplates[{index}].spec")
     causes.nonnegative("spec.replicas", spec.get("replicas"))
     causes.nonnegative("spec.minReadySeconds", spec.get("minReadySeconds"))
     causes.nonnegative("spec.ordinals.start", (spec.get("ordinals") or {}).get("start"))
@@ -467,8 +471,8 @@ def _metric(causes: Causes, metric: Object, path: str) -> None:
     if kind not in METRICS:
         causes.not_supported(f"{path}.type", kind, sorted(METRICS))
     present = [name for name in METRICS.values() if metric.get(name) is not None]
-    if present[:1] == ["resource"] and not metric["resource"].get("name"):
-        causes.required(f"{path}.resource.name", "must specify a resource name")
+    if present[:1] == ["resource"]:
+        _resource_metric(causes, metric["resource"], f"{path}.resource")
     expected = METRICS.get(kind, "")
     if not expected:
         causes.not_supported(f"{path}.type", kind, sorted(METRICS))
@@ -478,6 +482,28 @@ def _metric(causes: Causes, metric: Object, path: str) -> None:
         for name in present:
             if name != expected:
                 causes.forbidden(f"{path}.{name}", "must populate the given metric source only")
+
+
+def _resource_metric(causes: Causes, source: Object, path: str) -> None:
+    target = source.get("target") or {}
+    kind, share = target.get("type", ""), target.get("averageUtilization")
+    if not source.get("name"):
+        causes.required(f"{path}.name", "must specify a resource name")
+    if not kind:
+        causes.required(f"{path}.target.type", "must specify a metric target type")
+    if kind not in ("Utilization", "Value", "AverageValue"):
+        causes.invalid(f"{path}.target.type", kind, "must be either Utilization, Value, or AverageValue")
+    for name in ("value", "averageValue"):
+        if target.get(name) is not None and amount(target[name]) <= 0:
+            causes.invalid(f"{path}.target.{name}", target[name], "must be positive")
+    if share is not None and share < 1:
+        causes.invalid(f"{path}.target.averageUtilization", share, "must be greater than 0")
+    if share is None and target.get("averageValue") is None:
+        text = "must set either a target raw value or a target utilization"
+        causes.required(f"{path}.target.averageUtilization", text)
+    if share is not None and target.get("averageValue") is not None:
+        text = "may not set both a target raw value and a target utilization"
+        causes.forbidden(f"{path}.target.averageValue", text)
 
 
 def disruption_budget(causes: Causes, obj: Object) -> None:
