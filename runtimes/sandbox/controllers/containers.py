@@ -29,7 +29,7 @@ class Step(StrEnum):
 
 @dataclass(slots=True)
 class Container:
-    """`problem` is what keeps the next start from succeeding, found by the kubelet (a missing ConfigMap)."""
+    """What the kubelet knows of one container. `is_probed`: it has a readiness probe, which what ends never passes."""
 
     name: str
     image: str
@@ -38,6 +38,7 @@ class Container:
     restart_policy: str  # Always, OnFailure or Never, as it applies to this container
     is_init: bool = False
     is_sidecar: bool = False
+    is_probed: bool = False
     state: Object = field(default_factory=lambda: {"waiting": {"reason": "ContainerCreating"}})
     last: Object = field(default_factory=dict)
     ready: bool = False
@@ -141,7 +142,7 @@ class Container:
             return
         if behaviour.exit is not None:
             self.plan(now, behaviour.exit.after_seconds, Step.EXIT)
-        if behaviour.ready_after is None:
+        if behaviour.ready_after is None or (self.is_probed and behaviour.exit is not None):
             self.plan(now, self.timing.probe, Step.PROBE)
         elif behaviour.ready_after > 0:
             self.plan(now, behaviour.ready_after, Step.READY)

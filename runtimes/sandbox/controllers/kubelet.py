@@ -147,7 +147,9 @@ class Kubelets(Controller):
 
     def _container(self, pod: Object, spec: Object, policy: str) -> Container:
         image = spec.get("image", "")
-        return Container(spec["name"], image, self._behaviour(pod, image), self.stages.timing, policy)
+        container = Container(spec["name"], image, self._behaviour(pod, image), self.stages.timing, policy)
+        container.is_probed = spec.get("readinessProbe") is not None
+        return container
 
     def _behaviour(self, pod: Object, image: str) -> Behaviour:
         annotations = pod["metadata"].get("annotations") or {}

@@ -92,7 +92,7 @@ class Volumes(Controller):
         volume = self._volume_for(claim)
         if volume is not None:
             self._bind(claim, volume)
-        else:
+        elif not claim["spec"].get("volumeName"):
             self._want_volume(claim)
 
     def _check_bound(self, claim: Object) -> None:

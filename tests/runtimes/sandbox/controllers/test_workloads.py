@@ -1,0 +1,145 @@
+"""The other workloads, scheduling, and deletion that spreads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .conftest import Object, World, conditions
+
+
+def template(image: str = "shop/web:1.0", **spec: Any) -> Object:
+    return {
+        "metadata": {"labels": {"app": "web"}},
+        "spec": {"containers": [{"name": "app", "image": image}], **spec},
+    }
+
+
+SELECTOR = {"matchLabels": {"app": "web"}}
+
+
+def test_parallel_stateful_pods_do_not_wait_for_one_another(world: World) -> None:
+    spec = {"replicas": 3, "serviceName": "db", "selector": SELECTOR, "template": template("db:1-never")}
+    world.create("statefulsets.apps", {"metadata": {"name": "db"}, "spec": {**spec, "podManagementPolicy": "Parallel"}})
+    world.pass_seconds(2)
+    assert sorted(pod["metadata"]["name"] for pod in world.pods()) == ["db-0", "db-1", "db-2"]
+
+
+def test_a_daemon_set_surges_before_it_takes_the_old_pod_away(world: World) -> None:
+    strategy = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
+    spec = {"selector": SELECTOR, "template": template(), "updateStrategy": strategy}
+    world.create("daemonsets.apps", {"metadata": {"name": "agent"}, "spec": spec})
+    world.pass_seconds(2)
+    changed = [{"name": "app", "image": "shop/web:2.0"}]
+    world.patch("daemonsets.apps", "agent", {"spec": {"template": {"spec": {"containers": changed}}}})
+    for _ in range(100):
+        world.pass_seconds(0.1)
+        assert world.get("daemonsets.apps", "agent")["status"]["numberReady"] == 2
+    assert world.get("daemonsets.apps", "agent")["status"]["updatedNumberScheduled"] == 2
+
+
+def test_a_job_past_its_deadline_fails_and_its_pods_go(world: World) -> None:
+    spec = {"activeDeadlineSeconds": 5, "template": template("shop/batch:1-long", restartPolicy="Never")}
+    world.create("jobs.batch", {"metadata": {"name": "task"}, "spec": spec})
+    world.pass_seconds(3)
+    assert world.get("jobs.batch", "task")["status"]["active"] == 1
+    world.pass_seconds(10)
+    job = world.get("jobs.batch", "task")
+    assert conditions(job)["Failed"] == "True/DeadlineExceeded"
+    assert job["status"]["failed"] == 1
+    assert world.pods() == []
+
+
+def test_a_finished_job_goes_when_its_time_is_up(world: World) -> None:
+    spec = {"ttlSecondsAfterFinished": 30, "template": template("shop/batch:1-done", restartPolicy="Never")}
+    world.create("jobs.batch", {"metadata": {"name": "task"}, "spec": spec})
+    world.pass_seconds(20)
+    assert conditions(world.get("jobs.batch", "task"))["Complete"] == "True/CompletionsReached"
+    world.pass_seconds(30)
+    assert world.cluster.find("jobs.batch", "default", "task") is None
+    assert world.pods() == []
+
+
+def test_pods_that_shun_one_another_wait_for_a_node_of_their_own(world: World) -> None:
+    term = {"labelSelector": SELECTOR, "topologyKey": "kubernetes.io/hostname"}
+    affinity = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}
+    world.deployment(replicas=3, template=template(affinity=affinity))
+    world.pass_seconds(2)
+    assert len({pod["spec"]["nodeName"] for pod in world.pods() if "nodeName" in pod["spec"]}) == 2
+    waiting = [pod for pod in world.pods() if "nodeName" not in pod["spec"]]
+    assert "didn't match pod anti-affinity rules" in waiting[0]["status"]["conditions"][0]["message"]
+
+
+def test_pods_wait_for_room_and_take_it_when_it_comes(world: World) -> None:
+    big = [{"name": "app", "image": "shop/web:1.0", "resources": {"requests": {"cpu": "5"}}}]
+    world.deployment(replicas=3, template=template(containers=big))
+    world.pass_seconds(2)
+    assert world.get("deployments.apps", "web")["status"]["readyReplicas"] == 2
+    assert "2 Insufficient cpu" in world.events("FailedScheduling")[0]["message"]
+    world.patch("deployments.apps", "web", {"spec": {"replicas": 2}})
+    world.pass_seconds(3)
+    assert world.get("deployments.apps", "web")["status"]["readyReplicas"] == 2
+
+
+def test_a_claim_of_the_sandboxs_own_class_gets_a_volume(world: World) -> None:
+    world.cluster.create(
+        "storageclasses.storage.k8s.io",
+        None,
+        {"metadata": {"name": "local"}, "provisioner": "sandbox.konfig-workbench/volumes"},
+    )
+    spec = {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": "local",
+        "resources": {"requests": {"storage": "1Gi"}},
+    }
+    world.create("persistentvolumeclaims", {"metadata": {"name": "data"}, "spec": spec})
+    world.pass_seconds(1)
+    claim = world.get("persistentvolumeclaims", "data")
+    assert (claim["status"]["phase"], claim["status"]["capacity"]) == ("Bound", {"storage": "1Gi"})
+    world.cluster.delete("persistentvolumeclaims", "default", "data")
+    world.pass_seconds(1)
+    assert world.cluster.list("persistentvolumes").items == []
+
+
+def test_what_nobody_owns_any_more_is_collected(world: World) -> None:
+    owner = world.create("configmaps", {"metadata": {"name": "owner"}})
+    reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"]}
+    world.create("configmaps", {"metadata": {"name": "owned", "ownerReferences": [reference]}})
+    stranger = {**reference, "uid": "00000000-0000-0000-0000-000000000000"}
+    world.create("configmaps", {"metadata": {"name": "half-owned", "ownerReferences": [reference, stranger]}})
+    world.pass_seconds(1)
+    names = [each["metadata"]["name"] for each in world.cluster.list("configmaps", "default").items]
+    assert "owned" in names
+    half = world.get("configmaps", "half-owned")
+    assert [each["uid"] for each in half["metadata"]["ownerReferences"]] == [owner["metadata"]["uid"]]
+    world.cluster.delete("configmaps", "default", "owner")
+    world.pass_seconds(1)
+    names = [each["metadata"]["name"] for each in world.cluster.list("configmaps", "default").items]
+    assert names == ["kube-root-ca.crt"]
+
+
+def test_many_similar_events_are_told_as_one(world: World) -> None:
+    world.create("resourcequotas", {"metadata": {"name": "none"}, "spec": {"hard": {"pods": "0"}}})
+    world.pass_seconds(1)
+    world.deployment(replicas=1)
+    world.pass_seconds(120)
+    messages = [event["message"] for event in world.events("FailedCreate")]
+    assert len(messages) == 11
+    assert sum(message.startswith("(combined from similar events)") for message in messages) == 1
+
+
+def test_a_cluster_with_nothing_to_do_is_quiet(world: World) -> None:
+    world.deployment(replicas=3)
+    world.pass_seconds(30)
+    before = world.cluster.store.revision
+    world.pass_seconds(3600)
+    assert world.cluster.store.revision == before
+
+
+def test_deleting_twice_made_again_keeps_nothing_of_the_old(world: World) -> None:
+    for _ in range(3):
+        world.deployment(replicas=2)
+        world.pass_seconds(2)
+        world.cluster.delete("deployments.apps", "default", "web", propagation="Foreground")
+        world.pass_seconds(3)
+        assert world.pods() == []
+        assert world.cluster.list("replicasets.apps", "default").items == []
