@@ -7,7 +7,7 @@ import ipaddress
 import json
 
 from ..quantity import amount
-from . import meta, names, pods
+from . import containers, meta, names
 from .causes import Causes, Object
 
 MAX_DATA = 1024 * 1024
@@ -76,9 +76,9 @@ def _service_ports(causes: Causes, ports: list[Object]) -> None:
         causes.invalid_each(f"{here}.port", number, names.port_number(number))
         if not port.get("protocol"):
             causes.required(f"{here}.protocol")
-        elif port["protocol"] not in pods.PROTOCOLS:
-            causes.not_supported(f"{here}.protocol", port["protocol"], pods.PROTOCOLS)
-        pods.port(causes, f"{here}.targetPort", port.get("targetPort", 0))
+        elif port["protocol"] not in containers.PROTOCOLS:
+            causes.not_supported(f"{here}.protocol", port["protocol"], containers.PROTOCOLS)
+        containers.port(causes, f"{here}.targetPort", port.get("targetPort", 0))
         protocol = port.get("appProtocol")
         if protocol is not None:
             causes.invalid_each(f"{here}.appProtocol", protocol, names.qualified(protocol))
@@ -450,9 +450,9 @@ def limit_range(causes: Causes, obj: Object) -> None:
             for resource in item.get(name) or {}:
                 where = f"{here}.{name}[{resource}]"
                 if kind in ("Container", "Pod"):
-                    pods.container_resource_name(causes, where, resource)
+                    containers.container_resource_name(causes, where, resource)
                 else:
-                    pods.resource_name(causes, where, resource)
+                    containers.resource_name(causes, where, resource)
                 keys[resource] = None
         storage = "storage" in (item.get("min") or {}) or "storage" in (item.get("max") or {})
         if kind == "PersistentVolumeClaim" and not storage:
@@ -498,14 +498,14 @@ def resource_quota(causes: Causes, obj: Object) -> None:
         causes.invalid_each(here, name, wrong)
         if not wrong and "/" not in name and not _is_quota_resource(name):
             causes.invalid(here, name, "must be a standard resource for quota")
-        pods.quantity_value(causes, here, name, value)
+        containers.quantity_value(causes, here, name, value)
     for scope in spec.get("scopes") or []:
         if scope not in QUOTA_SCOPES:
             causes.invalid("spec.scopes", scope, "unsupported scope")
 
 
 def _is_quota_resource(name: str) -> bool:
-    return name in pods.KNOWN_RESOURCES or name.startswith(("count/", "hugepages-", "requests.hugepages-"))
+    return name in containers.KNOWN_RESOURCES or name.startswith(("count/", "hugepages-", "requests.hugepages-"))
 
 
 # --- others --------------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 
-from . import meta, names, pods
+from . import containers, meta, names
 from .causes import Causes, Object
 
 RBAC_GROUP = "rbac.authorization.k8s.io"
@@ -299,8 +299,8 @@ def endpoint_slice(causes: Causes, obj: Object) -> None:
         if name in seen:
             causes.duplicate(f"{here}.name", name)
         seen.add(name)
-        if port.get("protocol") not in pods.PROTOCOLS:
-            causes.not_supported(f"{here}.protocol", port.get("protocol", ""), pods.PROTOCOLS)
+        if port.get("protocol") not in containers.PROTOCOLS:
+            causes.not_supported(f"{here}.protocol", port.get("protocol", ""), containers.PROTOCOLS)
     for index, endpoint in enumerate(obj.get("endpoints") or []):
         _endpoint(causes, endpoint, f"endpoints[{index}]", kind)
 
