@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
 from runtimes.base import Address, InvalidResourceId, ResourceId, RuntimeType, parse_id
-from workbench.engine.events import Action
+from workbench.engine.events import Action, Event, StepFailed, StepFinished, StepSkipped
 from workbench.engine.release import Phase, Release, ReleasedResource, StepState
 
 _FORMAT = 1
@@ -48,6 +49,54 @@ def decode(data: bytes) -> Release:
         if isinstance(error, BrokenRecord):
             raise
         raise BrokenRecord("is not a release record") from error
+
+
+def encode_event(event: Event) -> bytes:
+    """Returns one line: a checksum, then what of the event a release takes over."""
+    match event:
+        case StepFinished():
+            content: dict[str, Any] = {"seconds": event.seconds, "uid": event.uid}
+        case StepFailed():
+            content = {"seconds": event.seconds, "kind": event.kind, "message": event.message, "hint": event.hint}
+        case StepSkipped():
+            content = {}
+        case _:
+            raise AssertionError(f"{type(event).__name__} is not kept")
+    content |= {
+        "event": type(event).__name__,
+        "at": event.at.isoformat(),
+        "cluster": event.address.cluster,
+        "id": str(event.address.id),
+        "type": _type(event.address.id).value,
+        "action": event.action.value,
+    }
+    text = json.dumps(content)
+    return f"{hashlib.sha256(text.encode()).hexdigest()[:16]} {text}\n".encode()
+
+
+def decode_events(log: bytes) -> Iterator[Event]:
+    """Yields the events of a log up to the first line that is not whole: a crash may have torn the last one."""
+    for line in log.split(b"\n"):
+        checksum, _, text = line.partition(b" ")
+        if not text or hashlib.sha256(text).hexdigest()[:16].encode() != checksum:
+            return
+        yield _event(json.loads(text))
+
+
+def _event(content: dict[str, Any]) -> Event:
+    at, action = datetime.fromisoformat(content["at"]), Action(content["action"])
+    address = Address(content["cluster"], _id(content["id"], RuntimeType(content["type"])))
+    match content["event"]:
+        case "StepFinished":
+            return StepFinished(at, address, action, content["seconds"], content["uid"])
+        case "StepFailed":
+            return StepFailed(
+                at, address, action, content["seconds"], content["kind"], content["message"], content["hint"]
+            )
+        case "StepSkipped":
+            return StepSkipped(at, address, action, None)
+        case other:
+            raise BrokenRecord(f"has a log with the unknown event {other}")
 
 
 def _checksum(content: Any) -> str:

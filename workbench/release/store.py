@@ -1,10 +1,9 @@
 """Release records on the local disk.
 
-    STATE/release.key                              keys the digests of secrets in records, 0600, made once
-    STATE/releases/REPOSITORY/PROJECT/STACK/N.json one record a revision
-                                           /lock   see lock.py
-
-A record is rewritten as a whole after each step: small (a stack has tens of resources), and always complete.
+STATE/release.key                              keys the digests of secrets in records, 0600, made once
+STATE/releases/REPOSITORY/PROJECT/STACK/N.json one record a revision
+                                       /N.log  what its apply did since the record was written, while it runs
+                                       /lock   see lock.py
 """
 
 from __future__ import annotations
@@ -18,11 +17,11 @@ from pathlib import Path
 
 from workbench.engine import whole_file
 from workbench.engine.errors import ReleaseFailure
-from workbench.engine.events import Event
+from workbench.engine.events import ApplyFinished, Event
 from workbench.engine.masking import Seal
-from workbench.engine.release import Release, fold
+from workbench.engine.release import Phase, Release, fold
 from workbench.project import StackPath
-from workbench.release.encoding import BrokenRecord, decode, encode
+from workbench.release.encoding import BrokenRecord, decode, decode_events, encode, encode_event
 from workbench.release.files import failure, make_folder, write_atomically
 from workbench.release.lock import Lock
 
@@ -58,7 +57,7 @@ class ReleaseStore:
         for revision in reversed(self._revisions(stack)):
             path = self._path(stack, revision)
             try:
-                release = decode(path.read_bytes())
+                release = _read(path)
             except BrokenRecord as error:
                 broken.append(f"release record {path} {error}: passed over")
             except OSError as error:
@@ -109,23 +108,67 @@ class ReleaseStore:
 
 
 class ReleaseJournal:
-    """Keeps one record in step with an apply. Made, it has written the intent already."""
+    """Keeps one record in step with an apply. Made, it has written the intent already.
+
+    Each event is appended to a log beside the record, one flushed line, so that an apply of a thousand steps does not
+    write the whole record a thousand times. The end, and an append that failed, writes the whole and begins anew.
+    """
 
     def __init__(self, path: Path, release: Release, lock: Lock) -> None:
         self._path, self.release, self._lock = path, release, lock
-        self._save(release)
+        self._log = path.with_suffix(".log")
+        self._is_whole_due = False
+        self._write_whole()
 
     def record(self, event: Event) -> None:
-        """See `workbench.engine.release.Journal`."""
+        """See `workbench.engine.release.Journal`. Not for several threads at once."""
         after = fold(self.release, event)
-        if after is not self.release:
-            # Kept even if writing fails: the next successful write then holds it too.
-            self.release = after
-            self._save(after)
+        if after is self.release:
+            return
+        # Kept even if writing fails: the next successful write then holds it too.
+        self.release = after
+        if self._is_whole_due or isinstance(event, ApplyFinished):
+            self._write_whole()
+        else:
+            self._append(event)
 
-    def _save(self, release: Release) -> None:
+    def _append(self, event: Event) -> None:
         self._lock.verify()
-        write_atomically(self._path, encode(release))
+        try:
+            handle = os.open(self._log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+            try:
+                with os.fdopen(handle, "ab", closefd=False) as file:
+                    file.write(encode_event(event))
+                os.fsync(handle)
+            finally:
+                os.close(handle)
+        except OSError as error:
+            self._is_whole_due = True  # half a line may stand there now
+            raise failure("cannot be written", self._log, error) from error
+
+    def _write_whole(self) -> None:
+        self._is_whole_due = True
+        self._lock.verify()
+        write_atomically(self._path, encode(self.release))
+        self._is_whole_due = False
+        try:
+            self._log.unlink(missing_ok=True)
+        except OSError as error:
+            raise failure("cannot be removed", self._log, error) from error
+
+
+def _read(path: Path) -> Release:
+    """Reads a record and, where its apply did not end, what its log tells beyond it; raises `BrokenRecord`."""
+    release = decode(path.read_bytes())
+    if release.phase is not Phase.APPLYING:
+        return release
+    try:
+        log = path.with_suffix(".log").read_bytes()
+    except FileNotFoundError:
+        return release
+    for event in decode_events(log):
+        release = fold(release, event)
+    return release
 
 
 def _make_key(path: Path) -> None:

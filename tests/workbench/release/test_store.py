@@ -16,7 +16,7 @@ from tests.workbench.engine.fake_cluster import EPOCH
 from tests.workbench.engine.world import STACK
 from workbench.engine import whole_file
 from workbench.engine.errors import ReleaseFailure
-from workbench.engine.events import Action, ApplyFinished, Outcome, StepFailed, StepFinished, StepSkipped
+from workbench.engine.events import Action, ApplyFinished, Event, Outcome, StepFailed, StepFinished, StepSkipped
 from workbench.engine.masking import Seal
 from workbench.engine.release import Phase, Release, ReleasedResource, StepState
 from workbench.project import ProjectName, StackName, StackPath
@@ -167,34 +167,67 @@ def test_a_record_of_another_format_is_not_misread() -> None:
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO, errno.EROFS, errno.EACCES])
-@pytest.mark.parametrize("call", ["fsync", "replace", "mkstemp"])
-def test_a_disk_that_fails_leaves_the_old_record_and_says_what_to_do(
+@pytest.mark.parametrize("call", ["fsync", "replace", "mkstemp", "open"])
+def test_a_disk_that_fails_leaves_what_was_there_and_says_what_to_do(
     store: ReleaseStore, monkeypatch: pytest.MonkeyPatch, code: int, call: str
 ) -> None:
     lock = store.lock(STACK, user="ann", host="box")
     journal = store.journal(STACK, release(), lock)
     before = (store.folder(STACK) / "1.json").read_bytes()
+    is_end = call in ("replace", "mkstemp")
+    event: Event = (
+        ApplyFinished(EPOCH, Outcome.PARTIAL, 1, 1.0, 1, 0, 0)
+        if is_end
+        else StepFinished(EPOCH, A, Action.CREATE, 0.1, "uid-a")
+    )
+    real = os.open
 
-    def broken(*args: object, **kwargs: object) -> None:
+    def broken(*args: object, **kwargs: object) -> int:
+        if call == "open" and not str(args[0]).endswith(".log"):
+            return real(*args, **kwargs)  # type: ignore[arg-type]
         raise OSError(code, os.strerror(code))
 
     with monkeypatch.context() as patch:
         match call:
-            case "fsync":
-                patch.setattr(os, "fsync", broken)
+            case "fsync" | "open":
+                patch.setattr(os, call, broken)
             case "replace":
                 patch.setattr(Path, "replace", broken)
             case "mkstemp":
                 patch.setattr(whole_file.tempfile, "mkstemp", broken)
         with pytest.raises(ReleaseFailure) as failure:
-            journal.record(StepFinished(EPOCH, A, Action.CREATE, 0.1, "uid-a"))
+            journal.record(event)
     assert os.strerror(code) in failure.value.message
     assert "WB_STATE_DIR" in failure.value.hint
     assert (store.folder(STACK) / "1.json").read_bytes() == before
-    assert sorted(os.listdir(store.folder(STACK))) == ["1.json", "lock", "lock.guard"], "nothing half-written stays"
+    assert not {*os.listdir(store.folder(STACK))} - {"1.json", "1.log", "lock", "lock.guard"}, "no litter"
     journal.record(StepFinished(EPOCH, T, Action.DELETE, 0.1))
-    found = store.latest(STACK)
-    assert found is not None and found.resources[A].uid == "uid-a", "the next write holds what the failed one did not"
+    assert store.latest(STACK) == journal.release, "the next write holds what the failed one did not"
+    lock.release()
+
+
+def test_a_crash_at_any_byte_of_the_log_loses_at_most_the_step_being_written(store: ReleaseStore) -> None:
+    lock = store.lock(STACK, user="ann", host="box")
+    journal = store.journal(STACK, release(), lock)
+    states = [journal.release]
+    for event in (
+        StepFinished(EPOCH, A, Action.CREATE, 0.1, "uid-a"),
+        StepFailed(EPOCH, B, Action.UPDATE, 0.1, "Rejected", "nö", "hint"),
+        StepFinished(EPOCH, T, Action.DELETE, 0.1),
+    ):
+        journal.record(event)
+        states.append(journal.release)
+    log = store.folder(STACK) / "1.log"
+    whole = log.read_bytes()
+    for length in range(len(whole) + 1):
+        log.write_bytes(whole[:length])
+        found = store.latest(STACK)
+        assert found == states[(whole[:length] + b"\n").count(b"}\n")]
+    log.write_bytes(whole)
+    journal.record(ApplyFinished(EPOCH, Outcome.PARTIAL, 1, 1.0, 2, 1, 0))
+    assert not log.exists()
+    log.write_bytes(whole)  # the crash came between writing the record and removing the log
+    assert store.latest(STACK) == journal.release
     lock.release()
 
 
