@@ -15,13 +15,18 @@ A step without children is an owned leaf.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-from runtimes.base import FieldConflict, FieldOwner, FieldPath, ListKey, value_at
+from runtimes.base import FieldConflict, FieldOwner, FieldPath, ListKey, PathStep, value_at
 
 Object = Mapping[str, Any]
+
+_ELEMENT = re.compile(r'\[(?P<inside>(?:[^\]"]|"(?:[^"\\]|\\.)*")*)\]')
+_KEY_VALUE = re.compile(r'(\w*)=("(?:[^"\\]|\\.)*"|-?\d+|true|false)')
+_UP_TO_NEXT = re.compile(r"[.\[]")
 
 
 def owners(live: Object) -> tuple[FieldOwner, ...]:
@@ -96,8 +101,9 @@ def _collect_list_keys(tree: Any, path: tuple[str, ...], found: dict[tuple[str, 
 def conflicts(fields: tuple[tuple[str, str, str], ...], live: Object) -> tuple[FieldConflict, ...]:
     """Names the fields of a refused apply by path, with the time their owner last wrote.
 
-    `fields` are (path as the server writes it, manager, time or empty). The server's text cannot be parsed for
-    certain, as a label's name may hold dots; so it is looked up among what the owners own.
+    `fields` are (path as the server writes it, manager, time or empty). The server's text cannot be parsed by itself,
+    as a label's name may hold dots; so it is looked up among what the owners own. A manager without an entry
+    (`before-first-apply`, for objects that never had one) leaves the object itself to go by.
     """
     known = {
         (as_server_writes(path), str(entry.get("manager") or "")): (path, str(entry.get("time") or ""))
@@ -106,9 +112,39 @@ def conflicts(fields: tuple[tuple[str, str, str], ...], live: Object) -> tuple[F
     }
     result = []
     for text, manager, when in fields:
-        path, written = known.get((text, manager), ((text.lstrip("."),), ""))
+        path, written = known.get((text, manager), (_walked(text, live), ""))
         result.append(FieldConflict(path, manager, when or written))
     return tuple(dict.fromkeys(result))
+
+
+def _walked(text: str, live: Object) -> FieldPath:
+    """Reads a path by walking the object along it, at each mapping by the longest key that fits."""
+    path: list[PathStep] = []
+    value: Any = live
+    while text:
+        if found := _ELEMENT.match(text):
+            step: PathStep = _element(found["inside"])
+            text = text[found.end() :]
+        else:
+            text = text.removeprefix(".")
+            keys = [key for key in value if _begins_with(text, key)] if isinstance(value, Mapping) else []
+            name = max(keys, key=len, default="") or _UP_TO_NEXT.split(text, maxsplit=1)[0]
+            if not name:
+                return (*path, text)
+            step, text = name, text[len(name) :]
+        path.append(step)
+        value = value_at(value, (step,))
+    return tuple(path)
+
+
+def _begins_with(text: str, key: str) -> bool:
+    return text.startswith(key) and (len(text) == len(key) or text[len(key)] in ".[")
+
+
+def _element(inside: str) -> int | ListKey:
+    if inside.isdigit():
+        return int(inside)
+    return ListKey(tuple((name, json.loads(value)) for name, value in _KEY_VALUE.findall(inside)))
 
 
 def _every_path(tree: Any, live: Object, path: FieldPath = ()) -> Iterator[FieldPath]:

@@ -67,7 +67,11 @@ async def _against(
             raise
         return _unasked(id_, content, f"namespace {id_.namespace} is not there yet: predicted from the resource alone")
     if not _met(live, after):
-        return None
+        # its status may have been written in between, which changes nothing that a dry run looks at
+        now = await client.get(id_)
+        if live is None or now is None or not normalize.is_same(normalize.identity(live), now):
+            return None
+        live = now
     return Prediction(
         id=id_,
         live=normalize.live_resource(id_, live) if live else None,

@@ -36,7 +36,7 @@ from runtimes.kubernetes.predict import predict
 from runtimes.kubernetes.transport import Limits, Transport
 from runtimes.kubernetes.watch import watching
 
-_ATTEMPTS = 5
+_ATTEMPTS = 10
 _PARALLEL_LISTS = 8
 # No object has this version, so an apply that carries it can only create: the server ignores it for a missing object
 # and refuses it for one that is there.
@@ -99,27 +99,7 @@ class KubernetesRuntime:
     async def apply(self, request: ApplyRequest) -> LiveResource:
         id_ = _kubernetes(request.resource.id)
         content = await self._content(id_, request.resource.attributes)
-        secrets = normalize.secret_values(content)
-        expected = request.expected
-        for attempt in range(_ATTEMPTS):
-            try:
-                live, _ = await self._client.apply(id_, _bound(content, expected), force=request.force, secrets=secrets)
-            except ConflictingFields as refused:
-                # the server looks at owners before it looks at versions
-                now = await self._client.get(id_)
-                if now is None or expected is None or not normalize.is_same(expected, now):
-                    raise self._moved(id_, expected, now) from None
-                refused.conflicts = fields.conflicts(refused.fields, now)
-                raise
-            except Moved:
-                now = await self._client.get(id_)
-                if expected is None or now is None or not normalize.is_same(expected, now) or attempt == _ATTEMPTS - 1:
-                    raise self._moved(id_, expected, now) from None
-                # only its status was written: what the plan saw is still so
-                expected = normalize.identity(now)
-            else:
-                return normalize.live_resource(id_, live)
-        raise AssertionError("unreachable: the last attempt returns or raises")
+        return await self._applied(id_, content, request.expected, force=request.force)
 
     async def delete(self, request: DeleteRequest) -> None:
         id_ = _kubernetes(request.id)
@@ -144,9 +124,7 @@ class KubernetesRuntime:
         )
         content = {**fields.part(live, set_by_people), "apiVersion": live["apiVersion"], "kind": live["kind"]}
         content["metadata"] = {**content.get("metadata", {}), "name": id_.name}
-        content = _bound(await self._content(id_, content), normalize.identity(live))
-        taken, _ = await self._client.apply(id_, content, secrets=normalize.secret_values(content))
-        return normalize.live_resource(id_, taken)
+        return await self._applied(id_, await self._content(id_, content), normalize.identity(live), force=False)
 
     def watch(self, request: WatchRequest) -> AbstractAsyncContextManager[AsyncIterator[Observation]]:
         return watching(self._client, tuple(_kubernetes(each) for each in request.ids))
@@ -188,6 +166,31 @@ class KubernetesRuntime:
                     resource = normalize.live_resource(KubernetesId.of(live), live)
                     found.setdefault(resource.identity.uid, resource)
         return tuple(sorted(found.values(), key=lambda each: str(each.id)))
+
+    async def _applied(
+        self, id_: KubernetesId, content: Object, expected: Identity | None, *, force: bool
+    ) -> LiveResource:
+        """Applies to the state that was seen. Where only the status has moved on since, to the present one."""
+        secrets = normalize.secret_values(content)
+        for _ in range(_ATTEMPTS):
+            try:
+                live, _warnings = await self._client.apply(id_, _bound(content, expected), force=force, secrets=secrets)
+                return normalize.live_resource(id_, live)
+            except (ConflictingFields, Moved) as refused:
+                # the server looks at owners before it looks at versions, so a conflict too may mean another state
+                now = await self._client.get(id_)
+                if now is None or expected is None or not normalize.is_same(expected, now):
+                    raise self._moved(id_, expected, now) from None
+                if isinstance(refused, ConflictingFields):
+                    refused.conflicts = fields.conflicts(refused.fields, now)
+                    raise
+                expected = normalize.identity(now)
+        raise Moved(
+            "its status is being written faster than it can be applied",
+            target=self.place,
+            subject=str(id_),
+            hint="try again when it rests",
+        )
 
     async def _content(self, id_: KubernetesId, attributes: Mapping[str, Any]) -> Object:
         """Returns the body to send: a copy of its own, with its namespace, without what only a server may say."""

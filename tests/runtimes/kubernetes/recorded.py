@@ -33,7 +33,8 @@ def files() -> list[Path]:
 @lru_cache(maxsize=8)
 def scenario(path: Path) -> dict[str, Any]:
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    return yaml.load(path.read_text(encoding="utf-8"), loader)
+    data: dict[str, Any] = yaml.load(path.read_text(encoding="utf-8"), loader)
+    return data
 
 
 @dataclass

@@ -74,12 +74,16 @@ def test_conflicts_are_found_by_the_servers_text_even_with_dots_in_names() -> No
         ('.spec.containers[name="web"].ports[containerPort=80,protocol="TCP"].containerPort', "me", ""),
         (".spec.replicas", "me", "2024-05-05T05:05:05Z"),
         (".spec.unheard", "another", ""),
+        (".metadata.labels.example.com/a.b", "before-first-apply", ""),
+        ('.spec.containers[name="web"].ports[containerPort=80,protocol="TCP"].hostPort', "before-first-apply", ""),
     )
     assert fields.conflicts(causes, _live()) == (
         FieldConflict(("metadata", "labels", "example.com/a.b"), "me", "2025-01-01T00:00:00Z"),
         FieldConflict(("spec", "containers", WEB, "ports", PORT, "containerPort"), "me", "2025-01-01T00:00:00Z"),
         FieldConflict(("spec", "replicas"), "me", "2024-05-05T05:05:05Z"),
-        FieldConflict(("spec.unheard",), "another", ""),
+        FieldConflict(("spec", "unheard"), "another", ""),
+        FieldConflict(("metadata", "labels", "example.com/a.b"), "before-first-apply", ""),
+        FieldConflict(("spec", "containers", WEB, "ports", PORT, "hostPort"), "before-first-apply", ""),
     )
 
 
@@ -100,5 +104,6 @@ def test_the_part_of_an_object_that_someone_owns() -> None:
 
 
 def test_trees_are_joined() -> None:
-    one, other = {"f:a": {"f:b": {}}}, {"f:a": {"f:c": {}}, "f:d": {}}
+    one: dict[str, Any] = {"f:a": {"f:b": {}}}
+    other: dict[str, Any] = {"f:a": {"f:c": {}}, "f:d": {}}
     assert fields.union([one, None, other]) == {"f:a": {"f:b": {}, "f:c": {}}, "f:d": {}}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -87,12 +88,13 @@ def test_objects_with_anything_missing_are_judged_without_raising() -> None:
     """Servers leave out what is empty, and fields may be null: every part of a recorded object may be absent."""
     now = recorded.START
     judged = 0
+    replacements: tuple[Any, ...] = (None, {}, [], "text")
     for path in recorded.files()[::9]:
         data = recorded.scenario(path)
         state = recorded.moment(data, len(data["timeline"]) // 2)
         for (kind, name), live in state.objects.items():
             for part in ("metadata", "spec", "status"):
-                for replacement in (None, {}, [], "text"):
+                for replacement in replacements:
                     broken = {**json.loads(json.dumps(live)), part: replacement}
                     others = [each for key, each in state.objects.items() if key != (kind, name)]
                     objects = Objects([*others, broken], state.events)

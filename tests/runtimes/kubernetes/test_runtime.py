@@ -167,6 +167,16 @@ async def test_a_conflict_over_a_label_with_dots_is_found_by_its_path(place: Pla
     assert conflict == FieldConflict(("metadata", "labels", "app.kubernetes.io/part-of"), "someone", conflict.when)
 
 
+async def test_an_object_whose_owners_were_forgotten_conflicts_with_its_past(place: Place) -> None:
+    body = place.config_map(a="1")
+    await place.apply(body)
+    await place.write(
+        "PATCH", "/api/v1/namespaces/$NS/configmaps/settings", {"metadata": {"managedFields": [{}]}, "data": {"a": "2"}}
+    )
+    prediction = await place.runtime.plan(PlanRequest(resource(body)))
+    assert [(each.path, each.manager) for each in prediction.conflicts] == [(("data", "a"), "before-first-apply")]
+
+
 async def test_owners_say_who_set_what(place: Place) -> None:
     await place.apply(place.config_map(a="1"))
     await place.write("PATCH", "/api/v1/namespaces/$NS/configmaps/settings", {"data": {"b": "2"}}, manager="a-person")
