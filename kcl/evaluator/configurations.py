@@ -197,6 +197,8 @@ def _config_comprehension(node: ast.ConfigComp, scope: Scope) -> Evaluate:
     loop, start = _loops(node.clauses, scope)
     inner = child(loop, ConfigScope)
     entry = node.entry
+    if isinstance(entry, ast.Entry):
+        entry = _computed_key(entry)
     if isinstance(entry, ast.Entry) and isinstance(entry.key, ast.Name):
         # Here a bare name is the value of the variable.
         key: ast.Expr = ast.Paren(entry.key.start, entry.key.end, entry.key)
@@ -209,6 +211,19 @@ def _config_comprehension(node: ast.ConfigComp, scope: Scope) -> Evaluate:
         return result
 
     return run
+
+
+def _computed_key(entry: ast.Entry) -> ast.Entry:
+    """The entry with a dotted key, `{s.name: s for s in l}`, as the selection it is in a comprehension."""
+    key, index, op, value = entry.key, entry.index, entry.op, entry.value
+    while isinstance(value, ast.Config) and not value.written and len(value.items) == 1:
+        (inner,) = value.items
+        if not isinstance(inner, ast.Entry) or not isinstance(inner.key, ast.Name):
+            break
+        name = inner.key
+        key = ast.Selector(key.start, name.end, key, name.id, False, name.start)
+        index, op, value = inner.index, inner.op, inner.value
+    return entry if key is entry.key else ast.Entry(entry.start, entry.end, key, index, op, value)
 
 
 # --- Loops ---

@@ -69,6 +69,7 @@ nested = [x + y for x in ["a", "b"] for y in ["c", "d"] if x + y != "bc"]
 turned = {"${v}" = k for k, v in d}
 grown = {"every" += [v] for _, v in d}
 letters = [c for c in "ab"]
+named = {x.name: x.n for x in [{name = "p", n = 1}]}
 """
     assert values(program) == {
         "d": {"a": 1, "b": 2},
@@ -79,6 +80,7 @@ letters = [c for c in "ab"]
         "turned": {"1": "a", "2": "b"},
         "grown": {"every": [1, 2]},
         "letters": ["a", "b"],
+        "named": {"p": 1},
     }
 
 
