@@ -60,6 +60,8 @@ def without_error(tokens: Sequence[Token], first: int, index: int, accepted: fro
     if "NEWLINE" in accepted and depth == block.depth and index > block.start:
         # The statement was complete. A sign that can begin none may only separate it from another.
         resume = end if token[0] in _STARTING else index + 1
+        if resume >= len(tokens):
+            return None
         if tokens[resume][0] != "NEWLINE":
             return [*tokens[:index], ("NEWLINE", token[1], token[1], ""), *tokens[resume:]]
         return [*tokens[:index], *tokens[resume:]]
