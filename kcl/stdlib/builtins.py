@@ -96,8 +96,8 @@ def _converted(value: Value, wanted: str) -> Value:
 
 @BUILTINS.function("print(*values: any, **settings: any) -> None", contextual=True)
 def print_values(context: CallContext, *values: Value, **settings: Value) -> None:
-    """Official releases accept `sep` and `end` and look at neither; so do we."""
-    context.log(" ".join(map(to_str, values)) + "\n")
+    """`end` is what follows the values. Official releases accept `sep` as well and do not look at it; so do we."""
+    context.log(" ".join(map(to_str, values)) + to_str(settings.get("end", "\n")))
 
 
 # ---------------------------------------------------------------- conversions
@@ -105,6 +105,13 @@ def print_values(context: CallContext, *values: Value, **settings: Value) -> Non
 
 @BUILTINS.function("int(number?: any, base?: int) -> int")
 def to_int(number: Value = UNDEFINED, base: int = 10) -> int:
+    result = _integer(number, base)
+    if not -(2**63) <= result < 2**63:
+        raise ValueFailure(f"{result}: A 64 bit integer overflow")
+    return result
+
+
+def _integer(number: Value, base: int) -> int:
     if number is UNDEFINED:
         return 0
     if type(number) is NumberMultiplier:
