@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from workbench.engine.changes import StackDiff
     from workbench.engine.compile import CompiledStack, CompileInputs, ParseCache
     from workbench.engine.events import Event
+    from workbench.engine.masking import Seal
     from workbench.engine.plan import Plan
     from workbench.engine.release import Release
     from workbench.engine.spec import Spec
@@ -157,9 +158,19 @@ class Session:
         """
         import secrets
 
+        from workbench.engine.errors import ReleaseFailure
+        from workbench.engine.masking import Seal
+
         compiled = await self.compile(stack, inputs)
-        prior = self._store().latest(stack.path)
-        return await self._survey(stack, compiled.spec, self._clusters(stack, clusters), prior, secrets.token_bytes(32))
+        chosen, salt = self._clusters(stack, clusters), secrets.token_bytes(32)
+        warnings: tuple[str, ...] = ()
+        try:
+            prior, record = self._store().latest(stack.path), self._store().seal()
+        except ReleaseFailure as error:
+            # Nothing is written, so this is no reason to show nothing; drift is then told from owners alone.
+            prior, record, warnings = None, Seal.random(), (f"release records are not used: {error}",)
+        found = await self._survey(stack, compiled.spec, chosen, prior, self._seals(record, salt))
+        return replace(found, warnings=(*(prior.warnings if prior else ()), *warnings, *found.warnings))
 
     async def plan(
         self,
@@ -311,7 +322,8 @@ class Session:
         compiled = await self.compile(stack, inputs)
         store = self._store()
         prior = store.latest(stack.path)
-        found = await self._survey(stack, compiled.spec, clusters, prior, salt, prune=prune)
+        seals = self._seals(store.seal(), salt)
+        found = await self._survey(stack, compiled.spec, clusters, prior, seals, prune=prune)
         return make_plan(
             found,
             stack,
@@ -331,7 +343,7 @@ class Session:
         spec: Spec,
         clusters: tuple[str, ...],
         prior: Release | None,
-        salt: bytes,
+        seals: Seals,
         *,
         prune: bool = True,
     ) -> StackDiff:
@@ -346,18 +358,16 @@ class Session:
             except RuntimeFailure as failure:
                 runtimes[cluster] = failure
         placed = place(spec, stack.path, stack.placement.namespace if stack.placement else None)
-        return await survey(
-            placed, runtimes, prior=prior, labels=ownership(stack.path), prune=prune, seals=self._seals(salt)
-        )
+        return await survey(placed, runtimes, prior=prior, labels=ownership(stack.path), prune=prune, seals=seals)
 
-    def _seals(self, salt: bytes) -> Seals:
+    def _seals(self, record: Seal, salt: bytes) -> Seals:
         import secrets
 
         from workbench.engine.masking import Seal
         from workbench.engine.survey import Seals
 
         self._screen_key = self._screen_key or secrets.token_bytes(32)
-        return Seals(Seal(self._screen_key), self._store().seal(), Seal(salt))
+        return Seals(Seal(self._screen_key), record, Seal(salt))
 
     def _store(self) -> ReleaseStore:
         from workbench.release import ReleaseStore

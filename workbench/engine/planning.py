@@ -56,7 +56,7 @@ def make_plan(
         inputs=inputs,
         salt=salt,
         problems=diff.problems,
-        warnings=(*diff.warnings, *_left_behind(diff, prior)),
+        warnings=(*(prior.warnings if prior else ()), *diff.warnings, *_left_behind(diff, prior)),
         notes=tuple(_notes(diff, prior)),
     )
 

@@ -43,6 +43,10 @@ async def released(root: Path, clusters: Clusters, name: str = "web/prod") -> No
     assert isinstance(last, ApplyFinished) and last.outcome is Outcome.SUCCEEDED
 
 
+def records(folder: Path) -> list[Path]:
+    return sorted(folder.rglob("[0-9].json"))
+
+
 def kept(folder: Path) -> list[str]:
     """The text of every file but the repository's own."""
     return [each.read_text() for each in folder.rglob("*.json")]
@@ -225,6 +229,25 @@ async def test_a_full_disk_stops_before_the_first_write(root: Path, monkeypatch:
         assert clusters["hz"].calls == []
         async with opened.apply(await opened.plan(opened.select("web/prod")), confirm="web/prod") as events:
             assert [each async for each in events][-1].outcome is Outcome.SUCCEEDED  # type: ignore[union-attr]
+
+
+async def test_broken_records_are_named_and_stop_a_plan_but_not_a_diff(root: Path, tmp_path: Path) -> None:
+    clusters = Clusters("hz", "sh")
+    await released(root, clusters)
+    await released(root, clusters)
+    one, two = records(tmp_path)
+    two.write_bytes(b"torn")
+    async with session(root, clusters) as opened:
+        stack = opened.select("web/prod")
+        plan = await opened.plan(stack)
+        assert (plan.prior, plan.revision) == (1, 3)
+        assert "2.json" in plan.warnings[0]
+        one.write_bytes(b"torn as well")
+        with pytest.raises(ReleaseFailure, match=r"2\.json .* 1\.json|1\.json"):
+            await opened.plan(stack)
+        diff = await opened.diff(stack)
+    assert not diff.is_different
+    assert "release records are not used" in diff.warnings[0]
 
 
 async def test_secrets_stay_out_of_everything_that_is_shown_or_kept(root: Path, tmp_path: Path) -> None:
