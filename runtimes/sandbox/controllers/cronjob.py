@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 from ..store import Change, Object, copied
 from .base import Controller, Key, key_of
-from .owners import is_controlled_by, owners_to_wake, reference_to
+from .owners import controller_of, is_controlled_by, reference_to
 from .times import parsed, stamp
 
 MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
@@ -88,7 +88,10 @@ class CronJobs(Controller):
         if change.resource[1] == "cronjobs":
             yield change.key
         else:
-            yield from owners_to_wake("CronJob", (change.object, change.previous), ())
+            for job in (change.object, change.previous):
+                owner = controller_of(job) if job is not None else None
+                if owner is not None and owner["kind"] == "CronJob":
+                    yield change.key[0], owner["name"]
 
     def reconcile(self, key: Key) -> None:
         cron = self.hands.find("cronjobs.batch", *key)

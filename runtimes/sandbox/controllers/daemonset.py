@@ -35,8 +35,8 @@ class DaemonSets(Controller):
             case "daemonsets":
                 yield change.key
             case "pods":
-                sets = self.hands.all("daemonsets.apps", change.key[0])
-                yield from owners_to_wake("DaemonSet", (change.object, change.previous), sets)
+                changed = (change.object, change.previous)
+                yield from owners_to_wake(self.hands, "daemonsets.apps", "DaemonSet", changed)
             case _ if change.type != "DELETED":  # a node that goes is noticed when its pods are collected
                 for daemon_set in self.hands.all("daemonsets.apps"):
                     yield key_of(daemon_set)

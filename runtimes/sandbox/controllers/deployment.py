@@ -27,8 +27,8 @@ class Deployments(Controller):
             case ("apps", "deployments"):
                 yield change.key
             case ("apps", "replicasets"):
-                deployments = self.hands.all("deployments.apps", change.key[0])
-                yield from owners_to_wake("Deployment", (change.object, change.previous), deployments)
+                changed = (change.object, change.previous)
+                yield from owners_to_wake(self.hands, "deployments.apps", "Deployment", changed)
             case _ if change.type == "DELETED":
                 yield from self._recreating(change.object)
 

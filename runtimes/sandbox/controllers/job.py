@@ -47,8 +47,7 @@ class Jobs(Controller):
             if change.type == "DELETED":
                 self._release_pods(change.object)
             return
-        jobs = self.hands.all("jobs.batch", change.key[0])
-        for key in owners_to_wake("Job", (change.object, change.previous), jobs):
+        for key in owners_to_wake(self.hands, "jobs.batch", "Job", (change.object, change.previous)):
             self.enqueue(key, after=BATCH_SECONDS)
 
     def _release_pods(self, job: Object) -> None:

@@ -105,24 +105,19 @@ def _release(hands: Hands, resource: str, owner: Object, obj: Object) -> None:
     hands.update(resource, released)
 
 
-def owners_to_wake(
-    resource_kind: str, changed: Iterable[Object | None], workloads: Iterable[Object]
-) -> set[tuple[str, str]]:
+def owners_to_wake(hands: Hands, resource: str, kind: str, changed: Iterable[Object | None]) -> set[tuple[str, str]]:
     """The keys of the workloads a change of a dependent concerns: its owner, or for an orphan every one that fits."""
     keys: set[tuple[str, str]] = set()
-    candidates = list(workloads)
     for obj in changed:
         if obj is None:
             continue
         namespace = obj["metadata"].get("namespace", "")
         reference = controller_of(obj)
         if reference is not None:
-            if reference["kind"] == resource_kind:
+            if reference["kind"] == kind:
                 keys.add((namespace, reference["name"]))
             continue
-        for workload in candidates:
-            if workload["metadata"].get("namespace", "") == namespace and selects(
-                workload["spec"].get("selector"), labels_of(obj)
-            ):
+        for workload in hands.all(resource, namespace):
+            if selects(workload["spec"].get("selector"), labels_of(obj)):
                 keys.add((namespace, workload["metadata"]["name"]))
     return keys

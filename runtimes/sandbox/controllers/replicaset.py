@@ -23,8 +23,7 @@ class ReplicaSets(Controller):
         if change.resource == ("apps", "replicasets"):
             yield change.key
             return
-        sets = self.hands.all("replicasets.apps", change.key[0])
-        yield from owners_to_wake("ReplicaSet", (change.object, change.previous), sets)
+        yield from owners_to_wake(self.hands, "replicasets.apps", "ReplicaSet", (change.object, change.previous))
 
     def reconcile(self, key: Key) -> None:
         replica_set = self.hands.find("replicasets.apps", *key)

@@ -28,8 +28,7 @@ class StatefulSets(Controller):
         if change.resource == ("apps", "statefulsets"):
             yield change.key
             return
-        sets = self.hands.all("statefulsets.apps", change.key[0])
-        yield from owners_to_wake("StatefulSet", (change.object, change.previous), sets)
+        yield from owners_to_wake(self.hands, "statefulsets.apps", "StatefulSet", (change.object, change.previous))
 
     def reconcile(self, key: Key) -> None:
         found = self.hands.find("statefulsets.apps", *key)

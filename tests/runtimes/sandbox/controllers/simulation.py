@@ -23,7 +23,12 @@ NAMESPACE = "demo"
 # Kinds the recorder did not watch, and objects it left out.
 UNWATCHED = {"Endpoints", "Lease", "PriorityClass", "APIService"}
 LEFT_OUT = {"ServiceAccount/default", "ConfigMap/kube-root-ca.crt"}
-COMPONENTS = {"kwok": "kubelet"}
+# Without the API server nothing can be done by anybody.
+COMPONENTS = {
+    "kwok": ("kubelet",),
+    "kube-apiserver": ("kubelet", "kube-scheduler", "kube-controller-manager"),
+    "etcd": ("kubelet", "kube-scheduler", "kube-controller-manager"),
+}
 LONGEST_WAIT_SECONDS = 200.0
 
 
@@ -137,11 +142,11 @@ class Simulation:
         self.acted_at.append(len(self.entries))
         if "component" in action:
             verb, component = next(iter(action["component"].items()))
-            component = COMPONENTS.get(component, component)
-            if verb == "start":
-                self.controllers.faults.start(component)
-            else:
-                self.controllers.faults.stop(component)
+            for each in COMPONENTS.get(component, (component,)):
+                if verb == "start":
+                    self.controllers.faults.start(each)
+                else:
+                    self.controllers.faults.stop(each)
             return
         expected = action.get("answer")
         try:
