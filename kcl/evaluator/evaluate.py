@@ -137,8 +137,18 @@ def _evaluate(
     program: Program, library: Library, options: Mapping[str, Value], dialect: Dialect, limits: Limits
 ) -> Evaluation:
     findings = check_declarations(program)
-    if findings:
-        raise KclError(tuple(findings))
+    if not findings:
+        return _evaluate_checked(program, library, options, dialect, limits)
+    try:
+        _evaluate_checked(program, library, options, dialect, limits)
+    except KclError as problem:
+        findings += problem.diagnostics
+    raise KclError(tuple(findings))
+
+
+def _evaluate_checked(
+    program: Program, library: Library, options: Mapping[str, Value], dialect: Dialect, limits: Limits
+) -> Evaluation:
     runtime = Runtime(program, library, options, dialect, limits)
     for path in program.packages:
         runtime.packages[path] = PackageScope(runtime, path)

@@ -225,15 +225,12 @@ def _merge_entry(
             target.operators = {}
         target.operators[key] = operator
     if index is not None:
-        if key not in target and idempotent:
-            # There is no list to apply it to yet: it waits for the attribute it configures.
+        if key not in target:
+            # What is inserted here may yet meet the list of an attribute's default, at the same place.
             if target.indexes is None:
                 target.indexes = {}
             target.indexes[key] = index
-            dict.__setitem__(target, key, value)
-            _record(target, key, sites)
-        else:
-            _merge_item(target, key, value, operator, index, sites, idempotent, origin)
+        _merge_item(target, key, value, operator, index, sites, idempotent, origin)
     elif key not in target:
         if operator == INSERT and (value is None or value is UNDEFINED):
             value = KList()
@@ -268,11 +265,12 @@ def _merge_item(
     idempotent: bool,
     origin: Span | None,
 ) -> None:
-    """An entry written `key[index] operator value`: kept as it is until there is a list to apply it to."""
+    """An entry written `key[index] operator value`: changes one item of a list, or inserts before it."""
     verb = {UNION: "union", OVERRIDE: "override", INSERT: "inserted"}[operator]
     present = target.get(key, UNDEFINED)
     if key not in target and operator != INSERT:
-        raise ValueFailure(f"only non-empty list attribute can be {verb} value with the index {index}")
+        hint = "only list attribute" if operator == OVERRIDE else "only non-empty list attribute"
+        raise ValueFailure(f"{hint} can be {verb} value with the index {index}")
     if operator == INSERT:
         dict.__setitem__(target, key, _inserted(present, value, index, target.sites_of(key), sites))
         return
@@ -313,7 +311,9 @@ def _inserted(present: Value, value: Value, index: int | None, present_sites: Si
     items = KList(present)
     items.sites = _item_sites(present, present_sites)
     at = len(items) if index is None else index + len(items) if index < 0 else index
-    if not 0 <= at <= len(items):
+    if at < 0:
+        raise ValueFailure(f"index out of bounds: the len is {len(items)} but the index is {index}")
+    if at > len(items):
         raise ValueFailure(f"insertion index (is {index}) should be <= len (is {len(items)})")
     items[at:at] = value
     items.sites[at:at] = _item_sites(value, sites)

@@ -37,6 +37,18 @@ def test_an_index_addresses_one_item_of_a_list(values, entry, expected):
     assert values(f"a = {{\n    l = [1, 2, 3]\n    {entry}\n}}\n")["a"]["l"] == expected
 
 
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ("m[0] = 1", "only list attribute can be override value with the index 0"),
+        ("l[5] = 1", "index out of bounds: the len is 1 but the index is 5"),
+        ("l[5] += [1]", "insertion index (is 5) should be <= len (is 1)"),
+    ],
+)
+def test_an_index_that_is_not_there_is_an_error(finding, entry, message):
+    assert finding(f"a = {{\n    l = [1]\n    {entry}\n}}\n")[:3] == ("E3M38", message, 3)
+
+
 def test_different_scalars_conflict_and_the_path_is_told(finding):
     number, message, line, _ = finding("a = {x: {y: 1}} | {x: {y: 2}}\n")
     assert (number, line) == ("E3M38", 1)

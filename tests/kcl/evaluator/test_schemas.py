@@ -39,7 +39,7 @@ t = S {b = "mine"}
 
 @pytest.mark.parametrize(
     ("entry", "expected"),
-    [("l: [7]", [7, 2]), ("l = [7]", [7]), ("l += [7]", [1, 2, 7]), ("l[0] = 7", [7, 2])],
+    [("l: [7]", [7, 2]), ("l = [7]", [7]), ("l += [7]", [1, 2, 7]), ("l[0] += [7]", [7, 1, 2])],
 )
 def test_operators_decide_how_configuration_meets_a_default(values, entry, expected):
     assert values(f"schema S:\n    l: [int] = [1, 2]\ns = S {{{entry}}}\n")["s"]["l"] == expected
