@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -110,8 +111,7 @@ class RunResult:
     """Warnings; errors are raised."""
     sources: Mapping[str, str]
     """Text by path of every source file of the program."""
-    dependencies: frozenset[Path]
-    """Absolute paths of every file read, or looked for and not found: while they stay the same, so does the result."""
+    dependency_names: frozenset[str] = field(repr=False)
     printed: str
     """What `print` wrote."""
     dialect: Dialect
@@ -119,6 +119,11 @@ class RunResult:
     emitted: str | None = field(default=None, repr=False)
     """The program's own output (`manifests.yaml_stream`), when it made one."""
     sort_keys: bool = False
+
+    @cached_property
+    def dependencies(self) -> frozenset[Path]:
+        """Absolute paths of all files read, or looked for and not found: while they stay the same, so does the result."""
+        return frozenset(map(Path, self.dependency_names))
 
     def yaml(self) -> str:
         """The documents as the official tools print them, `---` between them."""
@@ -201,7 +206,7 @@ def run(
         provenance=evaluation.provenance,
         diagnostics=(*loaded.diagnostics, *evaluation.warnings),
         sources=sources,
-        dependencies=frozenset(map(Path, loaded.program.dependencies | reader.seen)),
+        dependency_names=loaded.program.dependencies | reader.seen,
         printed=evaluation.printed,
         dialect=chosen,
         manifest=loaded.manifest,

@@ -9,6 +9,7 @@ the program is wrong, 2 when the command line is.
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -180,6 +181,8 @@ def _write(result: RunResult, arguments: argparse.Namespace, cwd: str, stdout: T
 
 def entry() -> int:
     """The command of this process."""
+    # A run builds many small objects and then ends: looking for garbage among them early and often costs a tenth of it.
+    gc.set_threshold(200_000, 50, 50)
     return main(
         sys.argv[1:],
         cwd=os.getcwd(),
