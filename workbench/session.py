@@ -16,7 +16,7 @@ verbs may be cancelled, and may run side by side on one event loop.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -436,6 +436,3 @@ def _kubeconfig_files(text: str) -> list[str] | None:
     import os
 
     return [each for each in text.split(os.pathsep) if each] or None
-
-
-__all__ = ["AbstractAsyncContextManager", "Connect", "Session"]

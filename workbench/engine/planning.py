@@ -192,5 +192,7 @@ def _notes(diff: StackDiff, prior: Release | None) -> Iterable[str]:
     if prior is not None and prior.phase in (Phase.APPLYING, Phase.INTERRUPTED):
         yield f"release {prior.revision} was not finished; this plan continues it"
     for each in diff.changes:
-        if each.restarts:
+        if each.action is Action.REPLACE:
+            yield f"{each.address}: is deleted and made anew, as {each.because}"
+        elif each.restarts:
             yield f"{each.address}: its pods are replaced"

@@ -33,7 +33,7 @@ from workbench.engine.events import Action
 from workbench.engine.graph import dependencies, waves
 from workbench.engine.masking import Seal, masked, sensitive_paths
 from workbench.engine.release import Release, ReleasedResource
-from workbench.engine.spec import Chain, Spec
+from workbench.engine.spec import Spec
 
 AT_ONCE = 10
 """Questions to one cluster at a time; what kubectl and Terraform do by default."""
@@ -273,6 +273,3 @@ def _paths(paths: Iterable[FieldPath]) -> str:
     from runtimes.base import format_path
 
     return ", ".join(format_path(each) for each in paths)
-
-
-__all__ = ["AT_ONCE", "Chain", "Seals", "problem", "survey"]
