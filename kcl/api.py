@@ -122,7 +122,7 @@ class RunResult:
 
     @cached_property
     def dependencies(self) -> frozenset[Path]:
-        """Absolute paths of all files read, or looked for and not found: while they stay the same, so does the result."""
+        """Absolute paths of all files read, or looked for in vain: while they stay the same, so does the result."""
         return frozenset(map(Path, self.dependency_names))
 
     def yaml(self) -> str:
