@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-DATA = Path(__file__).parent / "data"
+DEFINITIONS = Path(__file__).parent / "definitions.json.gz"
 
 # Where the Go packages of a definition's name live: (folder under GO_MODULES, glob), definition prefix.
 PACKAGES = (
@@ -27,7 +27,6 @@ PACKAGES = (
     ("kube-aggregator@*", "pkg/apis/apiregistration/v1", "io.k8s.kube-aggregator"),
 )
 STRUCT = re.compile(r"^type (\w+) struct \{\n(.*?)^\}", re.M | re.S)
-NAMED = re.compile(r"^type (\w+) (?!struct\b|interface\b|=)([\w.\[\]*{} ]+?)\s*(?://.*)?$", re.M)
 MEMBER = re.compile(r"^\s*(?:(\w+)\s+)?([\w.*\[\]{} ]+?)\s+`[^`]*?json:\"([^\"]*)\"[^`]*`", re.M)
 SCALARS = {"string", "bool", "int32", "int64", "int", "float64", "float32", "uint32", "byte", "uint16"}
 
@@ -59,114 +58,58 @@ def go_packages(modules: Path) -> Iterator[tuple[str, str, str]]:
             yield f"{prefix}.{inner}", folder.name, source
 
 
-def go_types(modules: Path) -> dict[str, Any]:
-    """Definition name to its fields: JSON name to [Go type, flags].
+Member = tuple[str, str, str]  # Go name ("" if embedded), Go type, JSON tag
 
-    Flags: `o` omitempty (a zero value is left out, but for structs), `z` omitzero (structs too), `p` held by pointer.
-    Types are spelled as Go prints them (`[]v1.Container`). Inlined structs are flattened into their holder.
-    """
-    structs: dict[str, list[tuple[str, str, str]]] = {}
-    named: dict[str, str] = {}
-    for prefix, package, source in go_packages(modules):
-        for match in NAMED.finditer(source):
-            named.setdefault(f"{package}.{match[1]}", match[2].strip())
-            named[f"{prefix}.{match[1]}"] = match[2].strip()
+
+def go_structs(modules: Path) -> dict[str, list[Member]]:
+    """The members of each struct as written, by definition name."""
+    structs: dict[str, list[Member]] = {}
+    for prefix, _, source in go_packages(modules):
         for match in STRUCT.finditer(source):
             body = re.sub(r"^\s*//.*$", "", match[2], flags=re.M)
             structs[f"{prefix}.{match[1]}"] = [(m[1] or "", m[2].strip(), m[3]) for m in MEMBER.finditer(body)]
+    return structs
 
-    def spelled(go: str, package: str) -> str:
-        def qualify(found: re.Match[str]) -> str:
-            word = found[0]
-            if word in SCALARS or word in ("map", "interface"):
-                return word
-            return f"{package}.{word}"
 
-        return re.sub(r"(?<![\w.])\w+(?![\w.])|(?<=\])\w+(?!\.)", qualify, go.replace("metav1.", "v1."))
+def spelled(go: str, package: str) -> str:
+    """A type with the package in front of its names, as Go prints it."""
 
-    def fields(name: str) -> dict[str, list[str]]:
-        prefix, _, _ = name.rpartition(".")
-        package = prefix.rpartition(".")[2]
-        out: dict[str, list[str]] = {}
-        for field, go, tag in structs.get(name, []):
-            json_name, *options = tag.split(",")
-            if "inline" in options or (not json_name and not field):
-                inner = go.lstrip("*")
-                target = (
-                    f"{prefix}.{inner}"
-                    if "." not in inner
-                    else f"io.k8s.apimachinery.pkg.apis.meta.v1.{inner.split('.')[1]}"
-                )
-                if inner.startswith("v1.") and not target.startswith("io.k8s.api.core"):
-                    core = f"io.k8s.api.core.v1.{inner.split('.')[1]}"
-                    target = core if core in structs else target
-                if inner.endswith("TypeMeta"):
-                    out |= {"kind": ["string", "o"], "apiVersion": ["string", "o"]}
-                else:
-                    out |= fields(target)
-                continue
-            if not json_name or json_name == "-":
-                continue
-            flags = ("o" if "omitempty" in options else "") + ("z" if "omitzero" in options else "")
-            flags += "p" if go.startswith("*") else ""
+    def qualify(found: re.Match[str]) -> str:
+        word = found[0]
+        return word if word in SCALARS or word in ("map", "interface") else f"{package}.{word}"
+
+    return re.sub(r"(?<![\w.])\w+(?![\w.])|(?<=\])\w+(?!\.)", qualify, go.replace("metav1.", "v1."))
+
+
+def inlined(go: str, prefix: str, structs: dict[str, list[Member]]) -> str:
+    """The definition that an embedded member stands for. `v1.` is the core group where that has such a struct."""
+    package, _, short = go.lstrip("*").rpartition(".")
+    if not package:
+        return f"{prefix}.{short}"
+    core = f"io.k8s.api.core.v1.{short}"
+    return core if package == "v1" and core in structs else f"io.k8s.apimachinery.pkg.apis.meta.v1.{short}"
+
+
+def go_fields(name: str, structs: dict[str, list[Member]]) -> dict[str, list[str]]:
+    """JSON name to [Go type, flags], embedded structs flattened.
+
+    Flags: `o` omitempty (a zero value is left out, but for structs), `z` omitzero (structs too), `p` held by pointer.
+    """
+    prefix = name.rpartition(".")[0]
+    package = prefix.rpartition(".")[2]
+    out: dict[str, list[str]] = {}
+    for go_name, go, tag in structs.get(name, []):
+        json_name, *options = tag.split(",")
+        if "inline" in options or (not json_name and not go_name):
+            if go.endswith("TypeMeta"):
+                out |= {"kind": ["string", "o"], "apiVersion": ["string", "o"]}
+            else:
+                out |= go_fields(inlined(go, prefix, structs), structs)
+        elif json_name and json_name != "-":
+            marks = {"o": "omitempty" in options, "z": "omitzero" in options, "p": go.startswith("*")}
+            flags = "".join(mark for mark, is_set in marks.items() if is_set)
             out[json_name] = [spelled(go.lstrip("*"), package), flags]
-        return out
-
-    result: dict[str, Any] = {name: fields(name) for name in structs}
-    result["named"] = {name: underlying for name, underlying in named.items() if name.startswith("io.k8s")}
-    return result
-
-
-def resources(documents: dict[str, Any]) -> list[dict[str, Any]]:
-    """What can be addressed: `{group, version, resource, kind, namespaced, verbs, subresources}`."""
-    verbs = {"post": "create", "put": "update", "patch": "patch"}
-    found: dict[tuple[str, str, str], dict[str, Any]] = {}
-    for document in documents.values():
-        for path, item in document["paths"].items():
-            parts = [part for part in path.split("/") if part]
-            core = parts[0] == "api"
-            group, version, rest = ("", parts[1], parts[2:]) if core else (parts[1], parts[2], parts[3:])
-            watched = rest[:1] == ["watch"]
-            rest = rest[1:] if watched else rest
-            namespaced = rest[:2] == ["namespaces", "{namespace}"] and len(rest) > 2
-            rest = rest[2:] if namespaced else rest
-            rest = [part for part in rest if not part.startswith("{path")]
-            if not rest:
-                continue
-            entry = found.setdefault(
-                (group, version, rest[0]),
-                {
-                    "group": group,
-                    "version": version,
-                    "resource": rest[0],
-                    "kind": "",
-                    "namespaced": False,
-                    "verbs": [],
-                    "subresources": {},
-                },
-            )
-            entry["namespaced"] |= namespaced
-            if watched:
-                entry["verbs"].append("watch")
-                continue
-            into = entry
-            if len(rest) > 2:
-                into = entry["subresources"].setdefault(rest[2], {"verbs": [], "kind": "", "group": "", "version": ""})
-            for method, operation in item.items():
-                if not isinstance(operation, dict) or "x-kubernetes-action" not in operation:
-                    continue
-                action = operation["x-kubernetes-action"]
-                gvk = operation.get("x-kubernetes-group-version-kind") or {}
-                if method not in ("head", "options"):
-                    into["verbs"].append(verbs.get(method, method if action == "connect" else action))
-                if gvk and action != "deletecollection":
-                    into["kind"] = gvk["kind"]
-                    if into is not entry:
-                        into["group"], into["version"] = gvk["group"], gvk["version"]
-    for entry in found.values():
-        for part in (entry, *entry["subresources"].values()):
-            part["verbs"] = sorted(set(part["verbs"]))
-    return [found[key] for key in sorted(found)]
+    return out
 
 
 def main(openapi: Path, modules: Path) -> None:
@@ -174,17 +117,12 @@ def main(openapi: Path, modules: Path) -> None:
     schemas: dict[str, Any] = {}
     for document in documents.values():
         schemas |= document["components"]["schemas"]
-    types = go_types(modules)
-    go = {name: types[name] for name in sorted(schemas) if name in types}
+    structs = go_structs(modules)
     definitions = {
         "schemas": {name: without_descriptions(schemas[name]) for name in sorted(schemas)},
-        "go": go,
-        "named": types["named"],
-        "resources": resources(documents),
+        "go": {name: go_fields(name, structs) for name in sorted(schemas) if name in structs},
     }
-    write(DATA / "definitions.json.gz", definitions)
-    for name, document in documents.items():
-        write(DATA / "openapi" / f"{name}.json.gz", document)
+    write(DEFINITIONS, definitions)
 
 
 def write(path: Path, value: Any) -> None:

@@ -37,7 +37,7 @@ def list_shape(schema: Schema, resolve: Resolve, preserve: bool) -> ListShape:
 def map_shape(schema: Schema, resolve: Resolve, preserve: bool, into: MapShape, go: Mapping[str, Any]) -> None:
     """Fill `into`. `go` says how Go holds each field; a field that it does not name is optional and free of zeros."""
     properties = schema.get("properties") or {}
-    declared = [name for name in go if name in properties]   # the order members are written in
+    declared = [name for name in go if name in properties]  # the order members are written in
     for name in [*declared, *(name for name in properties if name not in go)]:
         member = properties[name]
         go_type, flags = go.get(name, ("", "op"))
