@@ -25,8 +25,8 @@ from workbench.present.yaml_lines import scalar, yaml_lines
 
 CHANGE_COLUMNS = (Column("Change", grow=True), Column("Fields", width=6, right=True), Column("Note", most=16))
 FIELD_COLUMNS = (Column("Field", grow=True), Column("Source", most=40))
-SHORT_VALUES = 64
-"""Two values that together are at most so long stand in one line."""
+LINE_WIDTH = 110
+"""A field whose path and values are at most so long together stands in one line."""
 
 _SEAL = Seal.random()
 
@@ -115,10 +115,17 @@ def problem_lines(problems: Iterable[Problem], glyphs: Glyphs) -> Iterator[Line]
 
 
 def detail_rows(
-    change: Change, spec: Spec, roots: Roots, glyphs: Glyphs, now: datetime, *, drift_only: bool = False
+    change: Change,
+    spec: Spec,
+    roots: Roots,
+    glyphs: Glyphs,
+    now: datetime,
+    *,
+    drift_only: bool = False,
+    width: int = LINE_WIDTH,
 ) -> tuple[Row, ...]:
     """Returns the lines of one change as rows of FIELD_COLUMNS; the key is (path, number of the line)."""
-    lines = _lines(change, spec, roots, glyphs, now, drift_only)
+    lines = _lines(change, spec, roots, glyphs, now, drift_only, width)
     return tuple(
         Row((path, number), cells) for number, (path, *cells_) in enumerate(lines) for cells in [tuple(cells_)]
     )
@@ -128,7 +135,7 @@ def detail_text(
     change: Change, spec: Spec, roots: Roots, glyphs: Glyphs, now: datetime, *, drift_only: bool = False
 ) -> Iterator[Line]:
     """Yields the same as lines, the source at the end of each, for where there are no columns."""
-    for _, text, source in _lines(change, spec, roots, glyphs, now, drift_only):
+    for _, text, source in _lines(change, spec, roots, glyphs, now, drift_only, LINE_WIDTH):
         yield line(text, "  ", source) if len(source) else text
 
 
@@ -136,7 +143,7 @@ _Detail = tuple[object, Line, Line]
 
 
 def _lines(
-    change: Change, spec: Spec, roots: Roots, glyphs: Glyphs, now: datetime, drift_only: bool
+    change: Change, spec: Spec, roots: Roots, glyphs: Glyphs, now: datetime, drift_only: bool, width: int
 ) -> Iterator[_Detail]:
     if change.because:
         yield (), line(Span(f"{glyphs.finding} {change.because}", Tone.WARN)), Line()
@@ -148,7 +155,7 @@ def _lines(
         case _:
             for field in change.fields:
                 if not drift_only or field.class_ is ChangeClass.DRIFT:
-                    yield from _field(field, roots, glyphs, now)
+                    yield from _field(field, roots, glyphs, now, width)
     for warning in change.warnings:
         yield (), line(Span(f"{glyphs.finding} {warning}", Tone.WARN)), Line()
     if change.defaulted:
@@ -170,12 +177,13 @@ def _source(chain: Chain, roots: Roots, glyphs: Glyphs) -> Line:
     return line(Span(f"{glyphs.source} {text}", Tone.SOURCE)) if text else Line()
 
 
-def _field(field: FieldChange, roots: Roots, glyphs: Glyphs, now: datetime) -> Iterator[_Detail]:
+def _field(field: FieldChange, roots: Roots, glyphs: Glyphs, now: datetime, width: int) -> Iterator[_Detail]:
     sign, tone = _SIGNS[field.op]
     path = line(Span(f"{sign} ", tone), Span(format_path(field.path), Tone.KEY))
     source = _source(field.source, roots, glyphs)
     before, after = _one_line(field.before), _one_line(field.after)
-    if before is not None and after is not None and len(before.text) + len(after.text) <= SHORT_VALUES:
+    fits = before is not None and after is not None and len(path) + len(before.text) + len(after.text) + 5 <= width
+    if fits and before is not None and after is not None:
         yield field.path, line(path, ": ", *_values(field, before, after, glyphs)), source
     else:
         yield field.path, line(path, ":"), source

@@ -12,6 +12,7 @@ import shlex
 import subprocess
 import time
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -73,8 +74,16 @@ class WorkbenchApp(App[int]):
     """
     BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+q", "ask_to_quit", "Quit", show=False, priority=True)]
 
-    def __init__(self, session: Session, *, open_at: str = "", message: str = "") -> None:
+    def __init__(
+        self,
+        session: Session,
+        *,
+        open_at: str = "",
+        message: str = "",
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
         super().__init__()
+        self.now = now
         self.session = session
         self.konfig: KonfigTree = session.tree()
         self.states: dict[StackPath, StackState] = {}

@@ -177,7 +177,12 @@ class Frame(Screen[None]):
                 parts.append(Span("showing the last good one  ", Tone.WARN))
         if state and state.tree:
             parts.append(Span(f"{state.tree.ready}/{state.tree.total} ready  ", Tone.MUTED))
-        return line(*(parts or [Span(str(self.workbench.session.root), Tone.MUTED)]))
+        return line(*(parts or [Span(self._repository(), Tone.MUTED)]))
+
+    def _repository(self) -> str:
+        konfig = self.workbench.konfig
+        stacks = sum(1 for _ in konfig.stacks())
+        return f"{konfig.root.name}: projects {len(konfig.projects)}, stacks {stacks}"
 
     # --- the prompt
 

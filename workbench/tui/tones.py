@@ -11,7 +11,7 @@ TONE_CLASSES = {f"tone--{tone}" for tone in Tone}
 
 _LOOKS = {
     Tone.STRONG: "text-style: bold;",
-    Tone.MUTED: "color: $text-muted;",
+    Tone.MUTED: "text-style: dim;",
     Tone.GOOD: "color: $text-success;",
     Tone.BUSY: "color: $text-accent;",
     Tone.WARN: "color: $text-warning; text-style: bold;",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -17,6 +16,9 @@ from workbench.present.text import Line, Span, Tone, line
 from workbench.tui.frame import Frame
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
+
+NARROW = 46
+"""What a field may take in one line of a pane, beside its source."""
 
 
 class DiffScreen(Frame):
@@ -85,8 +87,10 @@ class DiffScreen(Frame):
         change, found = self._change(), self.state.diff if self.state else None
         rows: tuple[Row, ...] = ()
         if change is not None and found is not None:
-            now, glyphs = datetime.now(UTC), self.workbench.glyphs
-            rows = diff.detail_rows(change, found.spec, self.roots, glyphs, now, drift_only=self.drift_only)
+            now, glyphs = self.workbench.now(), self.workbench.glyphs
+            rows = diff.detail_rows(
+                change, found.spec, self.roots, glyphs, now, drift_only=self.drift_only, width=NARROW
+            )
         self.query_one("#fields", ResourceTable).set_rows(rows)
 
     def _change(self) -> Change | None:

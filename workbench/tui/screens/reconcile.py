@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import ClassVar
 
 from textual import events
@@ -94,7 +93,7 @@ class ReconcileScreen(Frame):
         glyphs = self.workbench.glyphs
         self.query_one("#why", ToneText).show(reconcile.summary(tree, glyphs), reconcile.why_line(tree, glyphs))
         objects.empty = "no faults" if self.faults_only else "this stack has no resources"
-        rows = reconcile.rows(tree, glyphs, datetime.now(UTC), faults_only=self.faults_only)
+        rows = reconcile.rows(tree, glyphs, self.workbench.now(), faults_only=self.faults_only)
         # what is ready is folded when it first shows up; what is not stays open
         ready = {each.address for each in tree.resources if each.health.status is Status.CURRENT}
         for row in rows:
@@ -117,7 +116,7 @@ class ReconcileScreen(Frame):
         has_logs = self.query_one("#side").has_class("logs")
         self.query_one("#what", ToneText).show(line(Span("logs of " if has_logs else "events of ", Tone.MUTED), what))
         if node is not None:
-            self.query_one("#events", ResourceTable).set_rows(reconcile.event_rows(node, datetime.now(UTC)))
+            self.query_one("#events", ResourceTable).set_rows(reconcile.event_rows(node, self.workbench.now()))
 
     def _selected(self) -> tuple[ResourceStatus, StatusNode | None] | None:
         tree = self.state.tree if self.state else None

@@ -6,7 +6,6 @@ The edits stay with the stack: its spec, diff, plan and watch are those of the e
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import ClassVar
 
@@ -27,6 +26,7 @@ from workbench.tui.frame import Frame
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
 
+NARROW = 46
 SETTLE_SECONDS = 0.3
 """So long nothing may be typed before the edit is compiled."""
 
@@ -79,8 +79,10 @@ class WhatIfScreen(Frame):
 
     def on_mount(self) -> None:
         super().on_mount()
-        self.query_one(Editor).focus()
         self.workbench.diff_stack(self._stack_state)
+
+    def focus_main(self) -> None:
+        self.set_focus(self.query_one(Editor))
 
     @property
     def whatif(self) -> WhatIf:
@@ -101,7 +103,11 @@ class WhatIfScreen(Frame):
         found = self._stack_state.diff
         root, glyphs = self.workbench.konfig.root, self.workbench.glyphs
         name = self._file.relative_to(root) if self._file.is_relative_to(root) else self._file
-        head = [line(Span(str(name), Tone.SOURCE), Span("  only here: no file is touched", Tone.MUTED))]
+        head = [
+            line(
+                Span(str(name), Tone.SOURCE), Span("  only here: no file is touched; esc leaves the editor", Tone.MUTED)
+            )
+        ]
         effect = self.query_one("#effect", ResourceTable)
         if found is None:
             self.query_one("#summary", ToneText).show_all(head)
@@ -112,10 +118,10 @@ class WhatIfScreen(Frame):
         self.query_one("#summary", ToneText).show_all(head)
         effect.empty = "no difference: the clusters say what this says"
         rows: list[Row] = []
-        now = datetime.now(UTC)
+        now = self.workbench.now()
         for change in found.different():
             rows.append(Row(change.address, (line(action_sign(change.action), " ", short_id(change.address)), Line())))
-            for row in diff.detail_rows(change, found.spec, self.roots, glyphs, now):
+            for row in diff.detail_rows(change, found.spec, self.roots, glyphs, now, width=NARROW):
                 rows.append(Row((change.address, row.key), (line("  ", row.cells[0]), *row.cells[1:])))
         effect.set_rows(rows)
 

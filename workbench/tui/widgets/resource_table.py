@@ -246,7 +246,7 @@ class ResourceTable(ScrollView, can_focus=True):
     def _draw_header(self) -> Strip:
         style = self.get_component_rich_style("resource-table--header")
         cells = [
-            self._fitted([(column.title, style)], width, column.right)
+            self._fitted([(column.title, style)], width, column.right, style)
             for column, width in zip(self.columns, self._widths, strict=False)
         ]
         return self._joined(cells, "  " if self.markable else "", style)
@@ -262,7 +262,7 @@ class ResourceTable(ScrollView, can_focus=True):
             pieces = segments_of(self, cell, base)
             if index == 0:
                 pieces.insert(0, (self._fold_sign(row), base))
-            cells.append(self._fitted(pieces, width, column.right))
+            cells.append(self._fitted(pieces, width, column.right, base))
         mark = ("● " if marked else "  ") if self.markable else ""
         return self._joined(cells, mark, base)
 
@@ -272,11 +272,10 @@ class ResourceTable(ScrollView, can_focus=True):
         sign = ("▸ " if row.key in self.folded and self._filter is None else "▾ ") if row.foldable else "  "
         return "  " * row.depth + sign
 
-    def _fitted(self, pieces: list[tuple[str, Style]], width: int, right: bool) -> list[Segment]:
+    def _fitted(self, pieces: list[tuple[str, Style]], width: int, right: bool, base: Style) -> list[Segment]:
         total = sum(cell_len(text) for text, _ in pieces)
         if total <= width:
-            last = pieces[-1][1] if pieces else self.rich_style
-            padding = Segment(" " * (width - total), last)
+            padding = Segment(" " * (width - total), base)
             segments = [Segment(text, style) for text, style in pieces]
             return [padding, *segments] if right else [*segments, padding]
         segments, room = [], max(0, width - 1)
