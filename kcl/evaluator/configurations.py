@@ -96,8 +96,13 @@ def _checked_key(node: ast.Expr, scope: Scope) -> Evaluate:
     return run
 
 
-def lower_value(node: ast.Expr, scope: Scope, site: Sites) -> Callable[[Environment], tuple[Value, Sites]]:
-    """Code for a value that is about to be stored: answers it and the sites to store with it."""
+def lower_value(
+    node: ast.Expr, scope: Scope, site: Sites, *, chooses: bool = False
+) -> Callable[[Environment], tuple[Value, Sites]]:
+    """Code for a value that is about to be stored: answers it and the sites to store with it.
+
+    With `chooses`, a container that is referred to counts as chosen here: the site is one of each of its entries, too.
+    """
     if not is_tracked(node):
         plain = lower(node, scope)
         return lambda environment: (plain(environment), site)
@@ -106,7 +111,10 @@ def lower_value(node: ast.Expr, scope: Scope, site: Sites) -> Callable[[Environm
 
     def run(environment: Environment) -> tuple[Value, Sites]:
         value = tracked(environment)
-        return value, joined_sites(runtime.origin, site)
+        origin = runtime.origin
+        if chooses and origin and isinstance(value, KDict):
+            value = value.held(site)
+        return value, joined_sites(origin, site)
 
     return run
 
@@ -118,7 +126,7 @@ def lower_entry(node: ast.Entry, scope: Scope) -> Step:
     span = where.span
     operator = _OPERATORS[node.op]
     site = module.site(node.key, _SITE_KINDS[node.op], node.value)
-    evaluate = lower_value(node.value, scope, site)
+    evaluate = lower_value(node.value, scope, site, chooses=True)
     key_node, index_node = node.key, node.index
     if index_node is not None and not _is_list_index(index_node):
         # `d["k"]: v`: not a place in a list but the key that `d["k"]` is.

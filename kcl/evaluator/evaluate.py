@@ -166,7 +166,11 @@ def _evaluate_checked(
         emitted,
         documents,
         "".join(runtime.printed),
-        Provenance(runtime.table, documents if documents is not None else _streamed(value)),
+        Provenance(
+            runtime.table,
+            documents if documents is not None else _streamed(value),
+            frozenset(module.source.path for module in program.main.modules),
+        ),
         tuple(runtime.warnings),
     )
 

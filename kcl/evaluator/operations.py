@@ -205,8 +205,6 @@ def contains(item: Value, container: Value) -> bool:
 
 def identical(left: Value, right: Value) -> bool:
     """KCL's `is`: equality that also tells an int from a float."""
-    if isinstance(left, (list, dict)) or isinstance(right, (list, dict)):
-        return left is right
     return type(left) is type(right) and equals(left, right)
 
 

@@ -67,15 +67,19 @@ class SiteTable:
 class Provenance:
     """The sites behind each value of the output.
 
-    `documents` are the values the output documents were planned from, in order.
+    `documents` are the values the output documents were planned from, in order. `user_files` are the files of the main
+    package: what a user writes, as opposed to the models it is written in.
     """
 
     table: SiteTable
     documents: Sequence[Value]
+    user_files: frozenset[str] = frozenset()
 
     def lookup(self, document: int, path: Sequence[str | int]) -> tuple[Site, ...]:
         """The places that decided the value at `path` of an output document, the most decisive first.
 
+        Places in the main package come before those in packages it imports, the latest change of a value before
+        what it changed, and where a value was written before where it was passed on.
         A value that has no place of its own answers with that of the closest container that has one. Empty when the
         document or path does not exist, or nothing in the source is known to have decided it.
         """
@@ -99,7 +103,8 @@ class Provenance:
                 value = value[step]
             else:
                 return ()
-        return tuple(self.table.site(index) for index in found)
+        places = list({(site.span, site.kind): site for site in map(self.table.site, found)}.values())
+        return tuple(sorted(places, key=lambda place: place.file not in self.user_files))
 
     def schema(self, document: int, path: Sequence[str | int]) -> str | None:
         """The name of the schema the value at `path` is an instance of, None for anything else."""

@@ -96,7 +96,7 @@ def _attribute(node: ast.SchemaAttr, scope: Scope) -> Evaluate:
     runtime = module.runtime
     where = module.where(node)
     site = module.site(node, SiteKind.DEFAULT, node.value)
-    default = None if node.value is None else lower_value(node.value, scope, site)
+    default = None if node.value is None else lower_value(node.value, scope, site, chooses=True)
     if default is None and isinstance(node.type, ast.LiteralType):
         # A type with one value is its own default.
         literal = _literal(node.type)

@@ -76,19 +76,22 @@ class KDict(dict[str, Value]):
 
     `operators` holds the entries not written with `:` (`OVERRIDE`, `INSERT`), `indexes` the list index of entries
     written `key[index] op value`, `sites` the positions that decided each entry. All three are None while empty.
+    `holder` are the positions that chose this container as a whole, by naming it, and so also its entries.
     """
 
-    __slots__ = ("indexes", "operators", "sites")
+    __slots__ = ("holder", "indexes", "operators", "sites")
 
     def __init__(self, items: Mapping[str, Value] | Iterable[tuple[str, Value]] = ()) -> None:
         super().__init__(items)
         self.operators: dict[str, int] | None = None
         self.indexes: dict[str, int] | None = None
         self.sites: dict[str, Sites] | None = None
+        self.holder: Sites = ()
 
     def copy(self) -> KDict:
         """A shallow copy that shares nothing mutable with this one but the values."""
         result = KDict(self)
+        result.holder = self.holder
         result.operators = dict(self.operators) if self.operators else None
         result.indexes = dict(self.indexes) if self.indexes else None
         result.sites = dict(self.sites) if self.sites else None
@@ -102,7 +105,15 @@ class KDict(dict[str, Value]):
         return self.indexes.get(key) if self.indexes else None
 
     def sites_of(self, key: str) -> Sites:
-        return self.sites.get(key, ()) if self.sites else ()
+        """The positions that decided an entry, those that chose the whole container last."""
+        own = self.sites.get(key, ()) if self.sites else ()
+        return own + self.holder if self.holder else own
+
+    def held(self, holder: Sites) -> KDict:
+        """This container as it is when a place chooses it by its name."""
+        result = self.copy()
+        result.holder = holder + self.holder
+        return result
 
 
 class SchemaInstance(KDict):
@@ -127,6 +138,7 @@ class SchemaInstance(KDict):
     def copy(self) -> SchemaInstance:
         result = SchemaInstance(self.schema)
         result.update(self)
+        result.holder = self.holder
         result.operators = dict(self.operators) if self.operators else None
         result.indexes = dict(self.indexes) if self.indexes else None
         result.sites = dict(self.sites) if self.sites else None

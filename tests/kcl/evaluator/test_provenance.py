@@ -61,6 +61,15 @@ def test_entries_of_a_copied_container_keep_their_own_lines(evaluated):
     assert _sites(evaluated, "out", "spec", "env", "A")[0] == ("main.k", 4, SiteKind.OVERRIDE)
 
 
+def test_a_template_that_is_chosen_leads_to_the_choice_first(evaluated):
+    files = {"models/m.k": "schema Size:\n    cpu: str\nsmall = Size {cpu = '1'}\nschema App:\n    size: Size\n"}
+    program = "import models\napp: models.App {\n    size = models.small\n}\nout = {spec.limit = app.size.cpu}\n"
+    lookup = evaluated(program, files=files).provenance.lookup
+    for path in (("app", "size", "cpu"), ("out", "spec", "limit")):
+        assert [(site.file, site.line) for site in lookup(0, path)][:1] == [("/repo/main.k", 3)]
+        assert ("/repo/models/m.k", 3) in [(site.file, site.line) for site in lookup(0, path)]
+
+
 def test_an_option_is_told_as_such(evaluated):
     assert _sites(evaluated, "out", "spec", "env", "B")[0] == ("stack.k", 4, SiteKind.OPTION)
 
