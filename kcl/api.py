@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -40,6 +40,7 @@ from kcl.loader import (
     load,
     load_settings,
     merge_settings,
+    overridden_texts,
 )
 from kcl.source import FileSystem, InMemoryFileSystem, OsFileSystem, OverlayFileSystem, SourceFile
 from kcl.stdlib import Access, build_library, to_value
@@ -155,6 +156,7 @@ def run(
     output: PlanOptions | None = None,
     sort_keys: bool = False,
     path_selector: Sequence[str] = (),
+    overrides: Sequence[str] = (),
     limits: Limits | None = None,
     access: Callable[[Access], Access] | None = None,
     cache: ParseCache | None = None,
@@ -165,7 +167,8 @@ def run(
     entries in kcl.mod are taken. `settings` are settings files (paths relative to `work_dir`) or values, merged from
     the first to the last; `options` are put over theirs. `texts` gives the text of some files by name instead of
     reading them. `dialect` defaults to what kcl.mod asks for. `output`, `sort_keys` and `path_selector` say what of
-    the result to show, and are put over the settings. By default a program may read files below its root and
+    the result to show, `overrides` (`path=value`) what to change in the main files for this run; they are put over the
+    settings. By default a program may read files below its root and
     `work_dir`, and write none; `access` is given those capabilities and answers others.
     """
     folder = os.path.abspath(work_dir)
@@ -185,6 +188,11 @@ def run(
         sources.update(loaded.sources)
         if has_errors(loaded.diagnostics):
             raise KclError(loaded.diagnostics)
+        changes = tuple(overrides) or merged.overrides
+        if changes:
+            request = replace(request, texts={**request.texts, **overridden_texts(loaded.program, changes)})
+            loaded = load(request, reader, cache)
+            sources.update(loaded.sources)
         chosen = dialect or (KONFIG_2023 if loaded.manifest.expects_before_0_5 else KCL)
         given = {**merged.option_values(), **(options or {})}
         granted = _access(loaded, folder, reader, access)

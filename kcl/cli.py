@@ -45,7 +45,7 @@ def _parser() -> argparse.ArgumentParser:
     add("-D", "--argument", action="append", default=[], metavar="KEY=VALUE", help="a top-level argument")
     add("-Y", "--setting", action="extend", nargs="+", default=[], metavar="FILE", help="settings files")
     add("-S", "--path_selector", action="append", default=[], metavar="PATH", help="print only this part")
-    add("-O", "--overrides", action="append", default=[], metavar="SPEC", help="not available yet")
+    add("-O", "--overrides", action="append", default=[], metavar="PATH=VALUE", help="another value for this run")
     add("-E", "--external", action="append", default=[], metavar="NAME=FOLDER", help="the folder of a package")
     add("-o", "--output", metavar="FILE", help="write the result to a file")
     add("-f", "--format", choices=("yaml", "json"), default="yaml")
@@ -104,8 +104,6 @@ def _run(
     environment: Mapping[str, str] | None,
     cache: ParseCache | None,
 ) -> RunResult:
-    if arguments.overrides:
-        raise _UsageError("kcl run: -O is not available yet, edit the file or use a settings file")
     files, texts = list(arguments.files), {}
     if files == ["-"]:
         files, texts = [_STDIN_NAME], {_STDIN_NAME: stdin.read()}
@@ -132,6 +130,7 @@ def _run(
         vendor_dir=_vendor_dir(environment or {}),
         output=PlanOptions(show_hidden=bool(merged.show_hidden), disable_none=bool(merged.disable_none)),
         path_selector=arguments.path_selector,
+        overrides=arguments.overrides,
         limits=Limits(strict_range_check=bool(merged.strict_range_check), debug=bool(merged.debug)),
         access=lambda granted: _granted(granted, cwd, environment),
         cache=cache,

@@ -9,6 +9,7 @@ yaml_text.py  YAML as the official tools read it
 
 from kcl.loader.load import SYSTEM_MODULES, Loaded, LoadRequest, ParseCache, has_errors, load
 from kcl.loader.manifest import Manifest, find_root, read_manifest
+from kcl.loader.overrides import overridden_texts
 from kcl.loader.program import MAIN_PACKAGE, Import, ImportKind, Module, Package, Program
 from kcl.loader.settings import (
     Settings,
@@ -43,6 +44,7 @@ __all__ = [
     "load_settings",
     "load_yaml",
     "merge_settings",
+    "overridden_texts",
     "parse_argument",
     "read_manifest",
 ]
