@@ -112,10 +112,14 @@ def go_fields(name: str, structs: dict[str, list[Member]]) -> dict[str, list[str
     return out
 
 
+def documents(folder: Path) -> dict[str, Any]:
+    """The OpenAPI documents in a folder, by file name without suffix."""
+    return {path.stem: json.loads(path.read_text()) for path in sorted(folder.glob("*.json"))}
+
+
 def main(openapi: Path, modules: Path) -> None:
-    documents = {path.stem: json.loads(path.read_text()) for path in sorted(openapi.glob("*.json"))}
     schemas: dict[str, Any] = {}
-    for document in documents.values():
+    for document in documents(openapi).values():
         schemas |= document["components"]["schemas"]
     structs = go_structs(modules)
     definitions = {
