@@ -22,6 +22,7 @@ from kcl.evaluator.value import UNDEFINED, Builtin, NumberMultiplier, Value, Val
 from kcl.stdlib.access import Access
 
 _SIGNATURE: Final = re.compile(r"(?P<name>\w+)\((?P<params>.*)\)\s*->\s*(?P<result>.+)", re.DOTALL)
+_TEXT: Final = frozenset({str})
 _PARAMETER: Final = re.compile(r"(?P<star>\*{0,2})(?P<name>\w+)(?P<optional>\?)?(?::\s*(?P<type>.+))?", re.DOTALL)
 _Implementation = TypeVar("_Implementation", bound=Callable[..., Any])
 
@@ -38,6 +39,17 @@ class Parameter:
     def left_out(self, value: Value) -> bool:
         """Whether `value` says nothing: None or Undefined for an optional parameter that could not hold them."""
         return not self.required and self.accepted is not None and (value is None or value is UNDEFINED)
+
+    def taken(self, value: Value, *, strict: bool) -> Value:
+        """`value` as the function gets it. Raises ValueFailure when it is of another type.
+
+        Unless `strict`, None and Undefined are the empty string where a string is needed: official functions of
+        modules take them so, and checks on optional attributes rely on it.
+        """
+        if not strict and (value is None or value is UNDEFINED) and self.accepted == _TEXT:
+            return ""
+        self.check(value)
+        return value
 
     def check(self, value: Value) -> None:
         """Raises ValueFailure when `value` is of another type."""
@@ -92,19 +104,19 @@ class Function:
             count = len(args)
             if count > most and rest is None:
                 raise ValueFailure(f"{name}() takes {_at_most(required, most)} but {count} were given")
-            bound: dict[str, Value] | None = None
+            says_nothing = False
             for parameter, value in zip(parameters, args, strict=False):
-                if parameter.left_out(value):
-                    bound = {}
+                if value is None or value is UNDEFINED:
+                    says_nothing = True
                 else:
                     parameter.check(value)
-            if bound is None and not named and count >= required:
+            if not says_nothing and not named and count >= required:
                 return implementation(*given)
-            bound = {}
+            bound: dict[str, Value] = {}
             extra: dict[str, Value] = {}
             for parameter, value in zip(parameters, args, strict=False):
                 if not parameter.left_out(value):
-                    bound[parameter.name] = value
+                    bound[parameter.name] = parameter.taken(value, strict=method)
             for key, value in named.items():
                 known = by_name.get(key)
                 if known is None:
@@ -115,8 +127,7 @@ class Function:
                 if key in bound:
                     raise ValueFailure(f"{name}() got multiple values for argument '{key}'")
                 if not known.left_out(value):
-                    known.check(value)
-                    bound[key] = value
+                    bound[key] = known.taken(value, strict=method)
             for parameter in parameters:
                 if parameter.required and parameter.name not in bound:
                     raise ValueFailure(f"{name}() missing 1 required positional argument: '{parameter.name}'")

@@ -186,6 +186,17 @@ def test_arguments_are_held_to_the_declaration(expression: str, message: str) ->
     assert message in caught.value.diagnostics[0].message
 
 
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [("regex.match(_n, '^$')", True), ("regex.match('a', Undefined)", True), ("net.is_IP(_n)", False)],
+)
+def test_modules_take_nothing_for_the_empty_string(expression: str, value: Any) -> None:
+    program = f"import regex\nimport net\n_n: any = None\na = {expression}\n"
+    assert run(["main.k"], work_dir="/w", texts={"main.k": program}).documents == ({"a": value},)
+    with pytest.raises(ProgramError, match="expect str, got NoneType"):
+        run(["main.k"], work_dir="/w", texts={"main.k": "_n: any = None\na = 'a'.find(_n)\n"})
+
+
 def test_options_are_converted_and_required() -> None:
     program = (
         'a = option("n", type="int")\nb = option("n", type="str")\nc = option("l", type="list")\n'
