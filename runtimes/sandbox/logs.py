@@ -76,9 +76,8 @@ def _status(pod: Object, container: str) -> Object:
 
 def _behaviour(pod: Object, spec: Object, faults: Faults | None) -> Behaviour:
     image = spec.get("image", "")
-    annotations = pod["metadata"].get("annotations") or {}
     faulty = faults.behaviour_of(image) if faults is not None else None
-    return stages.load().of(image, pod["spec"].get("nodeName", ""), annotations, faulty)
+    return stages.load().of(pod, image, faulty)
 
 
 def _printed(behaviour: Behaviour, spec: Object, run: Object, now: datetime) -> list[LogLine]:

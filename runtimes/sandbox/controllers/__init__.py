@@ -21,6 +21,7 @@ from ..faults import Faults
 from ..store import Change, ResourceKey
 from .apiservices import ApiServices
 from .base import Controller, Factory, World, resource_key
+from .clusterroles import RoleAggregation
 from .cronjob import CronJobs
 from .daemonset import DaemonSets
 from .deployment import Deployments
@@ -62,6 +63,7 @@ ALL: tuple[Factory, ...] = (
     Volumes,
     ClaimProtection,
     ApiServices,
+    RoleAggregation,
     EndpointSlices,
     Endpoints,
     Scheduler,

@@ -152,9 +152,7 @@ class Kubelets(Controller):
         return container
 
     def _behaviour(self, pod: Object, image: str) -> Behaviour:
-        annotations = pod["metadata"].get("annotations") or {}
-        faulty = self.world.faults.behaviour_of(image)
-        return self.stages.of(image, pod["spec"]["nodeName"], annotations, faulty)
+        return self.stages.of(pod, image, self.world.faults.behaviour_of(image))
 
     def _attend(self, pod: Object, life: PodLife, now: datetime) -> None:
         if life.due is not None and life.due > now:

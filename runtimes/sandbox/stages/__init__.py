@@ -58,6 +58,8 @@ class Exit:
 class Behaviour:
     """What a container of an image does. All times in seconds.
 
+    nodes            only on nodes whose names fit this pattern
+    owner            where nothing else applies, for pods of this kind of owner
     waiting, retry   it does not start, but shows this; then, in turn, what `retry` says between two attempts
     ready_after      None: never
     unready_after    readiness is lost again so long after it was gained, and comes back `ready_after` it was lost
@@ -70,6 +72,7 @@ class Behaviour:
     name: str
     tags: tuple[str, ...] = ()
     nodes: str = "*"
+    owner: str = ""
     waiting: Waiting | None = None
     retry: Waiting | None = None
     ready_after: float | None = 0.0
@@ -112,9 +115,10 @@ class Stages:
         except KeyError:
             raise ValueError(f"no such behaviour: {name!r}; there are {', '.join(sorted(self.behaviours))}") from None
 
-    def of(self, image: str, node: str, annotations: Mapping[str, str], faulty: str | None = None) -> Behaviour:
-        """`faulty`: the behaviour that a fault set at run time demands."""
-        asked = faulty or annotations.get(ANNOTATION)
+    def of(self, pod: Mapping[str, Any], image: str, faulty: str | None = None) -> Behaviour:
+        """Of a container of the pod. `faulty`: the behaviour that a fault set at run time demands."""
+        metadata, node = pod["metadata"], pod["spec"].get("nodeName", "")
+        asked = faulty or (metadata.get("annotations") or {}).get(ANNOTATION)
         if asked is not None and asked in self.behaviours:
             return self.behaviours[asked]
         if not is_valid_image(image):
@@ -123,7 +127,9 @@ class Stages:
         for behaviour in self.behaviours.values():
             if any(fnmatchcase(tag, pattern) for pattern in behaviour.tags) and fnmatchcase(node, behaviour.nodes):
                 return behaviour
-        return self.behaviours[DEFAULT]
+        owners = {each["kind"] for each in metadata.get("ownerReferences") or () if each.get("controller")}
+        by_owner = (behaviour for behaviour in self.behaviours.values() if behaviour.owner in owners)
+        return next(by_owner, self.behaviours[DEFAULT])
 
 
 def is_valid_image(image: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,11 @@ from runtimes.sandbox.controllers.cronjob import Schedule
 from runtimes.sandbox.controllers.owners import selects
 from runtimes.sandbox.controllers.quantities import quantity
 from runtimes.sandbox.controllers.scheduling import Refusal, explained
+
+
+def pod(**metadata: Any) -> dict[str, Any]:
+    return {"metadata": metadata, "spec": {"nodeName": "node-1"}}
+
 
 BEGIN = datetime(2026, 1, 1, 0, 0, 30, tzinfo=UTC)  # a Thursday
 
@@ -77,13 +83,19 @@ def test_a_schedule_that_is_none_is_refused(schedule: str) -> None:
     ],
 )
 def test_an_image_has_a_behaviour(image: str, behaviour: str) -> None:
-    assert stages.load().of(image, "node-1", {}).name == behaviour
+    assert stages.load().of(pod(), image).name == behaviour
 
 
 def test_a_fault_comes_before_an_annotation_and_that_before_the_tag() -> None:
-    annotated = {stages.ANNOTATION: "never"}
-    assert stages.load().of("web:1-crash", "n", annotated, "oom").name == "oom"
-    assert stages.load().of("web:1-crash", "n", annotated).name == "never"
+    annotated = pod(annotations={stages.ANNOTATION: "never"})
+    assert stages.load().of(annotated, "web:1-crash", "oom").name == "oom"
+    assert stages.load().of(annotated, "web:1-crash").name == "never"
+
+
+def test_a_jobs_container_ends_unless_its_tag_says_otherwise() -> None:
+    of_job = pod(ownerReferences=[{"kind": "Job", "name": "task", "controller": True}])
+    assert stages.load().of(of_job, "shop/batch:1.0").exit == stages.Exit(1.0, 0, "Completed")
+    assert stages.load().of(of_job, "shop/batch:1.0-long").exit is None
 
 
 def test_a_selector_holds_all_its_parts() -> None:

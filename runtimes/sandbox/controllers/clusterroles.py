@@ -1,0 +1,37 @@
+"""ClusterRoles that gather the rules of others by their labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ..store import Change, copied
+from .base import Controller, Key, key_of
+from .owners import labels_of, selects
+
+ROLES = "clusterroles.rbac.authorization.k8s.io"
+
+
+class RoleAggregation(Controller):
+    name = "clusterrole-aggregation-controller"
+    watches = (ROLES,)
+
+    def concerned(self, change: Change) -> Iterable[Key]:
+        yield change.key
+        for role in self.hands.all(ROLES):
+            selectors = (role.get("aggregationRule") or {}).get("clusterRoleSelectors") or ()
+            roles = [each for each in (change.object, change.previous) if each is not None]
+            if any(selects(selector, labels_of(each)) for selector in selectors for each in roles):
+                yield key_of(role)
+
+    def reconcile(self, key: Key) -> None:
+        role = self.hands.find(ROLES, *key)
+        if role is None or not role.get("aggregationRule"):
+            return
+        selectors = role["aggregationRule"].get("clusterRoleSelectors") or ()
+        rules = []
+        for each in self.hands.all(ROLES):
+            if each["metadata"]["name"] == key[1] or not any(selects(one, labels_of(each)) for one in selectors):
+                continue
+            rules += [rule for rule in each.get("rules") or () if rule not in rules]
+        if rules != (role.get("rules") or []):
+            self.hands.update(ROLES, {**copied(role), "rules": copied(rules)})
