@@ -19,9 +19,10 @@ import os
 import secrets
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
+from typing import cast
 
 from aiohttp import StreamReader, web
 from aiohttp.abc import AbstractStreamWriter
@@ -36,6 +37,7 @@ from .api.gateway import Gateway
 from .bootstrap import furnish
 from .clock import Clock, WallClock
 from .cluster import Cluster
+from .either import Either
 from .faults import Faults
 from .writing import User
 
@@ -60,7 +62,8 @@ class Sandbox:
 
     `tokens` are bearer tokens by user name: `admin` and `alice` may do everything, `viewer` and any other name what
     roles grant. Without tokens, a random one is made for `admin`. Ports are chosen by the system unless `port` is
-    given for the first cluster (the next ones follow). Without `tls` URLs are http, to which kubectl sends no token.
+    given for the first cluster (the next ones follow). A port understands https and http alike;
+    URLs are https, since kubectl sends its token to nothing else, unless `tls` is off.
     """
 
     def __init__(
@@ -87,6 +90,7 @@ class Sandbox:
         self.controllers: list[controlling.Controllers] = []
         self.urls: list[str] = []
         self._runners: list[web.ServerRunner] = []
+        self._listening: list[asyncio.Server] = []
 
     @property
     def faults(self) -> list[Faults]:
@@ -122,16 +126,21 @@ class Sandbox:
         runner = web.ServerRunner(server, handle_signals=False, access_log=None, shutdown_timeout=0.5)
         await runner.setup()
         self._runners.append(runner)
+        speak = cast("Callable[[], asyncio.Protocol]", runner.server)
         context = self._certificate.context() if self._certificate else None
-        site = web.TCPSite(runner, "127.0.0.1", port, ssl_context=context)
-        await site.start()
-        host, bound = runner.addresses[0][:2]
+        factory = (lambda: Either(speak, context)) if context else speak
+        listening = await asyncio.get_running_loop().create_server(factory, "127.0.0.1", port)
+        self._listening.append(listening)
+        host, bound = listening.sockets[0].getsockname()[:2]
         return f"{'https' if context else 'http'}://{host}:{bound}"
 
     async def close(self) -> None:
         for running in self.controllers:
             running.stop()
         self.controllers.clear()
+        for listening in self._listening:
+            listening.close()
+        self._listening.clear()
         for gateway in self.gateways:
             gateway.close()
         for runner in self._runners:
