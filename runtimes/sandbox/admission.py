@@ -174,7 +174,8 @@ def _priority(review: Review) -> None:
     if spec.get("priority") not in (None, value):
         raise _refuse(
             review,
-            "the integer value of priority must not be provided in pod spec; priority admission controller"
+            f"the integer value of priority ({spec['priority']}) must not be provided in pod spec; priority "
+            "admission controller"
             f" computed {value} from the given PriorityClass name",
         )
     spec["priority"] = value

@@ -54,12 +54,14 @@ def used_node_ports(store: Store) -> set[int]:
     }
 
 
-def free_address(store: Store) -> str | None:
-    """The lowest free address of the network; the first one is the API server's own. None when all are taken."""
+def free_address(store: Store, chance: Chance) -> str | None:
+    """Any free address of the network; the first one is the API server's own. None when all are taken.
+
+    By chance, so that an address that was just given up does not come back at once and hide a mistake.
+    """
     used = used_addresses(store)
-    hosts = iter(SERVICE_NETWORK.hosts())
-    next(hosts)
-    return next((str(address) for address in hosts if str(address) not in used), None)
+    free = [str(address) for address in list(SERVICE_NETWORK.hosts())[1:] if str(address) not in used]
+    return free[chance.choice(range(len(free)))] if free else None
 
 
 def free_node_port(store: Store, chance: Chance, taken: Iterable[int] = ()) -> int | None:

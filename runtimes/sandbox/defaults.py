@@ -520,6 +520,15 @@ def _secret_strings(secret: Object) -> None:
             data[name] = base64.b64encode(text.encode()).decode()
 
 
+def _daemon_set_conversion(daemon_set: Object) -> None:
+    """Inside, the generation of the template is a field; in this version it shows as an annotation."""
+    _template_account(daemon_set)
+    metadata = daemon_set.setdefault("metadata", {})
+    annotations = metadata.get("annotations") or {}
+    annotations.setdefault("deprecated.daemonset.template.generation", "0")
+    metadata["annotations"] = annotations
+
+
 _CONVERSIONS: dict[tuple[str, str], Default] = {
     ("", "Pod"): _pod_conversion,
     ("", "PodTemplate"): lambda it: _pod_account((it.get("template") or {}).get("spec") or {}),
@@ -528,7 +537,7 @@ _CONVERSIONS: dict[tuple[str, str], Default] = {
     ("apps", "Deployment"): _template_account,
     ("apps", "ReplicaSet"): _template_account,
     ("apps", "StatefulSet"): _stateful_conversion,
-    ("apps", "DaemonSet"): _template_account,
+    ("apps", "DaemonSet"): _daemon_set_conversion,
     ("batch", "Job"): _template_account,
     ("batch", "CronJob"): _cron_job_account,
 }

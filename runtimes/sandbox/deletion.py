@@ -17,10 +17,6 @@ from .versions import read_as
 Propagation = Literal["Background", "Foreground", "Orphan"]
 
 _GARBAGE_FINALIZERS = {"Orphan": "orphan", "Foreground": "foregroundDeletion"}
-_STILL_REMOVING = (
-    "The system is ensuring all content is removed from this namespace.  Upon completion, this namespace will "
-    "automatically be purged by the system."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +98,7 @@ def _delete_plain(
 def _remove(state: State, resource: Resource, key: ObjectKey, last: Object, options: Options) -> Object:
     if options.dry_run:
         return last
-    removed = state.store.remove(resource.storage, key, last)
-    # the reply of a kind that answers with the object shows it as it was
-    return removed if last["metadata"].get("deletionTimestamp") else last
+    return state.store.remove(resource.storage, key, last)
 
 
 def _mark(
@@ -196,9 +190,7 @@ def _delete_namespace(
         if options.dry_run:
             return marked, False
         return state.store.put(resource.storage, key, marked), False
-    if live["spec"].get("finalizers"):
-        raise conflict("", resource.plural, key[1], _STILL_REMOVING)
-    if live["metadata"].get("finalizers"):
+    if live["spec"].get("finalizers") or live["metadata"].get("finalizers"):
         return live, False
     return _remove(state, resource, key, live, options), True
 

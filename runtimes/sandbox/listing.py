@@ -6,6 +6,7 @@ import base64
 import json
 from dataclasses import dataclass, field
 
+from .decode import DecodeError, parse_json
 from .errors import ApiError, bad_request, expired, invalid
 from .resources import Resource
 from .selectors import FieldSelector, LabelSelector
@@ -126,12 +127,20 @@ def _read_token(wanted: Page) -> tuple[int, ObjectKey]:
     if wanted.version not in ("", "0"):
         raise bad_request("specifying resource version is not allowed when using continue")
     text = wanted.continue_token
+    refused = "invalid continue token: continue key is not valid"
     try:
-        content = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
-        namespace, name = content["start"]
-        return int(content["rv"]), (str(namespace), str(name))
-    except (ValueError, KeyError, TypeError) as error:
-        raise bad_request(f"continue key is not valid: {error}") from error
+        content = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode("latin-1")
+    except ValueError as error:
+        raise bad_request(f"{refused}: illegal base64 data at input byte {len(text) // 4 * 4}") from error
+    try:
+        token = parse_json(content)
+    except DecodeError as error:
+        raise bad_request(f"{refused}: {error}") from error
+    try:
+        namespace, name = token["start"]
+        return int(token["rv"]), (str(namespace), str(name))
+    except (KeyError, TypeError, ValueError) as error:
+        raise bad_request(f"{refused}: incorrect encoded start resourceVersion") from error
 
 
 def check_options(version: str, match: str, sends_initial: bool | None, is_watch: bool, continue_token: str) -> None:

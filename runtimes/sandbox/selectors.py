@@ -160,7 +160,8 @@ class _Parser:
                     found.append("")
                 continue
             if not _is_word(token):
-                raise ValueError(f"found '{token}', expected: ',', ')' or identifier")
+                expected = "',' or ')'" if found else "',', ')' or identifier"
+                raise ValueError(f"found '{token}', expected: {expected}")
             found.append(token)
 
     def checked(self, key: str, operator: str, values: tuple[str, ...]) -> Requirement:

@@ -39,6 +39,8 @@ class Server:
     dry_run: bool = False
 
 
+TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"  # an annotation of DaemonSets, counted by the server
+
 Create = Callable[[Object, Server], None]
 Update = Callable[[Object, Object, Server], None]
 
@@ -93,9 +95,11 @@ def prepare_subresource(resource: Resource, subresource: str, new: Object, old: 
     match subresource:
         case "status":
             return prepare_status_update(resource, new, old, server)
-        case "scale" | "resize":
+        case "scale":
             prepare_update(resource, new, old, server)
             return new
+        case "resize":
+            return _prepare_resize(resource, new, old)
         case "ephemeralcontainers":
             result: Object = copied(old)
             result["metadata"] = new["metadata"]
@@ -104,6 +108,19 @@ def prepare_subresource(resource: Resource, subresource: str, new: Object, old: 
             return result
         case _:
             return new
+
+
+def _prepare_resize(resource: Resource, new: Object, old: Object) -> Object:
+    """Of the containers that there are, resources and what a change of them entails."""
+    result: Object = copied(old)
+    result["metadata"] = new["metadata"]
+    for key in ("containers", "initContainers"):
+        asked = {each.get("name"): each for each in new["spec"].get(key) or ()}
+        for container in result["spec"].get(key) or ():
+            for part in ("resources", "resizePolicy"):
+                _keep(container, asked.get(container["name"], container), part)
+    _count_generation(resource, result, old)
+    return result
 
 
 def prepare_status_update(resource: Resource, new: Object, old: Object, server: Server) -> Object:
@@ -140,6 +157,17 @@ def _keep(new: Object, old: Object, key: str) -> None:
 
 def _create_pod(pod: Object, server: Server) -> None:
     pod["status"] = {"phase": "Pending", "qosClass": quality_of_service(pod["spec"])}
+    if pod["spec"].get("schedulingGates"):
+        pod["status"]["conditions"] = [
+            {
+                "type": "PodScheduled",
+                "status": "False",
+                "lastProbeTime": None,
+                "lastTransitionTime": server.now,
+                "reason": "SchedulingGated",
+                "message": "Scheduling is blocked due to non-empty scheduling gates",
+            }
+        ]
 
 
 def quality_of_service(spec: Mapping[str, Any]) -> str:
@@ -183,17 +211,24 @@ def _update_service(new: Object, old: Object, server: Server) -> None:
         for name in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy"):
             if spec.get(name) == before.get(name):
                 spec.pop(name, None)
+    if not wants_traffic_policy(spec) and wants_traffic_policy(before):
+        for name in ("externalTrafficPolicy", "healthCheckNodePort", "allocateLoadBalancerNodePorts"):
+            if spec.get(name) == before.get(name):
+                spec.pop(name, None)
     allocate_service(new, old, server)
 
 
-def _keep_node_ports(spec: JsonObject, before: JsonObject) -> None:
-    def identity(port: JsonObject) -> tuple[Any, ...]:
-        return port.get("protocol"), port.get("port")
+def wants_traffic_policy(spec: JsonObject) -> bool:
+    """Whether traffic comes in from outside in a way that the policy is about."""
+    return spec.get("type") in ("NodePort", "LoadBalancer") or bool(spec.get("externalIPs"))
 
-    known = {identity(port): port.get("nodePort") for port in before.get("ports") or ()}
+
+def _keep_node_ports(spec: JsonObject, before: JsonObject) -> None:
+    """By name: a port that keeps its name may change in all else. One that is given to another port is not kept."""
+    known = {port.get("name", ""): port.get("nodePort") for port in before.get("ports") or ()}
     asked = {port.get("nodePort") for port in spec.get("ports") or ()}
     for port in spec.get("ports") or ():
-        kept = known.get(identity(port))
+        kept = known.get(port.get("name", ""))
         if not port.get("nodePort") and kept and kept not in asked:
             port["nodePort"] = kept
 
@@ -211,7 +246,7 @@ def allocate_service(service: Object, old: Object | None, server: Server) -> Non
     spec.setdefault("ipFamilies", ["IPv4"])
     had = old["spec"].get("clusterIP") if old is not None else None
     if not spec.get("clusterIP"):
-        address = free_address(server.store)
+        address = free_address(server.store, server.chance)
         if address is None:
             raise ApiError(
                 500, "InternalError", "Internal error occurred: failed to allocate a serviceIP: range is full"
@@ -248,10 +283,18 @@ def _claim_address(service: Object, server: Server) -> None:
         raise _refused(service, "spec.clusterIPs", value, why)
 
 
+def _ports(service: Object) -> list[JsonObject]:
+    return list(service["spec"].get("ports") or ())
+
+
 def _allocate_node_ports(service: Object, old: Object | None, server: Server) -> None:
     own = {port.get("nodePort") for port in (old["spec"].get("ports") or () if old else ())}
     used = used_node_ports(server.store) - own
     chosen: set[int] = set()
+    given = [(port.get("protocol", "TCP"), port["nodePort"]) for port in _ports(service) if port.get("nodePort")]
+    twice = next((each for at, each in enumerate(given) if each in given[:at]), None)
+    if twice is not None:
+        raise ApiError(500, "", f"duplicate nodePort: {{{twice[0]} {twice[1]}}}")
     for index, port in enumerate(service["spec"].get("ports") or ()):
         asked = port.get("nodePort")
         field = f"spec.ports[{index}].nodePort"
@@ -344,6 +387,16 @@ def _create_claim(claim: Object, server: Server) -> None:
     claim["status"] = {"phase": "Pending"}
 
 
+def _create_daemon_set(daemon_set: Object, server: Server) -> None:
+    daemon_set["metadata"].setdefault("annotations", {})[TEMPLATE_GENERATION] = "1"
+
+
+def _update_daemon_set(new: Object, old: Object, server: Server) -> None:
+    count = int((old["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION, "0"))
+    changed = new["spec"].get("template") != old["spec"].get("template")
+    new["metadata"].setdefault("annotations", {})[TEMPLATE_GENERATION] = str(count + changed)
+
+
 def _create_definition(definition: Object, server: Server) -> None:
     _note_stored_version(definition)
 
@@ -369,11 +422,13 @@ _CREATE: Mapping[tuple[str, str], Create] = {
     ("", "persistentvolumes"): _create_volume,
     ("", "persistentvolumeclaims"): _create_claim,
     ("batch", "jobs"): _create_job,
+    ("apps", "daemonsets"): _create_daemon_set,
     ("apiextensions.k8s.io", "customresourcedefinitions"): _create_definition,
 }
 _UPDATE: Mapping[tuple[str, str], Update] = {
     ("", "services"): _update_service,
     ("", "namespaces"): _update_namespace,
     ("", "secrets"): _update_secret,
+    ("apps", "daemonsets"): _update_daemon_set,
     ("apiextensions.k8s.io", "customresourcedefinitions"): _update_definition,
 }

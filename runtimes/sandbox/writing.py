@@ -141,7 +141,7 @@ def _begin_life(state: State, call: Call, obj: Object) -> None:
 def _empty_status(state: State, call: Call) -> Object | None:
     if call.resource.is_custom:
         return None
-    status: Object | None = decode.empty_object(state.kinds.of(call.resource)).get("status")
+    status: Object | None = decode.empty_object(_stored_kind(state, call)).get("status")
     return status
 
 
@@ -196,17 +196,17 @@ def _cannot_handle(kind: KindSchema, why: str) -> str:
 
 
 def _match_kind(kind: KindSchema, body: Any) -> None:
+    """Raises 400 for the body of another kind; 422 for a custom resource, whose kind is a field like others."""
     if not isinstance(body, dict):
         return
     given, version = body.get("kind") or kind.kind, body.get("apiVersion") or kind.api_version
     if not isinstance(given, str) or not isinstance(version, str):
         return
+    if kind.is_custom:
+        _match_custom_kind(kind, body)
+        return
     if given == kind.kind and version == kind.api_version:
         return
-    if kind.is_custom:
-        raise bad_request(
-            f"the API version in the data ({version}) does not match the expected API version ({kind.api_version})"
-        )
     short = version.rpartition("/")[2]
     reason = (
         f"converting ({short}.{given}) to ({kind.group.split('.')[0] or 'core'}.{kind.kind}): unknown conversion"
@@ -214,6 +214,26 @@ def _match_kind(kind: KindSchema, body: Any) -> None:
         else f'no kind "{given}" is registered for version "{version}" in scheme "pkg/runtime/scheme.go:110"'
     )
     raise bad_request(f'{given} in version "{short}" cannot be handled as a {kind.kind}: {reason}')
+
+
+def _match_custom_kind(kind: KindSchema, body: Object) -> None:
+    version, given = body.get("apiVersion", kind.api_version), body.get("kind") or kind.kind
+    if version != kind.api_version:
+        raise bad_request(
+            f"the API version in the data ({version}) does not match the expected API version ({kind.api_version})"
+        )
+    _require(kind, body, given, "kind", given, kind.kind)
+
+
+def _require(kind: KindSchema, body: Object, named: str, field_: str, given: str, wanted: str) -> None:
+    if given == wanted:
+        return
+    cause = {
+        "reason": "FieldValueInvalid",
+        "message": f'Invalid value: "{given}": must be {wanted}',
+        "field": field_,
+    }
+    raise invalid(kind.group, named, (body.get("metadata") or {}).get("name") or "", [cause])
 
 
 def _report_strict(call: Call, problems: list[str], refusal: Callable[[str], ApiError]) -> None:
@@ -229,8 +249,6 @@ def _place(call: Call, obj: Object) -> None:
     """The namespace of the path, which the body may leave out but not contradict."""
     metadata = obj["metadata"]
     if not call.resource.namespaced:
-        if metadata.get("namespace"):
-            raise bad_request("namespace specified on a cluster-scoped object")
         metadata.pop("namespace", None)
     elif metadata.get("namespace", call.namespace) not in ("", None, call.namespace):
         raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
@@ -251,16 +269,19 @@ def update(state: State, call: Call, body: Any) -> Written:
         return Written(_create_by_put(state, call, kind, obj), is_new=True)
     uid = obj["metadata"].get("uid")
     if uid and uid != live["metadata"]["uid"]:
-        raise conflict(
-            call.resource.group,
-            call.resource.plural,
-            call.name,
-            f"StorageError: invalid object, Code: 4, Key: {_storage_path(call)}, ResourceVersion: 0, "
-            f"AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, "
-            f"UID in object meta: {live['metadata']['uid']}",
-        )
+        raise _other_uid(call, uid, live["metadata"]["uid"])
     check_version(call, obj, live, is_put=True)
     return Written(_change(state, call, kind, live, obj))
+
+
+def _other_uid(call: Call, asked: str, have: str) -> ApiError:
+    return conflict(
+        call.resource.group,
+        call.resource.plural,
+        call.name,
+        f"StorageError: invalid object, Code: 4, Key: {_storage_path(call)}, ResourceVersion: 0, "
+        f"AdditionalErrorMsg: Precondition failed: UID in precondition: {asked}, UID in object meta: {have}",
+    )
 
 
 def _storage_path(call: Call) -> str:
@@ -284,6 +305,8 @@ def _create_by_put(state: State, call: Call, kind: KindSchema, obj: Object) -> O
     resource = call.resource
     if not policy(resource).creates_on_update or call.subresource:
         raise not_found(resource.group, resource.plural, call.name)
+    if obj["metadata"].get("uid"):
+        raise _other_uid(call, obj["metadata"]["uid"], "")
     obj["metadata"].pop("resourceVersion", None)
     obj = apply.track_update(kind, None, obj, call.manager, state.now, has_status=call.has_status)
     return _create(state, call, kind, obj)
@@ -381,6 +404,8 @@ def _check_change(state: State, call: Call, new: Object, live: Object) -> None:
 def _is_finished(new: Object, live: Object) -> bool:
     """The last finalizer of an object marked for deletion is gone, and no grace is left."""
     before = live["metadata"]
+    if (live.get("kind"), live.get("apiVersion")) == ("Namespace", "v1") and new["spec"].get("finalizers"):
+        return False
     return (
         not new["metadata"].get("finalizers")
         and bool(before.get("deletionTimestamp"))
@@ -421,6 +446,10 @@ def patched(call: Call, kind: KindSchema, before: Object, body: Any, patch_type:
     if call.field_validation == "Warn":
         _warn(call, read.strict)
     obj = read.object
+    if kind.is_custom:
+        named = obj.get("kind") or ""
+        _require(kind, obj, named, "kind", named, kind.kind)
+        _require(kind, obj, named, "apiVersion", obj.get("apiVersion") or "", kind.api_version)
     defaults.apply(kind, obj)
     return obj
 

@@ -83,7 +83,7 @@ def _age(obj: Object, now: datetime) -> str:
 
 
 def compact_json(value: Any) -> str:
-    return json.dumps(value, separators=(",", ":"))
+    return json.dumps(value, separators=(",", ":"), sort_keys=True)
 
 
 # --- Parts ---
@@ -421,7 +421,7 @@ def _limited(values: list[str], most: int) -> str:
 
 
 def _endpoint_slice(obj: Object, now: datetime) -> list[Any]:
-    ports = [("*" if port.get("port") is None else str(port["port"])) for port in obj.get("ports") or ()]
+    ports = [str(port.get("port") or port.get("name") or "*") for port in obj.get("ports") or ()]
     addresses = [address for each in obj.get("endpoints") or () for address in each.get("addresses") or ()]
     shown_ports = _limited(ports, 3) if ports else _UNSET
     shown = _limited(addresses, 3) if addresses else _UNSET
@@ -514,7 +514,7 @@ def _storage_class(obj: Object, now: datetime) -> list[Any]:
         obj.get("provisioner", ""),
         obj.get("reclaimPolicy", "Delete"),
         obj.get("volumeBindingMode", "Immediate"),
-        "true" if obj.get("allowVolumeExpansion") else "false",
+        bool(obj.get("allowVolumeExpansion")),
         _age(obj, now),
     ]
 

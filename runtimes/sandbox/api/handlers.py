@@ -55,7 +55,8 @@ class Request:
         return self.resource.kind
 
     def body(self, kind: str | None = None) -> Any:
-        return read_object(self.content, self.headers.get("Content-Type", ""), kind or self.kind)
+        needs_kind = kind is None and self.resource.is_custom
+        return read_object(self.content, self.headers.get("Content-Type", ""), kind or self.kind, needs_kind)
 
 
 def verb_of(request: Request) -> str:
@@ -307,7 +308,10 @@ def _scale(request: Request) -> Reply:
     cluster, name = request.cluster, request.address.name
     match request.method:
         case "GET":
-            return Reply(200, scale.get(cluster, request.resource, request.namespace, name))
+            found = scale.get(cluster, request.resource, request.namespace, name)
+            if request.wanted.shape == "Table":
+                found = tables.of_scale(found, request.query.text("includeObject"), cluster.clock.now())
+            return Reply(200, found)
         case "PUT":
             call, _ = _call(request, "UpdateOptions")
             return Reply(200, scale.update(cluster, call, request.body("Scale")), request.warnings)

@@ -56,7 +56,7 @@ def _bind(cluster: Cluster, request: Request) -> Reply:
     name = request.address.name or (body.get("metadata") or {}).get("name") or ""
     target = body.get("target") or {}
     if not target.get("name"):
-        raise bad_request("target.name: Required value")
+        raise ApiError(500, "", "target.name: Required value")
     uid = (body.get("metadata") or {}).get("uid")
     dry_run = "All" in request.query.all("dryRun")
     binding.bind(cluster, request.namespace, name, target["name"], uid=uid, dry_run=dry_run)

@@ -69,6 +69,14 @@ def negotiate(accept: str, lists_streams: bool = False) -> Wanted:
     raise ApiError(406, "NotAcceptable", f"406: Not Acceptable\n\nAvailable representations: {shown}", {})
 
 
+class _Dumper(yaml.SafeDumper):
+    """Quotes with double marks only, as the real server's YAML does."""
+
+    def choose_scalar_style(self) -> str:
+        style: str = super().choose_scalar_style()
+        return '"' if style == "'" else style
+
+
 def encoded(value: Any) -> bytes:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
 
@@ -84,7 +92,7 @@ def _quoted(text: str) -> str:
 
 def response(reply: Reply, format_: str = JSON) -> web.Response:
     if format_ == "application/yaml":
-        content = yaml.safe_dump(reply.body, sort_keys=False).encode()
+        content = yaml.dump(reply.body, Dumper=_Dumper, width=10_000, allow_unicode=True).encode()
     else:
         content = encoded(reply.body) + b"\n"
     return written(reply.status, content, format_, reply.headers, reply.warnings)

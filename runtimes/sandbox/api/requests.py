@@ -21,6 +21,7 @@ PATCH_TYPES: Mapping[str, str] = {
 }
 _FIELD_VALIDATION = ("", "Ignore", "Strict", "Warn")
 LONGEST_MANAGER = 128
+_LONGEST_SUMMARY = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,8 +195,29 @@ def media_type(header: str) -> str:
     return header.partition(";")[0].strip().lower()
 
 
-def read_object(content: bytes, content_type: str, kind: str) -> Any:
-    """A body in JSON or YAML, duplicates still to be found. Raises 400 and 415 with the server's words."""
+def read_object(content: bytes, content_type: str, kind: str, needs_kind: bool = False) -> Any:
+    """A body in JSON or YAML, duplicates still to be found. Raises 400 and 415 with the server's words.
+
+    `needs_kind`: it must say what it is, as custom resources must.
+    """
+    body = _read(content, content_type, kind)
+    if needs_kind and not body.get("kind"):
+        text = content.decode(errors="replace")
+        why = f"Object 'Kind' is missing in '{text}' ({_summary(content)})"
+        raise bad_request(f"the object provided is unrecognized (must be of type {kind}): {why}")
+    if needs_kind and "apiVersion" not in body:
+        body["apiVersion"] = ""
+    return body
+
+
+def _summary(content: bytes) -> str:
+    """The beginning of a body as messages show it: text if it may be JSON, else in hexadecimal."""
+    shown = content[:_LONGEST_SUMMARY]
+    text = shown.decode(errors="replace") if content[:1] == b"{" else shown.hex()
+    return f"{text} ..." if len(content) > _LONGEST_SUMMARY else text
+
+
+def _read(content: bytes, content_type: str, kind: str) -> Any:
     match media_type(content_type):
         case "" | "application/json":
             return _read_json(content, kind)
@@ -225,7 +247,7 @@ def _unrecognized(kind: str, why: str) -> ApiError:
 
 
 def _read_json(content: bytes, kind: str) -> Any:
-    shown = f"({content[:30].hex()})"
+    shown = f"({_summary(content)})"
     if not content.strip():
         raise _unrecognized(kind, "json parse error: unexpected end of JSON input (<empty>)")
     try:
@@ -267,7 +289,9 @@ def _read_yaml(content: bytes, kind: str) -> Any:
     try:
         body = read_yaml(content)
     except yaml.YAMLError as error:
-        raise _unrecognized(kind, f"yaml: {error}") from error
+        problem = getattr(error, "problem", None) or "cannot be parsed"
+        why = f"yaml: {problem} ({_summary(content)})"
+        raise bad_request(f"the object provided is unrecognized (must be of type {kind}): {why}") from error
     if not isinstance(body, dict):
         raise _unrecognized(kind, "the body is not an object")
     return body

@@ -71,7 +71,8 @@ def _access(request: Request) -> Reply:
     status: JsonObject = {"allowed": why is not None}
     if why:
         status["reason"] = why
-    return Reply(201, {**_head(AUTHORIZATION, kind), "metadata": {}, "spec": spec, "status": status})
+    metadata = {"namespace": request.namespace} if request.namespace else {}
+    return Reply(201, {**_head(AUTHORIZATION, kind), "metadata": metadata, "spec": spec, "status": status})
 
 
 def _attributes(wanted: Mapping[str, Any] | None, other: Mapping[str, Any] | None) -> Attributes:
@@ -112,8 +113,7 @@ def _token_review(request: Request) -> Reply:
     spec = request.body("TokenReview").get("spec") or {}
     # tokens are compared at the edge and not kept here: what is asked about is only ever unknown
     status = {"user": {}, "error": "invalid bearer token"}
-    shown = {key: value for key, value in spec.items() if key != "token"}
-    return Reply(201, {**_head(AUTHENTICATION, "TokenReview"), "metadata": {}, "spec": shown, "status": status})
+    return Reply(201, {**_head(AUTHENTICATION, "TokenReview"), "metadata": {}, "spec": spec, "status": status})
 
 
 def request_token(request: Request) -> Reply:

@@ -15,6 +15,7 @@ from ..errors import JsonObject
 from ..resources import Resource
 from ..state import version_of
 from ..store import Object
+from ..strategies import TEMPLATE_GENERATION
 from . import cells
 from .replies import partial_metadata
 
@@ -71,7 +72,9 @@ def _custom_cell(column: JsonObject, obj: Object, now: datetime) -> Any:
         case "boolean":
             return value if isinstance(value, bool) else None
         case "date":
-            return cells.age(value, now) if isinstance(value, str) else "<unknown>"
+            if not isinstance(value, str):
+                return cells.age(None, now)
+            return cells.age(value, now) if cells.parse_time(value) else "<invalid>"
         case _:
             shown = value if not isinstance(value, (dict, list)) else cells.compact_json(value)
             return ("true" if shown else "false") if isinstance(shown, bool) else str(shown)
@@ -125,6 +128,26 @@ def of_one(resource: Resource, obj: Object, include: str, now: datetime, with_co
     return table
 
 
+def of_scale(scale: Object, include: str, now: datetime) -> JsonObject:
+    what = "replicas is the {} number of {}instances {} the scaled object."
+    counts = (("Desired", what.format("desired", "", "for")), ("Available", what.format("actual", "observed ", "of")))
+    columns = [
+        {**_column("Name"), "format": ""},
+        *({"name": n, "type": "integer", "format": "", "description": text, "priority": 0} for n, text in counts),
+        _column("Age"),
+    ]
+    shown = [
+        scale["metadata"]["name"],
+        scale["spec"].get("replicas", 0),
+        scale["status"]["replicas"],
+        cells.age(scale["metadata"].get("creationTimestamp"), now),
+    ]
+    row = {"cells": shown, "object": {"Object": scale, "None": None}.get(include, partial_metadata(scale))}
+    metadata = {"resourceVersion": scale["metadata"].get("resourceVersion", "")}
+    head = {"kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": metadata}
+    return {**head, "columnDefinitions": columns, "rows": [row]}
+
+
 def _row(resource: Resource, obj: Object, include: str, now: datetime) -> JsonObject:
     row: JsonObject = {"cells": row_cells(resource, obj, now)}
     conditions = cells.row_conditions(resource.storage, obj)
@@ -136,5 +159,15 @@ def _row(resource: Resource, obj: Object, include: str, now: datetime) -> JsonOb
         case "Object":
             row["object"] = obj
         case _:
-            row["object"] = partial_metadata(obj)
+            row["object"] = partial_metadata(_without_template_generation(obj))
     return row
+
+
+def _without_template_generation(obj: Object) -> Object:
+    """Rows are made of the server's inner objects, where the count is no annotation."""
+    annotations = obj["metadata"].get("annotations") or {}
+    if obj.get("kind") != "DaemonSet" or TEMPLATE_GENERATION not in annotations:
+        return obj
+    metadata = {key: value for key, value in obj["metadata"].items() if key != "annotations"}
+    left = {key: value for key, value in annotations.items() if key != TEMPLATE_GENERATION}
+    return {**obj, "metadata": {**metadata, "annotations": left} if left else metadata}

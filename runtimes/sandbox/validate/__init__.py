@@ -182,6 +182,9 @@ def update(kind: KindSchema, new: Object, old: Object, subresource: str | None =
         meta.object_meta_update(causes, after, before)
         rules.status(causes, new)
         return causes
+    if subresource == "resize":
+        pods.pod_spec(causes, new.get("spec") or {}, "spec", is_pod=True)
+        return causes
     if subresource == "ephemeralcontainers":
         _ephemeral_update(causes, new, old)
         return causes
