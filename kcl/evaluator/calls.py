@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from kcl.evaluator.expressions import selector_of
+from kcl.evaluator.expressions import module_selector, selector_of
 from kcl.evaluator.functions import Lambda, LambdaCode, RuleType, call
 from kcl.evaluator.lambda_statements import lower_lambda_body
 from kcl.evaluator.lexical import LambdaScope, Scope, Unit, is_local
@@ -108,8 +108,11 @@ def _tracked_call(node: ast.Call, scope: Scope) -> Evaluate:
 
 def _tracked_callee(function: ast.Expr, scope: Scope, tracked: Callable[[ast.Expr], Evaluate]) -> Evaluate:
     """The function of a call; of a method call, tracking the value it is called on."""
-    if not (isinstance(function, ast.Selector) and is_tracked(function.value)) or isinstance(function.value, ast.Name):
+    if not (isinstance(function, ast.Selector) and is_tracked(function.value)):
         return lower(function, scope)
+    of_module = module_selector(function, scope)
+    if of_module is not None:
+        return of_module
     return selector_of(function, scope, tracked(function.value))
 
 

@@ -6,13 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import assert_never
 
 from kcl.diagnostics import Code
+from kcl.evaluator.attributes import sites_of
 from kcl.evaluator.lexical import (
     ConfigScope,
     LoopScope,
     Scope,
     Variable,
     child,
-    is_loop_variable,
+    loop_variable,
 )
 from kcl.evaluator.lowering import is_tracked, lower, lower_tracked, lowers
 from kcl.evaluator.operations import iterate, kind, truthy
@@ -74,7 +75,7 @@ def lower_item(item: ast.ConfigItem, scope: Scope) -> Step:
 
 def _key(node: ast.Expr, scope: Scope) -> tuple[str | None, Evaluate]:
     """The key as far as it is known before evaluation, and code for it."""
-    if isinstance(node, ast.Name) and not is_loop_variable(scope, node.id):
+    if isinstance(node, ast.Name) and loop_variable(scope, node.id) is None:
         name = node.id
         return name, lambda environment: name
     if isinstance(node, ast.Str):
@@ -239,23 +240,35 @@ def _computed_key(entry: ast.Entry) -> ast.Entry:
 
 def _assign_targets(
     targets: Sequence[ast.Name], scope: Scope
-) -> Callable[[Environment, tuple[Value, Value, Value]], None]:
-    """Code that gives the loop variables their values: one takes the item, two the key or index and the value."""
-    slots = [scope.declare(target.id).place() for target in targets]
+) -> Callable[[Environment, tuple[Value, Value, Value], Value], None]:
+    """Code that gives the loop variables their values: one takes the item, two the key or index and the value.
+
+    It is called with the (item, key, value) and the container they come from.
+    """
+    variables = [scope.declare(target.id) for target in targets]
+    slots = [variable.place() for variable in variables]
+    last = variables[-1]
     if len(slots) == 1:
         (item_slot,) = slots
 
-        def assign_one(environment: Environment, triple: tuple[Value, Value, Value]) -> None:
+        def assign_one(environment: Environment, triple: tuple[Value, Value, Value], container: Value) -> None:
             environment[item_slot] = triple[0]
+            if last.sites_slot is not None:
+                environment[last.sites_slot] = () if isinstance(container, dict) else sites_of(container, triple[1])
 
         return assign_one
     if len(slots) != 2:
         where = scope.module.where(targets[0])
         raise where.error(Code.COMPILE, f"the number of loop variables is {len(slots)}, which can only be 1 or 2")
     key_slot, value_slot = slots
+    key_variable = variables[0]
 
-    def assign_two(environment: Environment, triple: tuple[Value, Value, Value]) -> None:
+    def assign_two(environment: Environment, triple: tuple[Value, Value, Value], container: Value) -> None:
         environment[key_slot], environment[value_slot] = triple[1], triple[2]
+        if key_variable.sites_slot is not None:
+            environment[key_variable.sites_slot] = ()
+        if last.sites_slot is not None:
+            environment[last.sites_slot] = sites_of(container, triple[1])
 
     return assign_two
 
@@ -279,12 +292,13 @@ def _loops(
                 body()
                 return
             where, iterable, assign, conditions = compiled[depth]
+            container = iterable(environment)
             try:
-                triples = iterate(iterable(environment))
+                triples = iterate(container)
             except ValueFailure as failure:
                 raise where.located(failure) from None
             for triple in triples:
-                assign(environment, triple)
+                assign(environment, triple, container)
                 if all(truthy(condition(environment)) for condition in conditions):
                     enter(depth + 1)
 
@@ -310,7 +324,7 @@ def _quantifier(node: ast.Quantifier, scope: Scope) -> Evaluate:
             raise where.located(failure) from None
 
     def chosen(environment: Environment, triple: tuple[Value, Value, Value]) -> bool:
-        assign(environment, triple)
+        assign(environment, triple, None)
         return condition is None or truthy(condition(environment))
 
     def run_all(environment: Environment) -> Value:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from kcl.diagnostics import Code
 from kcl.evaluator import operations
 from kcl.evaluator.attributes import load_attribute, sites_of
-from kcl.evaluator.lexical import Scope, is_local, reader
+from kcl.evaluator.lexical import Scope, is_local, loop_variable, reader
 from kcl.evaluator.lowering import is_tracked, lower, lower_tracked, lowers, lowers_tracked
 from kcl.evaluator.names import global_reader, imported_module, is_unknown, module_member
 from kcl.evaluator.runtime import Environment, Evaluate
@@ -298,6 +298,15 @@ def _name(node: ast.Name, scope: Scope) -> Evaluate:
 def _tracked_name(node: ast.Name, scope: Scope) -> Evaluate:
     runtime = scope.module.runtime
     read = _name(node, scope)
+    variable = loop_variable(scope, node.id)
+    if variable is not None:
+        sites_slot = variable.sites_place()
+
+        def run_loop_variable(environment: Environment) -> Value:
+            runtime.origin = environment[sites_slot]
+            return read(environment)
+
+        return run_loop_variable
 
     def run(environment: Environment) -> Value:
         # Reading a package variable or an attribute sets the origin, reading a local leaves it.
@@ -307,7 +316,7 @@ def _tracked_name(node: ast.Name, scope: Scope) -> Evaluate:
     return run
 
 
-def _module_selector(node: ast.Selector, scope: Scope) -> Evaluate | None:
+def module_selector(node: ast.Selector, scope: Scope) -> Evaluate | None:
     """Code for `alias.name` where the alias is an import of the file, None if the selector is something else."""
     head = node.value
     if not isinstance(head, ast.Name) or node.optional or is_local(scope, head.id):
@@ -324,7 +333,7 @@ def _module_selector(node: ast.Selector, scope: Scope) -> Evaluate | None:
 
 @lowers(ast.Selector)
 def _selector(node: ast.Selector, scope: Scope) -> Evaluate:
-    of_module = _module_selector(node, scope)
+    of_module = module_selector(node, scope)
     if of_module is not None:
         return of_module
     return selector_of(node, scope, lower(node.value, scope))
@@ -365,7 +374,7 @@ def selector_of(node: ast.Selector, scope: Scope, evaluate: Evaluate) -> Evaluat
 
 @lowers_tracked(ast.Selector)
 def _tracked_selector(node: ast.Selector, scope: Scope) -> Evaluate:
-    of_module = _module_selector(node, scope)
+    of_module = module_selector(node, scope)
     if of_module is not None:
         return of_module
     where = scope.module.where(node)

@@ -37,15 +37,22 @@ class Unit:
 class Variable:
     """A local variable. `definite` says it always has a value where it is visible.
 
-    The key of a configuration entry becomes one; it gets a slot only if some expression reads it.
+    The key of a configuration entry becomes one; it gets a slot only if some expression reads it. `sites_slot` holds
+    the sites of a loop variable's value, if some tracked expression asks for them.
     """
 
-    __slots__ = ("definite", "slot", "unit")
+    __slots__ = ("definite", "sites_slot", "slot", "unit")
 
     def __init__(self, unit: Unit, definite: bool) -> None:
         self.unit = unit
         self.definite = definite
         self.slot: int | None = None
+        self.sites_slot: int | None = None
+
+    def sites_place(self) -> int:
+        if self.sites_slot is None:
+            self.sites_slot = self.unit.new_slot()
+        return self.sites_slot
 
     def place(self) -> int:
         if self.slot is None:
@@ -120,14 +127,14 @@ def child(scope: Scope, kind: type[Scope]) -> Scope:
     return kind(scope.module, scope.unit, scope)
 
 
-def is_loop_variable(scope: Scope, name: str) -> bool:
-    """Whether the name is the variable of a loop around this place, not beyond a lambda."""
+def loop_variable(scope: Scope, name: str) -> Variable | None:
+    """The variable of that name of a loop around this place, not beyond a lambda."""
     current: Scope | None = scope
     while current is not None and not isinstance(current, LambdaScope):
         if isinstance(current, LoopScope) and name in current.variables:
-            return True
+            return current.variables[name]
         current = current.parent
-    return False
+    return None
 
 
 def is_local(scope: Scope, name: str) -> bool:

@@ -70,6 +70,13 @@ def test_a_template_that_is_chosen_leads_to_the_choice_first(evaluated):
         assert ("/repo/models/m.k", 3) in [(site.file, site.line) for site in lookup(0, path)]
 
 
+def test_loop_variables_lead_to_what_is_looped_over(evaluated):
+    program = "d = {\n    a = 'x'\n    b = 'y'\n}\nl = [\n    1\n    2\n]\n"
+    program += "up = {k = v.upper() for k, v in d}\nmore = [n + 1 for n in l]\n"
+    lookup = evaluated(program).provenance.lookup
+    assert [lookup(0, ("up", "b"))[0].line, lookup(0, ("more", 1))[0].line] == [3, 7]
+
+
 def test_an_option_is_told_as_such(evaluated):
     assert _sites(evaluated, "out", "spec", "env", "B")[0] == ("stack.k", 4, SiteKind.OPTION)
 
