@@ -16,7 +16,7 @@ _TLS_HANDSHAKE = 0x16  # the type of a TLS record that opens a connection (RFC 8
 
 
 class Either(asyncio.Protocol):
-    """Waits for the first bytes, then hands the connection on to `factory`'s protocol, through TLS if they ask for it."""
+    """Waits for the first bytes, then hands the connection on: to TLS if they ask for it, else to the server."""
 
     def __init__(self, factory: Callable[[], asyncio.Protocol], context: ssl.SSLContext) -> None:
         self._factory, self._context = factory, context
