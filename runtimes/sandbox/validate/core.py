@@ -494,9 +494,8 @@ def resource_quota(causes: Causes, obj: Object) -> None:
     spec = obj.get("spec") or {}
     for name, value in (spec.get("hard") or {}).items():
         here = f"spec.hard[{name}]"
-        wrong = names.qualified(name)
-        causes.invalid_each(here, name, wrong)
-        if not wrong and "/" not in name and not _is_quota_resource(name):
+        containers.resource_name(causes, here, name)
+        if "/" not in name and not _is_quota_resource(name):
             causes.invalid(here, name, "must be a standard resource for quota")
         containers.quantity_value(causes, here, name, value)
     for scope in spec.get("scopes") or []:

@@ -233,16 +233,16 @@ def pod_update(causes: Causes, new: Object, old: Object) -> None:
     spec, before = new.get("spec") or {}, old.get("spec") or {}
     for name in ("containers", "initContainers"):
         ours, theirs = spec.get(name) or [], before.get(name) or []
-        for index, container in enumerate(ours[: len(theirs)]):
+        if len(ours) != len(theirs):
+            causes.forbidden(f"spec.{name}", "pod updates may not add or remove containers")
+            return
+        for index, container in enumerate(ours):
             image = container.get("image", "")
             if not image:
                 causes.required(f"spec.{name}[{index}].image")
             if image != image.strip():
                 text = "must not have leading or trailing whitespace"
                 causes.invalid(f"spec.{name}[{index}].image", image, text)
-        if len(ours) != len(theirs):
-            causes.forbidden(f"spec.{name}", "pod updates may not add or remove containers")
-            return
     if not _deadline_update(causes, spec, before):
         return
     _toleration_update(causes, spec, before)

@@ -312,12 +312,15 @@ def _status_counts(causes: Causes, obj: Object, counts: tuple[str, ...], first: 
 def job(causes: Causes, obj: Object) -> None:
     spec = obj.get("spec") or {}
     _job_spec(causes, spec, "spec")
+    selector = spec.get("selector")
+    if selector is None:
+        causes.required("spec.selector")
+    meta.label_selector(causes, "spec.selector", selector)
+    labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
+    if meta.is_selector(selector) and not meta.selects(selector, labels):
+        causes.invalid("spec.template.metadata.labels", labels, MISMATCH)
     if not spec.get("manualSelector"):
         _generated_selector(causes, obj)
-    else:
-        labels = ((spec.get("template") or {}).get("metadata") or {}).get("labels")
-        if not meta.selects(spec.get("selector"), labels):
-            causes.invalid("spec.template.metadata.labels", labels, MISMATCH)
     if spec.get("completionMode") == "Indexed" and spec.get("completions") is not None:
         count = spec["completions"]
         last = f"{(obj.get('metadata') or {}).get('name', '')}-{count - 1}"
