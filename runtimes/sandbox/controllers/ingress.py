@@ -45,8 +45,9 @@ class Ingresses(Controller):
         if ingress is None or "deletionTimestamp" in ingress["metadata"]:
             return
         wanted = [{"ip": ADDRESS}] if self._is_ours(ingress["spec"].get("ingressClassName")) else []
-        status = ingress.get("status") or {}
-        if (status.get("loadBalancer") or {}).get("ingress", []) == wanted:
+        present = ((ingress.get("status") or {}).get("loadBalancer") or {}).get("ingress", [])
+        # Of another's Ingress only the address this controller once gave is taken back.
+        if present == wanted or (not wanted and present != [{"ip": ADDRESS}]):
             return
         balancer = {"ingress": wanted} if wanted else {}
         self.hands.update_status(INGRESSES, {**copied(ingress), "status": {"loadBalancer": balancer}})

@@ -143,3 +143,20 @@ def test_deleting_twice_made_again_keeps_nothing_of_the_old(world: World) -> Non
         world.pass_seconds(3)
         assert world.pods() == []
         assert world.cluster.list("replicasets.apps", "default").items == []
+
+
+def test_an_ingress_of_the_clusters_class_gets_an_address_and_no_other_is_touched(world: World) -> None:
+    backend = {"service": {"name": "web", "port": {"number": 80}}}
+    for name, class_name in (("ours", "public"), ("theirs", "other")):
+        spec = {"ingressClassName": class_name, "defaultBackend": backend}
+        world.create("ingresses.networking.k8s.io", {"metadata": {"name": name}, "spec": spec})
+    theirs = {"status": {"loadBalancer": {"ingress": [{"ip": "192.0.2.7"}]}}}
+    world.cluster.patch("ingresses.networking.k8s.io", "default", "theirs", theirs, subresource="status")
+    world.pass_seconds(2)
+    addresses = {
+        name: [
+            each["ip"] for each in world.get("ingresses.networking.k8s.io", name)["status"]["loadBalancer"]["ingress"]
+        ]
+        for name in ("ours", "theirs")
+    }
+    assert addresses == {"ours": ["203.0.113.10"], "theirs": ["192.0.2.7"]}
