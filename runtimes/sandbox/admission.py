@@ -132,7 +132,8 @@ def _mount_token(review: Review, spec: dict[str, Any]) -> None:
 
 
 def _tolerations(review: Review) -> None:
-    if not _creates_pod(review):
+    """On changes too: a PUT that leaves them out would otherwise take them away, which may not be."""
+    if review.resource.storage != ("", "pods") or review.subresource is not None:
         return
     spec = review.obj["spec"]
     tolerations = list(spec.get("tolerations") or ())
