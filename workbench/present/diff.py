@@ -107,11 +107,16 @@ def _notes(change: Change) -> Line:
 
 
 def problem_lines(problems: Iterable[Problem], glyphs: Glyphs) -> Iterator[Line]:
-    for each in problems:
-        where = f"{each.address}" if each.address else each.cluster
-        yield line(Span(f"{glyphs.unknown} {where}: ", Tone.WARN), each.message)
-        if each.hint:
-            yield line(Span(f"  {glyphs.arrow} {each.hint}", Tone.MUTED))
+    """Yields a line for each, those with the same hint together and the hint once below them."""
+    by_hint: dict[str, list[Problem]] = {}
+    for each in sorted(problems, key=lambda each: (each.cluster, str(each.address or ""))):
+        by_hint.setdefault(each.hint, []).append(each)
+    for hint, alike in by_hint.items():
+        for each in alike:
+            where = f"{each.address}" if each.address else each.cluster
+            yield line(Span(f"{glyphs.unknown} {where}: ", Tone.WARN), each.message)
+        if hint:
+            yield line(Span(f"  {glyphs.arrow} {hint}", Tone.MUTED))
 
 
 def detail_rows(
@@ -179,7 +184,7 @@ def _source(chain: Chain, roots: Roots, glyphs: Glyphs) -> Line:
 
 def _field(field: FieldChange, roots: Roots, glyphs: Glyphs, now: datetime, width: int) -> Iterator[_Detail]:
     sign, tone = _SIGNS[field.op]
-    path = line(Span(f"{sign} ", tone), Span(format_path(field.path), Tone.KEY))
+    path = line(Span(f"{sign} ", tone), Span(_end_of(format_path(field.path), width), Tone.KEY))
     source = _source(field.source, roots, glyphs)
     before, after = _one_line(field.before), _one_line(field.after)
     fits = before is not None and after is not None and len(path) + len(before.text) + len(after.text) + 5 <= width
@@ -193,6 +198,11 @@ def _field(field: FieldChange, roots: Roots, glyphs: Glyphs, now: datetime, widt
             yield from _block(field, field.after, "+", Tone.ADDED)
     for note in _field_notes(field, glyphs, now):
         yield field.path, line("    ", note), Line()
+
+
+def _end_of(path: str, width: int) -> str:
+    """Cuts a long path at its beginning: what tells it from others is at its end."""
+    return path if len(path) <= width else f"…{path[-width + 1 :]}"
 
 
 _SIGNS = {

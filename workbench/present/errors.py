@@ -33,6 +33,8 @@ def lines(error: WorkbenchError | RuntimeFailure, glyphs: Glyphs) -> Iterator[Li
     if isinstance(error, CompileFailed):
         for text in error.rendered.splitlines():
             yield line(Span(text, Tone.BAD if text.startswith("error") else Tone.PLAIN))
+        if not any(each.primary for each in error.diagnostics):
+            yield line(Span(f" --> {error.where}", Tone.SOURCE))
     else:
         yield line(Span(f"{glyphs.bad} ", Tone.BAD), str(error))
     if error.hint:

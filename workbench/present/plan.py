@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from runtimes.base import format_path
 from workbench.engine.events import (
     ApplyFinished,
     ApplyStarted,
@@ -61,10 +62,32 @@ def lines(plan: Plan, glyphs: Glyphs) -> Iterator[Line]:
 def gates(plan: Plan, glyphs: Glyphs) -> Iterator[Line]:
     for guard in plan.guards:
         sign = Span(f"{glyphs.good} ", Tone.GOOD) if guard.passed else Span(f"{glyphs.bad} ", Tone.BAD)
-        yield line(sign, guard.name, Span(f": {guard.message}" if guard.message else "", Tone.MUTED))
+        # what a guard says no for is told below, with what to do about it
+        is_told = not guard.passed and (plan.problems or any(each.conflicts for each in plan.changes))
+        message = "no" if is_told else guard.message
+        yield line(sign, guard.name, Span(f": {message}" if message else "", Tone.MUTED))
     yield from problem_lines(plan.problems, glyphs)
+    if not plan.force:
+        yield from _conflicts(plan, glyphs)
     for text in (*plan.warnings, *plan.notes, *plan.confirmation.reasons):
         yield line(Span(f"{glyphs.finding} {text}", Tone.WARN))
+
+
+def _conflicts(plan: Plan, glyphs: Glyphs) -> Iterator[Line]:
+    for change in plan.changes:
+        for each in change.conflicts:
+            what = f": {format_path(each.path)} belongs to {each.manager}"
+            since = f" since {each.when}" if each.when else ""
+            yield line(Span(f"{glyphs.bad} ", Tone.BAD), reconcile.short_id(change.address), what, since)
+
+
+def refusal(plan: Plan, glyphs: Glyphs) -> Iterator[Line]:
+    """Yields what a refused plan means and what to do, to stand after the plan itself."""
+    failed = [each.name for each in plan.guards if not each.passed]
+    yield line(Span(f"{glyphs.bad} refused: {', '.join(failed)}: no. Nothing was applied.", Tone.BAD))
+    if not plan.force and any(each.conflicts for each in plan.changes):
+        hint = "put the live values into the configuration, or take the fields over with --force"
+        yield line(Span(f"{glyphs.arrow} {hint}", Tone.MUTED))
 
 
 def step_rows(plan: Plan, events: tuple[Event, ...]) -> tuple[Row, ...]:

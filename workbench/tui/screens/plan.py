@@ -114,10 +114,9 @@ class PlanScreen(Frame):
         phrase.value = ""
         typed = confirmation.level is Level.PHRASE
         wanted = confirmation.phrase or "yes"
-        summary = diff.summary_line(made.summary, self.workbench.glyphs)
         reasons = f" ({'; '.join(confirmation.reasons)})" if confirmation.reasons else ""
         ask = Span("type " if typed else "to apply type ", Tone.PLAIN)
-        question = line(ask, Span(wanted, Tone.STRONG), Span(reasons, Tone.WARN), "   ", summary)
+        question = line(ask, Span(wanted, Tone.STRONG), Span(reasons, Tone.WARN))
         self.query_one("#question", ToneText).show(question)
         phrase.focus()
 

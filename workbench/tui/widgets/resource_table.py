@@ -257,7 +257,12 @@ class ResourceTable(ScrollView, can_focus=True):
             suffix = "cursor" if focused else "cursor-unfocused"
             base = self.get_component_rich_style(f"resource-table--{suffix}")
         cells = []
+        filled = max((index for index, cell in enumerate(row.cells) if len(cell)), default=0)
         for index, (column, width) in enumerate(zip(self.columns, widths, strict=True)):
+            if index > filled:
+                break
+            if index == filled and not column.right:  # nothing follows: the cell may use the room to the end
+                width = sum(widths[index:]) + len(widths) - index - 1
             cell = row.cells[index] if index < len(row.cells) else Line()
             pieces = segments_of(self, cell, base)
             if index == 0:
@@ -389,6 +394,9 @@ class ResourceTable(ScrollView, can_focus=True):
             if index == self.cursor:
                 self.action_choose()
             self.cursor = index
+
+    def watch_show_vertical_scrollbar(self) -> None:
+        self.call_after_refresh(self.on_resize)
 
     def on_resize(self) -> None:
         key = self.current
