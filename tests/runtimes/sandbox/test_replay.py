@@ -17,9 +17,10 @@ import yaml
 from .serving import served
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
-CORPUS = pathlib.Path(
-    os.environ.get("KONFIG_WORKBENCH_CONFORMANCE", ROOT.parent / "shared" / "conformance")
-) / "kube-api-1.34"
+CORPUS = (
+    pathlib.Path(os.environ.get("KONFIG_WORKBENCH_CONFORMANCE", ROOT.parent / "shared" / "conformance"))
+    / "kube-api-1.34"
+)
 TOKENS = {"admin": "replay-admin", "alice": "replay-alice", "viewer": "replay-viewer"}
 KNOWN: dict[str, str] = yaml.safe_load((pathlib.Path(__file__).parent / "known_differences.yaml").read_text()) or {}
 SECONDS = 60

@@ -1,0 +1,111 @@
+"""The sandbox as a server: who may do what, faults of the API, the files it writes, a clean end."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import ssl
+import stat
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from runtimes.sandbox import certificates
+from runtimes.sandbox.api.disturbances import Disturbance
+from runtimes.sandbox.server import Sandbox
+
+TOKENS = {"admin": "t-admin", "viewer": "t-viewer"}
+
+
+def quiet() -> Sandbox:
+    return Sandbox(tokens=TOKENS, controllers=False, tls=False)
+
+
+def bearer(user: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {TOKENS[user]}"}
+
+
+async def test_clusters_are_separate() -> None:
+    async with (
+        Sandbox(clusters=2, tokens=TOKENS, controllers=False, tls=False) as sandbox,
+        aiohttp.ClientSession() as http,
+    ):
+        made = {"metadata": {"name": "only-here"}}
+        path = "/api/v1/namespaces/default/configmaps"
+        async with http.post(sandbox.urls[0] + path, json=made, headers=bearer("admin")) as reply:
+            assert reply.status == 201
+        async with http.get(f"{sandbox.urls[1]}{path}/only-here", headers=bearer("admin")) as reply:
+            assert reply.status == 404
+
+
+async def test_roles_decide_what_others_may() -> None:
+    async with quiet() as sandbox, aiohttp.ClientSession() as http:
+        url = f"{sandbox.urls[0]}/api/v1/namespaces/default/configmaps"
+        async with http.get(url, headers=bearer("viewer")) as reply:
+            assert reply.status == 403
+        async with http.get(f"{sandbox.urls[0]}/api", headers=bearer("viewer")) as reply:
+            assert reply.status == 200
+        async with http.get(url, headers={"Authorization": "Bearer wrong"}) as reply:
+            assert reply.status == 401
+            assert "wrong" not in await reply.text()
+
+
+async def test_the_kubeconfig_is_its_owners_alone(tmp_path: Path) -> None:
+    async with Sandbox(clusters=2, controllers=False) as sandbox:
+        file = tmp_path / "kube" / "config"
+        sandbox.write_kubeconfig(file)
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        written = json.loads(file.read_text())
+        assert [each["name"] for each in written["contexts"]] == ["sandbox-1", "sandbox-2"]
+        assert [each["cluster"]["server"] for each in written["clusters"]] == sandbox.urls
+
+
+async def test_the_certificate_is_trusted_by_those_who_are_given_it() -> None:
+    trusted = certificates.make()
+    server = await asyncio.start_server(lambda r, w: w.close(), "127.0.0.1", 0, ssl=trusted.context())
+    port = server.sockets[0].getsockname()[1]
+    context = ssl.create_default_context(cadata=trusted.certificate)
+    stranger = ssl.create_default_context(cadata=certificates.make().certificate)
+    try:
+        _, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context)
+        writer.close()
+        await writer.wait_closed()
+        with pytest.raises(ssl.SSLCertVerificationError):
+            await asyncio.open_connection("127.0.0.1", port, ssl=stranger)
+    finally:
+        server.close()
+        await server.wait_closed()
+
+
+async def test_a_disturbance_happens_as_often_as_asked() -> None:
+    async with quiet() as sandbox, aiohttp.ClientSession() as http:
+        url = f"{sandbox.urls[0]}/api/v1/namespaces/default/configmaps"
+        sandbox.disturbances[0].add(Disturbance("too-many-requests", ("list",), "configmaps", times=2))
+        statuses = []
+        for _ in range(3):
+            async with http.get(url, headers=bearer("admin")) as reply:
+                statuses.append((reply.status, reply.headers.get("Retry-After")))
+        assert statuses == [(429, "1"), (429, "1"), (200, None)]
+
+
+async def test_a_watch_can_be_made_to_drop() -> None:
+    async with quiet() as sandbox, aiohttp.ClientSession() as http:
+        url = f"{sandbox.urls[0]}/api/v1/namespaces/default/configmaps?watch=1"
+        sandbox.disturbances[0].add(Disturbance("drop", ("watch",), times=1, seconds=0.05))
+        with pytest.raises(aiohttp.ClientError):
+            async with asyncio.timeout(5), http.get(url, headers=bearer("admin")) as reply:
+                await reply.read()
+
+
+async def test_leaving_ends_open_watches() -> None:
+    async with aiohttp.ClientSession() as http:
+        async with quiet() as sandbox:
+            url = f"{sandbox.urls[0]}/api/v1/namespaces/default/configmaps?watch=1"
+            reply = await http.get(url, headers=bearer("admin"))
+            assert reply.status == 200
+        with pytest.raises(aiohttp.ClientError):
+            async with asyncio.timeout(5):
+                await reply.read()
+                raise aiohttp.ClientPayloadError("ended in order, which is fine as well")
+        reply.close()
