@@ -11,6 +11,7 @@ from .base import Controller, Key, World, key_of
 from .conditions import condition, without
 from .pods import is_finished
 from .times import stamp
+from .volumes import SELECTED_NODE, waits_for_consumer
 
 PROFILE = "default-scheduler"
 
@@ -47,7 +48,9 @@ class Scheduler(Controller):
             refused = scheduling.refusals(pod, nodes, pods)
             fitting = [node for node in nodes if node["metadata"]["name"] not in refused]
             if fitting:
-                self._bind(pod, scheduling.preferred(pod, fitting, pods))
+                node = scheduling.preferred(pod, fitting, pods)
+                if not self._choose_for_claims(pod, node):
+                    self._bind(pod, node)
                 return
             message = scheduling.explained(refused)
         self._refuse(pod, message)
@@ -81,7 +84,26 @@ class Scheduler(Controller):
         ]
         self.hands.update_status("pods", changed)
 
+    def _choose_for_claims(self, pod: Object, node: Object) -> bool:
+        """Tell claims that waited for their first consumer where it will be. True if any is still to be bound."""
+        waiting = [claim for claim in self._claims(pod) if claim["status"]["phase"] == "Pending"]
+        for claim in waiting:
+            if SELECTED_NODE not in (claim["metadata"].get("annotations") or {}):
+                changed = copied(claim)
+                changed["metadata"].setdefault("annotations", {})[SELECTED_NODE] = node["metadata"]["name"]
+                self.hands.update("persistentvolumeclaims", changed)
+        return bool(waiting)
+
+    def _claims(self, pod: Object) -> list[Object]:
+        namespace = pod["metadata"]["namespace"]
+        names = [
+            (each.get("persistentVolumeClaim") or {}).get("claimName") for each in pod["spec"].get("volumes") or ()
+        ]
+        found = [self.hands.find("persistentvolumeclaims", namespace, name) for name in names if name]
+        return [claim for claim in found if claim is not None]
+
     def _unbound_claims(self, pod: Object) -> str | None:
+        """What is wrong with the pod's claims, as far as it keeps the pod from every node."""
         namespace, nodes = pod["metadata"]["namespace"], len(self.hands.all("nodes"))
         for volume in pod["spec"].get("volumes") or ():
             name = (volume.get("persistentVolumeClaim") or {}).get("claimName")
@@ -93,7 +115,7 @@ class Scheduler(Controller):
             if (claim.get("status") or {}).get("phase") == "Lost":
                 lost = f'persistentvolumeclaim "{name}" bound to non-existent persistentvolume'
                 return f'0/{nodes} nodes are available: {lost} "{claim["spec"].get("volumeName", "")}". not found'
-            if (claim.get("status") or {}).get("phase") != "Bound":
+            if (claim.get("status") or {}).get("phase") != "Bound" and not waits_for_consumer(self.hands, claim):
                 return f"0/{nodes} nodes are available: pod has unbound immediate PersistentVolumeClaims. not found"
         return None
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..store import Change, Object, copied
-from .base import Controller, Key, key_of
+from .base import Controller, Hands, Key, key_of
 from .owners import labels_of, selects
 from .pods import is_finished
 from .quantities import quantity
 
 PVC_PROTECTION, PV_PROTECTION = "kubernetes.io/pvc-protection", "kubernetes.io/pv-protection"
 BIND_COMPLETED, BOUND_BY = "pv.kubernetes.io/bind-completed", "pv.kubernetes.io/bound-by-controller"
+SELECTED_NODE = "volume.kubernetes.io/selected-node"
 PROVISIONED_BY = "pv.kubernetes.io/provisioned-by"
 PROVISIONER = "sandbox.konfig-workbench/volumes"  # a StorageClass of this provisioner gets its volumes made
 
@@ -89,6 +90,11 @@ class Volumes(Controller):
         if completed:
             self._check_bound(claim)
             return
+        chosen = SELECTED_NODE in (claim["metadata"].get("annotations") or {})
+        if waits_for_consumer(self.hands, claim) and not chosen and not claim["spec"].get("volumeName"):
+            text = "waiting for first consumer to be created before binding"
+            self.event(claim, "Normal", "WaitForFirstConsumer", text)
+            return
         volume = self._volume_for(claim)
         if volume is not None:
             self._bind(claim, volume)
@@ -144,9 +150,6 @@ class Volumes(Controller):
             self.event(claim, "Warning", "ProvisioningFailed", text)
         elif storage_class["provisioner"] == PROVISIONER:
             self._provision(claim, storage_class)
-        elif storage_class.get("volumeBindingMode") == "WaitForFirstConsumer":
-            text = "waiting for first consumer to be created before binding"
-            self.event(claim, "Normal", "WaitForFirstConsumer", text)
         else:
             text = (
                 "Waiting for a volume to be created either by the external provisioner "
@@ -247,6 +250,13 @@ class ClaimProtection(Controller):
                 if (volume.get("persistentVolumeClaim") or {}).get("claimName") == key[1] and not is_finished(pod):
                     return True
         return False
+
+
+def waits_for_consumer(hands: Hands, claim: Object) -> bool:
+    """Its class has volumes bound only when it is known where they are needed."""
+    name = claim["spec"].get("storageClassName")
+    storage_class = hands.find("storageclasses.storage.k8s.io", "", name) if name else None
+    return storage_class is not None and storage_class.get("volumeBindingMode") == "WaitForFirstConsumer"
 
 
 def _size(volume: Object) -> object:

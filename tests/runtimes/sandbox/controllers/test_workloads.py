@@ -160,3 +160,27 @@ def test_an_ingress_of_the_clusters_class_gets_an_address_and_no_other_is_touche
         for name in ("ours", "theirs")
     }
     assert addresses == {"ours": ["203.0.113.10"], "theirs": ["192.0.2.7"]}
+
+
+def test_a_claim_that_waits_for_its_consumer_is_bound_where_that_will_run(world: World) -> None:
+    world.cluster.create(
+        "storageclasses.storage.k8s.io",
+        None,
+        {
+            "metadata": {"name": "late"},
+            "provisioner": "sandbox.konfig-workbench/volumes",
+            "volumeBindingMode": "WaitForFirstConsumer",
+        },
+    )
+    requests = {"requests": {"storage": "1Gi"}}
+    spec = {"accessModes": ["ReadWriteOnce"], "storageClassName": "late", "resources": requests}
+    world.create("persistentvolumeclaims", {"metadata": {"name": "data"}, "spec": spec})
+    world.pass_seconds(2)
+    assert world.get("persistentvolumeclaims", "data")["status"]["phase"] == "Pending"
+    assert len(world.events("WaitForFirstConsumer")) == 1
+    volumes = [{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}]
+    world.deployment(replicas=1, template=template(volumes=volumes))
+    world.pass_seconds(2)
+    assert world.get("persistentvolumeclaims", "data")["status"]["phase"] == "Bound"
+    assert world.get("deployments.apps", "web")["status"]["readyReplicas"] == 1
+    assert world.events("FailedScheduling") == []
