@@ -130,10 +130,8 @@ class SchemaType:
             while chain[-1].node.parent is not None:
                 parent = chain[-1].resolve(chain[-1].node.parent)
                 if parent in chain:
-                    raise self.module.where(self.node).error(
-                        Code.CYCLE_INHERIT,
-                        f"There is a circular reference between schema {self.name} and {parent.name}",
-                    )
+                    message = f"There is a circular reference between schemas {self.name}, {parent.name}"
+                    raise self.module.where(self.node).error(Code.COMPILE, message)
                 chain.append(parent)
             self._lineage = tuple(chain)
         return self._lineage

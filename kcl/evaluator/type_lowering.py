@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 from typing import TYPE_CHECKING, assert_never
 
 from kcl.diagnostics import Code
-from kcl.evaluator.names import imported_module
+from kcl.evaluator.names import did_you_mean, imported_module
 from kcl.evaluator.runtime import ModuleContext
 from kcl.evaluator.runtime_types import (
     ANY,
@@ -56,6 +57,19 @@ def lower_type(node: ast.Type, module: ModuleContext) -> RuntimeType:
             assert_never(node)
 
 
+def literal_type(node: ast.Expr) -> RuntimeType | None:
+    """The type a variable takes from the literal it is first given, None if that says nothing."""
+    match node:
+        case ast.Str():
+            return _BASIC["str"]
+        case ast.Int(suffix=None):
+            return _BASIC["int"]
+        case ast.Float():
+            return _BASIC["float"]
+        case _:
+            return None
+
+
 def _named(node: ast.NamedType, module: ModuleContext) -> RuntimeType:
     names = node.names
     if len(names) == 1 and names[0] in module.scope.aliases:
@@ -85,6 +99,10 @@ def find_schema(names: tuple[str, ...], node: ast.Node, module: ModuleContext) -
         imported = imported_module(module, names[0])
         if imported is not None and imported.kind is ImportKind.PACKAGE:
             found = module.runtime.packages[imported.package].types.get(names[1])
+            if found is None:
+                message = f"attribute '{names[1]}' not found in 'module '{imported.package}''"
+                raise module.where(node).error(Code.TYPE, message)
     if isinstance(found, SchemaType):
         return found
-    raise module.where(node).error(Code.COMPILE, f"name '{'.'.join(names)}' is not defined")
+    close = difflib.get_close_matches(names[0], sorted(module.scope.types), n=3, cutoff=0.7) if len(names) == 1 else []
+    raise module.where(node).error(Code.COMPILE, f"name '{'.'.join(names)}' is not defined{did_you_mean(close)}")

@@ -59,6 +59,12 @@ def test_exported_variables_are_assigned_once(finding, program, message, line):
     assert finding(program)[:3] == ("E1001", message, line)
 
 
+def test_a_variable_keeps_the_type_of_its_first_assignment(finding, values):
+    assert finding("_a = 1\n_a = 'x'\nb = _a\n")[:3] == ("E2G22", "expected int, got str(x)", 2)
+    assert finding("_a: [str] = []\n_a = [1]\nb = _a\n")[:3] == ("E2G22", "expected [str], got [int(1)]", 2)
+    assert values("_a = None\n_a = 'x'\nb = _a\n") == {"b": "x"}
+
+
 def test_a_package_is_evaluated_once_and_its_files_share_one_scope(values):
     files = {"pkg/a.k": "one = two - 1\n_hidden = 7\n", "pkg/b.k": "two = 2\n"}
     assert values("import pkg\na = pkg.one\nb = pkg.two\nc = pkg._hidden\n", files=files) == {"a": 1, "b": 2, "c": 7}

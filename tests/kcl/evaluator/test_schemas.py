@@ -80,7 +80,7 @@ p = Person {first = "Jo"}
 
 
 def test_an_index_signature_admits_and_types_further_attributes(values, finding):
-    program = "schema Labels:\n    [name: str]: str = name\n    known: int = 1\na = Labels {team = 'x'}\n"
+    program = "schema Labels:\n    [name: ...str]: str = name\n    known: int = 1\na = Labels {team = 'x'}\n"
     assert values(program)["a"] == {"known": 1, "team": "x"}
     assert finding(program.replace("'x'", "1"))[:3] == ("E2G22", "expected str, got int(1)", 4)
 
