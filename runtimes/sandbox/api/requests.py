@@ -12,6 +12,7 @@ import yaml
 
 from ..decode import DecodeError, parse_json
 from ..errors import ApiError, JsonObject, bad_request, invalid
+from . import protobuf
 
 PATCH_TYPES: Mapping[str, str] = {
     "application/json-patch+json": "json",
@@ -224,8 +225,7 @@ def _read(content: bytes, content_type: str, kind: str) -> Any:
         case "application/yaml":
             return _read_yaml(content, kind)
         case "application/vnd.kubernetes.protobuf":
-            # a client that cannot speak JSON here gets to know what would work
-            raise unsupported_body("application/json, application/yaml")
+            return _read_protobuf(content, kind)
         case _:
             raise unsupported_body()
 
@@ -244,6 +244,14 @@ def _unrecognized(kind: str, why: str) -> ApiError:
     return bad_request(
         f"the object provided is unrecognized (must be of type {kind}): couldn't get version/kind; {why}"
     )
+
+
+def _read_protobuf(content: bytes, kind: str) -> Any:
+    try:
+        return protobuf.decode(content)
+    except (protobuf.Malformed, UnicodeDecodeError) as error:
+        why = f"{error} ({_summary(content)})"
+        raise bad_request(f"the object provided is unrecognized (must be of type {kind}): {why}") from error
 
 
 def _read_json(content: bytes, kind: str) -> Any:

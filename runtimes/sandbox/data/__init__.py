@@ -3,6 +3,7 @@
 `discovery.json.xz`  its aggregated discovery documents, the paths at `/`, and the Table columns of each kind
 `bootstrap.json.xz`  the objects that it makes for itself (roles, priority classes, the service of the API)
 `openapi.json.xz`    its OpenAPI v3 documents by path (`api/v1`, `apis/apps/v1`, ...)
+`messages.json.xz`   the fields of its protobuf messages (written by `data.messages` from the public .proto files)
 `swagger.json.xz`    its OpenAPI v2 document
 
 Written by `python -m runtimes.sandbox.data.capture URL TOKEN` against a running server (kube-apiserver, Apache-2.0).

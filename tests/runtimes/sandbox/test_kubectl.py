@@ -106,6 +106,22 @@ def test_watch(kubectl: Kubectl) -> None:
     assert listed.splitlines()[1].split()[:3] == ["ADDED", "watched", "1/1"]
 
 
+def test_commands_that_send_protobuf(kubectl: Kubectl) -> None:
+    kubectl("create", "ns", "made")
+    kubectl("create", "configmap", "c", "-n", "made", "--from-literal=a=b")
+    kubectl("create", "deployment", "d", "-n", "made", "--image=example/app:1", "--replicas=1", "--port=80")
+    kubectl("create", "ingress", "i", "-n", "made", "--rule=a.example.com/*=d:80")
+    assert kubectl("get", "cm", "c", "-n", "made", "-o", "jsonpath={.data.a}").stdout == "b"
+    assert kubectl("get", "ing", "i", "-n", "made", "--no-headers").stdout.split()[:3] == [
+        "i",
+        "<none>",
+        "a.example.com",
+    ]
+    assert kubectl("auth", "can-i", "create", "pods").stdout == "yes\n"
+    kubectl("drain", "node-1", "--ignore-daemonsets", "--force", "--timeout=50s")
+    kubectl("uncordon", "node-1")
+
+
 def test_delete(kubectl: Kubectl) -> None:
     kubectl("create", "-f", "-", given='{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"gone"}}')
     kubectl("apply", "-n", "gone", "-f", "-", given=deployment("web", replicas=1))
