@@ -113,6 +113,8 @@ def server_side_apply(
 
     try:
         merged, owners = _apply(kind, bare, applied, managed, manager, force, now, subresource or "", ignored)
+    except typed.TypedError as error:
+        raise ApplyError(500, "", f"failed to create typed live object ({_named(kind, live)}): {error}") from error
     except ApplyConflict as conflict:
         if manager != "kubectl":
             raise
@@ -271,9 +273,11 @@ def track_update(
         me = managed_fields.of(manager, "Update", kind.api_version, subresource or "")
         ignored = reset.fields(kind, subresource, has_status=has_status)
         try:
+            if kind.is_custom:
+                typed.check(kind.type, result, allow_duplicates=True)
             _update(kind, before, result, managed, me, now, ignored)
         except typed.TypedError:
-            managed = Managed()
+            managed = Managed()  # what does not fit is owned by nobody; whether it may be stored is not decided here
     managed_fields.store(result, managed)
     return result
 

@@ -61,25 +61,28 @@ def go_type(value: object) -> str:
     return "string"
 
 
-class _NoElement(Exception):
+class NoElement(TypedError):
     """Why a list element cannot be told apart from others."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__([problem])
 
 
 def list_element(shape: ListShape, value: object) -> str:
-    """The path element of a list's element."""
+    """The path element of a list's element. Raises NoElement."""
     if not shape.keys:
         match value:
             case dict():
-                raise _NoElement("associative list without keys has an element that's a map type")
+                raise NoElement("associative list without keys has an element that's a map type")
             case list():
-                raise _NoElement("not supported: associative list with lists as elements")
+                raise NoElement("not supported: associative list with lists as elements")
             case None:
-                raise _NoElement("associative list without keys has an element that's an explicit null")
+                raise NoElement("associative list without keys has an element that's an explicit null")
         return scalar(value)
     if value is None:
-        raise _NoElement("associative list with keys may not have a null element")
+        raise NoElement("associative list with keys may not have a null element")
     if not isinstance(value, dict):
-        raise _NoElement("associative list with keys may not have non-map elements")
+        raise NoElement("associative list with keys may not have non-map elements")
     found: dict[str, Any] = {}
     for key in shape.keys:
         if key in value:
@@ -90,7 +93,7 @@ def list_element(shape: ListShape, value: object) -> str:
             found[key] = fields[key].default
     if not found:
         names = " ".join(f'"{key}"' for key in shape.keys)
-        raise _NoElement(
+        raise NoElement(
             f"associative list with keys has an element that omits all key fields [{names}]"
             " (and doesn't have default values for any key fields)"
         )
@@ -180,7 +183,7 @@ def _list_problems(shape: ListShape, value: list[Any], allow_duplicates: bool) -
         if shape.associative:
             try:
                 element = list_element(shape, item)
-            except _NoElement as error:
+            except NoElement as error:
                 return [*problems, ("", f"element {index}: {error}")]
             where = element_text(element)
             if element in seen and not allow_duplicates:

@@ -16,7 +16,7 @@ from runtimes.sandbox.apply import (
     server_side_apply,
     track_update,
 )
-from runtimes.sandbox.schema.registry import KindSchema
+from runtimes.sandbox.schema.registry import KindSchema, Registry
 
 from ..kinds import CONFIG_MAP, DEPLOYMENT, complete, config_map, deployment
 
@@ -229,3 +229,15 @@ def test_scaling_takes_the_replicas_from_their_applier_and_gives_them_back_under
     owners = {entry["manager"]: entry["fieldsV1"]["f:spec"].keys() for entry in after}
     assert "f:replicas" not in owners["one"]
     assert owners["scaler"] == {"f:replicas"}
+
+
+def test_a_write_that_does_not_fit_its_schema_is_owned_by_nobody() -> None:
+    parts = {
+        "type": "array",
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": ["name"],
+        "items": {"type": "object", "properties": {"name": {"type": "string"}}},
+    }
+    kind = Registry.load().custom("example.com", "v1", "Widget", {"type": "object", "properties": {"parts": parts}})
+    body = {"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "parts": [{}]}
+    assert "managedFields" not in track_update(kind, None, body, "one", EARLY)["metadata"]
