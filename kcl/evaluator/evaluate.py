@@ -44,7 +44,7 @@ from kcl.loader.program import MAIN_PACKAGE, Package, Program
 from kcl.semantic import check
 from kcl.syntax import ast
 
-_STACK_BYTES = 512 * 1024 * 1024
+_STACK_BYTES = 64 * 1024 * 1024
 _RECURSION_LIMIT = 60_000
 _T = TypeVar("_T")
 

@@ -8,10 +8,13 @@ run-time message at the declaration has to do.
 from __future__ import annotations
 
 from kcl.diagnostics import Code, Diagnostic, KclError, Label, Span, error
+from kcl.evaluator.lexical import Scope, in_schema, is_local
 from kcl.evaluator.operations import kind
 from kcl.evaluator.provenance import SiteTable
+from kcl.evaluator.runtime import Where, is_literal
 from kcl.evaluator.runtime_types import DictRuntimeType, InstanceType, RuntimeType, pack
 from kcl.evaluator.value import UNDEFINED, KDict, KList, NumberMultiplier, SchemaInstance, Sites, Value, ValueFailure
+from kcl.syntax import ast
 
 
 def pack_entry(
@@ -61,6 +64,45 @@ def _findings(
         labels = (Label(declared, text),)
     found.append(error(Code.TYPE, f"expected {type_.static}, got {got}", table.span(sites[0]), labels=labels))
     return found
+
+
+_TRUTH_VALUES = (ast.ConstantKind.TRUE, ast.ConstantKind.FALSE)
+
+
+def operator_mismatch(
+    symbol: str, left: ast.Expr, left_value: Value, right: ast.Expr, right_value: Value, where: Where, scope: Scope
+) -> KclError | None:
+    """The error for operands that do not go together, when their types can be read off the expression; else None."""
+    if not (_type_is_plain(left, scope) and _type_is_plain(right, scope)):
+        return None
+    table = scope.module.runtime.table
+    texts = [
+        widened(value) if isinstance(node, ast.Name) else spelled(value, is_literal(node), table)
+        for node, value in ((left, left_value), (right, right_value))
+    ]
+    return where.error(Code.TYPE, f"unsupported operand type(s) for {symbol}: '{texts[0]}' and '{texts[1]}'")
+
+
+def _type_is_plain(node: ast.Expr, scope: Scope) -> bool:
+    """Whether an expression is of one type whatever happens: a literal, or a variable of the package."""
+    if isinstance(node, ast.Name):
+        if is_local(scope, node.id) or in_schema(scope):
+            return False
+        first = scope.module.scope.first_assignments.get(node.id)
+        if first is None or isinstance(first[1].value, ast.Constant) and first[1].value.kind not in _TRUTH_VALUES:
+            # Of no type yet: None and Undefined may become anything.
+            return False
+        return _type_is_plain(first[1].value, scope)
+    return is_literal(node) or isinstance(node, (ast.List, ast.Config, ast.SchemaExpr))
+
+
+def widened(value: Value) -> str:
+    """The type of a variable that holds the value, without the values of literals."""
+    if isinstance(value, KDict) and not isinstance(value, SchemaInstance):
+        return f"{{{'str' if value else 'any'}:{_joined([widened(item) for item in value.values()])}}}"
+    if isinstance(value, KList):
+        return f"[{_joined([widened(item) for item in value])}]"
+    return value.schema.name if isinstance(value, SchemaInstance) else kind(value)
 
 
 def spelled(value: Value, literal: bool, table: SiteTable) -> str:

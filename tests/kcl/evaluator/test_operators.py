@@ -53,9 +53,8 @@ def test_expressions(values, expression, expected):
 @pytest.mark.parametrize(
     ("expression", "message"),
     [
-        ("1 + 'a'", "unsupported operand type(s) for +: 'int' and 'str'"),
-        ("1 + True", "unsupported operand type(s) for +: 'int' and 'bool'"),
-        ("[1] + None", 'can only concatenate list (not "NoneType") to list'),
+        ("[1, 'a'][0] + 'a'", "unsupported operand type(s) for +: 'int' and 'str'"),
+        ("[1][:] + {}.x", 'can only concatenate list (not "UndefinedType") to list'),
         ("9223372036854775807 + 1", "9223372036854775808: A 64 bit integer overflow"),
         ("[1][1]", "list index out of range: 1"),
         ("Undefined.a", "invalid value 'UndefinedType' to load attribute 'a'"),
@@ -64,6 +63,21 @@ def test_expressions(values, expression, expected):
 )
 def test_what_cannot_be_done_says_so_at_its_place(finding, expression, message):
     assert finding(f"b = 1\na = {expression}\n") == ("E3M38", message, 2, 5)
+
+
+@pytest.mark.parametrize(
+    ("expression", "types"),
+    [
+        ("1 + 'a'", "+: 'int(1)' and 'str(a)'"),
+        ("[1] + None", "+: '[int(1)]' and 'NoneType'"),
+        ("b - 'a'", "-: 'int' and 'str(a)'"),
+        ("{x = 1} < [1]", "<: '{str(x):int(1)}' and '[int(1)]'"),
+        ("[1] | {x = 'y'}", "|: '[int(1)]' and '{str(x):str(y)}'"),
+    ],
+)
+def test_operands_whose_types_are_plain_to_see_are_a_type_error(finding, expression, types):
+    told = finding(f"b = 1\na = {expression}\n")
+    assert told == ("E2G22", f"unsupported operand type(s) for {types}", 2, 5)
 
 
 @pytest.mark.parametrize(
