@@ -4,6 +4,7 @@ paths      paths to fields, by key and by list identity
 resource   ids, resources, addresses over clusters
 status     the six statuses
 runtime    the `Runtime` protocol with its requests and results
+operations the `LiveOperations` protocol: restarting, cordoning and scaling what is there
 errors     everything a runtime may raise
 """
 
@@ -19,6 +20,19 @@ from runtimes.base.errors import (
     RuntimeFailure,
     Unauthenticated,
     Unreachable,
+)
+from runtimes.base.operations import (
+    Blocked,
+    Budget,
+    LiveNode,
+    LiveOperations,
+    LivePod,
+    LiveWorkload,
+    Operable,
+    PodTarget,
+    Survey,
+    SurveyRequest,
+    WorkloadRef,
 )
 from runtimes.base.paths import FieldPath, ListKey, PathStep, format_path, starts_with, value_at
 from runtimes.base.resource import (
@@ -55,8 +69,10 @@ from runtimes.base.status import Health, Status
 __all__ = [
     "Address",
     "ApplyRequest",
+    "Blocked",
     "Blocking",
     "Body",
+    "Budget",
     "Conflict",
     "DeleteRequest",
     "FieldConflict",
@@ -68,7 +84,11 @@ __all__ = [
     "InvalidResourceId",
     "KubernetesId",
     "ListKey",
+    "LiveNode",
+    "LiveOperations",
+    "LivePod",
     "LiveResource",
+    "LiveWorkload",
     "LogRequest",
     "Misconfigured",
     "Moved",
@@ -76,9 +96,11 @@ __all__ = [
     "ObjectRef",
     "Observation",
     "Occurrence",
+    "Operable",
     "Overloaded",
     "PathStep",
     "PlanRequest",
+    "PodTarget",
     "Prediction",
     "ReadRequest",
     "Rejected",
@@ -89,10 +111,13 @@ __all__ = [
     "RuntimeType",
     "Status",
     "StatusNode",
+    "Survey",
+    "SurveyRequest",
     "TerraformId",
     "Unauthenticated",
     "Unreachable",
     "WatchRequest",
+    "WorkloadRef",
     "format_path",
     "parse_id",
     "starts_with",

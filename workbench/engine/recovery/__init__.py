@@ -1,0 +1,16 @@
+"""Recovery of failing hosts: resolve → preview → run → verify → report.
+
+document   what a declarative recovery says: hosts, operation, limits
+values     what is looked at and decided: targets, steps, the preview, the report
+events     what happens while it runs
+preview    document + live state → a `Recovery`, every limit applied
+record     what a recovery did before, so that doing it again does nothing
+execute    the run, with its waiting for replacements
+
+A session offers it so:
+
+    recovery = await session.recovery("ops/AppRecovery.k", CompileInputs(options={"hostnames": "h-1,h-2"}))
+    async with session.recover(recovery, dry_run=False, confirm=recovery.phrase) as events:
+        async for event in events: ...              # RecoveryStarted first, RecoveryFinished(report) last
+    session.audit().entries()
+"""

@@ -1,0 +1,214 @@
+"""What a declarative recovery says, read strictly: an unknown key or a limit of the wrong type is an error.
+
+A document is what an AppRecovery program compiles to:
+
+    kind: Recovery
+    name: app-recovery
+    hosts: [{hostname, cluster, namespace, pod, uid?, node?, state: ok | unknown | stale | duplicate}]
+    unresolved: [hostname]
+    operation: restart | evict | rolloutRestart | cordon | scale
+    replicas: 3                      # scale only
+    limits: {maxPods, maxFraction, batch, stopAfter, timeoutSeconds, perOwner}
+    reason: INC-1234
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from typing import Any
+
+from workbench.engine.errors import EngineError
+
+KIND = "Recovery"
+
+
+class InvalidRecovery(EngineError):
+    """A document is no usable recovery; `where` is the place in it, such as `hosts[3].cluster`."""
+
+
+class Operation(StrEnum):
+    RESTART = "restart"
+    EVICT = "evict"
+    ROLLOUT_RESTART = "rolloutRestart"
+    CORDON = "cordon"
+    SCALE = "scale"
+
+
+class InventoryState(StrEnum):
+    """What the inventory itself says of its record: `STALE` was not confirmed for long, `DUPLICATE` is there twice."""
+
+    OK = "ok"
+    UNKNOWN = "unknown"
+    STALE = "stale"
+    DUPLICATE = "duplicate"
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """One record of the inventory. `uid` and `node` are empty where it does not know them."""
+
+    hostname: str
+    cluster: str
+    namespace: str
+    pod: str
+    uid: str = ""
+    node: str = ""
+    state: InventoryState = InventoryState.OK
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one recovery may do; held by the engine, whatever the face.
+
+    max_pods         pods it may touch in all
+    max_fraction     share of a workload's replicas it may touch in all, rounded down but at least one pod
+    batch            pods in flight at a time in one cluster: from the write until the replacement is ready
+    per_owner        pods in flight at a time of one workload in one cluster
+    stop_after       failures after which nothing more is started
+    timeout_seconds  for one replacement to become ready; what is still waiting its turn does not wait for ever either:
+                     no step starts later than `deadline_seconds` after the run began
+    answer_seconds   for a cluster to answer one request or one look at all of it
+    """
+
+    max_pods: int = 20
+    max_fraction: float = 0.25
+    batch: int = 3
+    stop_after: int = 2
+    timeout_seconds: float = 300.0
+    per_owner: int = 1
+    answer_seconds: float = 30.0
+    deadline_seconds: float = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryDocument:
+    name: str
+    operation: Operation
+    hosts: tuple[Host, ...]
+    unresolved: tuple[str, ...] = ()
+    limits: Limits = Limits()
+    reason: str = ""
+    replicas: int | None = None
+
+    def hostnames(self) -> tuple[str, ...]:
+        """Returns every hostname once, in the order it is first named."""
+        return tuple(dict.fromkeys((*(each.hostname for each in self.hosts), *self.unresolved)))
+
+
+_LIMITS = {
+    "maxPods": "max_pods",
+    "maxFraction": "max_fraction",
+    "batch": "batch",
+    "stopAfter": "stop_after",
+    "timeoutSeconds": "timeout_seconds",
+    "perOwner": "per_owner",
+    "answerSeconds": "answer_seconds",
+    "deadlineSeconds": "deadline_seconds",
+}
+_KEYS = frozenset({"apiVersion", "kind", "name", "hosts", "unresolved", "operation", "limits", "reason", "replicas"})
+_HOST_KEYS = frozenset(each.name for each in fields(Host))
+
+
+def find(documents: Sequence[Any], *, where: str = "") -> RecoveryDocument:
+    """Returns the one recovery among compiled documents, at the top or as an element of a list; raises as `parse`."""
+    flat = [each for one in documents for each in (one if isinstance(one, list) else [one])]
+    found = [each for each in flat if isinstance(each, Mapping) and each.get("kind") == KIND]
+    # A program that binds the recovery to a name has it one level down.
+    found = found or [
+        below
+        for each in flat
+        if isinstance(each, Mapping)
+        for below in (value for any_ in each.values() for value in (any_ if isinstance(any_, list) else [any_]))
+        if isinstance(below, Mapping) and below.get("kind") == KIND
+    ]
+    if len(found) != 1:
+        raise InvalidRecovery(
+            f"needs exactly one document of kind {KIND}, has {len(found)}",
+            where=where,
+            hint="print it with manifests.yaml_stream, or bind it to one name",
+        )
+    return parse(found[0], where=where)
+
+
+def parse(content: Mapping[str, Any], *, where: str = "") -> RecoveryDocument:
+    """Raises `InvalidRecovery` naming the place."""
+    _only(content, _KEYS, where)
+    hosts = content.get("hosts") or []
+    unresolved = content.get("unresolved") or []
+    if not isinstance(hosts, list):
+        raise InvalidRecovery("hosts needs to be a list", where=where)
+    if not isinstance(unresolved, list) or not all(isinstance(each, str) and each for each in unresolved):
+        raise InvalidRecovery("unresolved needs to be a list of hostnames", where=where)
+    operation = content.get("operation")
+    if operation not in set(Operation):
+        known = ", ".join(Operation)
+        raise InvalidRecovery(f"operation needs to be one of {known}; got {operation!r}", where=where)
+    replicas = content.get("replicas")
+    if replicas is not None and (not _is_int(replicas) or replicas < 0):
+        raise InvalidRecovery(f"replicas needs to be a whole number of 0 or more; got {replicas!r}", where=where)
+    if (operation == Operation.SCALE) != (replicas is not None):
+        raise InvalidRecovery("replicas goes with operation scale, and scale needs it", where=where)
+    return RecoveryDocument(
+        name=_text(content, "name", where),
+        operation=Operation(operation),
+        hosts=tuple(_host(each, f"{where} hosts[{index}]".strip()) for index, each in enumerate(hosts)),
+        unresolved=tuple(dict.fromkeys(unresolved)),
+        limits=_limits(content.get("limits") or {}, f"{where} limits".strip()),
+        reason=_text(content, "reason", where, required=False),
+        replicas=replicas,
+    )
+
+
+def _host(entry: Any, where: str) -> Host:
+    if not isinstance(entry, Mapping):
+        raise InvalidRecovery("a host needs to be a mapping", where=where)
+    _only(entry, _HOST_KEYS, where)
+    state = entry.get("state", "ok")
+    if state not in set(InventoryState):
+        raise InvalidRecovery(f"state needs to be one of {', '.join(InventoryState)}; got {state!r}", where=where)
+    is_known = state != InventoryState.UNKNOWN
+    return Host(
+        hostname=_text(entry, "hostname", where),
+        cluster=_text(entry, "cluster", where, required=is_known),
+        namespace=_text(entry, "namespace", where, required=is_known),
+        pod=_text(entry, "pod", where, required=is_known),
+        uid=_text(entry, "uid", where, required=False),
+        node=_text(entry, "node", where, required=False),
+        state=InventoryState(state),
+    )
+
+
+def _limits(entry: Any, where: str) -> Limits:
+    if not isinstance(entry, Mapping):
+        raise InvalidRecovery("needs to be a mapping", where=where)
+    _only(entry, frozenset(_LIMITS), where)
+    given = {_LIMITS[name]: value for name, value in entry.items() if value is not None}
+    for name, value in given.items():
+        whole = name in ("max_pods", "batch", "stop_after", "per_owner")
+        is_number = _is_int(value) or (not whole and isinstance(value, float))
+        if not is_number or not value > 0 or (name == "max_fraction" and value > 1):
+            wanted = "a share above 0 and up to 1" if name == "max_fraction" else "a number above 0"
+            wanted = "a whole number above 0" if whole else wanted
+            key = next(key for key, known in _LIMITS.items() if known == name)
+            raise InvalidRecovery(f"{key} needs to be {wanted}; got {value!r}", where=where)
+    return Limits(**given)
+
+
+def _only(content: Mapping[str, Any], known: frozenset[str], where: str) -> None:
+    if unknown := sorted(str(each) for each in content if each not in known):
+        raise InvalidRecovery(f"unknown key {unknown[0]!r}; known: {', '.join(sorted(known))}", where=where)
+
+
+def _text(content: Mapping[str, Any], key: str, where: str, *, required: bool = True) -> str:
+    value = content.get(key)
+    if value is None and not required:
+        return ""
+    if not isinstance(value, str) or (required and not value):
+        raise InvalidRecovery(f"{key} needs to be a text, got {value!r}", where=where)
+    return value
+
+
+def _is_int(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

@@ -1,0 +1,261 @@
+"""What a recovery is about, as values: for screens, notebooks, logs and the report alike.
+
+    hostname → Host (as the inventory has it) → Target (the live pod, with what is decided about it) → Step (one write)
+
+Nothing is left out on the way: every hostname of a document has a `HostResult`, every pod it leads to a `Target`, and
+every target either belongs to a step or says why it is held.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from runtimes.base import LivePod, LiveWorkload, WorkloadRef
+from workbench.engine.recovery.document import Limits, Operation, RecoveryDocument
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class PodKey:
+    cluster: str
+    namespace: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.namespace}/{self.name}@{self.cluster}"
+
+
+class Verb(StrEnum):
+    """The write of one step. A restart evicts where a budget covers the pod, and deletes where none does."""
+
+    DELETE = "delete"
+    EVICT = "evict"
+    ROLLOUT_RESTART = "rollout restart"
+    CORDON = "cordon"
+    SCALE = "scale"
+
+
+class Hold(StrEnum):
+    """Why nothing is done about a target."""
+
+    NOT_FOUND = "not found"
+    REPLACED = "replaced already"
+    TERMINATING = "terminating"
+    AMBIGUOUS = "ambiguous"
+    UNMANAGED = "unmanaged"
+    BUDGET = "blocked by PDB"
+    MAX_PODS = "over the limit of pods"
+    MAX_FRACTION = "over the share of its workload"
+    UNREACHABLE = "cluster not reached"
+    DONE_BEFORE = "done before"
+    CORDONED = "cordoned already"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A pod that one or more hostnames lead to.
+
+    `pod` is None where nothing was found live. `step` is the id of the step that deals with it, empty where it is
+    held: `hold` and `why` then say the reason.
+    """
+
+    key: PodKey
+    hostnames: tuple[str, ...]
+    pod: LivePod | None
+    workload: LiveWorkload | None = None
+    step: str = ""
+    hold: Hold | None = None
+    why: str = ""
+
+    @property
+    def budgets_allow(self) -> int | None:
+        """The fewest disruptions that the pod's budgets allow now; None without a budget."""
+        allowed = [each.allowed for each in self.pod.budgets] if self.pod else []
+        return min(allowed) if allowed else None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One write to one cluster. `subject` reads as `Pod/web-1`, `Deployment/web` or `Node/n17`; `uid` is its uid.
+
+    `pods` are the targets it deals with: one for a pod, any number for a workload or a node.
+    """
+
+    id: str
+    cluster: str
+    verb: Verb
+    namespace: str
+    kind: str
+    name: str
+    uid: str
+    pods: tuple[PodKey, ...]
+    workload: WorkloadRef | None = None
+    controller: str = ""
+    replicas: int | None = None
+
+    @property
+    def subject(self) -> str:
+        return f"{self.kind}/{self.name}"
+
+    def __str__(self) -> str:
+        return f"{self.verb} {self.subject}@{self.cluster}"
+
+
+class HostState(StrEnum):
+    """How a hostname came out. Before a run: to do, held, unknown, stale. After it: one of the others as well."""
+
+    TO_DO = "to do"
+    HELD = "held"
+    UNKNOWN = "unknown"
+    STALE = "stale"
+    RECOVERED = "recovered"
+    UNVERIFIED = "unverified"
+    BLOCKED = "blocked"
+    FAILED = "failed"
+    NOT_TRIED = "not tried"
+    DONE_BEFORE = "done before"
+
+
+@dataclass(frozen=True, slots=True)
+class HostResult:
+    """`why` is empty where there is nothing to add. `pods` are those the hostname leads to."""
+
+    hostname: str
+    state: HostState
+    why: str = ""
+    pods: tuple[PodKey, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterProblem:
+    """A cluster that could not be asked. `kind` is the class of failure, `hint` what to do, where that is known."""
+
+    cluster: str
+    kind: str
+    message: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """What would be done, everything decided and nothing written. `steps` are in the order they are started in.
+
+    `id` is a digest of what is meant (name, operation, hosts, reason): the same recovery resolved again has the same
+    id, and what it did before is not done again. `state` is a digest of the live objects it was made from. `phrase` is
+    what has to be typed to run it, empty where there is nothing to do.
+    """
+
+    id: str
+    state: str
+    document: RecoveryDocument
+    targets: tuple[Target, ...]
+    steps: tuple[Step, ...]
+    hosts: tuple[HostResult, ...]
+    problems: tuple[ClusterProblem, ...]
+    phrase: str
+    made_at: datetime
+    previous: tuple[StepResult, ...] = field(default=(), repr=False)
+
+    @property
+    def name(self) -> str:
+        return self.document.name
+
+    @property
+    def operation(self) -> Operation:
+        return self.document.operation
+
+    @property
+    def limits(self) -> Limits:
+        return self.document.limits
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.steps
+
+    @property
+    def clusters(self) -> tuple[str, ...]:
+        return tuple(sorted({each.cluster for each in self.steps}))
+
+    @property
+    def unresolved(self) -> tuple[HostResult, ...]:
+        return tuple(each for each in self.hosts if each.state in (HostState.UNKNOWN, HostState.STALE))
+
+    @property
+    def held(self) -> tuple[Target, ...]:
+        return tuple(each for each in self.targets if each.hold is not None)
+
+
+class StepState(StrEnum):
+    """`STARTED` is what is left of a run that was killed: whether the write happened is not known.
+
+    `DONE`: written, nothing verified yet. `RECOVERED`: what replaces it is ready. `UNVERIFIED`: written, but nothing
+    became ready in time. `BLOCKED`, `FAILED`: nothing was written, or it is not known (`uncertain`).
+    """
+
+    WAITING = "waiting"
+    STARTED = "started"
+    DONE = "done"
+    RECOVERED = "recovered"
+    UNVERIFIED = "unverified"
+    BLOCKED = "blocked"
+    FAILED = "failed"
+    NOT_TRIED = "not tried"
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """`new_pod` took the place, `ready_seconds` after the write (None: it is not ready).
+
+    `is_uncertain`: the write was sent and its answer was lost. `error` says why it is not recovered.
+    """
+
+    step: Step
+    state: StepState
+    started: datetime | None = None
+    ended: datetime | None = None
+    new_pod: str = ""
+    ready_seconds: float | None = None
+    error: str = ""
+    hint: str = ""
+    is_uncertain: bool = False
+
+
+class RecoveryOutcome(StrEnum):
+    """`NOTHING_TO_DO`: all was done before, or nothing may be done. `STOPPED`: too many failures, or asked to stop."""
+
+    DRY_RUN = "dry run"
+    NOTHING_TO_DO = "nothing to do"
+    RECOVERED = "recovered"
+    PARTIAL = "partial"
+    FAILED = "failed"
+    STOPPED = "stopped"
+
+
+@dataclass(frozen=True, slots=True)
+class RecoveryReport:
+    """How it ended. `hosts` has every hostname of the document exactly once, in the document's order."""
+
+    recovery: str
+    name: str
+    operation: Operation
+    reason: str
+    outcome: RecoveryOutcome
+    is_dry_run: bool
+    started: datetime
+    ended: datetime
+    hosts: tuple[HostResult, ...]
+    steps: tuple[StepResult, ...]
+    problems: tuple[ClusterProblem, ...] = ()
+
+    @property
+    def seconds(self) -> float:
+        return (self.ended - self.started).total_seconds()
+
+    def count(self, state: HostState) -> int:
+        return sum(each.state is state for each in self.hosts)
+
+    def counts(self) -> dict[HostState, int]:
+        """How many hostnames came out how, only states that occur."""
+        found = {state: self.count(state) for state in HostState}
+        return {state: number for state, number in found.items() if number}
