@@ -23,7 +23,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from workbench.project import Impact, KonfigTree, Stack, StackPath, UnknownCluster, affected, discover, find_root
+from workbench.project import (
+    BrokenFile,
+    Impact,
+    KonfigTree,
+    Stack,
+    StackPath,
+    UnknownCluster,
+    affected,
+    discover,
+    find_root,
+)
 from workbench.settings import Settings
 
 if TYPE_CHECKING:
@@ -395,12 +405,13 @@ class Session:
             yield
 
     def _clusters(self, stack: Stack, only: Iterable[str]) -> tuple[str, ...]:
-        """Returns the stack's clusters, or those of `only`; raises `UnknownCluster`."""
+        """Returns the stack's clusters, or those of `only`; raises `BrokenFile` or `UnknownCluster`."""
         chosen = tuple(dict.fromkeys(only))
+        why = stack.doubts or (() if stack.placement else (*stack.findings, *self.tree().findings))
+        if why:
+            raise BrokenFile(why[0].message, where=why[0].where, hint=why[0].hint or f"{stack.name} can't go anywhere")
         if stack.placement is None:
-            raise UnknownCluster(
-                "has no place to go to", where=stack.name, hint="; ".join(each.message for each in stack.findings)
-            )
+            raise UnknownCluster("has no place to go to", where=stack.name, hint="add a placement to clusters.yaml")
         for each in chosen:
             if each not in stack.clusters:
                 known = ", ".join(stack.clusters)

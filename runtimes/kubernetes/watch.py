@@ -193,7 +193,7 @@ class _Observer(AsyncIterator[Observation]):
         live = objects.get(id_.kind, self._namespaces[id_], id_.name, id_.group)
         if live is None:
             if top.failure is not None:
-                health = Health(Status.UNKNOWN, type(top.failure).__name__, str(top.failure))
+                health = Health(Status.UNKNOWN, type(top.failure).__name__, _said(top.failure))
                 return Observation(id_, health, None, None, stale_seconds)
             return Observation(id_, Health(Status.NOT_FOUND, "", "it does not exist"), None, None, stale_seconds)
         root = tree.build(live, objects, now)
@@ -204,6 +204,11 @@ class _Observer(AsyncIterator[Observation]):
         if found is None:
             return None
         return replace(why.told(*found), log_tail=self._logs.tail(*found))
+
+
+def _said(failure: RuntimeFailure) -> str:
+    """Which cluster and which resource it is about stands beside the health already."""
+    return f"{failure.message} ({failure.hint})" if failure.hint else failure.message
 
 
 def _is_moving(seen: Observation) -> bool:

@@ -15,6 +15,7 @@ from workbench.present.text import Span, Tone
 
 if TYPE_CHECKING:
     from workbench.cli.main import Context
+    from workbench.cli.output import Output
     from workbench.engine.plan import Plan
 
 
@@ -62,37 +63,45 @@ def command(
         session, found = find(context, stack, workdir)
     output = context.output
 
+    from workbench.present import plan as present
+
+    # Asking happens between two runs of the event loop: inside one, an answer would keep ^C from being heard.
+    async def make() -> Plan:
+        async with session:
+            if plan_file is not None:
+                return await session.load_plan(plan_file, given)
+            assert found is not None
+            return await session.plan(found, given, clusters=clusters, prune=not no_prune, force=force)
+
+    made = anyio.run(make)
+    output.lines(present.lines(made, output.glyphs))
+    if made.is_refused:
+        for each in present.refusal(made, output.glyphs):
+            output.talk(each)
+        ctx.exit(ExitCode.REFUSED)
+    if dry_run:
+        ctx.exit(ExitCode.OK)
+    phrase = _confirmation(made, yes, confirm, output)
+    if phrase is None:
+        ctx.exit(ExitCode.REFUSED)
+
     async def run() -> ExitCode:
         from workbench.cli import progress
         from workbench.engine.events import Outcome
-        from workbench.present import plan as present
-        from workbench.present.glyphs import UNICODE
 
         async with session:
-            if plan_file is not None:
-                made = await session.load_plan(plan_file, given)
-            else:
-                assert found is not None
-                made = await session.plan(found, given, clusters=clusters, prune=not no_prune, force=force)
-            output.lines(present.lines(made, UNICODE))
-            if made.is_refused:
-                return ExitCode.REFUSED
-            if dry_run:
-                return ExitCode.OK
             if not made.is_empty:
-                phrase = await anyio.to_thread.run_sync(_confirmation, made, yes, confirm, output)
-                if phrase is None:
-                    return ExitCode.REFUSED
                 async with session.apply(made, confirm=phrase) as events:
                     finished = await progress.show_events(events, output)
                 if finished is None or finished.outcome is not Outcome.SUCCEEDED:
+                    output.talk(Span("what failed is named above; put it right and apply again", Tone.WARN))
                     return ExitCode.PARTIAL if finished and finished.done else ExitCode.ERROR
             if not watch:
                 return ExitCode.OK
             target = session.select(made.stack)
             seconds = timeout or session.settings.timeout_seconds
             async with session.watch(
-                target, made.inputs, spec=made.spec, clusters=clusters, until_settled=True, timeout_seconds=seconds
+                target, made.inputs, spec=made.spec, clusters=made.clusters, until_settled=True, timeout_seconds=seconds
             ) as trees:
                 last = await progress.show_trees(trees, output)
             return progress.show_end(last, output) if last is not None else ExitCode.NOT_READY
@@ -100,12 +109,10 @@ def command(
     ctx.exit(anyio.run(run))
 
 
-def _confirmation(made: Plan, yes: bool, confirm: str, output: object) -> str | None:
+def _confirmation(made: Plan, yes: bool, confirm: str, output: Output) -> str | None:
     """Returns what to hand to apply, None where it was not confirmed. Without a terminal nothing is asked."""
-    from workbench.cli.output import Output
     from workbench.engine.plan import Level
 
-    assert isinstance(output, Output)
     wanted = made.confirmation
     if wanted.level is Level.NOTHING:
         return ""

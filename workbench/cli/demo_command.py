@@ -144,10 +144,9 @@ async def _apply(session: Session, stack: Stack, inputs: CompileInputs | None, o
     from workbench.cli import progress
     from workbench.engine.events import Outcome
     from workbench.present import plan
-    from workbench.present.glyphs import UNICODE
 
     made = await session.plan(stack, inputs, force=True)
-    output.lines(plan.lines(made, UNICODE))
+    output.lines(plan.lines(made, output.glyphs))
     if made.is_refused:
         return False
     async with session.apply(made, confirm=made.confirmation.phrase) as events:
@@ -158,20 +157,18 @@ async def _apply(session: Session, stack: Stack, inputs: CompileInputs | None, o
 async def _watch(session: Session, stack: Stack, inputs: CompileInputs | None, output: Output) -> StatusTree:
     from workbench.cli import progress
     from workbench.present import reconcile
-    from workbench.present.glyphs import UNICODE
 
     async with session.watch(stack, inputs, until_settled=True, timeout_seconds=45) as trees:
         tree = await progress.show_trees(trees, output)
     assert tree is not None, "a watch yields at least one picture"
-    output.line("  ", reconcile.summary(tree, UNICODE))
+    output.line("  ", reconcile.summary(tree, output.glyphs))
     return tree
 
 
 def _explain(tree: StatusTree, output: Output) -> None:
     from workbench.present import reconcile
-    from workbench.present.glyphs import UNICODE
 
-    output.line(reconcile.why_line(tree, UNICODE))
+    output.line(reconcile.why_line(tree, output.glyphs))
     why = tree.why
     if why is None:
         return

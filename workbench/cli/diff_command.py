@@ -53,10 +53,9 @@ def command(
     except click.ClickException:
         raise
     except Exception as error:
-        from workbench.cli.report import show_failure
+        from workbench.cli.report import CommandFailed
 
-        show_failure(error, context.output)
-        ctx.exit(ExitCode.DIFF_FAILED)
+        raise CommandFailed(error, ExitCode.DIFF_FAILED) from error
     print_diff(context.output, result, session.root, format_, drift_only=drift_only)
     if result.problems:
         ctx.exit(ExitCode.DIFF_FAILED)
@@ -65,7 +64,7 @@ def command(
 
 def print_diff(output: Output, result: StackDiff, root: Path, format_: str, *, drift_only: bool = False) -> None:
     from workbench.present import diff, documents, reconcile
-    from workbench.present.glyphs import UNICODE, action_sign
+    from workbench.present.glyphs import action_sign
     from workbench.present.text import line
 
     if format_ == "json":
@@ -81,9 +80,11 @@ def print_diff(output: Output, result: StackDiff, root: Path, format_: str, *, d
         if drift_only and not change.drift:
             continue
         output.line(action_sign(change.action), " ", reconcile.short_id(change.address))
-        for each in diff.detail_text(change, result.spec, (root,), UNICODE, now, drift_only=drift_only):
+        for each in diff.detail_text(change, result.spec, (root,), output.glyphs, now, drift_only=drift_only):
             output.line("    ", each)
         output.line()
-    for each in diff.problem_lines(result.problems, UNICODE):
+    for each in diff.problem_lines(result.problems, output.glyphs):
         output.talk(each)
-    output.line(line(f"{result.stack}: "), diff.summary_line(result.summary, UNICODE, is_certain=not result.problems))
+    output.line(
+        line(f"{result.stack}: "), diff.summary_line(result.summary, output.glyphs, is_certain=not result.problems)
+    )

@@ -7,7 +7,6 @@ command badly passes through `_ended`: one message, what to do, one of the exit 
 from __future__ import annotations
 
 import importlib
-import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -31,7 +30,7 @@ _COMMANDS = {
     "apply": "do what the configuration says, and watch it become ready",
     "watch": "watch a stack until it is ready, or say why it is not",
     "explain": "where a field of a resource comes from",
-    "release": "what was released: list and show",
+    "release": "what was released from this machine",
     "sandbox": "embedded clusters to practise on",
     "demo": "the main job on two sandbox clusters, no cluster needed",
 }
@@ -62,6 +61,14 @@ class Verbs(click.Group):
             hint = f"Did you mean {near[0]!r}?" if near else "`wb --help` lists the commands."
             raise click.UsageError(f"{error.message} {hint}", ctx) from error
 
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except OSError as error:
+            from workbench.cli.report import SystemFailed
+
+            raise SystemFailed(error) from error
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(_COMMANDS.items()))
@@ -90,6 +97,13 @@ class Context:
         from workbench.session import Session
 
         return Session.open(path or self.work_dir, settings=self.settings)
+
+
+def _here() -> Path:
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise click.UsageError("the folder you stand in is gone. Go to another, or use --workdir.") from None
 
 
 def _version() -> str:
@@ -123,7 +137,8 @@ def wb(ctx: click.Context, workdir: Path | None, kubeconfig: str | None, no_styl
     Without a command it opens the terminal interface. STACK is project/stack or a stack's folder; nothing means the
     one you stand in.
     """
-    ctx.obj = Context(workdir or Path.cwd(), kubeconfig, Output(style=not no_style), style=not no_style)
+    output = ctx.obj if isinstance(ctx.obj, Output) else Output(style=not no_style)
+    ctx.obj = Context(workdir or _here(), kubeconfig, output, style=not no_style)
     if ctx.invoked_subcommand is None:
         from workbench.cli.screen import open_screen
 
@@ -132,24 +147,23 @@ def wb(ctx: click.Context, workdir: Path | None, kubeconfig: str | None, no_styl
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """The entry point; always ends in SystemExit."""
-    output = Output(style="--no-style" not in (arguments or sys.argv))
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    output = Output(style="--no-style" not in given)
     try:
-        code: Any = wb.main(list(arguments) if arguments is not None else None, prog_name="wb", standalone_mode=False)
-    except click.exceptions.Abort:
-        code = ExitCode.INTERRUPTED
+        code: Any = wb.main(given, prog_name="wb", standalone_mode=False, obj=output)
     except click.exceptions.Exit as done:
         code = done.exit_code
     except click.ClickException as error:
         _show_usage(error, output)
         code = ExitCode.USAGE
-    except KeyboardInterrupt:
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        output.talk("interrupted")
         code = ExitCode.INTERRUPTED
-    except BrokenPipeError:
-        # whoever read our output has enough; nothing more can be said, so nothing is flushed at exit either
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = ExitCode.OK
-    except Exception as error:
+    except (Exception, BaseExceptionGroup) as error:
         code = _ended(error, output)
+    if output.lost:
+        output.talk("Error: ", output.lost)
+        code = code or ExitCode.ERROR
     sys.exit(int(code or 0))
 
 
@@ -159,8 +173,25 @@ def _show_usage(error: click.ClickException, output: Output) -> None:
     output.talk("Error: ", error.format_message())
 
 
-def _ended(error: Exception, output: Output) -> int:
-    """Shows a failure and returns its exit code. What nobody expected is called a bug, with where it happened."""
-    from workbench.cli.report import show_failure
+def _ended(error: BaseException, output: Output) -> int:
+    """Shows a failure and returns its exit code."""
+    try:
+        from workbench.cli.report import show_failure
 
-    return show_failure(error, output)
+        return show_failure(error, output)
+    except Exception as second:
+        return _last_words(error, second)
+
+
+def _last_words(error: BaseException, second: Exception) -> int:
+    """Where even showing a failure fails, as in half an installation: no module of ours is needed for this.
+
+    Only an import error is quoted, since it names modules; the text of any other may hold data.
+    """
+    said = [
+        f"{type(each).__name__}: {each}" if isinstance(each, ImportError) else type(each).__name__
+        for each in (error, second)
+    ]
+    sys.stderr.write(f"wb ended by {said[0]}, and could not show it ({said[1]}).\n")
+    sys.stderr.write("Is the installation whole? pip install --force-reinstall konfig-workbench\n")
+    return 1

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Mapping
-from typing import Any, TextIO
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, TextIO
 
 from workbench.present.rows import Column, Row
 from workbench.present.text import Line, Span, Tone, line
+
+if TYPE_CHECKING:
+    from workbench.present.glyphs import Glyphs
 
 _STYLES = {
     Tone.STRONG: "1",
@@ -33,11 +36,23 @@ class Output:
 
     Colour goes where a terminal reads, unless NO_COLOR or `--no-style` say otherwise; FORCE_COLOR wins over both the
     terminal test and NO_COLOR's absence, as https://force-color.org has it.
+
+    A stream that can't be written to any more (a pipe whose reader left, a full disk) is passed over from then on: an
+    apply must not stop half-way because nobody looks. `lost` names what was lost, empty if nobody can miss it.
     """
 
     def __init__(self, *, style: bool = True, stdout: TextIO | None = None, stderr: TextIO | None = None) -> None:
         self.stdout, self.stderr = stdout or sys.stdout, stderr or sys.stderr
         self._wanted = style
+        self.lost = ""
+
+    @property
+    def glyphs(self) -> Glyphs:
+        """Signs that the terminal can show: ASCII where WB_ASCII or the locale says so."""
+        from workbench.present.glyphs import ASCII, UNICODE
+
+        asked = os.environ.get("WB_ASCII", "").strip().lower() not in ("", "0", "false", "no", "off")
+        return ASCII if asked or not _is_unicode(self.stdout) else UNICODE
 
     def has_color(self, stream: TextIO) -> bool:
         if not self._wanted or os.environ.get("NO_COLOR"):
@@ -45,8 +60,13 @@ class Output:
         return bool(os.environ.get("FORCE_COLOR")) or (stream.isatty() and os.environ.get("TERM") != "dumb")
 
     def data(self, text: str) -> None:
-        """Writes text as it is: what another program may read."""
-        self._write(self.stdout, text if text.endswith("\n") or not text else text + "\n")
+        """Writes text as it is: what another program may read. It is UTF-8 whatever the locale."""
+        text = text if text.endswith("\n") or not text else text + "\n"
+        buffer = None if _is_unicode(self.stdout) else getattr(self.stdout, "buffer", None)
+        if buffer is None:
+            self._write(self.stdout, text)
+        else:
+            self._attempt(self.stdout, lambda: (buffer.write(text.encode("utf-8", "surrogateescape")), buffer.flush()))
 
     def json(self, document: Mapping[str, Any]) -> None:
         self.data(json.dumps(document, indent=2, ensure_ascii=False, default=str))
@@ -80,8 +100,27 @@ class Output:
             self.line(*parts)
 
     def _write(self, stream: TextIO, text: str) -> None:
-        stream.write(text)
-        stream.flush()
+        if not _is_unicode(stream):
+            encoding = stream.encoding or "ascii"
+            text = text.encode(encoding, "backslashreplace").decode(encoding)
+        self._attempt(stream, lambda: (stream.write(text), stream.flush()))
+
+    def _attempt(self, stream: TextIO, write: Callable[[], object]) -> None:
+        try:
+            write()
+        except OSError as error:
+            if not isinstance(error, BrokenPipeError):
+                self.lost = self.lost or f"the output could not be written: {error.strerror or type(error).__name__}"
+            # what is still buffered would fail again when the interpreter ends: it goes nowhere, with all that follows
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, stream.fileno())
+            os.close(nowhere)
+
+
+def _is_unicode(stream: TextIO) -> bool:
+    """Streams in memory have no encoding: they take any text."""
+    encoding = getattr(stream, "encoding", None)
+    return encoding is None or encoding.lower().replace("-", "").replace("_", "") in ("utf8", "utf16", "utf32")
 
 
 def _indented(row: Row, column: int, cell: Line) -> Line:

@@ -59,7 +59,6 @@ def command(
 
     made = anyio.run(run)
     from workbench.present import documents, plan
-    from workbench.present.glyphs import UNICODE
 
     match format_:
         case "json":
@@ -69,7 +68,9 @@ def command(
 
             context.output.data(yaml_text(documents.plan(made, session.root)))
         case _:
-            context.output.lines(plan.lines(made, UNICODE))
+            context.output.lines(plan.lines(made, context.output.glyphs))
     if made.is_refused:
+        for each in plan.refusal(made, context.output.glyphs):
+            context.output.talk(each)
         ctx.exit(ExitCode.REFUSED)
     ctx.exit(ExitCode.CHANGES if detailed_exitcode and not made.is_empty else ExitCode.OK)

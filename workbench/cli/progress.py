@@ -12,7 +12,7 @@ from workbench.engine.events import ApplyFinished, Event
 from workbench.engine.status import StatusTree, Verdict
 from workbench.exit_codes import ExitCode
 from workbench.present import plan, reconcile
-from workbench.present.glyphs import UNICODE, status_line
+from workbench.present.glyphs import status_line
 from workbench.present.text import Span, Tone
 
 HEARTBEAT_SECONDS = 30.0
@@ -22,7 +22,7 @@ async def show_events(events: AsyncIterator[Event], output: Output) -> ApplyFini
     """Prints each step as it ends; returns how the whole ended."""
     finished: ApplyFinished | None = None
     async for event in events:
-        shown = plan.event_line(event, UNICODE)
+        shown = plan.event_line(event, output.glyphs)
         if shown is not None:
             output.line("  ", shown)
         if isinstance(event, ApplyFinished):
@@ -37,7 +37,7 @@ async def show_trees(trees: AsyncIterator[StatusTree], output: Output) -> Status
     why, spoken = "", time.monotonic()
     async for tree in trees:
         is_first, latest = latest is None, tree
-        if is_first:
+        if is_first and tree.verdict is not Verdict.READY:
             output.line(f"  {tree.ready} of {tree.total} are ready, waiting for the others")
         for each in tree.resources:
             now = (each.health.status, each.health.reason)
@@ -47,23 +47,27 @@ async def show_trees(trees: AsyncIterator[StatusTree], output: Output) -> Status
                 if is_news and each.health.status is not Status.UNKNOWN:
                     output.line(
                         Span(f"  {tree.seconds:5.1f}s ", Tone.MUTED),
-                        status_line(each.health, UNICODE),
+                        status_line(each.health, output.glyphs),
                         "  ",
                         reconcile.short_id(each.address),
                     )
                     spoken = time.monotonic()
-        line_ = str(reconcile.why_line(tree, UNICODE))
-        if (
-            tree.verdict is not Verdict.READY
-            and line_ != why
-            and (tree.why is None or tree.why.blocking or tree.problems)
-        ):
-            why = line_
-            output.line("         ", reconcile.why_line(tree, UNICODE))
+        line_ = reconcile.why_line(tree, output.glyphs)
+        if _explains(tree) and str(line_) != why:
+            why = str(line_)
+            output.line("         ", line_)
         if time.monotonic() - spoken > HEARTBEAT_SECONDS:
             spoken = time.monotonic()
-            output.talk(reconcile.summary(tree, UNICODE))
+            output.talk(reconcile.summary(tree, output.glyphs))
     return latest
+
+
+def _explains(tree: StatusTree) -> bool:
+    """Whether there is more to say than that a resource is on its way, which its own line says."""
+    if tree.verdict is Verdict.READY or tree.why is None:
+        return False
+    is_unheard = tree.why.health.status is Status.UNKNOWN and bool(tree.why.health.reason)
+    return bool(tree.problems) or tree.why.blocking is not None or is_unheard
 
 
 async def last(trees: AsyncIterator[StatusTree]) -> StatusTree | None:
@@ -76,11 +80,11 @@ async def last(trees: AsyncIterator[StatusTree]) -> StatusTree | None:
 def show_end(tree: StatusTree, output: Output) -> ExitCode:
     """Prints the last picture, with the log of what blocks; returns the exit code."""
     if tree.verdict is not Verdict.READY:
-        output.table(reconcile.COLUMNS, reconcile.rows(tree, UNICODE, datetime.now(UTC), faults_only=True))
-    output.line(reconcile.summary(tree, UNICODE))
+        output.table(reconcile.COLUMNS, reconcile.rows(tree, output.glyphs, datetime.now(UTC), faults_only=True))
+    output.line(reconcile.summary(tree, output.glyphs))
     if tree.verdict is Verdict.READY:
         return ExitCode.OK
-    output.line(reconcile.why_line(tree, UNICODE))
+    output.line(reconcile.why_line(tree, output.glyphs))
     blocking = tree.why.blocking if tree.why else None
     for text in blocking.log_tail if blocking else ():
         output.line(Span("    | ", Tone.MUTED), text)

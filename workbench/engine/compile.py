@@ -82,6 +82,12 @@ def compile_now(stack: Stack, inputs: CompileInputs, cache: ParseCache | None = 
     started = perf_counter()
     overlay = {str(path): text for path, text in inputs.overlay.items()}
     has_settings = stack.directory / _STACK_SETTINGS in inputs.overlay or (stack.directory / _STACK_SETTINGS).is_file()
+    for each in inputs.settings:
+        path = stack.directory / each
+        if not path.is_file() and path not in inputs.overlay:
+            raise EngineError(
+                "there is no such settings file", where=str(path), hint="-Y is read from the stack's folder"
+            )
     try:
         result = api.run(
             () if has_settings else _own_files(stack, inputs),
@@ -92,7 +98,7 @@ def compile_now(stack: Stack, inputs: CompileInputs, cache: ParseCache | None = 
             cache=cache,
         )
     except api.ProgramError as error:
-        raise _failed(error) from error
+        raise _failed(error, stack) from error
 
     def chain(document: int, path: tuple[str | int, ...]) -> Chain:
         found = result.provenance.lookup(document, path)
@@ -108,10 +114,10 @@ def compile_now(stack: Stack, inputs: CompileInputs, cache: ParseCache | None = 
     return CompiledStack(spec, result.diagnostics, result.dependencies, seconds, result.printed)
 
 
-def _failed(error: api.ProgramError) -> CompileFailed:
-    """Takes the language's first finding as the message, and its place."""
+def _failed(error: api.ProgramError, stack: Stack) -> CompileFailed:
+    """Takes the language's first finding as the message, and its place: the stack's folder if it tells none."""
     first = error.diagnostics[0]
-    where = ""
+    where = str(stack.directory)
     if first.primary is not None:
         place = position(error.sources.get(first.primary.path, ""), first.primary.start)
         where = f"{first.primary.path}:{place.line}:{place.column}"

@@ -17,7 +17,7 @@ from workbench.engine.events import (
     StepSkipped,
     StepStarted,
 )
-from workbench.engine.plan import Level, Plan
+from workbench.engine.plan import Guard, Level, Plan
 from workbench.present import reconcile
 from workbench.present.diff import problem_lines, summary_line
 from workbench.present.glyphs import Glyphs, action_sign
@@ -62,15 +62,20 @@ def lines(plan: Plan, glyphs: Glyphs) -> Iterator[Line]:
 def gates(plan: Plan, glyphs: Glyphs) -> Iterator[Line]:
     for guard in plan.guards:
         sign = Span(f"{glyphs.good} ", Tone.GOOD) if guard.passed else Span(f"{glyphs.bad} ", Tone.BAD)
-        # what a guard says no for is told below, with what to do about it
-        is_told = not guard.passed and (plan.problems or any(each.conflicts for each in plan.changes))
-        message = "no" if is_told else guard.message
+        message = "no" if not guard.passed and _is_told_below(plan, guard) else guard.message
         yield line(sign, guard.name, Span(f": {message}" if message else "", Tone.MUTED))
     yield from problem_lines(plan.problems, glyphs)
     if not plan.force:
         yield from _conflicts(plan, glyphs)
     for text in (*plan.warnings, *plan.notes, *plan.confirmation.reasons):
         yield line(Span(f"{glyphs.finding} {text}", Tone.WARN))
+
+
+def _is_told_below(plan: Plan, guard: Guard) -> bool:
+    """Whether what the guard says no for has lines of its own, with what to do about it."""
+    told = [each.message for each in plan.problems]
+    told += [str(each.address) for each in plan.changes if each.conflicts]
+    return any(each in guard.message for each in told)
 
 
 def _conflicts(plan: Plan, glyphs: Glyphs) -> Iterator[Line]:
@@ -84,7 +89,7 @@ def _conflicts(plan: Plan, glyphs: Glyphs) -> Iterator[Line]:
 def refusal(plan: Plan, glyphs: Glyphs) -> Iterator[Line]:
     """Yields what a refused plan means and what to do, to stand after the plan itself."""
     failed = [each.name for each in plan.guards if not each.passed]
-    yield line(Span(f"{glyphs.bad} refused: {', '.join(failed)}: no. Nothing was applied.", Tone.BAD))
+    yield line(Span(f"{glyphs.bad} refused by: {', '.join(failed)}. Nothing was applied.", Tone.BAD))
     if not plan.force and any(each.conflicts for each in plan.changes):
         hint = "put the live values into the configuration, or take the fields over with --force"
         yield line(Span(f"{glyphs.arrow} {hint}", Tone.MUTED))

@@ -108,6 +108,9 @@ def why_line(tree: StatusTree, glyphs: Glyphs) -> Line:
     tone = Tone.BAD if why.health.status is Status.FAILED else Tone.BUSY
     if why.blocking is None:
         message = why.health.message or why.health.reason or why.health.status.value
+        if why.health.status is Status.UNKNOWN and why.health.reason:
+            # it is the cluster that is not heard, not this resource
+            return line(Span(f"{glyphs.unknown} {why.address.cluster}: ", Tone.WARN), message)
         return line(Span("WHY ", Tone.STRONG), short_id(why.address), " ", Span(message, tone))
     blocking = why.blocking
     parts: list[Span | str | Line] = [

@@ -79,16 +79,20 @@ def _project(folder: Path, root: Path, clusters: ClusterMapping) -> Project:
     findings: list[Finding] = []
     content, labels = _described(folder / PROJECT_FILE, findings)
     name = ProjectName(_name(content, folder, folder / PROJECT_FILE, findings))
-    stacks = tuple(_stack(each, name, folder, clusters) for each in _folders_with(STACK_FILE, folder))
+    doubts = tuple(findings)
+    stacks = tuple(_stack(each, name, folder, clusters, doubts) for each in _folders_with(STACK_FILE, folder))
     domain = folder.relative_to(root).parent.as_posix()
     return Project(name, folder, "" if domain == "." else domain, stacks, labels, tuple(findings))
 
 
-def _stack(folder: Path, project: ProjectName, project_folder: Path, clusters: ClusterMapping) -> Stack:
+def _stack(
+    folder: Path, project: ProjectName, project_folder: Path, clusters: ClusterMapping, doubts: tuple[Finding, ...]
+) -> Stack:
     findings: list[Finding] = []
     file = folder / STACK_FILE
     content, labels = _described(file, findings)
     path = StackPath(project, StackName(_name(content, folder, file, findings)))
+    doubts = (*doubts, *findings)
     placement: Placement | None = None
     try:
         if clusters.clusters:
@@ -97,7 +101,7 @@ def _stack(folder: Path, project: ProjectName, project_folder: Path, clusters: C
     except ProjectError as error:
         findings.append(Finding.of(error))
     components = read_components(folder, project_folder)
-    return Stack(path, folder, project_folder, placement, components, labels, tuple(findings))
+    return Stack(path, folder, project_folder, placement, components, labels, tuple(findings), doubts)
 
 
 def _described(file: Path, findings: list[Finding]) -> tuple[Mapping[str, object], Mapping[str, str]]:

@@ -40,7 +40,11 @@ class Component:
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """`placement` is None where none applies or the mapping is broken; `findings` then say why."""
+    """`placement` is None where none applies or the mapping is broken; `findings` then say why.
+
+    `doubts` are findings in project.yaml or stack.yaml that leave open what the stack is called or where it goes:
+    it can be read, but nothing may be done in its name.
+    """
 
     path: StackPath
     directory: Path
@@ -49,6 +53,7 @@ class Stack:
     components: tuple[Component, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
+    doubts: tuple[Finding, ...] = ()
 
     @property
     def name(self) -> str:
@@ -122,4 +127,7 @@ class KonfigTree:
         known = [str(each.path) for each in self.stacks()]
         near = get_close_matches(text, known, n=3, cutoff=0.5)
         hint = f"did you mean {' or '.join(near)}?" if near else "`wb ls` lists the stacks of this repository"
+        if text in ("", "."):
+            hint = "name one as project/stack, or go to its folder; `wb ls` lists them"
+            return UnknownStack("no stack is named, and this folder lies in none", where=str(self.root), hint=hint)
         return UnknownStack(f"there is no stack {text!r}", where=str(self.root), hint=hint)
