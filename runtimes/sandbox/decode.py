@@ -225,11 +225,11 @@ class _Reader:
         if self.error is None:
             self.error = self.texts.wrong(value, target, form, place)
 
-    def _note(self, problem: str) -> None:
+    def note(self, problem: str) -> None:
         if len(self.strict) < MAX_STRICT_ERRORS:
             self.strict.append(problem)
 
-    def _members(self, value: dict[str, Any], where: str) -> Iterable[tuple[str, Any]]:
+    def members(self, value: dict[str, Any], where: str) -> Iterable[tuple[str, Any]]:
         """Members in order; one whose name came before is noted once its value has been read."""
         if not isinstance(value, Pairs) or len(value.pairs) == len(value):
             yield from value.items()
@@ -238,16 +238,16 @@ class _Reader:
         for name, inner in value.pairs:
             yield name, inner
             if name in seen:
-                self._note(f'duplicate field "{_join(where, name)}"')
+                self.note(f'duplicate field "{_join(where, name)}"')
             seen.add(name)
 
     def _struct(self, type_: Type, shape: MapShape, value: dict[str, Any], where: str, place: _Place) -> Object:
         struct = type_.go.rpartition(".")[2]
         found: dict[str, Any] = {}
-        for name, inner in self._members(value, where):
+        for name, inner in self.members(value, where):
             member = shape.fields.get(name)
             if member is None:
-                self._note(f'unknown field "{_join(where, name)}"')
+                self.note(f'unknown field "{_join(where, name)}"')
                 continue
             at = _Place((*place.path, name), struct)
             found[name] = self.read(member.type, inner, _join(where, name), at, member.go)
@@ -258,7 +258,7 @@ class _Reader:
         assert element is not None
         inner_go = go.partition("]")[2].lstrip("*")
         out: dict[str, Any] = {}
-        for name, inner in self._members(value, where):
+        for name, inner in self.members(value, where):
             made = self.read(element, inner, _join(where, name), place, inner_go)
             out[name] = _zero_element(element, go) if made is None else made
         return out
@@ -506,22 +506,26 @@ def _read_custom(kind: KindSchema, body: Any, reader: _Reader) -> Object:
     return out
 
 
-def _pruned(type_: Type, value: Any, where: str, reader: _Reader) -> Any:
-    """`value` without members that the schema does not name; members of the wrong form are left to validation."""
-    if isinstance(value, dict) and type_.map is not None:
+def _pruned(type_: Type | None, value: Any, where: str, reader: _Reader) -> Any:
+    """`value` without members that the schema does not name; a value of the wrong form is left to validation, but what
+    is in it is not named anywhere.
+    """
+    if isinstance(value, dict):
+        shape = type_.map if type_ is not None else None
         out: dict[str, Any] = {}
-        for name, inner in reader._members(value, where):
-            below = type_.map.member(name)
+        for name, inner in reader.members(value, where):
+            below = shape.member(name) if shape is not None else None
             if not where and name == "metadata":
                 out[name] = inner
             elif below is None:
-                reader._note(f'unknown field "{_join(where, name)}"')
+                reader.note(f'unknown field "{_join(where, name)}"')
             else:
                 out[name] = _pruned(below, inner, _join(where, name), reader)
         return out
-    if isinstance(value, list) and type_.list is not None:
-        return [_pruned(type_.list.element, item, f"{where}[{index}]", reader) for index, item in enumerate(value)]
-    return plain(value)
+    if isinstance(value, list):
+        element = type_.list.element if type_ is not None and type_.list is not None else None
+        return [_pruned(element, item, f"{where}[{index}]", reader) for index, item in enumerate(value)]
+    return value
 
 
 # --- times ---------------------------------------------------------------------------------------------------------

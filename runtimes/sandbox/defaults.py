@@ -29,11 +29,15 @@ MAX_INT32 = 2**31 - 1
 _DEFAULTS: dict[str, Default] = {}
 
 
-def apply(kind: KindSchema, obj: Object) -> None:
-    """Fill in defaults of a decoded object, in place."""
+def apply(kind: KindSchema, obj: Object, *, drop_nulls: bool = True) -> None:
+    """Fill in defaults of a decoded object, in place.
+
+    drop_nulls: take out of a custom resource the nulls that its schema does not allow, as reading a body does; what an
+    apply merged is not read again, and keeps them.
+    """
     if kind.is_custom:
         if isinstance(kind.type.schema, dict):
-            _structural(kind.type.schema, obj)
+            _structural(kind.type.schema, obj, drop_nulls)
         return
     _walk(kind.type, obj)
     _CONVERSIONS.get((kind.group, kind.kind), _nothing)(obj)
@@ -546,22 +550,22 @@ _CONVERSIONS: dict[tuple[str, str], Default] = {
 # --- custom resources ----------------------------------------------------------------------------------------------
 
 
-def _structural(schema: Object, value: Any) -> None:
+def _structural(schema: Object, value: Any, drop_nulls: bool) -> None:
     """Fill in a schema's defaults. null where the schema does not allow it counts as absent."""
-    if isinstance(value, dict):
-        properties = schema.get("properties") or {}
-        for name, member in properties.items():
-            if value.get(name) is None and not (name in value and member.get("nullable")):
-                if "default" in member:
-                    value[name] = copy.deepcopy(member["default"])
-                else:
-                    value.pop(name, None)
-            if name in value:
-                _structural(member, value[name])
-        additional = schema.get("additionalProperties")
-        if isinstance(additional, dict):
-            for name in value.keys() - properties.keys():
-                _structural(additional, value[name])
-    elif isinstance(value, list) and isinstance(schema.get("items"), dict):
+    if isinstance(value, list) and isinstance(schema.get("items"), dict):
         for item in value:
-            _structural(schema["items"], item)
+            _structural(schema["items"], item, drop_nulls)
+    if not isinstance(value, dict):
+        return
+    properties, additional = schema.get("properties") or {}, schema.get("additionalProperties")
+    members = dict(properties)
+    if isinstance(additional, dict):
+        members |= {name: additional for name in value if name not in properties}
+    for name, member in members.items():
+        if value.get(name) is None and not (name in value and member.get("nullable")):
+            if "default" in member and name in properties:
+                value[name] = copy.deepcopy(member["default"])
+            elif drop_nulls:
+                value.pop(name, None)
+        if name in value:
+            _structural(member, value[name], drop_nulls)

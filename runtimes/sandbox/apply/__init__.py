@@ -166,7 +166,7 @@ def _completed(kind: KindSchema, merged: Object, applied: Object) -> Object:
         problem = f"unable to convert unstructured object to {kind.gvk_text}: {error}"
         message = f"failed to convert new object ({_named(kind, applied)}) to proper version: {problem}"
         raise ApplyError(500, "", message) from error
-    defaults.apply(kind, read)
+    defaults.apply(kind, read, drop_nulls=False)
     return read
 
 

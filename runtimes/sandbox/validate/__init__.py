@@ -80,12 +80,27 @@ def _daemon_set_change(causes: Causes, new: Object, old: Object) -> None:
 
 RBAC = "rbac.authorization.k8s.io"
 _BINDING = "full full meta change"
+def _service_status(causes: Causes, service: Object) -> None:
+    balancer = (service.get("status") or {}).get("loadBalancer") or {}
+    if balancer.get("ingress") and (service.get("spec") or {}).get("type") != "LoadBalancer":
+        causes.forbidden("status.loadBalancer.ingress", "may only be used when `spec.type` is 'LoadBalancer'")
+
+
+def _namespace_status(causes: Causes, namespace: Object) -> None:
+    phase = (namespace.get("status") or {}).get("phase")
+    is_marked = bool((namespace.get("metadata") or {}).get("deletionTimestamp"))
+    wanted = "Terminating" if is_marked else "Active"
+    if phase != wanted:
+        state = "is not" if is_marked else "is"
+        causes.invalid("status.Phase", phase or "", f"may only be '{wanted}' if `deletionTimestamp` {state} empty")
+
+
 RULES: dict[tuple[str, str], Rules] = {
     ("", "Pod"): Rules(_pod, _pod_change),
-    ("", "Service"): Rules(core.service, core.service_update, name=SERVICE_NAME),
+    ("", "Service"): Rules(core.service, core.service_update, name=SERVICE_NAME, status=_service_status),
     ("", "ConfigMap"): Rules(core.config_map, core.config_map_update, on_update="meta change full"),
     ("", "Secret"): Rules(core.secret, core.secret_update, on_update="meta change full"),
-    ("", "Namespace"): Rules(core.namespace, name=LABEL_NAME, namespaced=False, on_update="full meta"),
+    ("", "Namespace"): Rules(core.namespace, name=LABEL_NAME, namespaced=False, on_update="full meta", status=_namespace_status),
     ("", "Node"): Rules(core.node, namespaced=False, on_update="full meta"),
     ("", "PersistentVolume"): Rules(
         core.persistent_volume, core.persistent_volume_update, namespaced=False, on_update="full full change"

@@ -22,9 +22,10 @@ def schema_rules(causes: Causes, schema: Object, value: Any, path: str) -> None:
             if expected:
                 causes.wrong_type(path, "null", f'{path} in body must be of type {expected}: "null"')
         return
-    if not _has_type(causes, schema, value, path):
-        return
+    fits = _has_type(causes, schema, value, path)
     _enumeration(causes, schema, value, path)
+    if not fits:
+        return
     match value:
         case bool():
             pass
@@ -124,7 +125,9 @@ def list_keys(causes: Causes, schema: Object, value: Any, path: str = "") -> Non
     items = schema.get("items") if isinstance(schema.get("items"), dict) else {}
     for index, item in enumerate(value):
         here = f"{path}[{index}]"
-        if kind in ("set", "map"):
+        if kind == "map" and not isinstance(item, dict):
+            causes.invalid(here, item, "must be an object for an array of list-type map")
+        elif kind in ("set", "map"):
             shown: Any = item
             if kind == "map" and isinstance(item, dict):
                 defaults = (items or {}).get("properties") or {}
