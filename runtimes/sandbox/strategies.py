@@ -102,7 +102,7 @@ def prepare_subresource(resource: Resource, subresource: str, new: Object, old: 
             return _prepare_resize(resource, new, old)
         case "ephemeralcontainers":
             result: Object = copied(old)
-            result["metadata"] = new["metadata"]
+            _keep(result["metadata"], new["metadata"], "managedFields")
             _keep(result["spec"], new["spec"], "ephemeralContainers")
             _count_generation(resource, result, old)
             return result

@@ -66,6 +66,8 @@ def impersonated(state: State, user: User, headers: Mapping[str, list[str]]) -> 
     uid = (headers.get("Impersonate-Uid") or [""])[0]
     if name == ANONYMOUS.name:
         return ANONYMOUS
+    if name.startswith("system:serviceaccount:") and not groups:
+        groups = ["system:serviceaccounts", f"system:serviceaccounts:{name.split(':')[2]}"]
     return User(name, (*dict.fromkeys(groups), "system:authenticated"), uid)
 
 

@@ -24,8 +24,8 @@ from .requests import (
     Query,
     delete_options,
     media_type,
+    read_applied,
     read_object,
-    read_yaml,
     unsupported_body,
     write_options,
 )
@@ -279,12 +279,10 @@ def _update(request: Request) -> Reply:
 def _patch_body(request: Request, patch_type: str) -> Any:
     try:
         if patch_type == "apply":
-            return read_yaml(request.content)
+            return read_applied(request.content)
         return parse_json(request.content)
     except DecodeError as error:
         raise bad_request(f"error decoding patch: {error}") from error
-    except ValueError as error:
-        raise bad_request(f"error decoding YAML: {error}") from error
 
 
 def _patch_type(request: Request) -> str:

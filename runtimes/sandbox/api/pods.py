@@ -68,8 +68,13 @@ def _bind(cluster: Cluster, request: Request) -> Reply:
 
 def _evict(cluster: Cluster, request: Request) -> Reply:
     body = request.body("Eviction")
+    if body.get("kind", "Eviction") != "Eviction":
+        kind, version = body["kind"], str(body.get("apiVersion") or "")
+        why = f'no kind "{kind}" is registered for version "{version}" in scheme "pkg/runtime/scheme.go:110"'
+        short = version.rpartition("/")[2]
+        raise bad_request(f'{kind} in version "{short}" cannot be handled as a Eviction: {why}')
     name = request.address.name
-    if ((body.get("metadata") or {}).get("name") or name) != name:
+    if ((body.get("metadata") or {}).get("name") or "") != name:
         raise bad_request("name in URL does not match name in Eviction object")
     pod = cluster.store.get(PODS, (request.namespace, name))
     if pod is None:
@@ -127,7 +132,7 @@ def _charge_budget(cluster: Cluster, pod: Object, dry_run: bool) -> None:
         return
     if len(fitting) > 1:
         text = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
-        raise ApiError(500, "InternalError", f"Internal error occurred: {text}", {"causes": [{"message": text}]})
+        raise ApiError(500, "", text)
     key, budget = fitting[0]
     status, name = budget["status"], budget["metadata"]["name"]
     if not _is_ready(pod) and _may_go_unready(budget):
@@ -192,30 +197,29 @@ def log_container(cluster: Cluster, namespace: str, name: str, query: Query) -> 
     _check_log_options(name, query)
     if pod is None:
         raise not_found("", "pods", name)
-    spec = pod["spec"]
-    names = [each["name"] for each in spec.get("containers") or ()]
-    wanted = query.text("container")
-    if not wanted:
-        default = (pod["metadata"].get("annotations") or {}).get("kubectl.kubernetes.io/default-container")
-        if len(names) == 1:
-            return pod, names[0]
-        if default in names:
-            return pod, str(default)
-        raise bad_request(
-            f"a container name must be specified for pod {name}, choose one of: [{' '.join(names)}]"
-            + _also(" or one of the init containers", spec.get("initContainers"))
-            + _also(" or one of the ephemeral containers", spec.get("ephemeralContainers"))
-        )
-    every = [
-        each["name"] for key in ("initContainers", "containers", "ephemeralContainers") for each in spec.get(key) or ()
-    ]
-    if wanted not in every:
-        raise bad_request(f"container {wanted} is not valid for pod {name}")
-    return pod, wanted
+    return pod, _chosen_container(pod, name, query.text("container"))
 
 
-def _also(text: str, containers: Any) -> str:
-    return f"{text}: [{' '.join(each['name'] for each in containers)}]" if containers else ""
+def _chosen_container(pod: Object, name: str, wanted: str) -> str:
+    """The container asked for, or the one that goes without saying. Raises 400."""
+    listed = _containers(pod)
+    if wanted:
+        if wanted not in listed:
+            raise bad_request(f"container {wanted} is not valid for pod {name}")
+        return wanted
+    regular = [each["name"] for each in pod["spec"].get("containers") or ()]
+    default = (pod["metadata"].get("annotations") or {}).get("kubectl.kubernetes.io/default-container")
+    if len(regular) == 1:
+        return str(regular[0])
+    if default in regular:
+        return str(default)
+    shown = " ".join(listed)
+    raise bad_request(f"a container name must be specified for pod {name}, choose one of: [{shown}]")
+
+
+def _containers(pod: Object) -> list[str]:
+    keys = ("initContainers", "containers", "ephemeralContainers")
+    return [each["name"] for key in keys for each in pod["spec"].get(key) or ()]
 
 
 def _check_log_options(name: str, query: Query) -> None:
@@ -225,6 +229,9 @@ def _check_log_options(name: str, query: Query) -> None:
         value = query.number(field)
         if value is not None and value < least:
             causes.append({"reason": "FieldValueInvalid", "message": f"Invalid value: {value}: {why}", "field": field})
+    if query.text("sinceSeconds") and query.text("sinceTime"):
+        why = "at most one of `sinceTime` or `sinceSeconds` may be specified"
+        causes.append({"reason": "FieldValueForbidden", "message": f"Forbidden: {why}", "field": "[]"})
     if causes:
         raise invalid("", "PodLogOptions", name, causes)
 
@@ -237,9 +244,11 @@ def _needs_node(cluster: Cluster, request: Request) -> Reply:
     pod = cluster.store.get(PODS, (request.namespace, name))
     if pod is None:
         raise not_found("", "pods", name)
+    what = request.address.subresource
+    if what in ("exec", "attach"):
+        _chosen_container(pod, name, request.query.text("container"))
     if not pod["spec"].get("nodeName"):
         raise bad_request(f"pod {name} does not have a host assigned")
-    what = request.address.subresource
     raise ApiError(
         501, "NotImplemented", f"the sandbox simulates Pods: nothing runs in {name}, so {what} is not possible", {}
     )

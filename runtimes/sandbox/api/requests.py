@@ -273,6 +273,21 @@ def _read_json(content: bytes, kind: str) -> Any:
     return body
 
 
+def read_applied(content: bytes) -> Any:
+    """The body of an apply, in YAML or JSON. Raises 400."""
+    try:
+        body = read_yaml(content)
+    except yaml.YAMLError as error:
+        problem = getattr(error, "problem", None) or "cannot be parsed"
+        raise bad_request(f"error decoding YAML: error converting YAML to JSON: yaml: {problem}") from error
+    if body is not None and not isinstance(body, dict):
+        name = {list: "array", str: "string", bool: "bool"}.get(type(body), "number")
+        target = "Go value of type map[string]interface {}"
+        why = f"while decoding JSON: json: cannot unmarshal {name} into {target}"
+        raise bad_request(f"error decoding YAML: error unmarshaling JSON: {why}")
+    return body
+
+
 def read_yaml(content: bytes) -> Any:
     """Plain data. Raises yaml.YAMLError."""
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

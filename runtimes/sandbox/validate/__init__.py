@@ -100,7 +100,9 @@ RULES: dict[tuple[str, str], Rules] = {
     ("", "Service"): Rules(core.service, core.service_update, name=SERVICE_NAME, status=_service_status),
     ("", "ConfigMap"): Rules(core.config_map, core.config_map_update, on_update="meta change full"),
     ("", "Secret"): Rules(core.secret, core.secret_update, on_update="meta change full"),
-    ("", "Namespace"): Rules(core.namespace, name=LABEL_NAME, namespaced=False, on_update="full meta", status=_namespace_status),
+    ("", "Namespace"): Rules(
+        core.namespace, name=LABEL_NAME, namespaced=False, on_update="full meta", status=_namespace_status
+    ),
     ("", "Node"): Rules(core.node, namespaced=False, on_update="full meta"),
     ("", "PersistentVolume"): Rules(
         core.persistent_volume, core.persistent_volume_update, namespaced=False, on_update="full full change"
