@@ -1,1 +1,21 @@
-"""Evaluation of a loaded KCL program to plain values, with the source positions that decided each of them."""
+"""Evaluation of a loaded KCL program to values, with the source positions that decided each of them.
+
+`evaluate.evaluate` is the way in. Inside, what happens to values is kept apart from how the syntax tree becomes code:
+
+    value, dialect           the values, and how the language is read where its versions differ
+    operations, numbers      operators and text
+    union                    merging: `|`, configuration entries, attributes that meet their configuration
+    runtime_types, mismatch  types values are held to, and what to say when they do not fit
+    provenance               the table of source positions, and look-ups by path in the output
+    runtime                  what one evaluation shares
+    scopes                   variables that do not depend on the order they are written in
+    schemas, functions       schemas and their instances; lambdas, rules and calls
+    parameters, attributes   binding arguments; members of values
+
+    lexical, names           what a name means where it stands
+    lowering                 the table of how each kind of expression is compiled to a closure
+    expressions, calls, configurations, type_lowering
+    lambda_statements, statements, schema_lowering
+    merge                    unifications of one name, joined before evaluation
+    evaluate                 packages, the result, the thread it all runs in
+"""

@@ -89,7 +89,7 @@ def _type_is_plain(node: ast.Expr, scope: Scope) -> bool:
         if is_local(scope, node.id) or in_schema(scope):
             return False
         first = scope.module.scope.first_assignments.get(node.id)
-        if first is None or isinstance(first[1].value, ast.Constant) and first[1].value.kind not in _TRUTH_VALUES:
+        if first is None or (isinstance(first[1].value, ast.Constant) and first[1].value.kind not in _TRUTH_VALUES):
             # Of no type yet: None and Undefined may become anything.
             return False
         return _type_is_plain(first[1].value, scope)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kcl.diagnostics import Code
 from kcl.evaluator.lexical import Scope, in_schema
 from kcl.evaluator.runtime import Environment, Evaluate, ModuleContext, Where
-from kcl.evaluator.value import UNDEFINED, ModuleValue, Value
+from kcl.evaluator.value import UNDEFINED, ModuleValue, Value, ValueFailure
 from kcl.loader.program import Import, ImportKind
 from kcl.syntax import ast
 
@@ -87,13 +87,16 @@ def module_member(imported: Import, node: ast.Selector, scope: Scope) -> Evaluat
         if name in package.setters:
             return _variable(package, name)
     else:
-        members = runtime.library.modules.get(imported.package, {})
+        try:
+            members = runtime.library.modules.get(imported.package, {})
+        except ValueFailure as failure:  # a plugin that may not be used, or cannot
+            raise where.located(failure) from None
         if name in members:
             value = members[name]
             return lambda environment: value
     if runtime.dialect.unknown_name_is_undefined:
         return lambda environment: UNDEFINED
-    if imported.kind is ImportKind.PLUGIN:
+    if imported.kind is ImportKind.PLUGIN and imported.package not in runtime.library.modules:
         raise where.error(
             Code.EVALUATION,
             f"the plugin package `{imported.package}` is not found, please confirm if plugin mode is enabled",

@@ -16,7 +16,7 @@ from kcl.evaluator.dialect import Dialect
 from kcl.evaluator.operations import Arithmetic
 from kcl.evaluator.provenance import SiteKind, SiteTable
 from kcl.evaluator.value import Library, SchemaInstance, Sites, Value, ValueFailure
-from kcl.loader.program import MAIN_PACKAGE, Import, Module, Program
+from kcl.loader.program import Import, Module, Program
 from kcl.syntax import ast
 
 if TYPE_CHECKING:
@@ -126,9 +126,6 @@ class ModuleContext:
         """A site at `node` for the value that `value` stands for."""
         literal = value is not None and is_literal(value)
         return self.runtime.table.add(self.module.source, node.start, node.end, kind, literal)
-
-    def is_main(self) -> bool:
-        return self.package == MAIN_PACKAGE
 
 
 class Where:

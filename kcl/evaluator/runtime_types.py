@@ -182,7 +182,7 @@ class LiteralRuntimeType:
 
 
 def _place(table: SiteTable, sites: Sites, otherwise: Span | None) -> Span | None:
-    return table.span(sites[0]) if sites else otherwise
+    return table.span(sites[-1]) if sites else otherwise
 
 
 class ListRuntimeType:

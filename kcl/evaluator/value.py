@@ -161,13 +161,6 @@ class SchemaDescription(Protocol):
         """A new instance of this schema from `config`."""
 
 
-class Callback(Protocol):
-    """A KCL lambda, schema or built-in as library functions see it: called through `CallContext.call`."""
-
-    @property
-    def name(self) -> str: ...
-
-
 @dataclass(frozen=True, slots=True)
 class NumberMultiplier:
     """A number with a unit suffix, `1Ki`. `value` is the product, `raw` the number as written."""
@@ -266,8 +259,3 @@ class Method:
     @property
     def name(self) -> str:
         return self.builtin.name
-
-
-def keyed(pairs: Iterable[tuple[str, Value]]) -> KDict:
-    """A KDict of these entries, none of which has a position."""
-    return KDict(pairs)
