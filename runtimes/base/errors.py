@@ -34,7 +34,13 @@ class RuntimeFailure(Exception):
 
 
 class Unreachable(RuntimeFailure):
-    pass
+    """`is_uncertain`: a write was sent and its answer was lost, so it may have happened."""
+
+    def __init__(
+        self, message: str, *, target: str = "", subject: str = "", hint: str = "", is_uncertain: bool = False
+    ) -> None:
+        super().__init__(message, target=target, subject=subject, hint=hint)
+        self.is_uncertain = is_uncertain
 
 
 class Unauthenticated(RuntimeFailure):

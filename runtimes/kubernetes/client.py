@@ -182,6 +182,28 @@ class Client:
         resource = await self.discovery.resource(id_.api_version, id_.kind)
         return (id_.namespace or self.default_namespace) if resource.is_namespaced else ""
 
+    async def once(
+        self,
+        method: str,
+        id_: KubernetesId,
+        body: Mapping[str, Any],
+        *,
+        subresource: str = "",
+        content_type: str = "application/json",
+        manager: str = "",
+    ) -> None:
+        """Sends one write about an object, never twice. Raises what its answer stands for, `NotThere` included."""
+        resource = await self.discovery.resource(id_.api_version, id_.kind)
+        await self._transport.call(
+            method,
+            resource.path(id_.namespace or self.default_namespace, id_.name, subresource),
+            query=[("fieldManager", manager)] if manager else (),
+            body=body,
+            content_type=content_type,
+            subject=str(id_),
+            is_once=True,
+        )
+
     async def _path(self, id_: KubernetesId) -> str:
         resource = await self.discovery.resource(id_.api_version, id_.kind)
         return resource.path(id_.namespace or self.default_namespace, id_.name)

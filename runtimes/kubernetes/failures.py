@@ -147,7 +147,8 @@ def failure(
         case 500 if "webhook" in message:
             return Rejected(message, causes=_pairs(causes), hint="an admission webhook could not be asked", **where)
         case 504:
-            return Unreachable(message, hint="the API server did not finish in time", **where)
+            hint = "the API server did not finish in time"
+            return Unreachable(message, target=target, subject=subject, hint=hint, is_uncertain=True)
         case 400 | 405 | 406 | 413 | 415 | 422:
             return Rejected(message, causes=_pairs(causes), **where)
     return RuntimeFailure(f"{message} (HTTP {code}{', ' + reason if reason else ''})", **where)

@@ -32,6 +32,7 @@ from runtimes.kubernetes.client import FIELD_MANAGER, Client, Object
 from runtimes.kubernetes.discovery import ApiResource
 from runtimes.kubernetes.failures import ConflictingFields
 from runtimes.kubernetes.kubeconfig import Kubeconfig
+from runtimes.kubernetes.operations import KubernetesOperations
 from runtimes.kubernetes.predict import predict
 from runtimes.kubernetes.transport import Limits, Transport
 from runtimes.kubernetes.watch import watching
@@ -81,6 +82,11 @@ class KubernetesRuntime:
     @property
     def place(self) -> str:
         return self._client.place
+
+    @property
+    def operations(self) -> KubernetesOperations:
+        """Restarting, cordoning and scaling, over the same connections."""
+        return KubernetesOperations(self._client)
 
     async def close(self) -> None:
         await self._client.close()

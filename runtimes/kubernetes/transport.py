@@ -87,11 +87,12 @@ class Transport:
         subject: str = "",
         secrets: Sequence[str] = (),
         is_text: bool = False,
+        is_once: bool = False,
     ) -> Reply:
         """Sends one request and returns its decoded answer, or its text if `is_text`.
 
         Raises the error that stands for any other answer than 2xx. `subject` names the resource in errors, `secrets`
-        are values in the body that no error may repeat.
+        are values in the body that no error may repeat. `is_once` takes a request to come back later as the answer.
         """
         is_read = method == "GET"
         give_up_at = time.monotonic() + self.limits.patience_seconds
@@ -121,7 +122,7 @@ class Transport:
                 renewed = True
                 self._credentials.forget(grant)
                 continue
-            wait = _seconds_to_wait(status, headers, attempt, is_read)
+            wait = None if is_once else _seconds_to_wait(status, headers, attempt, is_read)
             if wait is not None and time.monotonic() + wait < give_up_at:
                 await asyncio.sleep(wait)
                 continue
@@ -259,10 +260,18 @@ class Transport:
             case _:
                 what, hint = "the connection was lost", "is the cluster up?"
         # a connection that never was has carried nothing
-        if not is_read and not isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
+        never_was = isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError)
+        is_uncertain = not is_read and not never_was
+        if is_uncertain:
             hint = f"whether the change was made is not known: read the object before trying again ({hint})"
         endpoint = self.connection.endpoint.shown
-        return Unreachable(f"{endpoint} cannot be reached: {what}", target=self.place, subject=subject, hint=hint)
+        return Unreachable(
+            f"{endpoint} cannot be reached: {what}",
+            target=self.place,
+            subject=subject,
+            hint=hint,
+            is_uncertain=is_uncertain,
+        )
 
 
 def _in_words(error: OSError) -> str:
