@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from ..selectors import written as selector_text
 from ..store import Object
+from . import pod_cells
+from .ages import age, duration, parse_time
 
 Row = Callable[[Object, datetime], list[Any]]
 _NONE, _UNKNOWN, _UNSET = "<none>", "<unknown>", "<unset>"
@@ -19,63 +21,6 @@ def of(resource: tuple[str, str], obj: Object, now: datetime) -> list[Any]:
     if row is None:
         return [obj["metadata"]["name"], _age(obj, now)]
     return row(obj, now)
-
-
-def row_conditions(resource: tuple[str, str], obj: Object) -> list[Object]:
-    """Rows of finished Pods are marked, so that clients may show them as done."""
-    if resource != ("", "pods"):
-        return []
-    phase = (obj.get("status") or {}).get("phase")
-    texts = {
-        "Succeeded": "The pod has completed successfully.",
-        "Failed": "The pod failed.",
-    }
-    if phase not in texts:
-        return []
-    return [{"type": "Completed", "status": "True", "reason": phase, "message": texts[phase]}]
-
-
-# --- Time ---
-
-
-def parse_time(text: str | None) -> datetime | None:
-    if not text:
-        return None
-    try:
-        return datetime.fromisoformat(text.replace("Z", "+00:00")).astimezone(UTC)
-    except ValueError:
-        return None
-
-
-def age(text: str | None, now: datetime) -> str:
-    moment = parse_time(text)
-    return _UNKNOWN if moment is None else duration((now - moment).total_seconds())
-
-
-def duration(total: float) -> str:
-    """A length of time in one or two units: 5s, 3m20s, 2d3h, 1y20d."""
-    seconds = int(total)
-    if seconds < -1:
-        return "<invalid>"
-    if seconds < 0:
-        return "0s"
-    if seconds < 120:
-        return f"{seconds}s"
-    minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
-    if minutes < 10:
-        return f"{minutes}m{seconds % 60}s" if seconds % 60 else f"{minutes}m"
-    if hours < 3:
-        return f"{minutes}m"
-    if hours < 8:
-        return f"{hours}h{minutes % 60}m" if minutes % 60 else f"{hours}h"
-    if hours < 48:
-        return f"{hours}h"
-    if hours < 192:
-        return f"{days}d{hours % 24}h" if hours % 24 else f"{days}d"
-    if days < 730:
-        return f"{days}d"
-    years = days // 365
-    return f"{years}y{days % 365}d" if years < 8 and days % 365 else f"{years}y"
 
 
 def _age(obj: Object, now: datetime) -> str:
@@ -107,116 +52,6 @@ def _pairs(labels: Mapping[str, str] | None) -> str:
 
 
 # --- Workloads ---
-
-
-def _pod(pod: Object, now: datetime) -> list[Any]:
-    spec, status = pod["spec"], _status(pod)
-    restarts, ready, total, text, last_restart = pod_summary(pod)
-    shown = f"{restarts}"
-    if restarts and last_restart is not None:
-        shown = f"{restarts} ({duration((now - last_restart).total_seconds())} ago)"
-    ips = [each.get("ip", "") for each in status.get("podIPs") or ()]
-    gates = spec.get("readinessGates") or ()
-    met = {each["type"] for each in status.get("conditions") or () if each.get("status") == "True"}
-    gate_text = f"{sum(each['conditionType'] in met for each in gates)}/{len(gates)}" if gates else _NONE
-    return [
-        pod["metadata"]["name"],
-        f"{ready}/{total}",
-        text,
-        shown,
-        _age(pod, now),
-        ips[0] if ips else _NONE,
-        spec.get("nodeName") or _NONE,
-        status.get("nominatedNodeName") or _NONE,
-        gate_text,
-    ]
-
-
-def pod_summary(pod: Object) -> tuple[int, int, int, str, datetime | None]:
-    """Restarts, ready containers, containers, the status word, and when the last restart was."""
-    spec, status = pod["spec"], _status(pod)
-    total = len(spec.get("containers") or ())
-    word = status.get("reason") or status.get("phase") or ""
-    for condition in status.get("conditions") or ():
-        if condition["type"] == "PodScheduled" and condition.get("reason") == "SchedulingGated":
-            word = "SchedulingGated"
-    sidecars = {c["name"] for c in spec.get("initContainers") or () if c.get("restartPolicy") == "Always"}
-    total += len(sidecars)
-    restarts, ready, last = 0, 0, None
-    side_restarts, side_last = 0, None
-    initializing = False
-    for index, each in enumerate(status.get("initContainerStatuses") or ()):
-        restarts += each.get("restartCount", 0)
-        last = _later(last, _last_finish(each))
-        is_sidecar = each["name"] in sidecars
-        if is_sidecar:
-            side_restarts += each.get("restartCount", 0)
-            side_last = _later(side_last, _last_finish(each))
-        state = each.get("state") or {}
-        ended = state.get("terminated")
-        if ended is not None and ended.get("exitCode") == 0:
-            continue
-        if is_sidecar and each.get("started"):
-            ready += bool(each.get("ready"))
-            continue
-        if ended is not None:
-            word = f"Init:{ended['reason']}" if ended.get("reason") else _exit_text("Init:", ended)
-            initializing = True
-        elif (state.get("waiting") or {}).get("reason", "PodInitializing") not in ("", "PodInitializing"):
-            word = f"Init:{state['waiting']['reason']}"
-            initializing = True
-        else:
-            word = f"Init:{index}/{len(spec.get('initContainers') or ())}"
-            initializing = True
-        break
-    if not initializing or _is_initialized(status):
-        restarts, last = side_restarts, side_last
-        running = False
-        for each in reversed(status.get("containerStatuses") or ()):
-            restarts += each.get("restartCount", 0)
-            last = _later(last, _last_finish(each))
-            state = each.get("state") or {}
-            if (state.get("waiting") or {}).get("reason"):
-                word = state["waiting"]["reason"]
-            elif state.get("terminated") is not None:
-                ended = state["terminated"]
-                word = ended.get("reason") or _exit_text("", ended)
-            elif each.get("ready") and state.get("running") is not None:
-                running = True
-                ready += 1
-        if word == "Completed" and running:
-            word = "Running" if _is_ready(status) else "NotReady"
-    if pod["metadata"].get("deletionTimestamp"):
-        word = "Unknown" if status.get("reason") == "NodeLost" else word
-        if status.get("phase") not in ("Succeeded", "Failed") and status.get("reason") != "NodeLost":
-            word = "Terminating"
-    return restarts, ready, total, word, last
-
-
-def _exit_text(prefix: str, ended: Mapping[str, Any]) -> str:
-    if ended.get("signal"):
-        return f"{prefix}Signal:{ended['signal']}"
-    return f"{prefix}ExitCode:{ended.get('exitCode', 0)}"
-
-
-def _last_finish(status: Mapping[str, Any]) -> datetime | None:
-    return parse_time(((status.get("lastState") or {}).get("terminated") or {}).get("finishedAt"))
-
-
-def _later(one: datetime | None, other: datetime | None) -> datetime | None:
-    return max((each for each in (one, other) if each is not None), default=None)
-
-
-def _has(status: Mapping[str, Any], type_: str) -> bool:
-    return any(c["type"] == type_ and c.get("status") == "True" for c in status.get("conditions") or ())
-
-
-def _is_ready(status: Mapping[str, Any]) -> bool:
-    return _has(status, "Ready")
-
-
-def _is_initialized(status: Mapping[str, Any]) -> bool:
-    return _has(status, "Initialized")
 
 
 def _deployment(obj: Object, now: datetime) -> list[Any]:
@@ -296,17 +131,17 @@ def _job(obj: Object, now: datetime) -> list[Any]:
 
 def _job_status(job: Object) -> str:
     status = _status(job)
-    if _has(status, "Complete"):
+    if pod_cells.has(status, "Complete"):
         return "Complete"
-    if _has(status, "Failed"):
+    if pod_cells.has(status, "Failed"):
         return "Failed"
     if job["metadata"].get("deletionTimestamp"):
         return "Terminating"
-    if _has(status, "Suspended"):
+    if pod_cells.has(status, "Suspended"):
         return "Suspended"
-    if _has(status, "FailureTarget"):
+    if pod_cells.has(status, "FailureTarget"):
         return "FailureTarget"
-    if _has(status, "SuccessCriteriaMet"):
+    if pod_cells.has(status, "SuccessCriteriaMet"):
         return "SuccessCriteriaMet"
     return "Running"
 
@@ -649,7 +484,7 @@ def _spec_counted(key: str, subject: str) -> Row:
 
 
 _ROWS: Mapping[tuple[str, str], Row] = {
-    ("", "pods"): _pod,
+    ("", "pods"): pod_cells.cells,
     ("", "services"): _service,
     ("", "endpoints"): _endpoints,
     ("", "nodes"): _node,

@@ -18,7 +18,7 @@ from ..logs import LogLine
 from ..store import Object
 from ..watching import Watch
 from . import replies, tables
-from .cells import parse_time
+from .ages import parse_time
 from .disturbances import Disturbance
 from .handlers import Request, selection_of
 from .requests import Query

@@ -16,7 +16,8 @@ from ..resources import Resource
 from ..state import version_of
 from ..store import Object
 from ..strategies import TEMPLATE_GENERATION
-from . import cells
+from . import cells, pod_cells
+from .ages import age, parse_time
 from .replies import partial_metadata
 
 _NAME_AND_AGE = "/v1/configmaps"
@@ -55,7 +56,7 @@ def row_cells(resource: Resource, obj: Object, now: datetime) -> list[Any]:
     extra = version_of(resource).get("additionalPrinterColumns") or ()
     name = obj["metadata"]["name"]
     if not extra:
-        return [name, cells.age(obj["metadata"].get("creationTimestamp"), now)]
+        return [name, age(obj["metadata"].get("creationTimestamp"), now)]
     return [name, *(_custom_cell(each, obj, now) for each in extra)]
 
 
@@ -73,8 +74,8 @@ def _custom_cell(column: JsonObject, obj: Object, now: datetime) -> Any:
             return value if isinstance(value, bool) else None
         case "date":
             if not isinstance(value, str):
-                return cells.age(None, now)
-            return cells.age(value, now) if cells.parse_time(value) else "<invalid>"
+                return age(None, now)
+            return age(value, now) if parse_time(value) else "<invalid>"
         case _:
             shown = value if not isinstance(value, (dict, list)) else cells.compact_json(value)
             return ("true" if shown else "false") if isinstance(shown, bool) else str(shown)
@@ -140,7 +141,7 @@ def of_scale(scale: Object, include: str, now: datetime) -> JsonObject:
         scale["metadata"]["name"],
         scale["spec"].get("replicas", 0),
         scale["status"]["replicas"],
-        cells.age(scale["metadata"].get("creationTimestamp"), now),
+        age(scale["metadata"].get("creationTimestamp"), now),
     ]
     row = {"cells": shown, "object": {"Object": scale, "None": None}.get(include, partial_metadata(scale))}
     metadata = {"resourceVersion": scale["metadata"].get("resourceVersion", "")}
@@ -150,7 +151,7 @@ def of_scale(scale: Object, include: str, now: datetime) -> JsonObject:
 
 def _row(resource: Resource, obj: Object, include: str, now: datetime) -> JsonObject:
     row: JsonObject = {"cells": row_cells(resource, obj, now)}
-    conditions = cells.row_conditions(resource.storage, obj)
+    conditions = pod_cells.conditions(obj) if resource.storage == ("", "pods") else []
     if conditions:
         row["conditions"] = conditions
     match include:
