@@ -14,11 +14,12 @@ What is wrong with a program is raised as `ProgramError`, a `KclError` that can 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kcl.diagnostics import Code, Diagnostic, KclError, Severity, Span, error, render
 from kcl.emit import json_text, yaml_stream, yaml_text
@@ -42,12 +43,17 @@ from kcl.loader import (
     merge_settings,
     overridden_texts,
 )
+from kcl.plugins.code import EntryPointCode, FileCode, PluginCode, PluginFinder, PluginRefused
 from kcl.source import FileSystem, InMemoryFileSystem, OsFileSystem, OverlayFileSystem, SourceFile
 from kcl.stdlib import Access, build_library, to_value
 from kcl.syntax import ParseResult
 from kcl.syntax import parse as _parse
 from kcl.syntax.edit import replace_value
 from kcl.syntax.sites import replace_at
+
+if TYPE_CHECKING:
+    from kcl.evaluator.value import Library
+    from kcl.plugins.host import PluginModules
 
 __all__ = [
     "KCL",
@@ -57,6 +63,8 @@ __all__ = [
     "Code",
     "Diagnostic",
     "Dialect",
+    "EntryPointCode",
+    "FileCode",
     "FileSystem",
     "InMemoryFileSystem",
     "KclError",
@@ -66,6 +74,9 @@ __all__ = [
     "ParseCache",
     "ParseResult",
     "PlanOptions",
+    "PluginCode",
+    "PluginFinder",
+    "PluginRefused",
     "ProgramError",
     "Provenance",
     "RunResult",
@@ -159,6 +170,7 @@ def run(
     overrides: Sequence[str] = (),
     limits: Limits | None = None,
     access: Callable[[Access], Access] | None = None,
+    plugins: PluginFinder | None = None,
     cache: ParseCache | None = None,
 ) -> RunResult:
     """Loads and evaluates a program. Raises ProgramError when it is wrong.
@@ -169,7 +181,8 @@ def run(
     reading them. `dialect` defaults to what kcl.mod asks for. `output`, `sort_keys` and `path_selector` say what of
     the result to show, `overrides` (`path=value`) what to change in the main files for this run; they are put over the
     settings. By default a program may read files below its root and
-    `work_dir`, and write none; `access` is given those capabilities and answers others.
+    `work_dir`, and write none; `access` is given those capabilities and answers others. `plugins` finds what
+    `import kcl_plugin.NAME` may mean; without it no plugin is found.
     """
     folder = os.path.abspath(work_dir)
     reader = _RecordingFileSystem(file_system or OsFileSystem())
@@ -196,13 +209,16 @@ def run(
         chosen = dialect or (KONFIG_2023 if loaded.manifest.expects_before_0_5 else KCL)
         given = {**merged.option_values(), **(options or {})}
         granted = _access(loaded, folder, reader, access)
-        evaluation = evaluate(
-            loaded.program,
-            build_library(granted),
-            {key: to_value(value) for key, value in given.items()},
-            chosen,
-            limits or _limits(merged),
-        )
+        used: frozenset[str] = frozenset()
+        with _library(granted, plugins) as (library, extensions):
+            evaluation = evaluate(
+                loaded.program,
+                library,
+                {key: to_value(value) for key, value in given.items()},
+                chosen,
+                limits or _limits(merged),
+            )
+            used = extensions.files if extensions is not None else used
         shown = output or PlanOptions(
             show_hidden=bool(merged.show_hidden), disable_none=bool(merged.disable_none), omit_empty_lists=False
         )
@@ -214,13 +230,26 @@ def run(
         provenance=evaluation.provenance,
         diagnostics=(*loaded.diagnostics, *evaluation.warnings),
         sources=sources,
-        dependency_names=loaded.program.dependencies | reader.seen,
+        dependency_names=loaded.program.dependencies | reader.seen | used,
         printed=evaluation.printed,
         dialect=chosen,
         manifest=loaded.manifest,
         emitted=None if shown.omit_empty_lists else evaluation.emitted,
         sort_keys=sort_keys or bool(merged.sort_keys),
     )
+
+
+@contextmanager
+def _library(access: Access, finder: PluginFinder | None) -> Iterator[tuple[Library, PluginModules | None]]:
+    """Everything a program finds without importing a file; the processes of plugins end with the context."""
+    library = build_library(access)
+    if finder is None:
+        yield library, None
+        return
+    from kcl.plugins.host import Joined, PluginModules  # only few programs need processes
+
+    with PluginModules(finder) as extensions:
+        yield replace(library, modules=Joined(library.modules, extensions)), extensions
 
 
 def _settings(

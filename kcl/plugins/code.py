@@ -1,0 +1,48 @@
+"""Where the code of a plugin is, and who decides about it: what a program's runner tells `kcl.api.run`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from kcl.plugins.contract import DEFAULT_TIMEOUT_SECONDS
+
+
+class PluginRefused(Exception):
+    """Why a program may not import a plugin, in words for the user; raised by a `PluginFinder`."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileCode:
+    """A plugin that is one Python file; `text` is what is run, whatever `path` holds by then."""
+
+    path: str
+    text: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class EntryPointCode:
+    """A plugin that an installed package offers under an entry point."""
+
+    group: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class PluginCode:
+    """A plugin that may run. `timeout_seconds` is the most a call may take, `budget_seconds` all calls of one run."""
+
+    code: FileCode | EntryPointCode
+    settings: Mapping[str, str] = field(default_factory=dict, repr=False)
+    timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
+    budget_seconds: float = 120.0
+    files: tuple[str, ...] = ()
+    """Absolute paths of what was read to find it: the result of the run depends on them."""
+
+
+class PluginFinder(Protocol):
+    """Decides which plugins a program may import."""
+
+    def find(self, name: str) -> PluginCode:
+        """Returns the plugin that `import kcl_plugin.NAME` means; raises `PluginRefused`."""
