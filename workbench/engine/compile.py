@@ -11,8 +11,9 @@ stack as well, as in Kusion (https://github.com/KusionStack/kusion/issues/152).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from time import perf_counter
@@ -30,6 +31,9 @@ from workbench.project import Stack
 
 ParseCache = api.ParseCache
 _STACK_SETTINGS = "kcl.yaml"
+_SHORTEST_SECRET = 3
+SECRET_NAME = re.compile(r"pass|secret|token|key|credential|private|auth", re.IGNORECASE)
+"""What an option is called whose value is never shown or kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +102,7 @@ def compile_now(stack: Stack, inputs: CompileInputs, cache: ParseCache | None = 
             cache=cache,
         )
     except api.ProgramError as error:
-        raise _failed(error, stack) from error
+        raise _failed(error, stack, inputs) from None
 
     def chain(document: int, path: tuple[str | int, ...]) -> Chain:
         found = result.provenance.lookup(document, path)
@@ -114,15 +118,27 @@ def compile_now(stack: Stack, inputs: CompileInputs, cache: ParseCache | None = 
     return CompiledStack(spec, result.diagnostics, result.dependencies, seconds, result.printed)
 
 
-def _failed(error: api.ProgramError, stack: Stack) -> CompileFailed:
-    """Takes the language's first finding as the message, and its place: the stack's folder if it tells none."""
+def _failed(error: api.ProgramError, stack: Stack, inputs: CompileInputs) -> CompileFailed:
+    """Takes the language's first finding as the message, and its place: the stack's folder if it tells none.
+
+    Messages quote values, also those of options: where an option's name says that it is secret, its value is masked.
+    The language's own error is not kept as the cause, for the same reason.
+    """
     first = error.diagnostics[0]
     where = str(stack.directory)
     if first.primary is not None:
         place = position(error.sources.get(first.primary.path, ""), first.primary.start)
         where = f"{first.primary.path}:{place.line}:{place.column}"
-    message = f"{first.code.title}: {first.message}"
-    return CompileFailed(message, where=where, diagnostics=error.diagnostics, rendered=error.render())
+
+    def shown(text: str) -> str:
+        for name, value in inputs.options.items():
+            if SECRET_NAME.search(name) and len(value) >= _SHORTEST_SECRET:
+                text = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", "«masked»", text)
+        return text
+
+    message = shown(f"{first.code.title}: {first.message}")
+    diagnostics = tuple(replace(each, message=shown(each.message)) for each in error.diagnostics)
+    return CompileFailed(message, where=where, diagnostics=diagnostics, rendered=shown(error.render()))
 
 
 def _own_files(stack: Stack, inputs: CompileInputs) -> list[str]:

@@ -8,18 +8,16 @@ compiled with, but for those whose names say that they are secret: these are han
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from workbench.engine import whole_file
-from workbench.engine.compile import CompileInputs
+from workbench.engine.compile import SECRET_NAME, CompileInputs
 from workbench.engine.errors import EngineError, MovedObject, StalePlan
 from workbench.engine.plan import Plan
 
 _FORMAT = "workbench.plan/v1"
-_SECRET_NAME = re.compile(r"pass|secret|token|key|credential|private|auth", re.IGNORECASE)
 
 
 class PlanFileInvalid(EngineError):
@@ -61,8 +59,8 @@ def save(plan: Plan, path: Path, root: Path) -> None:
         "prior": plan.prior,
         "prune": plan.prune,
         "force": plan.force,
-        "options": {name: value for name, value in options.items() if not _SECRET_NAME.search(name)},
-        "withheld": sorted(name for name in options if _SECRET_NAME.search(name)),
+        "options": {name: value for name, value in options.items() if not SECRET_NAME.search(name)},
+        "withheld": sorted(name for name in options if SECRET_NAME.search(name)),
         "settings": list(plan.inputs.settings),
         "salt": plan.salt.hex(),
     }

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import base64
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 
@@ -13,6 +15,9 @@ from workbench.engine.spec import Spec
 from workbench.present import paths
 from workbench.present.text import Line, Span, Tone, line
 from workbench.present.yaml_lines import yaml_lines
+
+_SHORTEST_SECRET = 3
+"""Shorter texts are in every other line."""
 
 
 def find(spec: Spec, text: str) -> Resource:
@@ -54,6 +59,7 @@ def lines(spec: Spec, resource_text: str, path_text: str, root: Path) -> Iterato
 
 def _chain(spec: Spec, resource: Resource, path: FieldPath, root: Path) -> Iterator[Line]:
     chain = spec.chain(resource.id, path)
+    secrets = _secrets(spec)
     if not chain:
         yield line(Span("no source line is known for this", Tone.WARN))
     for number, site in enumerate(chain):
@@ -61,8 +67,36 @@ def _chain(spec: Spec, resource: Resource, path: FieldPath, root: Path) -> Itera
         kind = Span(f"  ({site.kind})" if site.kind else "", Tone.MUTED)
         yield line(Span(f"{lead} ", Tone.MUTED), Span(site.relative_to(root), Tone.SOURCE), kind)
         text = _source_line(site.file, site.line)
-        if text:
+        if any(each in text for each in secrets):
+            yield line(Span("        (this line has a secret in it and is not shown)", Tone.MUTED))
+        elif text:
             yield line(Span(f"        {text}", Tone.PLAIN))
+
+
+def _secrets(spec: Spec) -> frozenset[str]:
+    """Returns every secret text of the Spec, also as it was before base64: source lines may write it out."""
+    found: set[str] = set()
+    for resource in spec:
+        for path in sensitive_paths(resource.id, resource.attributes):
+            found.update(_texts(value_at(resource.attributes, path, None)))
+    for each in tuple(found):
+        with suppress(ValueError):  # no base64, or no text
+            found.add(base64.b64decode(each, validate=True).decode())
+    return frozenset(each for each in found if len(each) >= _SHORTEST_SECRET)
+
+
+def _texts(value: object) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case Mapping():
+            for each in value.values():
+                yield from _texts(each)
+        case list() | tuple():
+            for each in value:
+                yield from _texts(each)
+        case _:
+            pass
 
 
 def _source_line(file: Path, number: int) -> str:

@@ -1,0 +1,67 @@
+"""`wb ls`: what there is, in four shapes, and what is broken."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import yaml
+
+from tests.workbench.cli.command import Wb
+from workbench.exit_codes import ExitCode
+
+
+def test_table_has_every_stack_with_where_it_goes_and_what_it_holds(wb: Wb, root: Path) -> None:
+    ended = wb("ls")
+    assert (ended.code, ended.err) == (0, "")
+    assert [line.split() for line in ended.out.splitlines()] == [
+        ["STACK", "ENVIRONMENT", "CLUSTERS", "COMPONENTS"],
+        ["web/dev", "hz", "front"],
+        ["web/prod", "hz,", "sh", "front"],
+    ]
+
+
+def test_json_and_yaml_say_the_same(wb: Wb, root: Path) -> None:
+    document = wb("ls", "-o", "json").json()
+    assert document == yaml.safe_load(wb("ls", "-o", "yaml").out)
+    assert (document["apiVersion"], document["kind"], document["status"]) == ("wb/v1", "Tree", "ok")
+    assert [(each["stack"], each["protected"], each["clusters"]) for each in document["stacks"]] == [
+        ("web/dev", False, ["hz"]),
+        ("web/prod", True, ["hz", "sh"]),
+    ]
+    assert document["stacks"][0]["components"] == [{"name": "front", "schema": "server.Server"}]
+
+
+def test_names_are_one_a_line_for_other_programs(wb: Wb, root: Path) -> None:
+    assert wb("ls", "-o", "name").out == "web/dev\nweb/prod\n"
+
+
+def test_globs_choose(wb: Wb, root: Path) -> None:
+    assert wb("ls", "*/prod", "-o", "name").out == "web/prod\n"
+    assert wb("ls", "*/prod", "web/*", "-o", "name").out == "web/dev\nweb/prod\n"
+    ended = wb("ls", "nothing/*", "-o", "name")
+    assert (ended.code, ended.out, ended.err) == (0, "", "no stack matches\n")
+
+
+def test_the_folder_may_be_given_before_and_after_the_command(wb: Wb, root: Path, tmp_path: Path) -> None:
+    expected = wb("ls").out
+    below = root / "web" / "dev"
+    assert wb("ls", "-w", below).out == wb("-w", below, "ls").out == expected
+
+
+def test_a_broken_project_is_named_and_the_rest_is_listed(wb: Wb, root: Path) -> None:
+    broken = root / "cart" / "project.yaml"
+    broken.parent.mkdir()
+    broken.write_text("name: [cart\n")
+    ended = wb("ls")
+    assert ended.code == ExitCode.ERROR
+    assert "web/prod" in ended.out
+    assert f"{broken}:2:1" in ended.err and "not valid YAML" in ended.err and "correct the file" in ended.err
+    findings = wb("ls", "-o", "json").json()["findings"]
+    assert [each["where"] for each in findings] == [f"{broken}:2:1"]
+
+
+def test_a_folder_that_is_no_repository(wb: Wb, tmp_path: Path) -> None:
+    for folder in (tmp_path, tmp_path / "nowhere"):
+        ended = wb("ls", "-w", folder)
+        assert ended.code == ExitCode.USAGE
+        assert str(folder) in ended.err
