@@ -52,7 +52,8 @@ def _stack(stack: Stack, known: Known, glyphs: Glyphs) -> Iterator[Row]:
         _diff(known.summary),
         line(Span(", ".join(stack.clusters), Tone.MUTED)),
     )
-    search = f"{stack.name} {' '.join(stack.labels.values())} {' '.join(each.name for each in stack.components)}"
+    labels = " ".join(f"{key}={value}" for key, value in stack.labels.items())
+    search = f"{stack.name} {labels} {' '.join(each.name for each in stack.components)}"
     yield Row(stack.path, cells, depth=1, foldable=bool(stack.components), search=search.lower())
     for component in stack.components:
         label = line(component.name, Span(f"  {component.schema}", Tone.MUTED))

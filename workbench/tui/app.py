@@ -275,7 +275,7 @@ class WorkbenchApp(App[int]):
 
     async def _trying(self, state: StackState, busy: str, do: Callable[[], Awaitable[None]]) -> None:
         """Runs one piece of work; a failure becomes the state's error, and what was there before stays."""
-        state.busy = busy
+        state.busy, state.busy_since = busy, time.monotonic()
         self.tell(state)
         try:
             await do()

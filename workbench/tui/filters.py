@@ -2,6 +2,7 @@
 
 web             rows in which the expression is found, whatever the case
 !dev            rows in which it is not
+-l owner=shop   rows with this label
 -f ckprd        rows that have these letters in this order: checkout/prod
 """
 
@@ -27,6 +28,9 @@ def parse(text: str) -> Callable[[Row], bool] | None:
     if wanted.startswith("-f"):
         matcher = Matcher(wanted[2:].strip())
         return lambda row: matcher.match(row.searched) > 0
+    if wanted.startswith("-l"):
+        label = wanted[2:].strip().lower()
+        return lambda row: label in row.searched.split()
     inverse = wanted.startswith("!")
     try:
         pattern = re.compile(wanted[1:] if inverse else wanted, re.IGNORECASE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, cast
 
@@ -22,6 +23,9 @@ from workbench.tui.widgets.tone_text import ToneText
 
 if TYPE_CHECKING:
     from workbench.tui.app import WorkbenchApp
+
+
+OSC52_MOST_BYTES = 74_994
 
 
 class StateChanged(Message):
@@ -82,6 +86,9 @@ class Frame(Screen[None]):
         Binding("tab", "app.focus_next", "Next pane", show=False),
         Binding("r", "reload", "Reload", show=False),
         Binding("z", "zoom", "Zoom pane", show=False),
+        Binding("y", "copy", "Copy", show=False),
+        Binding("S", "picture", "Save a picture", show=False),
+        Binding("x", "app.command_palette", "All actions", show=False),
         Binding("q", "quit", "Quit", show=False),
     ]
 
@@ -123,6 +130,11 @@ class Frame(Screen[None]):
     def on_mount(self) -> None:
         self.redraw()
         self.focus_main()
+        self.set_interval(1.0, self._show_elapsed)
+
+    def _show_elapsed(self) -> None:
+        if self.shown_state is not None and self.shown_state.busy:
+            self.query_one("#status", ToneText).show(self.status())
 
     def on_screen_resume(self) -> None:
         self.redraw()
@@ -169,7 +181,8 @@ class Frame(Screen[None]):
         if self.workbench.session.settings.is_read_only:
             parts.append(Span("READ ONLY  ", Tone.WARN))
         if state and state.busy:
-            parts.append(Span(f"{state.busy} ...  ", Tone.BUSY))
+            elapsed = f" {time.monotonic() - state.busy_since:.0f}s"
+            parts.append(Span(f"{state.busy} ...{elapsed}  ", Tone.BUSY))
         if state and state.compiled:
             seconds = state.compiled.seconds
             parts.append(Span(f"{len(state.compiled.spec)} resources, compiled in {seconds:.2f} s  ", Tone.MUTED))
@@ -247,6 +260,26 @@ class Frame(Screen[None]):
             table.filter_by(None)
         elif len(self.app.screen_stack) > 2:
             self.app.pop_screen()
+
+    def copied(self) -> str:
+        """What `y` copies here: the rows of the focused table, as text."""
+        table = self.main_table()
+        rows = table.shown if table is not None else ()
+        return "\n".join("  " * row.depth + "  ".join(str(cell) for cell in row.cells).rstrip() for row in rows)
+
+    def action_copy(self) -> None:
+        """Copies through the terminal (OSC 52), which works over SSH; most terminals take no more than 74 kB."""
+        text = self.copied()
+        if len(text.encode()) > OSC52_MOST_BYTES:
+            self.notify("too much for the clipboard of a terminal: filter first", severity="warning")
+        elif text:
+            self.app.copy_to_clipboard(text)
+            self.notify(f"copied {len(text.splitlines())} lines")
+
+    def action_picture(self) -> None:
+        """Saves the screen as an SVG file in the working folder; secrets are masked in it as they are here."""
+        path = self.app.save_screenshot(path=".")
+        self.notify(f"saved {path}")
 
     def action_zoom(self) -> None:
         """Gives the focused table the whole screen, or gives the others their room back."""

@@ -19,7 +19,8 @@ Trouble = WorkbenchError | RuntimeFailure
 
 @dataclass(slots=True)
 class StackState:
-    """`busy` names what is running ("compiling", "comparing with 2 clusters"), empty when nothing is.
+    """`busy` names what is running ("compiling", "comparing with 2 clusters"), empty when nothing is; `busy_since` is
+    of the monotonic clock.
 
     `whatif` holds edits that exist only here; everything is then compiled, compared and planned with them. `is_forced`:
     the next plan takes over fields that other managers own.
@@ -34,6 +35,7 @@ class StackState:
     tree: StatusTree | None = None
     error: Trouble | None = None
     busy: str = ""
+    busy_since: float = 0.0
     is_applying: bool = False
     is_forced: bool = False
     whatif: WhatIf | None = None

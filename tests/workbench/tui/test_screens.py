@@ -219,6 +219,42 @@ async def test_keys_typed_into_the_filter_are_no_actions(tmp_path: Path) -> None
         assert len(tree.shown) == 3
 
 
+async def test_marked_stacks_are_compared_together(tmp_path: Path) -> None:
+    app = workbench(tmp_path, Clusters("hz", "sh"))
+    async with app.run_test(size=SMALL) as pilot:
+        await opened(pilot)
+        await pilot.press("asterisk", "d")
+        await until(pilot, lambda: all(each.diff is not None for each in app.states.values()))
+        assert says(app, "+4")
+        assert says(app, "+8")
+        assert type(app.screen).__name__ == "BrowseScreen"
+
+
+async def test_what_is_copied_holds_no_secret(tmp_path: Path) -> None:
+    app = workbench(tmp_path, Clusters("hz", "sh"))
+    async with app.run_test(size=LARGE) as pilot:
+        await opened(pilot)
+        await pilot.press("c")
+        await until(pilot, lambda: says(app, "Secret"))
+        await pilot.press("j", "j")
+        await until(pilot, lambda: says(app, "token:"))
+        await pilot.press("y")
+        assert "kind: Secret" in app.clipboard
+        assert "masked#" in app.clipboard
+        assert "canary" not in app.clipboard
+
+
+async def test_a_label_filter_finds_stacks_by_label(tmp_path: Path) -> None:
+    app = workbench(tmp_path, Clusters("hz", "sh"))
+    (tmp_path / "shop/web/dev/stack.yaml").write_text("name: dev\nlabels: {owner: ann}\n")
+    app.read_tree()
+    async with app.run_test(size=SMALL) as pilot:
+        await opened(pilot)
+        await pilot.press("slash", *"-l owner=ann", "enter")
+        tree = app.screen.query_one("#tree", ResourceTable)
+        assert [str(row.cells[0]) for row in tree.shown] == ["web", "dev"]
+
+
 async def test_commands_are_typed_after_a_colon(tmp_path: Path) -> None:
     app = workbench(tmp_path, Clusters("hz", "sh"))
     async with app.run_test(size=SMALL) as pilot:
@@ -252,6 +288,8 @@ async def settled(pilot: Pilot[Any]) -> None:
     for each in app.states.values():
         if each.compiled is not None:
             each.compiled = dataclasses.replace(each.compiled, seconds=0.1)
+        if each.plan is not None:  # its id is salted
+            each.plan = dataclasses.replace(each.plan, id="p-0123456789")
         if each.tree is not None:
             each.tree = dataclasses.replace(each.tree, seconds=12.0)
     app.screen.redraw()  # type: ignore[attr-defined]

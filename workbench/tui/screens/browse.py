@@ -32,12 +32,15 @@ class BrowseScreen(Frame):
         Binding("a", "open('plan')", "Apply…", show=False),
         Binding("w", "open('reconcile')", "Watch"),
         Binding("i", "open('whatif')", "What if"),
+        Binding("space", "mark", "Mark"),
+        Binding("asterisk", "mark_all", "Mark all shown", key_display="*", show=False),
         Binding("e", "edit", "Edit", show=False),
     ]
 
     def body(self) -> ComposeResult:
         with Horizontal():
-            yield ResourceTable(browse.COLUMNS, id="tree", empty="no projects here: a project has a project.yaml")
+            empty = "no projects here: a project has a project.yaml"
+            yield ResourceTable(browse.COLUMNS, id="tree", empty=empty, markable=True)
             with VerticalScroll(id="overview", can_focus=False):
                 yield ToneText(id="about", wrap=True)
 
@@ -77,7 +80,38 @@ class BrowseScreen(Frame):
         else:
             self.action_open("spec")
 
+    def action_mark(self) -> None:
+        """Marks the stack under the cursor, or of a project all; `c` and `d` then work on all that are marked."""
+        tree = self.query_one("#tree", ResourceTable)
+        match tree.current:
+            case ("project", str() as name):
+                for path in self.workbench.states:
+                    if path.project == name:
+                        tree.toggle_mark(path)
+            case _ if self.selected is not None:
+                tree.toggle_mark(self.selected)
+        tree.action_cursor(1)
+
+    def action_mark_all(self) -> None:
+        tree = self.query_one("#tree", ResourceTable)
+        shown = {row.key for row in tree.shown if isinstance(row.key, StackPath)}
+        for key in shown - tree.marks or shown:
+            tree.toggle_mark(key)
+
+    def _marked(self) -> list[StackState]:
+        tree = self.query_one("#tree", ResourceTable)
+        return [state for path, state in self.workbench.states.items() if path in tree.marks]
+
     def action_open(self, screen: str) -> None:
+        marked = self._marked()
+        if len(marked) > 1 and screen in ("spec", "diff"):
+            for each in marked:
+                if screen == "spec":
+                    self.workbench.compile_stack(each)
+                else:
+                    self.workbench.diff_stack(each)
+            self.notify(f"{'compiling' if screen == 'spec' else 'comparing'} {len(marked)} stacks")
+            return
         state = self.shown_state
         if state is None:
             self.notify("put the cursor on a stack first", severity="warning")

@@ -46,7 +46,7 @@ class ReconcileScreen(Frame):
         Binding("l", "logs", "Logs"),
         Binding("v", "events", "Events"),
         Binding("f", "faults", "Faults only"),
-        Binding("y", "why", "Go to WHY"),
+        Binding("o", "why", "Go to WHY"),
         Binding("d", "app.switch_to('diff')", "Diff", show=False),
         Binding("P", "app.switch_to('plan')", "Plan", show=False),
         Binding("c", "app.switch_to('spec')", "Spec", show=False),

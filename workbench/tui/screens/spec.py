@@ -89,6 +89,10 @@ class SpecScreen(Frame):
         else:
             self.notify("no source line is known for this", severity="warning")
 
+    def copied(self) -> str:
+        """The resource under the cursor as YAML, secrets masked."""
+        return "\n".join(str(row.cells[1]) for row in self.query_one("#yaml", ResourceTable).rows)
+
     def _resource_id(self) -> ResourceId | None:
         match self.query_one("#resources", ResourceTable).current:
             case (KubernetesId() | TerraformId()) as id_:

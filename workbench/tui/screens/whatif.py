@@ -90,7 +90,7 @@ class WhatIfScreen(Frame):
 
     def _stack_files(self) -> tuple[Path, ...]:
         stack = self._stack_state.stack
-        own = (*stack.directory.glob("*.k"), *(stack.project_directory / "base").glob("*.k"))
+        own = (*sorted(stack.directory.glob("*.k")), *sorted((stack.project_directory / "base").glob("*.k")))
         return tuple(own) or (stack.directory / "main.k",)
 
     def _text(self) -> str:
