@@ -60,6 +60,8 @@ def test_apply_from_the_client(kubectl: Kubectl) -> None:
 
 def test_apply_on_the_server(kubectl: Kubectl) -> None:
     kubectl("apply", "--server-side", "-f", "-", given=deployment("api"))
+    # kubectl compares versions too, so the diff is empty only once the controllers have nothing more to say
+    kubectl("rollout", "status", "deploy/api", "--timeout=30s")
     assert kubectl("diff", "--server-side", "-f", "-", given=deployment("api")).stdout == ""
     other = ("apply", "--server-side", "--field-manager=other", "-f", "-")
     refused = kubectl(*other, given=deployment("api", "example/app:2"), expect=1).stderr
