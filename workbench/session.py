@@ -38,13 +38,18 @@ from workbench.settings import Settings
 
 if TYPE_CHECKING:
     # The engine pulls in the language; a session that only lists stacks must not pay for it.
-    from runtimes.base import ObjectRef, Runtime, RuntimeFailure
+    from runtimes.base import LiveOperations, ObjectRef, Runtime, RuntimeFailure
+    from workbench.audit import Actor, AuditTrail
     from workbench.engine.changes import StackDiff
     from workbench.engine.compile import CompiledStack, CompileInputs, ParseCache
     from workbench.engine.events import Event
     from workbench.engine.masking import Seal
     from workbench.engine.plan import Plan
-    from workbench.engine.release import Release
+    from workbench.engine.recovery.document import Limits as RecoveryLimits
+    from workbench.engine.recovery.document import RecoveryDocument
+    from workbench.engine.recovery.execute import RecoveryRun
+    from workbench.engine.recovery.values import Recovery
+    from workbench.engine.release import Journal, Release
     from workbench.engine.spec import Spec
     from workbench.engine.status import StatusTree
     from workbench.engine.survey import Seals
@@ -75,6 +80,8 @@ class Session:
         self._read: dict[StackPath, frozenset[Path]] = {}
         self._screen_key: bytes | None = None
         self._parsed: ParseCache | None = None
+        self.origin = "python"
+        """The face that works through this session, as the audit trail names it: cli, tui, notebook, python."""
 
     @classmethod
     def open(
@@ -263,7 +270,7 @@ class Session:
                 now=self._now(),
                 seal=store.seal(),
             )
-            journal = store.journal(path, intent, lock)
+            journal = self._audited(store.journal(path, intent, lock), plan, confirm)
             async with self._renewing(lock), execute(plan, runtimes, identities, journal, self._now) as events:
                 yield events
         finally:
@@ -313,7 +320,93 @@ class Session:
         runtime = await self._runtime(cluster)
         return await runtime.logs(LogRequest(ref, container, previous, tail_lines))
 
+    # Recovering
+
+    async def recovery(
+        self,
+        source: str | Path | RecoveryDocument,
+        inputs: CompileInputs | None = None,
+        *,
+        limits: RecoveryLimits | None = None,
+    ) -> Recovery:
+        """Resolves and previews a recovery: what would be done, and why not for everything else. Writes nothing.
+
+        `source` is a KCL file (relative to `path`, else to the root) or a document; `limits` replaces the document's.
+        What the same recovery (name, operation, hosts, reason) did before is not done again. A cluster that does not
+        answer is a `ClusterProblem` in the result. Raises `CompileFailed`, `InvalidRecovery` or `ReleaseFailure`.
+        """
+        from workbench.engine.compile import CompileInputs, new_cache
+        from workbench.engine.recovery.compile import compile_document
+        from workbench.engine.recovery.document import RecoveryDocument
+        from workbench.engine.recovery.preview import preview
+        from workbench.release.recoveries import RecoveryStore
+
+        if not isinstance(source, RecoveryDocument):
+            self._parsed = self._parsed or new_cache()
+            file = self._file(Path(source))
+            source = await compile_document(file, inputs or CompileInputs(), cache=self._parsed)
+        if limits is not None:
+            source = replace(source, limits=limits)
+        store = RecoveryStore(self._settings.state_dir, self._root)
+        return await preview(source, self._operations, now=self._now(), previous=store.previous)
+
+    @asynccontextmanager
+    async def recover(
+        self, recovery: Recovery, *, confirm: str = "", dry_run: bool = True
+    ) -> AsyncIterator[RecoveryRun]:
+        """Runs a recovery; the events are `RecoveryStarted` first and `RecoveryFinished` last.
+
+        A dry run, the default, writes nothing and reports what would be done. Entering raises `Refused` (read-only),
+        `ConfirmationRequired` (anything but the exact phrase), `Locked` (the same recovery runs already), `StalePlan`
+        (it did something since it was previewed) or `ReleaseFailure`, each before anything is written. What fails at
+        single objects are events. Leaving early starts nothing more and lets writes in flight finish.
+        """
+        from contextlib import nullcontext
+
+        from workbench.auditing import Unrecorded, audited_recovery
+        from workbench.engine.recovery.approval import approve, check_unchanged
+        from workbench.engine.recovery.execute import execute
+        from workbench.release.recoveries import RecoveryStore
+
+        approve(recovery, confirm, dry_run=dry_run, is_read_only=self._settings.is_read_only)
+        store = RecoveryStore(self._settings.state_dir, self._root)
+        with nullcontext(Unrecorded()) if dry_run else store.log(recovery.id) as log:
+            if not dry_run:
+                check_unchanged(recovery, store.previous(recovery.id))
+            with audited_recovery(self.audit(), self._actor(), self._now, recovery, log, confirm, dry_run) as kept:
+                async with execute(recovery, self._operations, kept, self._now, dry_run=dry_run) as run:
+                    yield run
+
+    def audit(self) -> AuditTrail:
+        """Returns the trail of every write made from this machine's state folder, by whatever face."""
+        from workbench.audit import AuditTrail
+
+        return AuditTrail(self._settings.state_dir)
+
     # Inside
+
+    def _file(self, path: Path) -> Path:
+        """A file as the user names it: from where they stand, else from the root of the repository."""
+        here = (self._current or self._root) / path
+        return here if here.is_file() else self._root / path
+
+    def _actor(self) -> Actor:
+        from workbench.audit import Actor
+
+        return Actor(self._settings.user, self._settings.host, self.origin)
+
+    def _audited(self, journal: Journal, plan: Plan, confirm: str) -> Journal:
+        from workbench.auditing import AuditedJournal
+
+        return AuditedJournal(journal, self.audit(), self._actor(), self._now, plan, confirm)
+
+    async def _operations(self, cluster: str) -> LiveOperations:
+        from runtimes.base import Misconfigured, Operable
+
+        runtime = await self._runtime(cluster)
+        if not isinstance(runtime, Operable):
+            raise Misconfigured("has no operations on live objects", target=cluster)
+        return runtime.operations
 
     async def _plan(
         self,

@@ -67,6 +67,8 @@ class LivePod:
     budgets: tuple[Budget, ...] = ()
     reason: str = ""
     """Why it is not ready, in one CamelCase word where the infrastructure gives one (CrashLoopBackOff)."""
+    is_failing: bool = False
+    """It waits because of an error that does not go away by waiting."""
 
 
 @dataclass(frozen=True, slots=True)

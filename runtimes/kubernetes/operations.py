@@ -30,7 +30,7 @@ from runtimes.base import (
 )
 from runtimes.kubernetes import health, label_selectors
 from runtimes.kubernetes.client import Client, Object
-from runtimes.kubernetes.health.pod import containers, is_ready
+from runtimes.kubernetes.health.pod import containers, hopeless, is_ready
 from runtimes.kubernetes.objects import (
     Objects,
     condition,
@@ -223,6 +223,7 @@ def _pod(live: Object, controllers: Mapping[str, Object], budgets: Iterable[tupl
         workload=_workload_of(controller, namespace_of(live), controllers),
         budgets=tuple(budget for source, budget in budgets if _covers(source, live)),
         reason=_reason(live),
+        is_failing=hopeless(live, Objects([live])) is not None or status(live).get("phase") == "Failed",
     )
 
 

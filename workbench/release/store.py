@@ -34,7 +34,7 @@ class ReleaseStore:
 
     def __init__(self, state_dir: Path, root: Path) -> None:
         self._state_dir = state_dir
-        self._folder = state_dir / "releases" / _repository_name(root)
+        self._folder = state_dir / "releases" / repository_name(root)
 
     def seal(self) -> Seal:
         """Returns the seal for secrets in records, making its key on first use; raises `ReleaseFailure`."""
@@ -194,7 +194,7 @@ def _read_key(path: Path) -> bytes:
     return key
 
 
-def _repository_name(root: Path) -> str:
+def repository_name(root: Path) -> str:
     """Two check-outs of one repository keep apart: their stacks may go to different clusters."""
     return f"{_file_name(root.name)}-{hashlib.sha256(str(root).encode()).hexdigest()[:12]}"
 

@@ -32,9 +32,10 @@ from .conftest import Place
 
 async def until(look: Callable[[], Awaitable[Any]], good: Callable[[Any], bool], seconds: float = 40) -> Any:
     async with asyncio.timeout(seconds):
-        while not good(found := await look()):
+        while True:
+            if good(found := await look()):
+                return found
             await asyncio.sleep(0.1)
-    return found
 
 
 async def running(place: Place, operations: LiveOperations, number: int) -> Survey:

@@ -79,7 +79,8 @@ class Target:
 class Step:
     """One write to one cluster. `subject` reads as `Pod/web-1`, `Deployment/web` or `Node/n17`; `uid` is its uid.
 
-    `pods` are the targets it deals with: one for a pod, any number for a workload or a node.
+    `pods` are the targets it deals with, one for a pod and any number for a workload or a node; `hostnames` are those
+    that lead to them. `controller` is the uid of what makes the pod again.
     """
 
     id: str
@@ -90,6 +91,7 @@ class Step:
     name: str
     uid: str
     pods: tuple[PodKey, ...]
+    hostnames: tuple[str, ...] = ()
     workload: WorkloadRef | None = None
     controller: str = ""
     replicas: int | None = None

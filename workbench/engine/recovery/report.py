@@ -1,0 +1,90 @@
+"""How a recovery ended, told for every hostname it was about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Final
+
+from workbench.engine.recovery.values import (
+    ClusterProblem,
+    HostResult,
+    HostState,
+    Recovery,
+    RecoveryOutcome,
+    RecoveryReport,
+    StepResult,
+    StepState,
+)
+
+_STATES: Final[Mapping[StepState, HostState]] = {
+    StepState.WAITING: HostState.TO_DO,
+    StepState.STARTED: HostState.UNVERIFIED,
+    StepState.DONE: HostState.UNVERIFIED,
+    StepState.RECOVERED: HostState.RECOVERED,
+    StepState.UNVERIFIED: HostState.UNVERIFIED,
+    StepState.BLOCKED: HostState.BLOCKED,
+    StepState.FAILED: HostState.FAILED,
+    StepState.NOT_TRIED: HostState.NOT_TRIED,
+}
+_WORST: Final = (
+    HostState.FAILED,
+    HostState.UNVERIFIED,
+    HostState.BLOCKED,
+    HostState.NOT_TRIED,
+    HostState.TO_DO,
+    HostState.RECOVERED,
+)
+
+
+def make_report(
+    recovery: Recovery,
+    steps: tuple[StepResult, ...],
+    problems: tuple[ClusterProblem, ...],
+    *,
+    started: datetime,
+    ended: datetime,
+    is_dry_run: bool,
+    is_stopped: bool,
+) -> RecoveryReport:
+    """A hostname with several pods comes out as the worst of them."""
+    mine: dict[str, list[StepResult]] = {}
+    for result in steps:
+        for name in result.step.hostnames:
+            mine.setdefault(name, []).append(result)
+    return RecoveryReport(
+        recovery=recovery.id,
+        name=recovery.name,
+        operation=recovery.operation,
+        reason=recovery.document.reason,
+        outcome=_outcome(steps, is_dry_run=is_dry_run, is_stopped=is_stopped),
+        is_dry_run=is_dry_run,
+        started=started,
+        ended=ended,
+        hosts=tuple(_host(each, mine.get(each.hostname, ())) for each in recovery.hosts),
+        steps=steps,
+        problems=tuple(dict.fromkeys(problems)),
+    )
+
+
+def _host(before: HostResult, steps: list[StepResult] | tuple[()]) -> HostResult:
+    if before.state is not HostState.TO_DO or not steps:
+        return before
+    states = {_STATES[each.state]: each for each in reversed(steps)}
+    state = next(each for each in _WORST if each in states)
+    result = states[state]
+    why = result.error or (f"{result.new_pod} took its place" if result.new_pod else "")
+    return HostResult(before.hostname, state, "; ".join(part for part in (why, before.why) if part), before.pods)
+
+
+def _outcome(steps: tuple[StepResult, ...], *, is_dry_run: bool, is_stopped: bool) -> RecoveryOutcome:
+    if is_dry_run:
+        return RecoveryOutcome.DRY_RUN
+    if not steps:
+        return RecoveryOutcome.NOTHING_TO_DO
+    recovered = sum(each.state is StepState.RECOVERED for each in steps)
+    if recovered == len(steps):
+        return RecoveryOutcome.RECOVERED
+    if is_stopped:
+        return RecoveryOutcome.STOPPED
+    return RecoveryOutcome.PARTIAL if recovered else RecoveryOutcome.FAILED
