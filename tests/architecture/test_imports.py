@@ -18,7 +18,7 @@ try:
     main({arguments!r})
 except SystemExit:
     pass
-heavy = ("textual", "kubernetes", "lark", "pandas", "ipywidgets", "aiohttp")
+heavy = ("textual", "kubernetes", "lark", "aiohttp", "pandas", "ipywidgets", "anywidget", "IPython")
 print("\\n" + json.dumps([name for name in heavy if name in sys.modules]))
 """
 
@@ -60,6 +60,14 @@ def test_starting_loads_neither_screens_nor_clients(arguments: tuple[str, ...]) 
 
 def test_compiling_loads_neither_screens_nor_clients_nor_the_grammar() -> None:
     assert modules_loaded_by("compile", "checkout/dev", "-w", "sample-konfig") == []
+
+
+def test_importing_the_package_loads_nothing_before_it_is_asked_for() -> None:
+    script = "import sys, workbench; print([name for name in sys.modules if name.startswith('workbench.')])"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, cwd=ROOT, timeout=60, check=True
+    )
+    assert done.stdout.strip() == "[]"
 
 
 def test_nothing_names_a_place_on_one_machine() -> None:

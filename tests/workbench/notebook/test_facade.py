@@ -1,0 +1,252 @@
+"""A notebook's way through the main job, without a notebook: values, DataFrames, snapshots, confirmations."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.workbench.notebook.conftest import Place
+from workbench.cli import practice
+from workbench.engine.errors import ConfirmationRequired, EditFailed, Refused, UnresolvedConflict
+from workbench.notebook import Workspace, frames
+from workbench.notebook.runs import Unfinished
+from workbench.project import UnknownStack
+
+IMAGE = "spec.template.spec.containers[name=web].image"
+WIDGET = "application/vnd.jupyter.widget-view+json"
+DTYPES = {
+    "text": "string",
+    "whole": "Int64",
+    "truth": "boolean",
+    "fraction": "Float64",
+    "time": "datetime64[us, UTC]",
+}
+
+
+def assert_shape(found: Any, columns: frames.Columns) -> None:
+    assert {name: str(kind) for name, kind in found.dtypes.items()} == {
+        name: DTYPES[kind] for name, kind in columns.items()
+    }
+    texts = [name for name, kind in columns.items() if kind == frames.TEXT]
+    assert {found[name].dtype.storage for name in texts} <= {"python"}
+    assert not any((found[name] == "").any() for name in texts), "what is not known is NA"
+
+
+def test_stacks_are_a_table_and_a_tree(workspace: Workspace) -> None:
+    stacks = workspace.stacks("*/prod")
+
+    assert [each.name for each in stacks] == ["gateway/prod", "ledger/prod", "catalog/prod", "checkout/prod"]
+    assert_shape(stacks.df, frames.STACKS)
+    web = stacks.df[stacks.df["component"] == "web"].iloc[0]
+    assert (web["project"], web["stack"], web["env"], web["last_release"]) == ("checkout", "prod", "prod", 1)
+    assert "storefront/checkout\n  prod (protected)" in repr(stacks)
+
+
+def test_a_stack_that_is_not_there_names_the_nearest(workspace: Workspace) -> None:
+    with pytest.raises(UnknownStack) as caught:
+        workspace["chekout/prod"]
+
+    shown = caught.value._render_traceback_()  # type: ignore[attr-defined]
+    assert shown[0] == "UnknownStack" and any("did you mean checkout/prod" in each for each in shown)
+
+
+def test_compiling_gives_resources_with_their_source_lines(workspace: Workspace) -> None:
+    spec = workspace["checkout/prod"].compile(D={"session_key": "canary-of-the-session"})
+
+    assert_shape(spec.df, frames.SPEC)
+    assert len(spec.df) == len(spec) == 16
+    assert "replicas: 4" in spec["Deployment/web"].yaml
+    assert "canary" not in spec["Secret/web-secrets"].yaml
+    assert "storefront/checkout/prod/main.k:5" in repr(
+        workspace["checkout/prod"].explain("Deployment/web", "spec.replicas")
+    )
+
+
+def test_equal_content_has_an_equal_hash_and_no_other(workspace: Workspace) -> None:
+    stack = workspace["checkout/prod"]
+    one, same, other = (stack.compile(D={"session_key": key}).df.set_index("name") for key in ("a", "a", "b"))
+
+    assert one["hash"].equals(same["hash"])
+    assert list(one.index[one["hash"] != other["hash"]]) == ["web-secrets", "web"]
+
+
+def test_a_diff_tells_fields_classes_and_lines(workspace: Workspace) -> None:
+    diff = workspace["checkout/prod"].diff()
+
+    assert diff and not diff.problems
+    assert_shape(diff.df, frames.DIFF)
+    drift = diff.df[diff.df["cls"] == "drift"]
+    assert drift[["cluster", "op", "path", "before", "after"]].values.tolist() == [
+        ["hangzhou", "~", "spec.replicas", "5", "3"]
+    ]
+    image = diff.df[diff.df["path"] == IMAGE].iloc[0]
+    assert (image["source_file"], image["source_line"]) == ("storefront/checkout/base/base.k", 7)
+    secret = diff.df[diff.df["masked"]]
+    assert set(secret["path"]) == {"data.SESSION_KEY"} and secret["before"].str.startswith("«masked#").all()
+
+
+def test_a_stack_that_is_not_there_yet_is_all_additions(workspace: Workspace) -> None:
+    diff = workspace["catalog/dev"].diff()
+
+    assert_shape(diff.df, frames.DIFF)
+    assert set(diff.df["op"]) == {"+"}
+    assert diff.df.groupby("id").size().min() >= 1
+
+
+def test_results_have_html_text_and_json_and_no_widget_where_nobody_looks(workspace: Workspace) -> None:
+    stack = workspace["checkout/prod"]
+    for result in (workspace.stacks(), stack.compile(), stack.diff(), stack.plan(), stack.releases()):
+        bundle = result._repr_mimebundle_()
+        assert {"text/plain", "text/html", f"application/vnd.wb.{result.name}+json"} == set(bundle)
+        assert bundle["text/html"].endswith("</div>") and "<script" not in bundle["text/html"]
+
+
+def test_a_widget_is_added_where_widgets_are_wanted(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WB_WIDGETS", "on")
+
+    bundle = workspace["checkout/prod"].diff()._repr_mimebundle_()
+
+    assert bundle[WIDGET]["model_id"]
+    assert bundle["text/html"] and bundle["text/plain"]
+
+
+def test_a_plan_is_a_dry_run_unless_told_otherwise(workspace: Workspace) -> None:
+    plan = workspace["gateway/prod"].plan(force=True)
+    before = len(workspace["gateway/prod"].releases())
+
+    run = plan.apply()
+
+    assert run.outcome == "dry run" and run.wait() is run
+    assert_shape(run.df, frames.RUN)
+    assert set(run.df["state"]) == {"planned"}
+    assert len(workspace["gateway/prod"].releases()) == before
+
+
+@pytest.mark.parametrize("confirm", ["", "yes", "checkout/pro", "CHECKOUT/PROD"])
+def test_nothing_is_written_without_the_exact_phrase(workspace: Workspace, confirm: str) -> None:
+    stack = workspace["checkout/prod"]
+    plan, before = stack.plan(force=True), len(stack.releases())
+
+    with pytest.raises(ConfirmationRequired):
+        plan.apply(dry_run=False, confirm=confirm)
+
+    assert len(stack.releases()) == before
+
+
+def test_what_others_changed_refuses_the_plan(workspace: Workspace) -> None:
+    plan = workspace["checkout/prod"].plan()
+
+    assert plan.is_refused
+    with pytest.raises(UnresolvedConflict, match="kubectl"):
+        plan.apply(dry_run=False, confirm=plan.phrase)
+
+
+def test_reading_only_refuses_to_write(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    import workbench as wb
+
+    for name, value in place.environment.items():
+        monkeypatch.setenv(name, value)
+    with wb.open(place.root, read_only=True) as opened:
+        plan = opened["checkout/prod"].plan(force=True)
+        with pytest.raises(Refused):
+            plan.apply(dry_run=False, confirm=plan.phrase)
+
+
+def test_applying_watching_failing_and_putting_right(
+    workspace: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Today's version names an image that nobody pushed: it is applied, fails, is explained, and put right."""
+    stack = workspace["checkout/prod"]
+    plan = stack.plan(force=True)
+
+    run = plan.apply(dry_run=False, confirm=plan.phrase)
+    watch = run.watch(timeout="60s")
+    assert run.wait() is run
+    assert run.outcome == "succeeded" and set(run.df["state"]) == {"done"}
+    assert_shape(run.df, frames.RUN)
+    assert "update Deployment checkout-prod/web @hangzhou" in capsys.readouterr().out
+
+    with pytest.raises(Unfinished) as caught:
+        watch.wait()
+    assert caught.value.partial is watch
+    assert watch.verdict == "failed" and "ImagePullBackOff" in watch.why
+    assert_shape(watch.df, frames.STATUS)
+    assert_shape(run.events, frames.EVENTS)
+    assert_shape(run.timeline, frames.TIMELINE)
+    assert "Warning" in set(run.events["type"])
+    assert run.events["ts"].is_monotonic_increasing
+    status = workspace.stacks("checkout/prod").df["status"]
+    assert set(status) == {"failed"}
+
+    assert plan.apply(dry_run=False, confirm=plan.phrase) is run, "a plan that was applied is not applied again"
+    assert len(stack.releases()) == 2
+
+    fixed = stack.whatif().set("Deployment/web", IMAGE, practice.FIXED_IMAGE)
+    assert set(fixed.affected()) == {"checkout/dev", "checkout/pre", "checkout/prod"}
+    assert fixed.to_patch(tmp_path / "fix.patch").read_text() == fixed.patch()
+    again = fixed.plan()
+    second = again.apply(dry_run=False, confirm=again.phrase).wait()
+    assert second.watch(timeout="60s").wait().is_ready
+    assert [each.revision for each in stack.releases()] == [3, 2, 1]
+    assert_shape(stack.releases().df, frames.RELEASES)
+    assert not fixed.plan(), "what was applied is what is there"
+
+
+def test_edits_that_fit_nowhere_say_so(workspace: Workspace) -> None:
+    edits = workspace["checkout/prod"].whatif()
+
+    with pytest.raises(EditFailed, match="not once"):
+        edits.edit("storefront/checkout/prod/main.k", "replicas = ", "replicas = 9")
+    with pytest.raises(EditFailed, match="no edits"):
+        edits.to_patch("nowhere.patch")
+    assert not edits
+
+
+def test_verbs_may_be_called_from_any_thread(workspace: Workspace) -> None:
+    """With threaded comms a callback runs beside the cell."""
+    stack, found = workspace["gateway/dev"], []
+    threads = [threading.Thread(target=lambda: found.append(len(stack.compile()))) for _ in range(6)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join(30)
+
+    assert len(set(found)) == 1 and len(found) == 6
+
+
+def test_an_interrupt_ends_what_is_waited_for(workspace: Workspace) -> None:
+    """The kernel raises KeyboardInterrupt in the thread that waits; the work on the other thread ends with it."""
+    import _thread
+
+    watch = workspace["catalog/pre"].watch(timeout="10m")
+    threading.Timer(0.5, _thread.interrupt_main).start()
+    began = time.monotonic()
+
+    with pytest.raises(KeyboardInterrupt):
+        watch.wait()
+
+    assert time.monotonic() - began < 20
+    assert not watch.is_running
+
+
+def test_a_watch_that_is_stopped_says_how_far_it_was(workspace: Workspace) -> None:
+    watch = workspace["catalog/pre"].watch(timeout="10m")
+    watch.stop()
+    began = time.monotonic()
+    while watch.is_running and time.monotonic() - began < 20:
+        time.sleep(0.01)
+
+    assert not watch.is_running and not watch.is_ready
+    with pytest.raises(Unfinished):
+        watch.raise_if_failed()
+
+
+def test_waiting_too_long_is_an_error_with_what_there_is(workspace: Workspace) -> None:
+    with pytest.raises(Unfinished, match="timed out") as caught:
+        workspace["catalog/pre"].watch(timeout=1).wait()
+
+    assert len(caught.value.partial.df) > 0

@@ -1,0 +1,36 @@
+"""Pictures for what people would rather look at than read. Made without pyplot: no window, no global state."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_SIZE_INCHES = (7.0, 2.2)
+_INK, _GOOD = "#57606a", "#1a7f37"
+
+
+def readiness(timeline: pd.DataFrame, title: str) -> Figure:
+    """Draws how many resources were ready over the seconds since the watch began, of `frames.TIMELINE`."""
+    figure, axes = _figure(title)
+    if len(timeline):
+        at = timeline["seconds"].astype(float).tolist()
+        axes.step(at, timeline["ready"].astype(int).tolist(), where="post", color=_GOOD)
+        axes.axhline(int(timeline["total"].iloc[-1]), color=_INK, linestyle=":", linewidth=1)
+    axes.set_xlabel("seconds")
+    axes.set_ylabel("ready")
+    axes.set_ylim(bottom=0)
+    return figure
+
+
+def _figure(title: str) -> tuple[Figure, Axes]:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=_SIZE_INCHES, layout="constrained")
+    axes = figure.subplots()
+    axes.set_title(title, loc="left", fontsize=10)
+    axes.spines[["top", "right"]].set_visible(False)
+    return figure, axes

@@ -1,0 +1,571 @@
+"""What goes on: a plan that is applied, a stack that becomes ready.
+
+The work is a job on the engine's thread. It takes in what happens there, and repaints its widget at most four times a
+second, so a cell that waits and one that does not look the same. `stop`, the Stop button and an interrupt of the kernel
+end it in the same way: writes under way finish, no other starts, the release is recorded as interrupted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from abc import abstractmethod
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from runtimes.base import Address, RuntimeFailure, Status
+from workbench.engine import plan as engine
+from workbench.engine.approval import approve
+from workbench.engine.changes import StackDiff, Summary
+from workbench.engine.errors import ConfirmationRequired, EngineError
+from workbench.engine.events import (
+    Action,
+    ApplyFinished,
+    ApplyStarted,
+    Event,
+    Outcome,
+    StepFailed,
+    StepFinished,
+    StepSkipped,
+)
+from workbench.engine.release import Phase, Release, StepState
+from workbench.engine.status import StatusTree, Verdict
+from workbench.notebook.durations import seconds
+from workbench.notebook.engine_thread import EngineThread, Job, Stopped, readable
+from workbench.notebook.headless import has_widgets, say
+from workbench.notebook.results import Shown, diff_tabs
+from workbench.notebook.views import Picture, Tab
+from workbench.present import documents, errors, reconcile
+from workbench.present import plan as present_plan
+from workbench.present.glyphs import UNICODE, status_line
+from workbench.present.rows import Table
+from workbench.present.text import Line, Span, Tone, line
+from workbench.project import WorkbenchError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    from workbench.notebook.live import LiveView
+    from workbench.notebook.workspace import StackHandle
+
+_REPAINT_SECONDS = 0.25
+_POLL_SECONDS = 0.25
+_END_SECONDS = 130.0
+_LOG_LINES = 50
+
+
+class Unfinished(EngineError):
+    """It did not end as it should: failed, was stopped, or took too long. `partial` is what there is of it."""
+
+    def __init__(self, message: str, partial: Live, *, where: str = "", hint: str = "") -> None:
+        super().__init__(message, where=where, hint=hint)
+        self.partial = partial
+
+
+class Live(Shown):
+    """Something that goes on. `_log` grows on the engine's thread; a cell that waits prints what is new in it."""
+
+    def __init__(self, thread: EngineThread) -> None:
+        self._thread = thread
+        self._job: Job[None] | None = None
+        self._log: list[Line] = []
+        self._said = 0
+        self._is_painting = False
+        self._has_view = False
+
+    @property
+    def log(self) -> tuple[str, ...]:
+        """What happened so far, a line each."""
+        return tuple(map(str, self._log))
+
+    @property
+    def is_running(self) -> bool:
+        return self._job is not None and self._job.is_running
+
+    def stop(self) -> None:
+        """Asks it to end early; `wait` tells when it has."""
+        if self._job is not None:
+            self._job.stop()
+
+    def widget(self) -> LiveView:
+        from workbench.notebook.live import LiveView, listen
+
+        view = LiveView(**self._traits())
+        listen(view, self._confirmed, self.stop)
+        self._has_view = True
+        return view
+
+    @cached_property
+    def _view(self) -> LiveView:
+        return self.widget()
+
+    @abstractmethod
+    def _traits(self) -> dict[str, Any]: ...
+
+    def _confirmed(self, text: str) -> None:
+        """Takes what was typed into the box; called on whichever thread Jupyter uses."""
+
+    def _begin(self, work: Callable[[], Any]) -> Job[None]:
+        self._job = self._thread.start(work)
+        return self._job
+
+    def _await(self, timeout: float | None) -> None:
+        """Waits for the job, printing as it goes. An interrupt ends the job before it goes on its way."""
+        job = self._job
+        if job is None:
+            return
+        waited = 0.0
+        try:
+            while not job.wait(_POLL_SECONDS):
+                waited += _POLL_SECONDS
+                self._print()
+                if timeout is not None and waited >= timeout:
+                    break
+        except KeyboardInterrupt:
+            job.stop()
+            job.wait(_END_SECONDS)
+            self._print()
+            raise
+        self._print()
+        if not job.is_running and job.error is not None:
+            raise readable(job.error)
+
+    def _print(self) -> None:
+        fresh = self._log[self._said :]
+        self._said += len(fresh)
+        if not (self._has_view and has_widgets()):
+            for each in fresh:
+                say(str(each))
+
+    def _repaint(self) -> None:
+        """Called on the engine's thread whenever something changed; coalesces."""
+        if self._has_view and not self._is_painting:
+            self._is_painting = True
+            asyncio.get_running_loop().call_later(_REPAINT_SECONDS, self._paint)
+
+    def _paint(self) -> None:
+        self._is_painting = False
+        with self._view.hold_sync():
+            for name, value in self._traits().items():
+                setattr(self._view, name, value)
+
+
+class Plan(Shown):
+    """What would be done, bound to what was live. `phrase` is what `apply` wants as `confirm`, empty for nothing."""
+
+    name = "plan"
+
+    def __init__(self, made: engine.Plan, stack: StackHandle) -> None:
+        self.value, self._stack = made, stack
+        self._run: Run | None = None
+        self._now = datetime.now(UTC)
+
+    def __bool__(self) -> bool:
+        return not self.value.is_empty
+
+    @property
+    def id(self) -> str:
+        return self.value.id
+
+    @property
+    def phrase(self) -> str:
+        return self.value.confirmation.phrase
+
+    @property
+    def is_refused(self) -> bool:
+        return self.value.is_refused
+
+    @property
+    def summary(self) -> Summary:
+        return self.value.summary
+
+    @property
+    def df(self) -> pd.DataFrame:
+        from workbench.notebook import frames
+
+        return frames.plan(self.value)
+
+    def apply(self, *, dry_run: bool = True, confirm: str = "") -> Run:
+        """Applies the plan; without `dry_run=False` it only shows what would be done.
+
+        Returns when the first step begins; `wait` for the rest. Without the right `confirm` a notebook that somebody
+        looks at asks for it below the cell; elsewhere it raises `ConfirmationRequired`. A plan that was applied is not
+        applied again: the same run is returned. Raises as `Session.apply` does, before anything is written.
+        """
+        if dry_run:
+            return Run(self, self._stack, is_dry=True)
+        if self._run is not None and not self._run.may_begin:
+            return self._run
+        run = self._run or Run(self, self._stack)
+        run.begin(confirm)
+        self._run = run
+        return run
+
+    def _picture(self) -> Picture:
+        made = self.value
+        head = [present_plan.title(made, UNICODE), *_summary(made)]
+        foot = [*present_plan.gates(made, UNICODE)]
+        if made.is_refused:
+            foot += present_plan.refusal(made, UNICODE)
+        elif made.confirmation.level is not engine.Level.NOTHING and not made.is_empty:
+            foot.append(line(Span("to confirm: ", Tone.MUTED), Span(self.phrase, Tone.STRONG)))
+        return Picture(tuple(head), self._tabs(), tuple(foot))
+
+    def _tabs(self) -> tuple[Tab, ...]:
+        made = self.value
+        if made.is_empty:
+            return ()
+        found = StackDiff(made.spec, made.clusters, made.changes, made.problems, made.warnings)
+        # two tables tell the steps; who wants the fields opens the others
+        return Tab("Steps", _steps(made, ())), *diff_tabs(made.steps(), found, self._stack.roots, self._now)
+
+    def _document(self) -> dict[str, Any]:
+        return documents.plan(self.value, self._stack.roots[-1])
+
+
+class Run(Live):
+    """A plan being applied. `df` has a row a step, `events` what the clusters report once it is watched."""
+
+    name = "run"
+
+    def __init__(self, plan: Plan, stack: StackHandle, *, is_dry: bool = False) -> None:
+        super().__init__(stack.thread)
+        self.plan, self._stack, self.is_dry_run = plan, stack, is_dry
+        self._events: list[Event] = []
+        self._failure: BaseException | None = None
+        self._is_asking = False
+        self._watch: Watch | None = None
+
+    @property
+    def outcome(self) -> str:
+        """`dry run`, `nothing to do`, `not confirmed`, `running`, `succeeded`, `partial`, `failed`, `interrupted`."""
+        if self.is_dry_run:
+            return "dry run"
+        if self._finished is not None:
+            return self._finished.outcome.value
+        if not self.plan:
+            return "nothing to do"
+        return "running" if self.is_running else "not confirmed"
+
+    @property
+    def may_begin(self) -> bool:
+        """Nothing was written yet, and nothing is under way."""
+        return not self.is_dry_run and not self._events and not self.is_running
+
+    @property
+    def df(self) -> pd.DataFrame:
+        from workbench.notebook import frames
+
+        return frames.run(self.plan.value, tuple(self._events), idle="planned" if self.is_dry_run else "pending")
+
+    @property
+    def events(self) -> pd.DataFrame:
+        from workbench.notebook import frames
+
+        return self._watch.events if self._watch else frames.events(None)
+
+    @property
+    def timeline(self) -> pd.DataFrame:
+        from workbench.notebook import frames
+
+        return self._watch.timeline if self._watch else frames.timeline(())
+
+    def begin(self, confirm: str) -> None:
+        """Starts, or asks for the confirmation where somebody can give it. See `Plan.apply`."""
+        if not self.plan:
+            return
+        try:
+            approve(self.plan.value, confirm)
+        except ConfirmationRequired as error:
+            if confirm or not has_widgets():
+                raise readable(error) from None
+            self._is_asking = True
+            return
+        except WorkbenchError as error:
+            raise readable(error) from None
+        job = self._begin(lambda: self._apply(confirm))
+        while job.is_running and not self._events:
+            job.wait(0.02)
+        if job.error is not None and not self._events:
+            raise readable(job.error)
+
+    def wait(self, timeout: str | float | None = None) -> Run:
+        """Waits until every step is done. Raises `Unfinished` if one failed, if it was stopped or takes too long."""
+        if self.is_dry_run or not self.plan:
+            return self
+        if self._is_asking and not self.is_running and not self._events:
+            raise readable(ConfirmationRequired(self.plan.phrase, "nothing was typed yet", where=self._stack.name))
+        self._await(None if timeout is None else seconds(timeout))
+        return self.raise_if_failed()
+
+    def raise_if_failed(self) -> Run:
+        """Raises `Unfinished` for any other end than success."""
+        if self.outcome in (Outcome.SUCCEEDED, "dry run", "nothing to do"):
+            return self
+        found = self.df
+        failed = found[found["state"] == "failed"]
+        first = f": {failed.iloc[0]['id']}: {failed.iloc[0]['error']}" if len(failed) else ""
+        hint = "the release is recorded; put it right and plan again"
+        raise readable(Unfinished(f"{self.outcome}{first}", self, where=self._stack.name, hint=hint))
+
+    def watch(self, timeout: str | float = "10m") -> Watch:
+        """Watches what was applied, once it is, until it is ready or has failed; returns at once."""
+        made = self.plan.value
+        self._watch = Watch(self._stack, seconds(timeout), plan=made, after=self._job)
+        return self._watch
+
+    async def _apply(self, confirm: str) -> None:
+        session, made = self._stack.session, self.plan.value
+        try:
+            async with session.apply(made, confirm=confirm) as events:
+                async for event in events:
+                    self._take(event)
+        except asyncio.CancelledError:
+            if not self._events:
+                raise
+            for event in _after_stop(made, self._events, self._release(), datetime.now(UTC)):
+                self._take(event)
+        except (WorkbenchError, RuntimeFailure) as error:
+            self._failure = error
+            raise
+        finally:
+            self._repaint()
+
+    def _release(self) -> Release | None:
+        """Finds what the stopped apply has recorded: the only one that knows how its last writes ended."""
+        found = self._stack.session.releases(self._stack.value)
+        return next((each for each in found if each.revision == self.plan.value.revision), None)
+
+    def _take(self, event: Event) -> None:
+        self._events.append(event)
+        shown = present_plan.event_line(event, UNICODE)
+        if shown is not None:
+            self._log.append(shown)
+        self._repaint()
+
+    def _confirmed(self, text: str) -> None:
+        if self.may_begin:
+            self._failure = None
+            self._begin(lambda: self._apply(text))
+
+    @property
+    def _finished(self) -> ApplyFinished | None:
+        events = tuple(self._events)
+        return next((each for each in reversed(events) if isinstance(each, ApplyFinished)), None)
+
+    def _picture(self) -> Picture:
+        made, events = self.plan.value, tuple(self._events)
+        mode = Span("  DRY RUN", Tone.WARN) if self.is_dry_run else Span("")
+        head = (line(Span(self._stack.name, Tone.STRONG), "  ", present_plan.title(made, UNICODE), mode),)
+        foot = [*self._log[-_LOG_LINES:]] if self._finished is None else self._log[-1:]
+        if isinstance(self._failure, WorkbenchError | RuntimeFailure):
+            foot += errors.lines(self._failure, UNICODE)
+        if self.is_dry_run:
+            foot = [
+                line("nothing was written; apply(dry_run=False) does it, confirmed with: ", self.plan.phrase or "-")
+            ]
+        elif self.outcome == "nothing to do":
+            foot = [line(Span(f"{UNICODE.good} nothing to change", Tone.GOOD))]
+        tabs = () if made.is_empty else (Tab("Steps", _steps(made, events)),)
+        return Picture((*head, *_summary(made)), tabs, tuple(foot))
+
+    def _traits(self) -> dict[str, Any]:
+        from workbench.notebook.live import payload
+
+        events = tuple(self._events)
+        done = sum(isinstance(each, StepFinished) for each in events)
+        failed = sum(isinstance(each, StepFailed | StepSkipped) for each in events)
+        total = sum(map(len, self.plan.value.waves)) if events else 0
+        wanted = self.plan.value.confirmation
+        ask = {"phrase": wanted.phrase, "reasons": list(wanted.reasons), "button": self._button}
+        return {
+            "picture": payload(self._picture()),
+            "progress": [done, failed, total] if total else [],
+            "ask": ask if self._is_asking and self.may_begin else {},
+            "can_stop": bool(events) and self._finished is None,
+        }
+
+    @property
+    def _button(self) -> str:
+        count = self.plan.summary.changes
+        return f"Apply {count} change{'s' if count != 1 else ''}"
+
+    def _document(self) -> dict[str, Any]:
+        steps = self.df.astype(object).where(self.df.notna(), None).to_dict("records")
+        for each in steps:
+            each["started"], each["ended"] = _iso(each["started"]), _iso(each["ended"])
+        return {"apiVersion": "wb/v1", "kind": "Run", "status": self.outcome, "plan": self.plan.id, "steps": steps}
+
+
+class Watch(Live):
+    """A stack while it becomes ready."""
+
+    name = "status"
+
+    def __init__(
+        self, stack: StackHandle, timeout: float, plan: engine.Plan | None = None, after: Job[None] | None = None
+    ) -> None:
+        super().__init__(stack.thread)
+        self._stack, self._timeout, self._plan, self._after = stack, timeout, plan, after
+        self._tree: StatusTree | None = None
+        self._points: list[tuple[datetime, StatusTree]] = []
+        self._told: dict[Address, tuple[Status, str]] = {}
+        self._begin(self._follow)
+
+    @property
+    def verdict(self) -> str:
+        """`ready`, `progressing`, `failed` or `timed out`."""
+        return self._tree.verdict.value if self._tree else Verdict.PROGRESSING.value
+
+    @property
+    def is_ready(self) -> bool:
+        return self._tree is not None and self._tree.verdict is Verdict.READY
+
+    @property
+    def why(self) -> str:
+        """The one line that says why it is not ready."""
+        return str(reconcile.why_line(self._tree, UNICODE)) if self._tree else ""
+
+    @property
+    def df(self) -> pd.DataFrame:
+        from workbench.notebook import frames
+
+        return frames.status(self._tree)
+
+    @property
+    def events(self) -> pd.DataFrame:
+        from workbench.notebook import frames
+
+        return frames.events(self._tree)
+
+    @property
+    def timeline(self) -> pd.DataFrame:
+        from workbench.notebook import frames
+
+        return frames.timeline(tuple(self._points))
+
+    def plot(self) -> Figure:
+        """Draws how many resources were ready when. Needs matplotlib."""
+        from workbench.notebook import plots
+
+        return plots.readiness(self.timeline, self._stack.name)
+
+    def wait(self, *, check: bool = True) -> Watch:
+        """Waits until it is ready, has failed, or the time is up; `check` raises `Unfinished` unless it is ready."""
+        self._await(None)
+        return self.raise_if_failed() if check else self
+
+    def raise_if_failed(self) -> Watch:
+        if self.is_ready:
+            return self
+        raise readable(Unfinished(f"{self.verdict}: {self.why}", self, where=self._stack.name))
+
+    async def _follow(self) -> None:
+        session, plan, stack = self._stack.session, self._plan, self._stack
+        if self._after is not None:
+            # before the last write is done, what is there may be ready and not what was applied
+            await self._after.settled()
+        inputs = plan.inputs if plan else stack.inputs
+        try:
+            async with session.watch(
+                stack.value,
+                inputs,
+                spec=plan.spec if plan else None,
+                clusters=plan.clusters if plan else (),
+                until_settled=True,
+                timeout_seconds=self._timeout,
+            ) as trees:
+                async for tree in trees:
+                    self._take(tree)
+        finally:
+            self._repaint()
+        if self._tree is not None:
+            stack.remember(self._tree.verdict)
+
+    def _take(self, tree: StatusTree) -> None:
+        before, self._tree = self._tree, tree
+        if before is None or (before.ready, before.verdict) != (tree.ready, tree.verdict):
+            self._points.append((datetime.now(UTC), tree))
+        for each in tree.resources:
+            now = (each.health.status, each.health.reason)
+            told = self._told.get(each.address, (Status.CURRENT, "") if before is None else None)
+            self._told[each.address] = now
+            if told != now and each.health.status is not Status.UNKNOWN:
+                when = Span(f"{tree.seconds:6.1f}s ", Tone.MUTED)
+                self._log.append(line(when, status_line(each.health, UNICODE), "  ", reconcile.short_id(each.address)))
+        self._repaint()
+
+    def _picture(self) -> Picture:
+        if self._tree is None:
+            return Picture((line(Span(self._stack.name, Tone.STRONG), "  waiting for the first picture"),))
+        tree, now = self._tree, datetime.now(UTC)
+        head = (line(Span(self._stack.name, Tone.STRONG), "  ", reconcile.summary(tree, UNICODE)),)
+        blocking = tree.why.blocking if tree.why and tree.verdict is not Verdict.READY else None
+        log = tuple(line(Span("  | ", Tone.MUTED), each) for each in (blocking.log_tail if blocking else ()))
+        tabs = [Tab("Resources", Table(reconcile.COLUMNS, reconcile.rows(tree, UNICODE, now)))]
+        if tree.why is not None and tree.why.tree is not None and tree.verdict is not Verdict.READY:
+            tabs.append(Tab("Events", Table(reconcile.EVENT_COLUMNS, reconcile.event_rows(tree.why.tree, now))))
+        return Picture((*head, reconcile.why_line(tree, UNICODE), *log), tuple(tabs))
+
+    def _traits(self) -> dict[str, Any]:
+        from workbench.notebook.live import payload
+
+        progress = [self._tree.ready, 0, self._tree.total] if self._tree else []
+        return {"picture": payload(self._picture()), "progress": progress, "ask": {}, "can_stop": self.is_running}
+
+    def _document(self) -> dict[str, Any]:
+        return documents.status(self._tree or StatusTree(()))
+
+
+def _summary(made: engine.Plan) -> tuple[Line, ...]:
+    from workbench.present.diff import summary_line
+
+    return (summary_line(made.summary, UNICODE, is_certain=not made.problems),)
+
+
+def _steps(made: engine.Plan, events: tuple[Event, ...]) -> Table:
+    return Table(present_plan.STEP_COLUMNS, present_plan.step_rows(made, events))
+
+
+def _iso(value: Any) -> str | None:
+    return value.isoformat() if value is not None else None
+
+
+def _after_stop(made: engine.Plan, events: list[Event], release: Release | None, now: datetime) -> list[Event]:
+    """Returns how the steps ended that were stopped, as events, from what was recorded of them."""
+    if release is None or any(isinstance(each, ApplyFinished) for each in events):
+        return []
+    settled = {each.address for each in events if isinstance(each, StepFinished | StepFailed | StepSkipped)}
+    found: list[Event] = []
+    for change in made.steps():
+        if change.address not in settled:
+            found.append(_end(change.address, change.action, release, now))
+    every = (*events, *found)
+    started = next((each.at for each in events if isinstance(each, ApplyStarted)), now)
+    counts = [sum(isinstance(each, kind) for each in every) for kind in (StepFinished, StepFailed, StepSkipped)]
+    outcome = _OUTCOMES.get(release.phase, Outcome.INTERRUPTED)
+    found.append(ApplyFinished(now, outcome, release.revision, (now - started).total_seconds(), *counts))
+    return found
+
+
+_OUTCOMES = {
+    Phase.SUCCEEDED: Outcome.SUCCEEDED,
+    Phase.PARTIAL: Outcome.PARTIAL,
+    Phase.FAILED: Outcome.FAILED,
+    Phase.INTERRUPTED: Outcome.INTERRUPTED,
+}
+
+
+def _end(address: Address, action: Action, release: Release, now: datetime) -> Event:
+    recorded = release.resources.get(address)
+    is_done = recorded.state is StepState.DONE if recorded else action is Action.DELETE
+    if is_done:
+        return StepFinished(now, address, action, 0.0, recorded.uid if recorded else "")
+    if recorded is not None and recorded.state is StepState.FAILED:
+        return StepFailed(now, address, action, 0.0, "", recorded.error)
+    return StepSkipped(now, address, action, None)
+
+
+__all__ = ["Live", "Plan", "Run", "Stopped", "Unfinished", "Watch"]
