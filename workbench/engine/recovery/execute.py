@@ -25,6 +25,7 @@ from anyio.streams.memory import MemoryObjectSendStream
 
 from runtimes.base import (
     Blocked,
+    Budget,
     LiveNode,
     LiveOperations,
     NotThere,
@@ -106,6 +107,8 @@ class _Lane:
     batch: anyio.CapacityLimiter
     boards: dict[str, Board]
     owners: dict[WorkloadRef, anyio.CapacityLimiter]
+    turns: dict[tuple[str, str], anyio.Lock]
+    """One a budget: who looked at it evicts before the next one looks, or both would take its last disruption."""
     lost: str = ""
 
 
@@ -123,6 +126,7 @@ class _Execution:
         self._recovery, self._reach, self._log, self._now, self._send = recovery, reach, log, now, send
         self._limits, self._is_dry_run = recovery.limits, dry_run
         self._results: dict[str, StepResult] = {each.id: StepResult(each, StepState.WAITING) for each in recovery.steps}
+        self._pods = {each.step: each.pod for each in recovery.targets if each.step and each.pod}
         self._problems: list[ClusterProblem] = list(recovery.problems)
         self._failures = 0
         self._stopping = ""
@@ -181,7 +185,7 @@ class _Execution:
         except TimeoutError:
             problem = silence(cluster, self._limits)
         else:
-            lane = _Lane(cluster, operations, anyio.CapacityLimiter(self._limits.batch), {}, {})
+            lane = _Lane(cluster, operations, anyio.CapacityLimiter(self._limits.batch), {}, {}, {})
             async with anyio.create_task_group() as tasks:
                 for step in steps:
                     tasks.start_soon(self._step, lane, step)
@@ -213,29 +217,46 @@ class _Execution:
             step.namespace, Board(lane.operations, step.namespace, self._limits.answer_seconds)
         )
         begun = time.monotonic()
+        budget = self._covering(step)
+        if budget is None:
+            is_done = await self._asked(lane, step, board, begun, None)
+        else:
+            async with lane.turns.setdefault((budget.namespace, budget.name), anyio.Lock()):
+                is_done = await self._asked(lane, step, board, begun, budget)
+        if is_done:
+            await self._verify(lane, step, board, time.monotonic())
+
+    def _covering(self, step: Step) -> Budget | None:
+        """The budget that an eviction has to respect. Targets with several are held."""
+        if step.verb is not Verb.EVICT:
+            return None
+        return next(iter(self._pods[step.id].budgets), None)
+
+    async def _asked(self, lane: _Lane, step: Step, board: Board, begun: float, budget: Budget | None) -> bool:
+        """Waits until the write may be sent, and sends it; returns whether it was done."""
         try:
             if step.verb in (Verb.DELETE, Verb.EVICT):
                 await board.prime()
-            if step.verb is Verb.EVICT and (blocking := await self._budget(lane, step)):
+            if budget and (blocking := await self._allowed(lane, step, budget, begun + self._limits.timeout_seconds)):
                 await self._blocked(step, begun, blocking)
-                return
+                return False
         except (RuntimeFailure, TimeoutError) as error:
             self._lose(lane, error)
             self._skip(step, lane.lost)
-            return
-        if because := self._why_not(lane):  # while the budget was waited for
+            return False
+        if because := self._why_not(lane):  # while it was waited
             self._skip(step, because)
-            return
+            return False
         result = StepResult(step, StepState.STARTED, started=self._now())
         if not await self._record(result):
             self._skip(step, self._stopping)
-            return
+            return False
         self._tell(RecoveryStepStarted(self._now(), step))
         # Once asked, a cluster may have done it; only its answer tells.
+        is_done = False
         with anyio.CancelScope(shield=True):
             is_done = await self._written(lane, step, board, begun, result)
-        if is_done:
-            await self._verify(lane, step, board, time.monotonic())
+        return is_done
 
     async def _written(self, lane: _Lane, step: Step, board: Board, begun: float, result: StepResult) -> bool:
         """Sends the write; returns whether it was done. Anything else is recorded and told here."""
@@ -288,24 +309,21 @@ class _Execution:
             case _:
                 assert_never(step.verb)
 
-    async def _budget(self, lane: _Lane, step: Step) -> str:
-        """Waits until the pod's budget allows a disruption; returns what blocks it when the time is up."""
-        target = next((each for each in self._recovery.targets if each.step == step.id), None)
-        pod = target.pod if target else None
-        if pod is None or not pod.budgets:
-            return ""
-        (covering,) = pod.budgets
-        give_up_at = min(time.monotonic() + self._limits.timeout_seconds, self._give_up_at)
+    async def _allowed(self, lane: _Lane, step: Step, covering: Budget, give_up_at: float) -> str:
+        """Waits until a budget allows a disruption; returns what blocks it when the time is up."""
         while True:
             with anyio.fail_after(self._limits.answer_seconds):
-                budget = (await lane.operations.budgets(step.namespace)).get(covering.name)
-            if budget is None or budget.allowed > 0 or (budget.allows_unhealthy and not pod.is_ready):
+                budget = (await lane.operations.budgets(covering.namespace)).get(covering.name)
+            if budget is None or budget.allowed > 0 or (budget.allows_unhealthy and self._is_unready(step)):
                 return ""
-            if time.monotonic() >= give_up_at:
+            if time.monotonic() >= min(give_up_at, self._give_up_at):
                 return f"PodDisruptionBudget {covering.name} allowed no disruption in time"
             if self._why_not(lane):
                 return ""
             await anyio.sleep(_PAUSE_SECONDS)
+
+    def _is_unready(self, step: Step) -> bool:
+        return not self._pods[step.id].is_ready
 
     async def _verify(self, lane: _Lane, step: Step, board: Board, done_at: float) -> None:
         result = self._results[step.id]

@@ -1,0 +1,346 @@
+"""Recovering hosts over two clusters: what would be done, what is done, what is held and why."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runtimes.sandbox.server import Sandbox
+from workbench.engine.compile import CompileInputs
+from workbench.engine.errors import ConfirmationRequired, Locked, Refused, StalePlan
+from workbench.engine.recovery.document import Host, InventoryState, Limits, Operation, RecoveryDocument
+from workbench.engine.recovery.events import RecoveryEvent, RecoveryFinished, RecoveryStarted, RecoveryStepStarted
+from workbench.engine.recovery.values import Hold, HostState, Recovery, RecoveryOutcome, RecoveryReport, StepState
+from workbench.session import Session
+from workbench.settings import Settings
+
+NAMES = ("hangzhou", "shanghai")
+QUICK = Limits(max_pods=20, max_fraction=1.0, batch=4, per_owner=2, timeout_seconds=20, answer_seconds=5)
+
+
+@dataclass
+class Ground:
+    sandbox: Sandbox
+    root: Path
+    home: Path
+    session: Session
+
+    def open(self, **settings: Any) -> Session:
+        state = self.home / "state"
+        found = Settings(state, state, kubeconfig=str(self.home / "kubeconfig"), user="ann", host="box", **settings)
+        return Session.open(self.root, settings=found)
+
+    def pods(self, cluster: int) -> list[dict[str, Any]]:
+        """Returns those that are not on their way out."""
+        found = [body for _, body in self.sandbox.clusters[cluster].store.items(("", "pods"), "shop")]
+        return [each for each in found if not each["metadata"].get("deletionTimestamp")]
+
+    def hosts(self, cluster: int, *, start: int = 1) -> list[Host]:
+        return [
+            Host(f"h-{cluster}{number:02}", NAMES[cluster], "shop", pod["metadata"]["name"], pod["metadata"]["uid"])
+            for number, pod in enumerate(sorted(self.pods(cluster), key=lambda each: each["metadata"]["name"]), start)
+        ]
+
+    async def ready(self, cluster: int, number: int) -> None:
+        def good() -> bool:
+            pods = self.pods(cluster)
+            return len(pods) == number and all(
+                any(
+                    each["type"] == "Ready" and each["status"] == "True" for each in pod["status"].get("conditions", ())
+                )
+                for pod in pods
+            )
+
+        async with asyncio.timeout(30):
+            while True:
+                if good():
+                    return
+                await asyncio.sleep(0.05)
+
+
+def deployment(name: str, replicas: int, image: str = "example/app:1") -> dict[str, Any]:
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": "shop", "labels": {"app": name}},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": {"app": name}},
+            "template": {
+                "metadata": {"labels": {"app": name}},
+                "spec": {"containers": [{"name": "main", "image": image}], "terminationGracePeriodSeconds": 1},
+            },
+        },
+    }
+
+
+def budget(name: str, **spec: Any) -> dict[str, Any]:
+    return {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": name, "namespace": "shop"},
+        "spec": {"selector": {"matchLabels": {"app": name}}, **spec},
+    }
+
+
+@pytest.fixture
+async def ground(tmp_path: Path) -> AsyncIterator[Ground]:
+    root = tmp_path / "konfig"
+    root.mkdir()
+    (root / "kcl.mod").write_text('[package]\nname = "konfig"\n')
+    (root / "clusters.yaml").write_text(
+        "clusters:\n  hangzhou: {context: sandbox-1}\n  shanghai: {context: sandbox-2}\n"
+        'placements:\n  - {stacks: ["*"], clusters: [hangzhou, shanghai]}\n'
+    )
+    async with Sandbox(clusters=2) as sandbox:
+        sandbox.write_kubeconfig(tmp_path / "kubeconfig")
+        for cluster in sandbox.clusters:
+            cluster.create("namespaces", None, {"metadata": {"name": "shop"}})
+        made = Ground(sandbox, root, tmp_path, None)  # type: ignore[arg-type]
+        made.session = made.open()
+        async with made.session:
+            yield made
+
+
+def document(hosts: list[Host], **more: Any) -> RecoveryDocument:
+    return RecoveryDocument(
+        **{"name": "app-recovery", "operation": Operation.RESTART, "hosts": tuple(hosts), "limits": QUICK, **more}
+    )
+
+
+async def run(
+    session: Session, recovery: Recovery, *, dry_run: bool = False
+) -> tuple[RecoveryReport, list[RecoveryEvent]]:
+    async with session.recover(recovery, confirm=recovery.phrase, dry_run=dry_run) as events:
+        found = [each async for each in events]
+    assert isinstance(found[0], RecoveryStarted) and isinstance(found[-1], RecoveryFinished)
+    return found[-1].report, found
+
+
+def states(report: RecoveryReport) -> dict[str, HostState]:
+    return {each.hostname: each.state for each in report.hosts}
+
+
+async def test_hosts_over_two_clusters_are_restarted_and_verified(ground: Ground) -> None:
+    for cluster, replicas in ((0, 6), (1, 5)):
+        ground.sandbox.clusters[cluster].create("deployments.apps", "shop", deployment("web", replicas))
+        await ground.ready(cluster, replicas)
+    before = {pod["metadata"]["uid"] for cluster in (0, 1) for pod in ground.pods(cluster)}
+    recovery = await ground.session.recovery(document([*ground.hosts(0), *ground.hosts(1)], reason="INC-1"))
+    assert recovery.phrase == "restart 11 pods" and recovery.clusters == NAMES
+
+    dry, events = await run(ground.session, recovery, dry_run=True)
+    assert dry.outcome is RecoveryOutcome.DRY_RUN and len(events) == 2
+    assert {pod["metadata"]["uid"] for cluster in (0, 1) for pod in ground.pods(cluster)} == before
+
+    report, events = await run(ground.session, recovery)
+    assert report.outcome is RecoveryOutcome.RECOVERED, report
+    assert report.counts() == {HostState.RECOVERED: 11}
+    assert {each.step.id for each in events if isinstance(each, RecoveryStepStarted)} == {
+        each.id for each in recovery.steps
+    }
+    new = [each.new_pod for each in report.steps]
+    assert len({(each.step.cluster, each.new_pod) for each in report.steps}) == 11 and all(new)
+    await ground.ready(0, 6)
+    assert before.isdisjoint(pod["metadata"]["uid"] for cluster in (0, 1) for pod in ground.pods(cluster))
+
+    again = await ground.session.recovery(recovery.document)
+    assert again.id == recovery.id and again.is_empty and again.phrase == ""
+    assert {each.state for each in again.hosts} == {HostState.DONE_BEFORE}
+    report, _ = await run(ground.session, again)
+    assert report.outcome is RecoveryOutcome.NOTHING_TO_DO
+
+
+async def test_only_the_exact_phrase_starts_it_and_only_once(ground: Ground) -> None:
+    ground.sandbox.clusters[0].create("deployments.apps", "shop", deployment("web", 2))
+    await ground.ready(0, 2)
+    recovery = await ground.session.recovery(document(ground.hosts(0)))
+    with pytest.raises(ConfirmationRequired, match="confirm"):
+        async with ground.session.recover(recovery, confirm="restart 3 pods", dry_run=False):
+            pass
+    async with ground.open(is_read_only=True) as reader:
+        with pytest.raises(Refused, match="read-only"):
+            async with reader.recover(recovery, confirm=recovery.phrase, dry_run=False):
+                pass
+    async with ground.session.recover(recovery, confirm=recovery.phrase, dry_run=False) as events:
+        async with ground.open() as other:
+            with pytest.raises(Locked):
+                async with other.recover(recovery, confirm=recovery.phrase, dry_run=False):
+                    pass
+        assert [each async for each in events]
+    with pytest.raises(StalePlan):
+        async with ground.session.recover(recovery, confirm=recovery.phrase, dry_run=False):
+            pass
+
+
+async def test_what_the_inventory_got_wrong_is_told_and_left_alone(ground: Ground) -> None:
+    ground.sandbox.clusters[0].create("deployments.apps", "shop", deployment("web", 4))
+    await ground.ready(0, 4)
+    first, second, third, fourth = ground.hosts(0)
+    hosts = [
+        first,
+        replace(first, hostname="alias"),
+        replace(second, uid="0000"),
+        replace(third, state=InventoryState.STALE),
+        replace(fourth, state=InventoryState.DUPLICATE),
+        replace(fourth, state=InventoryState.DUPLICATE, pod="elsewhere"),
+        Host("gone", "hangzhou", "shop", "web-gone"),
+        Host("nobody", "", "", "", state=InventoryState.UNKNOWN),
+    ]
+    recovery = await ground.session.recovery(document(hosts, unresolved=("lost",)))
+    report, _ = await run(ground.session, recovery)
+    assert states(report) == {
+        first.hostname: HostState.RECOVERED,
+        "alias": HostState.RECOVERED,
+        second.hostname: HostState.STALE,
+        third.hostname: HostState.STALE,
+        fourth.hostname: HostState.HELD,
+        "gone": HostState.STALE,
+        "nobody": HostState.UNKNOWN,
+        "lost": HostState.UNKNOWN,
+    }
+    assert len(report.steps) == 1
+    assert {second.uid, third.uid, fourth.uid} <= {pod["metadata"]["uid"] for pod in ground.pods(0)}
+
+
+async def test_limits_hold_what_is_too_much(ground: Ground) -> None:
+    ground.sandbox.clusters[0].create("deployments.apps", "shop", deployment("web", 8))
+    await ground.ready(0, 8)
+    ground.sandbox.clusters[1].create("deployments.apps", "shop", deployment("api", 8))
+    await ground.ready(1, 8)
+    hosts = [*ground.hosts(0), *ground.hosts(1)]
+    recovery = await ground.session.recovery(document(hosts), limits=replace(QUICK, max_fraction=0.5, max_pods=6))
+    assert recovery.phrase == "restart 6 pods"
+    holds = [each.hold for each in recovery.held]
+    assert (holds.count(Hold.MAX_FRACTION), holds.count(Hold.MAX_PODS)) == (4, 6)
+    by_cluster = [sum(step.cluster == name for step in recovery.steps) for name in NAMES]
+    assert by_cluster == [4, 2]
+
+
+async def test_a_budget_is_respected(ground: Ground) -> None:
+    for name, spec in (("web", {"minAvailable": 3}), ("api", {"maxUnavailable": 1})):
+        ground.sandbox.clusters[0].create("deployments.apps", "shop", deployment(name, 3))
+        ground.sandbox.clusters[0].create("poddisruptionbudgets.policy", "shop", budget(name, **spec))
+    await ground.ready(0, 6)
+    await asyncio.sleep(0.5)
+    recovery = await ground.session.recovery(document(ground.hosts(0)))
+    assert recovery.phrase == "restart 3 pods"
+    assert {each.hold for each in recovery.held} == {Hold.BUDGET}
+    assert {each.verb.value for each in recovery.steps} == {"evict"}
+    report, _ = await run(ground.session, recovery)
+    # one at a time, as the budget has it: each waits for the one before
+    assert [each.state for each in report.steps] == [StepState.RECOVERED] * 3, report.steps
+
+
+async def test_too_many_failures_stop_the_run(ground: Ground) -> None:
+    ground.sandbox.clusters[0].create("deployments.apps", "shop", deployment("web", 6))
+    await ground.ready(0, 6)
+    hosts = ground.hosts(0)
+    ground.sandbox.faults[0].stop("kube-scheduler")
+    limits = replace(QUICK, batch=1, per_owner=1, stop_after=2, timeout_seconds=1.5)
+    recovery = await ground.session.recovery(document(hosts, limits=limits))
+    report, _ = await run(ground.session, recovery)
+    assert report.outcome is RecoveryOutcome.STOPPED
+    assert report.counts() == {HostState.UNVERIFIED: 2, HostState.NOT_TRIED: 4}
+    assert len({pod["metadata"]["uid"] for pod in ground.pods(0)} & {each.uid for each in hosts}) >= 4
+
+
+async def test_a_stop_lets_what_is_under_way_end(ground: Ground) -> None:
+    ground.sandbox.clusters[0].create("deployments.apps", "shop", deployment("web", 6))
+    await ground.ready(0, 6)
+    limits = replace(QUICK, batch=1, per_owner=1)
+    recovery = await ground.session.recovery(document(ground.hosts(0), limits=limits))
+    async with ground.session.recover(recovery, confirm=recovery.phrase, dry_run=False) as events:
+        found = []
+        async for each in events:
+            found.append(each)
+            if isinstance(each, RecoveryStepStarted):
+                events.stop()
+    report = found[-1].report  # type: ignore[union-attr]
+    assert report.counts() == {HostState.RECOVERED: 1, HostState.NOT_TRIED: 5}
+    # the rest can be done later
+    again = await ground.session.recovery(recovery.document)
+    assert again.phrase == "restart 5 pods"
+
+
+async def test_a_cluster_that_is_dead_or_silent_holds_up_nobody(ground: Ground) -> None:
+    for cluster in (0, 1):
+        ground.sandbox.clusters[cluster].create("deployments.apps", "shop", deployment("web", 2))
+        await ground.ready(cluster, 2)
+    hosts = [*ground.hosts(0), *ground.hosts(1)]
+    ground.sandbox._listening[1].close()
+    started = asyncio.get_running_loop().time()
+    recovery = await ground.session.recovery(document(hosts))
+    report, _ = await run(ground.session, recovery)
+    assert asyncio.get_running_loop().time() - started < 15
+    assert report.counts() == {HostState.RECOVERED: 2, HostState.HELD: 2}
+    assert [each.cluster for each in report.problems] == ["shanghai"]
+
+
+async def test_rollouts_nodes_and_scales(ground: Ground) -> None:
+    ground.sandbox.clusters[0].create("deployments.apps", "shop", deployment("web", 3))
+    await ground.ready(0, 3)
+    old = {pod["metadata"]["uid"] for pod in ground.pods(0)}
+    hosts = ground.hosts(0)
+    rollout = await ground.session.recovery(document(hosts, operation=Operation.ROLLOUT_RESTART))
+    assert rollout.phrase == "restart 1 rollout"
+    report, _ = await run(ground.session, rollout)
+    assert report.counts() == {HostState.RECOVERED: 3}
+    await ground.ready(0, 3)
+    assert old.isdisjoint(pod["metadata"]["uid"] for pod in ground.pods(0))
+
+    scale = await ground.session.recovery(document(ground.hosts(0), operation=Operation.SCALE, replicas=5))
+    assert scale.phrase == "scale 1 workload to 5"
+    report, _ = await run(ground.session, scale)
+    assert report.counts() == {HostState.RECOVERED: 3}
+    await ground.ready(0, 5)
+
+    cordon = await ground.session.recovery(document(ground.hosts(0), operation=Operation.CORDON))
+    report, _ = await run(ground.session, cordon)
+    assert report.counts() == {HostState.RECOVERED: 5}
+
+
+async def test_a_recovery_is_a_program(ground: Ground) -> None:
+    ground.sandbox.clusters[0].create("deployments.apps", "shop", deployment("web", 2))
+    await ground.ready(0, 2)
+    (ground.root / "ops").mkdir()
+    (ground.root / "ops" / "AppRecovery.k").write_text(
+        """import manifests
+
+_hosts = option("hostnames").split(",")
+manifests.yaml_stream([{
+    kind = "Recovery"
+    name = "app-recovery"
+    operation = "restart"
+    hosts = [{hostname = "h-${i}", cluster = "hangzhou", namespace = "shop", pod = each} for i, each in _hosts]
+    limits = {maxPods = 5, maxFraction = 1.0, timeoutSeconds = 20}
+    reason = option("incident", default="")
+}])
+"""
+    )
+    names = ",".join(each.pod for each in ground.hosts(0))
+    inputs = CompileInputs(options={"hostnames": names, "incident": "INC-7"})
+    recovery = await ground.session.recovery("ops/AppRecovery.k", inputs)
+    assert recovery.phrase == "restart 2 pods" and recovery.document.reason == "INC-7"
+
+
+async def test_every_write_is_in_the_audit_trail(ground: Ground) -> None:
+    ground.sandbox.clusters[0].create("deployments.apps", "shop", deployment("web", 2))
+    await ground.ready(0, 2)
+    recovery = await ground.session.recovery(document(ground.hosts(0), reason="INC-9"))
+    await run(ground.session, recovery)
+    trail = ground.session.audit()
+    entries = list(reversed(trail.entries()))
+    assert [(each.action, each.result) for each in (entries[0], entries[-1])] == [
+        ("recovery", "begun"),
+        ("recovery", "ended"),
+    ]
+    assert entries[0].confirm == "restart 2 pods" and {each.reason for each in entries} == {"INC-9"}
+    deleted = {each.target for each in entries if each.action == "delete" and each.result == "recovered"}
+    assert deleted == {f"shop/Pod/{each.name}" for each in recovery.steps}
+    assert trail.verify().is_intact
