@@ -15,9 +15,11 @@ import asyncio
 import json
 import os
 import random
+import socket
 import ssl
 import tempfile
 import time
+import weakref
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -39,6 +41,7 @@ Query = Sequence[tuple[str, str]]
 USER_AGENT = "konfig-workbench"
 _MAX_LINE_BYTES = 32 * 1024 * 1024
 _READ_ATTEMPTS = 4
+_FAREWELL_SECONDS, _FAREWELL_STEPS = 0.5, 100
 _WARNING_PREFIX = '299 - "'
 
 
@@ -57,6 +60,34 @@ class Reply:
     status: int
     body: Any = field(repr=False)
     warnings: tuple[str, ...] = ()
+
+
+class _Client(RESTClientObject):  # type: ignore[misc]  # the package has no types
+    """Knows its sockets, so that closing can wait for them.
+
+    The session waits for connections in its pool alone. One that a watch or a cancelled request gave up says goodbye
+    over TLS by itself, and would be torn off, with a warning, by an event loop that ends right after.
+    """
+
+    def __init__(self, configuration: Configuration) -> None:
+        super().__init__(configuration)
+        self._sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
+
+    def _create_connector(self) -> aiohttp.TCPConnector:
+        return aiohttp.TCPConnector(limit=self.maxsize, ssl=self.ssl_context, socket_factory=self._socket)
+
+    def _socket(self, address: tuple[Any, ...]) -> socket.socket:
+        family, type_, protocol = address[:3]
+        made = socket.socket(family=family, type=type_, proto=protocol)
+        self._sockets.add(made)
+        return made
+
+    async def close(self) -> None:
+        await super().close()
+        for _ in range(_FAREWELL_STEPS):
+            if all(each.fileno() == -1 for each in self._sockets):
+                return
+            await asyncio.sleep(_FAREWELL_SECONDS / _FAREWELL_STEPS)
 
 
 class Transport:
@@ -221,7 +252,7 @@ class Transport:
         )
         try:
             if certificate is None:
-                return RESTClientObject(configuration)
+                return _Client(configuration)
             # the ssl module reads certificates from files only; these live as long as the reading
             with tempfile.TemporaryDirectory(prefix="workbench-") as folder:
                 certificate_file, key_file = Path(folder, "certificate.pem"), Path(folder, "key.pem")
@@ -229,7 +260,7 @@ class Transport:
                 key_file.touch(mode=0o600)
                 key_file.write_text(certificate.key_pem, encoding="ascii")
                 configuration.cert_file, configuration.key_file = str(certificate_file), str(key_file)
-                return RESTClientObject(configuration)
+                return _Client(configuration)
         except (ssl.SSLError, ValueError) as error:
             reason = getattr(error, "reason", None) or "not a PEM certificate"
             raise Misconfigured(

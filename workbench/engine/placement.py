@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import re
 from collections.abc import Mapping
@@ -81,7 +82,25 @@ def _placed(resource: Resource, stack: StackPath, rule: NamespaceRule | None, wi
         labels[COMPONENT] = label_value(own)
     metadata["labels"] = labels
     body["metadata"] = metadata
+    if id_.kind == "Secret" and not id_.group:
+        body = _encoded(body)
     return replace(resource, id=id_, attributes=body)
+
+
+def _encoded(body: dict[str, Any]) -> dict[str, Any]:
+    """Returns a Secret with `stringData` as the `data` it becomes, as a server keeps it.
+
+    Sent as text, a value is owned by a field that no live object has: a changed one would look like something the
+    server filled in, and one taken out would stay for ever. What is not text is left for the server to refuse.
+    """
+    texts, data = body.get("stringData"), body.get("data") or {}
+    if not isinstance(texts, Mapping) or not isinstance(data, Mapping):
+        return body
+    if not all(isinstance(each, str) for each in texts.values()):
+        return body
+    encoded = {name: base64.b64encode(text.encode("utf-8", "surrogatepass")).decode() for name, text in texts.items()}
+    kept = {name: value for name, value in body.items() if name not in ("data", "stringData")}
+    return {**kept, "data": {**data, **encoded}}
 
 
 def _labels(body: Body) -> Mapping[str, Any]:

@@ -163,7 +163,7 @@ def _confirmation(diff: StackDiff, stack: Stack, prior: Release | None, *, force
         reasons.append("fields are taken over from other managers")
     if reasons:
         return Confirmation(Level.PHRASE, str(stack.path), tuple(reasons))
-    return Confirmation(Level.YES, "yes", (f"{summary.changes} changes",))
+    return Confirmation(Level.YES, "yes", (f"{summary.changes} change" + ("s" if summary.changes > 1 else ""),))
 
 
 def _deletion_reasons(diff: StackDiff, prior: Release | None) -> Iterable[str]:

@@ -96,6 +96,10 @@ class Spec:
         if origin is None or resource is None or self.lookup is None:
             return ()
         steps = plain_steps(resource.attributes, path)
+        if steps[:1] == ("data",):
+            # a Secret's texts are applied as the data they become
+            if chain := self.lookup(origin.document, (*origin.prefix, "stringData", *steps[1:])):
+                return chain
         for length in range(len(steps), -1, -1):
             if chain := self.lookup(origin.document, (*origin.prefix, *steps[:length])):
                 return chain

@@ -58,7 +58,7 @@ class Place:
         return self.sandbox.clusters[cluster].get(resource, namespace, name)
 
     def names(self, resource: str, cluster: int = 0) -> set[str]:
-        return {each["metadata"]["name"] for each in self.sandbox.clusters[cluster].list(resource)}
+        return {each["metadata"]["name"] for each in self.sandbox.clusters[cluster].list(resource).items}
 
 
 @pytest.fixture
