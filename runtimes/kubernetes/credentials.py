@@ -96,7 +96,7 @@ class Credentials:
                 f"context {self._connection.context!r} gets its credentials from the program {plugin.command!r}, "
                 "which has not been allowed to run",
                 target=self._place,
-                hint="if you trust this kubeconfig, allow credential programs (--allow-exec)",
+                hint="if you trust this kubeconfig, allow its credential programs with WB_ALLOW_EXEC=1",
             )
         output = await self._output(plugin)
         try:

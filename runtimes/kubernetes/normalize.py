@@ -2,11 +2,7 @@
 
 What no configuration may set is taken out: status, the metadata that the server writes, and the annotation by which
 the Deployment controller counts rollouts. What is sensitive is named, never removed, so that a diff can still say that
-it changed. These are sensitive:
-
-    data and stringData of a Secret
-    the annotation in which `kubectl apply` keeps its input, of any kind, as it may repeat any of the others
-    the value of an environment variable whose name says so: one of its words, or two together, are in SECRET_WORDS
+it changed: `runtimes.base.sensitive` has the rules.
 """
 
 from __future__ import annotations
@@ -14,41 +10,18 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-import itertools
 import json
-import re
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from runtimes.base import FieldPath, Identity, KubernetesId, ListKey, LiveResource, value_at
+from runtimes.base.sensitive import sensitive_paths
 from runtimes.kubernetes import fields, health
 from runtimes.kubernetes.objects import Objects
 
 Object = Mapping[str, Any]
 
-LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-SECRET_WORDS = frozenset(
-    [
-        "password",
-        "passwd",
-        "passphrase",
-        "pwd",
-        "secret",
-        "secrets",
-        "token",
-        "credential",
-        "credentials",
-        "apikey",
-        "api_key",
-        "access_key",
-        "private_key",
-        "secret_key",
-        "signing_key",
-        "encryption_key",
-        "auth_key",
-    ]
-)
 _SERVER_METADATA = frozenset(
     [
         "managedFields",
@@ -63,11 +36,6 @@ _SERVER_METADATA = frozenset(
 )
 # written by controllers while a rollout goes on, about it rather than about what is wanted
 _CONTROLLER_ANNOTATIONS = frozenset({"deployment.kubernetes.io/revision"})
-_POD_SPECS: dict[str, tuple[str, ...]] = {
-    "Pod": ("spec",),
-    "CronJob": ("spec", "jobTemplate", "spec", "template", "spec"),
-}
-_POD_TEMPLATE = ("spec", "template", "spec")
 
 
 def body(live: Object) -> dict[str, Any]:
@@ -116,39 +84,6 @@ def live_resource(id_: KubernetesId, live: Object) -> LiveResource:
         owners=fields.owners(live),
         health=health.assess(live, Objects([live]), datetime.now(UTC)).health,
     )
-
-
-def sensitive_paths(content: Object) -> tuple[FieldPath, ...]:
-    return tuple(_sensitive(content))
-
-
-def _sensitive(content: Object) -> Iterator[FieldPath]:
-    if content.get("kind") == "Secret" and "/" not in str(content.get("apiVersion")):
-        yield ("data",)
-        yield ("stringData",)
-    annotations = value_at(content, ("metadata", "annotations"))
-    if isinstance(annotations, Mapping) and LAST_APPLIED in annotations:
-        yield ("metadata", "annotations", LAST_APPLIED)
-    pod_spec = _POD_SPECS.get(str(content.get("kind")), _POD_TEMPLATE)
-    for group in ("initContainers", "containers", "ephemeralContainers"):
-        for container in _mappings(value_at(content, (*pod_spec, group))):
-            for variable in _mappings(container.get("env")):
-                if "value" in variable and is_secret_name(str(variable.get("name") or "")):
-                    yield (
-                        *pod_spec,
-                        group,
-                        ListKey((("name", str(container.get("name"))),)),
-                        "env",
-                        ListKey((("name", str(variable["name"])),)),
-                        "value",
-                    )
-
-
-def is_secret_name(name: str) -> bool:
-    """Whether an environment variable's name says that its value is secret: DB_PASSWORD, apiKey, AWS_SECRET_KEY."""
-    words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower().replace("-", "_").replace(".", "_").split("_")
-    pairs = {f"{first}_{second}" for first, second in itertools.pairwise(words)}
-    return not SECRET_WORDS.isdisjoint({*words, *pairs})
 
 
 def secret_values(content: Object) -> tuple[str, ...]:

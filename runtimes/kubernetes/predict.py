@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from runtimes.base import FieldConflict, FieldPath, KubernetesId, Moved, Prediction, RuntimeFailure
+from runtimes.base import FieldConflict, FieldPath, KubernetesId, Moved, Prediction, RuntimeFailure, sensitive
 from runtimes.kubernetes import fields, normalize
 from runtimes.kubernetes.client import Client, Object
 from runtimes.kubernetes.failures import ConflictingFields, Immutable, NamespaceMissing
@@ -136,7 +136,7 @@ def _unasked(id_: KubernetesId, content: Mapping[str, Any], warning: str) -> Pre
         id=id_,
         live=None,
         after=normalize.body(content),
-        sensitive=normalize.sensitive_paths(content),
+        sensitive=sensitive.sensitive_paths(content),
         warnings=(warning,),
     )
 
@@ -147,4 +147,4 @@ def _path(field: str) -> FieldPath:
 
 
 def _sensitive(*states: Any) -> tuple[FieldPath, ...]:
-    return tuple(dict.fromkeys(path for state in states if state for path in normalize.sensitive_paths(state)))
+    return tuple(dict.fromkeys(path for state in states if state for path in sensitive.sensitive_paths(state)))

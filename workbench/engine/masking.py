@@ -14,11 +14,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from runtimes.base import Body, FieldPath, KubernetesId, ListKey, ResourceId, starts_with
+from runtimes.base import Body, FieldPath, KubernetesId, ListKey, ResourceId, sensitive, starts_with
 
 _DIGEST_CHARACTERS = 16
 _MARK = "sealed:"
-LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+LAST_APPLIED = sensitive.LAST_APPLIED
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +59,11 @@ class Seal:
 
 
 def sensitive_paths(id_: ResourceId, body: Body) -> tuple[FieldPath, ...]:
-    """Returns what is secret by the resource's kind alone, before any runtime was asked."""
-    paths: list[FieldPath] = []
-    if isinstance(id_, KubernetesId):
-        if id_.kind == "Secret" and id_.group == "":
-            paths += [("data",), ("stringData",)]
-        paths.append(("metadata", "annotations", LAST_APPLIED))
-    return tuple(paths)
+    """Returns what is secret by the resource's content alone, before any runtime was asked."""
+    if not isinstance(id_, KubernetesId):
+        return ()
+    named = {"apiVersion": id_.api_version, "kind": id_.kind}
+    return (*sensitive.sensitive_paths({**body, **named}), ("metadata", "annotations", LAST_APPLIED))
 
 
 def is_sensitive(path: FieldPath, sensitive: Iterable[FieldPath]) -> bool:

@@ -77,7 +77,7 @@ def load(path: Path, root: Path) -> SavedPlan:
     except OSError as error:
         raise PlanFileInvalid(f"cannot be read: {error.strerror}", where=str(path)) from error
     except ValueError as error:
-        raise PlanFileInvalid("is not a saved plan", where=str(path), hint="`wb plan -o FILE` saves one") from error
+        raise PlanFileInvalid("is not a saved plan", where=str(path), hint="`wb plan --out FILE` saves one") from error
     try:
         if content["format"] != _FORMAT:
             raise PlanFileInvalid(f"has format {content['format']!r}, not {_FORMAT}", where=str(path))
@@ -98,7 +98,7 @@ def load(path: Path, root: Path) -> SavedPlan:
             salt=bytes.fromhex(content["salt"]),
         )
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise PlanFileInvalid("is not a saved plan", where=str(path), hint="`wb plan -o FILE` saves one") from error
+        raise PlanFileInvalid("is not a saved plan", where=str(path), hint="`wb plan --out FILE` saves one") from error
 
 
 def completed(saved: SavedPlan, inputs: CompileInputs | None) -> CompileInputs:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from runtimes.base import ListKey
+from runtimes.base import ListKey, sensitive
 from runtimes.kubernetes import normalize
 
 LIVE: dict[str, Any] = {
@@ -82,16 +82,16 @@ def test_only_what_a_plan_is_about_tells_states_apart(now: dict[str, Any], is_sa
     ],
 )
 def test_names_of_variables_tell_secrets(name: str, is_secret: bool) -> None:
-    assert normalize.is_secret_name(name) is is_secret
+    assert sensitive.is_secret_name(name) is is_secret
 
 
 def test_sensitive_paths_by_kind() -> None:
     secret = {"apiVersion": "v1", "kind": "Secret", "data": {"a": "YQ=="}, "metadata": {"name": "a"}}
-    assert normalize.sensitive_paths(secret) == (("data",), ("stringData",))
+    assert sensitive.sensitive_paths(secret) == (("data",), ("stringData",))
     someone_elses = {"apiVersion": "example.com/v1", "kind": "Secret", "data": {"a": "b"}}
-    assert normalize.sensitive_paths(someone_elses) == ()
-    applied = {"kind": "ConfigMap", "metadata": {"annotations": {normalize.LAST_APPLIED: "{}"}}}
-    assert normalize.sensitive_paths(applied) == (("metadata", "annotations", normalize.LAST_APPLIED),)
+    assert sensitive.sensitive_paths(someone_elses) == ()
+    applied = {"kind": "ConfigMap", "metadata": {"annotations": {sensitive.LAST_APPLIED: "{}"}}}
+    assert sensitive.sensitive_paths(applied) == (("metadata", "annotations", sensitive.LAST_APPLIED),)
 
 
 def test_sensitive_variables_of_every_kind_that_makes_pods() -> None:
@@ -100,11 +100,11 @@ def test_sensitive_variables_of_every_kind_that_makes_pods() -> None:
     pod = {"kind": "Pod", "spec": {"initContainers": containers}}
     job = {"kind": "CronJob", "spec": {"jobTemplate": {"spec": {"template": {"spec": {"containers": containers}}}}}}
     deployment = {"kind": "Deployment", "spec": {"template": {"spec": {"containers": containers}}}}
-    assert normalize.sensitive_paths(pod) == (("spec", "initContainers", *value),)
-    assert normalize.sensitive_paths(job) == (
+    assert sensitive.sensitive_paths(pod) == (("spec", "initContainers", *value),)
+    assert sensitive.sensitive_paths(job) == (
         ("spec", "jobTemplate", "spec", "template", "spec", "containers", *value),
     )
-    assert normalize.sensitive_paths(deployment) == (("spec", "template", "spec", "containers", *value),)
+    assert sensitive.sensitive_paths(deployment) == (("spec", "template", "spec", "containers", *value),)
 
 
 def test_secret_values_in_every_form_in_which_a_message_might_repeat_them() -> None:
