@@ -218,6 +218,10 @@ class WorkbenchApp(App[int]):
     def action_ask_to_quit(self) -> None:
         self.ask_to_quit()
 
+    async def action_quit(self) -> None:
+        """What the palette's own Quit does: it must not end an apply that runs either."""
+        self.ask_to_quit(is_sure=True)
+
     def edit(self, file: Path, line: int) -> None:
         """Opens the user's editor at a line; the screen comes back when it ends."""
         editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")

@@ -287,6 +287,8 @@ class Frame(Screen[None]):
         is_zoomed = any(not each.display for each in tables)
         for each in tables:
             each.display = is_zoomed
+        if self.focused is not None:
+            self.focused.styles.height = None if is_zoomed else "1fr"
 
     def action_reload(self) -> None:
         if self.state is not None:
