@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -13,7 +14,22 @@ _SIZE_INCHES = (7.0, 2.2)
 _INK, _GOOD = "#57606a", "#1a7f37"
 
 
-def readiness(timeline: pd.DataFrame, title: str) -> Figure:
+class Chart:
+    """A figure that shows itself in any notebook; `figure` is matplotlib's, to be changed or saved."""
+
+    def __init__(self, figure: Figure, words: str) -> None:
+        self.figure, self._words = figure, words
+
+    def __repr__(self) -> str:
+        return self._words
+
+    def _repr_png_(self) -> bytes:
+        target = BytesIO()
+        self.figure.savefig(target, format="png", dpi=110)
+        return target.getvalue()
+
+
+def readiness(timeline: pd.DataFrame, title: str) -> Chart:
     """Draws how many resources were ready over the seconds since the watch began, of `frames.TIMELINE`."""
     figure, axes = _figure(title)
     if len(timeline):
@@ -23,7 +39,8 @@ def readiness(timeline: pd.DataFrame, title: str) -> Figure:
     axes.set_xlabel("seconds")
     axes.set_ylabel("ready")
     axes.set_ylim(bottom=0)
-    return figure
+    last = f": {timeline['ready'].iloc[-1]} of {timeline['total'].iloc[-1]}" if len(timeline) else ""
+    return Chart(figure, f"ready resources of {title} over time{last}")
 
 
 def _figure(title: str) -> tuple[Figure, Axes]:

@@ -45,9 +45,9 @@ from workbench.project import WorkbenchError
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
     from workbench.notebook.live import LiveView
+    from workbench.notebook.plots import Chart
     from workbench.notebook.workspace import StackHandle
 
 _REPAINT_SECONDS = 0.25
@@ -446,7 +446,7 @@ class Watch(Live):
 
         return frames.timeline(tuple(self._points))
 
-    def plot(self) -> Figure:
+    def plot(self) -> Chart:
         """Draws how many resources were ready when. Needs matplotlib."""
         from workbench.notebook import plots
 
