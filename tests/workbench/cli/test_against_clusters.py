@@ -68,7 +68,9 @@ async def test_diff_shows_a_line_for_every_changed_field_in_three_shapes(place: 
     for field in every:
         file, _, line = field["source"][0].rpartition(":")
         assert (place.root / file).is_file() and int(line) > 0
-    assert {field["class"] for field in every} == {"intended", "drift"}
+    assert {field["class"] for field in every} == {"intended"}
+    (kept,) = [field for change in document["changes"] for field in change["fields"] if field["op"] == Op.KEPT]
+    assert (kept["path"], kept["class"], kept["actor"]) == ("spec.paused", "drift", "kubectl-edit")
     assert "canary" not in json.dumps(document)
 
 

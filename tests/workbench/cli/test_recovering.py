@@ -1,0 +1,113 @@
+"""`wb run` and `wb audit` on two sandbox clusters: what they print and how they end."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from tests.workbench.cli.conftest import Place
+from workbench.exit_codes import ExitCode
+
+PROGRAM = """import manifests
+
+_hosts = option("hostnames").split(",")
+manifests.yaml_stream([{
+    kind = "Recovery"
+    name = "app-recovery"
+    operation = "restart"
+    hosts = [
+        {hostname = each.split("=")[0], cluster = "hz", namespace = "shop", pod = each.split("=")[1]}
+        for each in _hosts
+    ]
+    unresolved = ["h-lost"]
+    limits = {maxPods = 5, maxFraction = 1.0, timeoutSeconds = int(option("wait", default="20")), stopAfter = 2}
+    reason = option("incident", default="")
+}])
+"""
+
+
+def pods(place: Place) -> list[dict[str, Any]]:
+    found = place.sandbox.clusters[0].list("pods", "shop").items
+    return [each for each in found if not each["metadata"].get("deletionTimestamp")]
+
+
+async def running(place: Place, replicas: int = 2) -> str:
+    """Returns the option `hostnames` for pods that are ready."""
+    cluster = place.sandbox.clusters[0]
+    cluster.create("namespaces", None, {"metadata": {"name": "shop"}})
+    labels = {"app": "web"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "main", "image": "web:1"}]}}
+    spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}
+    cluster.create("deployments.apps", "shop", {"metadata": {"name": "web"}, "spec": spec})
+    async with asyncio.timeout(20):
+        while True:
+            if (cluster.get("deployments.apps", "shop", "web").get("status") or {}).get("readyReplicas") == replicas:
+                break
+            await asyncio.sleep(0.05)
+    (place.root / "ops").mkdir()
+    (place.root / "ops" / "AppRecovery.k").write_text(PROGRAM)
+    return ",".join(f"h-{number}={each['metadata']['name']}" for number, each in enumerate(pods(place)))
+
+
+async def test_run_shows_first_and_recovers_with_the_phrase(place: Place) -> None:
+    hosts = await running(place)
+    before = {each["metadata"]["uid"] for each in pods(place)}
+    given = ("run", Path("ops/AppRecovery.k"), "-D", f"hostnames={hosts}", "-D", "incident=INC-5")
+    shown = await place(*given)
+    assert shown.code == ExitCode.OK, shown.text
+    assert "restart 2 pods" in shown.out and "Deployment/web" in shown.out and "h-lost: unknown" in shown.out
+    assert '--confirm "restart 2 pods"' in shown.err
+    assert {each["metadata"]["uid"] for each in pods(place)} == before
+
+    refused = await place(*given, "--confirm", "restart 3 pods")
+    assert refused.code == ExitCode.REFUSED and "restart 2 pods" in refused.err
+    assert {each["metadata"]["uid"] for each in pods(place)} == before
+
+    done = await place(*given, "--confirm", "restart 2 pods")
+    assert done.code == ExitCode.OK, done.text
+    assert "app-recovery recovered" in done.out and ": 1 unknown, 2 recovered" in done.out
+    assert before.isdisjoint(each["metadata"]["uid"] for each in pods(place))
+
+    again = await place(*given, "--confirm", "restart 2 pods")
+    assert again.code == ExitCode.OK and "done before" in again.out
+
+    trail = await place("audit", "--verify")
+    assert trail.code == ExitCode.OK and "intact" in trail.out and "INC-5" in trail.out
+    entries = (await place("audit", "-o", "json")).json()["entries"]
+    assert {each["origin"] for each in entries} == {"cli"}
+    assert [each["confirm"] for each in entries if each["result"] == "begun"] == ["restart 2 pods"]
+
+
+async def test_run_tells_what_never_became_ready(place: Place) -> None:
+    hosts = await running(place)
+    place.sandbox.faults[0].stop("kube-scheduler")
+    given = ("run", "ops/AppRecovery.k", "-D", f"hostnames={hosts}", "-D", "wait=1")
+    ended = await place(*given, "--confirm", "restart 2 pods", "-o", "json")
+    assert ended.code == ExitCode.NOT_READY, ended.text
+    assert ended.json()["counts"] == {"unknown": 1, "unverified": 2}
+
+
+async def test_an_apply_is_in_the_trail_and_a_changed_entry_is_found(place: Place) -> None:
+    await place.released("web/dev")
+    entries = (await place("audit", "-o", "json")).json()["entries"]
+    assert entries[-1]["action"] == "apply" and entries[-1]["confirm"] == "yes"
+    assert {"create", "apply"} == {each["action"] for each in entries}
+    (file,) = (Path(place.root).parent / "state" / "audit").glob("*.jsonl")
+    assert file.stat().st_mode & 0o777 == 0o600
+    text = file.read_text()
+    file.write_text(text.replace('"target":"web/dev"', '"target":"web/prd"', 1))
+    broken = await place("audit", "--verify")
+    assert broken.code == ExitCode.ERROR and "was changed" in broken.out
+    file.write_text("".join(text.splitlines(keepends=True)[:-1]))
+    assert "its end is cut" in (await place("audit", "--verify")).out
+    file.write_text("".join(text.splitlines(keepends=True)[1:]))
+    assert "one is missing" in (await place("audit", "--verify")).out
+
+
+async def test_run_says_what_is_wrong_with_its_file(place: Place) -> None:
+    ended = await place("run", "ops/Nothing.k")
+    assert ended.code == ExitCode.ERROR and "there is no such file" in ended.err
+    (place.root / "empty.k").write_text("a = 1\n")
+    ended = await place("run", "empty.k")
+    assert ended.code == ExitCode.ERROR and "exactly one document of kind Recovery" in ended.err
