@@ -9,7 +9,7 @@ from datetime import datetime
 
 from runtimes.base import Address
 from workbench.audit import Actor, AuditTrail
-from workbench.engine.events import ApplyFinished, ApplyStarted, Event, StepFailed, StepFinished
+from workbench.engine.events import ApplyFinished, Event, StepFailed, StepFinished
 from workbench.engine.plan import Plan
 from workbench.engine.recovery.record import RecoveryLog
 from workbench.engine.recovery.values import Recovery, StepResult, StepState
@@ -25,14 +25,16 @@ class AuditedJournal:
     actor: Actor
     now: Callable[[], datetime]
     plan: Plan
-    confirm: str
+
+    def begin(self, confirm: str) -> None:
+        """Writes the intent, before anything is applied."""
+        steps = f"{len(self.plan.steps())} steps"
+        self._append("apply", self.plan.stack, "begun", detail=steps, confirm=confirm)
 
     def record(self, event: Event) -> None:
         """An event that cannot be audited is an event that cannot be recorded: the apply starts no further step."""
         self.journal.record(event)
         match event:
-            case ApplyStarted(steps=steps):
-                self._append("apply", self.plan.stack, "begun", detail=f"{len(steps)} steps", confirm=self.confirm)
             case StepFinished(address=address, action=action):
                 self._append(action.value, str(address.id), "done", address)
             case StepFailed(address=address, action=action, kind=kind):

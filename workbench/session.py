@@ -398,7 +398,9 @@ class Session:
     def _audited(self, journal: Journal, plan: Plan, confirm: str) -> Journal:
         from workbench.auditing import AuditedJournal
 
-        return AuditedJournal(journal, self.audit(), self._actor(), self._now, plan, confirm)
+        audited = AuditedJournal(journal, self.audit(), self._actor(), self._now, plan)
+        audited.begin(confirm)
+        return audited
 
     async def _operations(self, cluster: str) -> LiveOperations:
         from runtimes.base import Misconfigured, Operable

@@ -30,6 +30,8 @@ _COMMANDS = {
     "apply": "do what the configuration says, and watch it become ready",
     "watch": "watch a stack until it is ready, or say why it is not",
     "explain": "where a field of a resource comes from",
+    "run": "recover failing hosts, as a program such as AppRecovery.k declares it",
+    "audit": "what was written to clusters: who, where from, what, how it ended",
     "release": "what was released from this machine",
     "sandbox": "embedded clusters to practise on",
     "demo": "the main job on two sandbox clusters, no cluster needed",
@@ -96,7 +98,9 @@ class Context:
     def open(self, path: Path | None = None) -> Session:
         from workbench.session import Session
 
-        return Session.open(path or self.work_dir, settings=self.settings)
+        session = Session.open(path or self.work_dir, settings=self.settings)
+        session.origin = "cli"
+        return session
 
 
 def _here() -> Path:

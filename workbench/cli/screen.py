@@ -29,4 +29,5 @@ def open_screen(context: Context, *, open_at: str = "", message: str = "") -> in
             app = WorkbenchApp(session, open_at=open_at, message=message)
             return await app.run_async() or 0
 
+    session.origin = "tui"
     return anyio.run(run)

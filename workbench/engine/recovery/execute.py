@@ -256,7 +256,7 @@ class _Execution:
         is_done = False
         with anyio.CancelScope(shield=True):
             is_done = await self._written(lane, step, board, begun, result)
-        return is_done
+        return is_done  # noqa: RET504 - the scope may swallow, says its type
 
     async def _written(self, lane: _Lane, step: Step, board: Board, begun: float, result: StepResult) -> bool:
         """Sends the write; returns whether it was done. Anything else is recorded and told here."""
