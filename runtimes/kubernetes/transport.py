@@ -135,7 +135,7 @@ class Transport:
                 status, headers, content = await self._exchange(method, path, query, body, content_type, grant)
             except (OSError, aiohttp.ClientError, TimeoutError) as error:
                 if not is_read or attempt >= _READ_ATTEMPTS:
-                    raise self._unreachable(error, subject, is_read) from None
+                    raise self._unreachable(error, subject, is_read or ("dryRun", "All") in query) from None
                 await asyncio.sleep(_pause(attempt))
                 continue
             if 200 <= status < 300:

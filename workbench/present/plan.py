@@ -55,7 +55,7 @@ def lines(plan: Plan, glyphs: Glyphs) -> Iterator[Line]:
                 reconcile.short_id(address),
             )
     yield from gates(plan, glyphs)
-    if not plan.is_empty and plan.confirmation.level is not Level.NOTHING:
+    if not plan.is_empty and not plan.is_refused and plan.confirmation.level is not Level.NOTHING:
         yield line(Span("to confirm: ", Tone.MUTED), Span(plan.confirmation.phrase, Tone.STRONG))
 
 
