@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _SIZE_INCHES = (7.0, 2.2)
-_INK, _GOOD = "#57606a", "#1a7f37"
+_INK, _GOOD, _BAD = "#57606a", "#1a7f37", "#cf222e"
 
 
 class Chart:
@@ -41,6 +41,21 @@ def readiness(timeline: pd.DataFrame, title: str) -> Chart:
     axes.set_ylim(bottom=0)
     last = f": {timeline['ready'].iloc[-1]} of {timeline['total'].iloc[-1]}" if len(timeline) else ""
     return Chart(figure, f"ready resources of {title} over time{last}")
+
+
+def recovery(timeline: pd.DataFrame, total: int, title: str) -> Chart:
+    """Draws how many of `total` steps were recovered, and how many failed, over the seconds of the run."""
+    figure, axes = _figure(title)
+    at = timeline["seconds"].astype(float).tolist()
+    for column, color in (("recovered", _GOOD), ("failed", _BAD)):
+        axes.step(at, timeline[column].astype(int).tolist(), where="post", color=color, label=column)
+    axes.axhline(total, color=_INK, linestyle=":", linewidth=1)
+    axes.set_xlabel("seconds")
+    axes.set_ylabel("steps")
+    axes.set_ylim(bottom=0)
+    axes.legend(loc="lower right", frameon=False)
+    last = f": {timeline['recovered'].iloc[-1]} of {total} recovered" if len(timeline) else ""
+    return Chart(figure, f"{title} over time{last}")
 
 
 def _figure(title: str) -> tuple[Figure, Axes]:

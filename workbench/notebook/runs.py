@@ -33,7 +33,7 @@ from workbench.engine.release import Phase, Release, StepState
 from workbench.engine.status import StatusTree, Verdict
 from workbench.notebook.durations import seconds
 from workbench.notebook.engine_thread import EngineThread, Job, Stopped, readable
-from workbench.notebook.headless import has_widgets, say
+from workbench.notebook.headless import cell_id, has_widgets, say
 from workbench.notebook.results import Shown, diff_tabs
 from workbench.notebook.views import Picture, Tab
 from workbench.present import documents, errors, reconcile
@@ -124,7 +124,7 @@ class Live(Shown):
                 if timeout is not None and waited >= timeout:
                     break
         except KeyboardInterrupt:
-            job.stop()
+            self.stop()
             job.wait(_END_SECONDS)
             self._print()
             raise
@@ -237,6 +237,8 @@ class Run(Live):
         self._failure: BaseException | None = None
         self._is_asking = False
         self._watch: Watch | None = None
+        cell = cell_id()
+        self._origin = f"notebook:{cell}" if cell else "notebook"
 
     @property
     def outcome(self) -> str:
@@ -318,6 +320,7 @@ class Run(Live):
 
     async def _apply(self, confirm: str) -> None:
         session, made = self._stack.session, self.plan.value
+        session.origin = self._origin
         try:
             async with session.apply(made, confirm=confirm) as events:
                 async for event in events:

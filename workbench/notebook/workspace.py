@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -18,6 +18,7 @@ from workbench.engine.whatif import WhatIf
 from workbench.notebook import results
 from workbench.notebook.durations import seconds
 from workbench.notebook.engine_thread import EngineThread, readable
+from workbench.notebook.recovery import Audit, Recovery
 from workbench.notebook.results import Compiled, Diff, Note, Releases, Shown
 from workbench.notebook.runs import Plan, Watch
 from workbench.notebook.views import Picture, Tab
@@ -75,6 +76,45 @@ class Workspace:
 
     def whatif(self, name: str) -> WhatIfEdit:
         return self.stack(name).whatif()
+
+    def recovery(
+        self,
+        source: str | Path,
+        *,
+        hostnames: Iterable[str] = (),
+        incident: str = "",
+        D: Options | None = None,
+        max_pods: int | None = None,
+        max_fraction: float | None = None,
+        batch: int | None = None,
+        per_owner: int | None = None,
+        stop_after: int | None = None,
+        timeout: str | float | None = None,
+    ) -> Recovery:
+        """A recovery as a program such as ops/AppRecovery.k declares it; nothing is asked or done yet.
+
+        `hostnames` and `incident` are told to the program as options of these names. The limits replace those of the
+        program; `timeout` is for one replacement to become ready. The engine holds them, whatever is shown here.
+        """
+        names = [hostnames] if isinstance(hostnames, str) else list(hostnames)
+        told = {name: _as_text(value) for name, value in (D or {}).items()}
+        told |= {"hostnames": ",".join(names)} if names else {}
+        told |= {"incident": incident} if incident else {}
+        limits = {
+            "max_pods": max_pods,
+            "max_fraction": max_fraction,
+            "batch": batch,
+            "per_owner": per_owner,
+            "stop_after": stop_after,
+            "timeout_seconds": None if timeout is None else seconds(timeout),
+        }
+        given = {name: value for name, value in limits.items() if value is not None}
+        return Recovery(self, str(source), CompileInputs(options=told), given)
+
+    def audit(self, limit: int | None = None) -> Audit:
+        """Every write from this machine, by whatever face, newest first; checks the chain of entries."""
+        trail = self.session.audit()
+        return Audit(trail.entries(limit=limit), trail.verify())
 
     def close(self) -> None:
         """Stops what is under way and closes the connections. The engine's thread ends."""
