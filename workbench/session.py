@@ -23,6 +23,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+from workbench.local import LocalState, ServedPractice
 from workbench.project import (
     BrokenFile,
     Impact,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from workbench.engine.events import Event
     from workbench.engine.masking import Seal
     from workbench.engine.plan import Plan
+    from workbench.engine.plugins import RepositoryPlugins
     from workbench.engine.recovery.document import Limits as RecoveryLimits
     from workbench.engine.recovery.document import RecoveryDocument
     from workbench.engine.recovery.execute import RecoveryRun
@@ -79,6 +81,8 @@ class Session:
         self._runtimes: dict[str, Runtime] = {}
         self._read: dict[StackPath, frozenset[Path]] = {}
         self._screen_key: bytes | None = None
+        self._served: ServedPractice | None = None
+        self._local = LocalState(settings.state_dir, root)
         self._parsed: ParseCache | None = None
         self.origin = "python"
         """The face that works through this session, as the audit trail names it: cli, tui, notebook, python."""
@@ -94,13 +98,21 @@ class Session:
     ) -> Self:
         """Opens the repository at or above `path`; raises `NotARepository`.
 
-        `kubeconfig` wins over settings. `connect` replaces the way clusters are reached (tests, rehearsals).
+        `kubeconfig` wins over settings. Where neither says anything, practice clusters that `wb demo --headless` serves
+        for this repository are used while it runs. `connect` replaces the way clusters are reached (tests, rehearsals).
         """
         settings = settings or Settings.load()
         if kubeconfig is not None:
             settings = replace(settings, kubeconfig=str(kubeconfig))
         start = Path(path).resolve()
-        return cls(find_root(start), settings, current=start, connect=connect)
+        root = find_root(start)
+        served = LocalState(settings.state_dir, root).practice()
+        opened = cls(root, settings, current=start, connect=connect)
+        opened._served = served
+        if served is not None and not settings.kubeconfig:
+            # Releases of practice clusters are kept with them, apart from those of real ones.
+            opened._settings = replace(settings, kubeconfig=served.kubeconfig, state_dir=Path(served.state_dir))
+        return opened
 
     async def __aenter__(self) -> Self:
         return self
@@ -125,6 +137,16 @@ class Session:
     @property
     def settings(self) -> Settings:
         return self._settings
+
+    @property
+    def served(self) -> ServedPractice | None:
+        """What `wb demo --headless` served for this repository when the session was opened, None if nothing."""
+        return self._served
+
+    @property
+    def local(self) -> LocalState:
+        """What this machine knows of the repository, such as which plugins its user trusts."""
+        return self._local
 
     def tree(self) -> KonfigTree:
         """Reads the repository anew."""
@@ -152,7 +174,7 @@ class Session:
         from workbench.engine.compile import CompileInputs, compile_stack, new_cache
 
         self._parsed = self._parsed or new_cache()
-        compiled = await compile_stack(stack, inputs or CompileInputs(), self._parsed)
+        compiled = await compile_stack(stack, inputs or CompileInputs(), self._parsed, self._plugins())
         self._read[stack.path] = compiled.dependencies
         return compiled
 
@@ -344,7 +366,9 @@ class Session:
         if not isinstance(source, RecoveryDocument):
             self._parsed = self._parsed or new_cache()
             file = self._file(Path(source))
-            source = await compile_document(file, inputs or CompileInputs(), cache=self._parsed)
+            source = await compile_document(
+                file, inputs or CompileInputs(), plugins=self._plugins(), cache=self._parsed
+            )
         if limits is not None:
             source = replace(source, limits=limits)
         store = RecoveryStore(self._settings.state_dir, self._root)
@@ -384,6 +408,15 @@ class Session:
         return AuditTrail(self._settings.state_dir)
 
     # Inside
+
+    def _plugins(self) -> RepositoryPlugins:
+        from workbench.engine.plugins import RepositoryPlugins
+
+        def is_trusted(name: str, digest: str) -> bool:
+            by_practice = self._served.trusted.get(name) if self._served else None
+            return self._settings.trusts_plugins or digest in (by_practice, self._local.trusted_plugins().get(name))
+
+        return RepositoryPlugins(self._root, is_trusted, self._served.plugins if self._served else {})
 
     def _file(self, path: Path) -> Path:
         """A file as the user names it: from where they stand, else from the root of the repository."""

@@ -9,6 +9,8 @@ Precedence is flag, then environment, then default. Environment variables:
     WB_TIMEOUT     seconds to wait for readiness
     WB_ASCII       1: no glyphs outside of ASCII
     WB_ALLOW_EXEC  1: the kubeconfig's credential programs may run
+    WB_TRUST_PLUGINS  1: Python functions of the repository may run when its KCL calls them
+    WB_PLUGIN_NAME_KEY  the setting `key` of the plugin `name`, such as WB_PLUGIN_CMDB_TOKEN
     KUBECONFIG     as kubectl reads it
     NO_COLOR       any text: no colour
 """
@@ -48,6 +50,7 @@ class Settings:
     is_ascii: bool = False
     timeout_seconds: float = _DEFAULT_TIMEOUT_SECONDS
     allows_exec_credentials: bool = False
+    trusts_plugins: bool = False
 
     @classmethod
     def load(cls, environment: Mapping[str, str] | None = None) -> Self:
@@ -67,6 +70,7 @@ class Settings:
             is_ascii=_flag(env, "WB_ASCII"),
             timeout_seconds=_seconds(env, "WB_TIMEOUT", _DEFAULT_TIMEOUT_SECONDS),
             allows_exec_credentials=_flag(env, "WB_ALLOW_EXEC"),
+            trusts_plugins=_flag(env, "WB_TRUST_PLUGINS"),
         )
 
 

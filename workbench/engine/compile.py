@@ -30,6 +30,7 @@ from workbench.engine.spec import Chain, SourceSite, Spec, build
 from workbench.project import Stack
 
 ParseCache = api.ParseCache
+PluginFinder = api.PluginFinder
 _STACK_SETTINGS = "kcl.yaml"
 _SHORTEST_SECRET = 3
 SECRET_NAME = re.compile(r"pass|secret|token|key|credential|private|auth", re.IGNORECASE)
@@ -76,12 +77,19 @@ def new_cache() -> ParseCache:
     return api.ParseCache()
 
 
-async def compile_stack(stack: Stack, inputs: CompileInputs, cache: ParseCache | None = None) -> CompiledStack:
-    """Compiles on a worker thread. Raises `CompileFailed` or `SpecInvalid`. Cancelled, it leaves the thread behind."""
-    return await anyio.to_thread.run_sync(partial(compile_now, stack, inputs, cache), abandon_on_cancel=True)
+async def compile_stack(
+    stack: Stack, inputs: CompileInputs, cache: ParseCache | None = None, plugins: PluginFinder | None = None
+) -> CompiledStack:
+    """Compiles on a worker thread. Raises `CompileFailed` or `SpecInvalid`. Cancelled, it leaves the thread behind.
+
+    Without `plugins` no Python function can be called from KCL.
+    """
+    return await anyio.to_thread.run_sync(partial(compile_now, stack, inputs, cache, plugins), abandon_on_cancel=True)
 
 
-def compile_now(stack: Stack, inputs: CompileInputs, cache: ParseCache | None = None) -> CompiledStack:
+def compile_now(
+    stack: Stack, inputs: CompileInputs, cache: ParseCache | None = None, plugins: PluginFinder | None = None
+) -> CompiledStack:
     """As `compile_stack`, here and now."""
     started = perf_counter()
     overlay = {str(path): text for path, text in inputs.overlay.items()}
@@ -99,6 +107,7 @@ def compile_now(stack: Stack, inputs: CompileInputs, cache: ParseCache | None = 
             settings=[_told(stack), *([_STACK_SETTINGS] if has_settings else []), *inputs.settings],
             options={name: api.argument_value(text) for name, text in inputs.options.items()},
             file_system=api.OverlayFileSystem(api.OsFileSystem(), overlay),
+            plugins=plugins,
             cache=cache,
         )
     except api.ProgramError as error:
