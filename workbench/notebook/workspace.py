@@ -111,6 +111,14 @@ class Workspace:
         given = {name: value for name, value in limits.items() if value is not None}
         return Recovery(self, str(source), CompileInputs(options=told), given)
 
+    def practice_alarm(self) -> tuple[list[str], str]:
+        """Returns hostnames and incident that `wb demo --headless` serves to practise on; raises `NoAlarm`."""
+        served = self.session.served
+        if served is None or not served.hostnames:
+            hint = "give hostnames, or start `wb demo --headless` in another terminal and open again"
+            raise readable(NoAlarm("no practice alarm is served", where=str(self.root), hint=hint))
+        return list(served.hostnames), served.incident
+
     def audit(self, limit: int | None = None) -> Audit:
         """Every write from this machine, by whatever face, newest first; checks the chain of entries."""
         trail = self.session.audit()
@@ -156,6 +164,10 @@ class Workspace:
     def learn(self, path: StackPath, **facts: Any) -> None:
         """Keeps what was seen of a stack, for the tree of stacks."""
         self._known[path] = replace(self._known.get(path, browse.NOTHING), **facts)
+
+
+class NoAlarm(WorkbenchError):
+    """Nobody serves practice clusters with an alarm for this repository."""
 
 
 class Stacks(Shown):
