@@ -30,6 +30,7 @@ from workbench.tui.screens.browse import BrowseScreen
 from workbench.tui.screens.diff import DiffScreen
 from workbench.tui.screens.plan import PlanScreen
 from workbench.tui.screens.reconcile import ReconcileScreen
+from workbench.tui.screens.recovery import RecoveryScreen
 from workbench.tui.screens.spec import SpecScreen
 from workbench.tui.screens.whatif import Editor, WhatIfScreen
 from workbench.tui.widgets.resource_table import ResourceTable
@@ -254,6 +255,7 @@ _KEYS: dict[str, tuple[type, ...]] = {
     "Plan": (PlanScreen,),
     "Reconcile": (ReconcileScreen,),
     "What if": (WhatIfScreen, Editor),
+    "Recovery": (RecoveryScreen,),
 }
 _NOT_BINDINGS = {"In tables": {"gg"}}
 """Two plain keys one after the other, which a binding cannot be."""
@@ -283,7 +285,7 @@ def test_every_screen_with_keys_is_in_the_table_above() -> None:
 def test_every_typed_command_is_documented() -> None:
     section = _sections(_page("screens.md"))["Commands after a colon"]
     documented = {code.split()[0] for cell in _first_cells(section) for code in _codes(cell)}
-    assert documented == {*tui_app._COMMANDS, "stack", "q", "quit"}
+    assert documented == {*tui_app._COMMANDS, "stack", "recover", "q", "quit"}
 
 
 # --- the environment

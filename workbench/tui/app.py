@@ -30,6 +30,8 @@ from workbench.tui.screens.browse import BrowseScreen
 from workbench.tui.screens.diff import DiffScreen
 from workbench.tui.screens.plan import PlanScreen
 from workbench.tui.screens.reconcile import ReconcileScreen
+from workbench.tui.screens.recovery import RecoveryJob, RecoveryScreen
+from workbench.tui.screens.recovery import parse as parse_recovery
 from workbench.tui.screens.spec import SpecScreen
 from workbench.tui.screens.whatif import WhatIfScreen
 from workbench.tui.state import StackState
@@ -87,6 +89,7 @@ class WorkbenchApp(App[int]):
         self.session = session
         self.konfig: KonfigTree = session.tree()
         self.states: dict[StackPath, StackState] = {}
+        self.recovery: RecoveryJob | None = None
         self._open_at, self._message = open_at, message
         self._releases: dict[StackPath, Release | None] = {}
         self._quit_asked_at = float("-inf")
@@ -173,11 +176,14 @@ class WorkbenchApp(App[int]):
                 self.pop_screen()
             self._move_to(self.screen_stack[1], rest)
             return
-        if word in _COMMANDS:
+        if word == "recover":
+            self._open_recovery(rest)
+        elif word in _COMMANDS:
             self._run_stack_command(_COMMANDS[word], rest, screen)
         elif word:
             self.notify(
-                f"no command {word!r}: there are {', '.join(['stack', *_COMMANDS, 'quit'])}", severity="warning"
+                f"no command {word!r}: there are {', '.join(['stack', *_COMMANDS, 'recover', 'quit'])}",
+                severity="warning",
             )
 
     def _run_stack_command(self, name: str, rest: str, screen: Frame) -> None:
@@ -193,6 +199,18 @@ class WorkbenchApp(App[int]):
         else:
             self.open_stack(state, name)
 
+    def _open_recovery(self, text: str) -> None:
+        """Opens what was asked for; the one that runs, or was looked at last, where nothing is said."""
+        if self.recovery is None or (text and not self.recovery.is_running):
+            try:
+                self.recovery = parse_recovery(text)
+            except ValueError as error:
+                self.notify(str(error), severity="warning")
+                return
+        elif text:
+            self.notify("a recovery runs: this is it", severity="warning")
+        self.push_screen(RecoveryScreen(self.recovery))
+
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         yield from super().get_system_commands(screen)
         if isinstance(screen, Frame) and screen.shown_state is not None:
@@ -207,6 +225,9 @@ class WorkbenchApp(App[int]):
         running = [state.stack.name for state in self.states.values() if state.is_applying]
         if running:
             self.notify(f"an apply of {running[0]} runs: K stops it", severity="warning")
+            return
+        if self.recovery is not None and self.recovery.is_running:
+            self.notify("a recovery runs: K on its screen stops it", severity="warning")
             return
         now = time.monotonic()
         if is_sure or now - self._quit_asked_at < 2:

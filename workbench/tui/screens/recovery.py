@@ -1,0 +1,270 @@
+"""Recovery: the hosts and pods a program names, what would be done about each, the typed confirmation, the run.
+
+    :recover [FILE.k] [NAME=VALUE ...]      ops/AppRecovery.k if no file is given
+
+A run goes on when its screen is left; `:recover` alone comes back to it.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
+from textual.widgets import Button, Input
+
+from runtimes.base import RuntimeFailure
+from workbench.engine.compile import CompileInputs
+from workbench.engine.recovery.events import RecoveryFinished
+from workbench.engine.recovery.values import HostState, Recovery, RecoveryReport, StepState
+from workbench.present import errors, recovery
+from workbench.present.text import Line, Span, Tone, line
+from workbench.project import WorkbenchError
+from workbench.tui.frame import Frame
+from workbench.tui.widgets.resource_table import ResourceTable
+from workbench.tui.widgets.tone_text import ToneText
+
+if TYPE_CHECKING:
+    from workbench.engine.recovery.execute import RecoveryRun
+    from workbench.tui.app import WorkbenchApp
+
+DEFAULT_FILE = "ops/AppRecovery.k"
+_DRAW_SECONDS = 0.25
+
+
+@dataclass(slots=True)
+class RecoveryJob:
+    """One recovery on the screen: `file` and `options` as typed, then what became of it. Only its own work changes it.
+
+    `states` are (state, detail) by step, `log` the last events as lines. `run` is there while it runs.
+    """
+
+    file: str
+    options: dict[str, str]
+    found: Recovery | None = None
+    report: RecoveryReport | None = None
+    states: dict[str, tuple[StepState, str]] = field(default_factory=dict)
+    log: list[Line] = field(default_factory=list)
+    error: WorkbenchError | RuntimeFailure | None = None
+    busy: str = ""
+    busy_since: float = 0.0
+    run: RecoveryRun | None = None
+
+    @property
+    def is_running(self) -> bool:
+        return self.busy == "recovering"
+
+
+def parse(text: str) -> RecoveryJob:
+    """Reads what was typed after `:recover`; a word without `=` is the file. Raises `ValueError`."""
+    words = text.split()
+    files = [each for each in words if "=" not in each]
+    if len(files) > 1:
+        raise ValueError(f"one file, then NAME=VALUE; got {' and '.join(files)}")
+    pairs = (each.partition("=") for each in words if "=" in each)
+    return RecoveryJob(files[0] if files else DEFAULT_FILE, {name: value for name, _, value in pairs})
+
+
+class RecoveryScreen(Frame):
+    name_in_trail = "Recovery"
+
+    DEFAULT_CSS = """
+    RecoveryScreen #head { height: auto; padding: 0 1; }
+    RecoveryScreen #below { height: auto; max-height: 8; padding: 0 1; }
+    RecoveryScreen #confirm { height: auto; padding: 0 1; display: none; }
+    RecoveryScreen #confirm.asked { display: block; }
+    RecoveryScreen #answer { height: 1; }
+    RecoveryScreen #phrase { width: 1fr; height: 1; border: none; padding: 0 1; background: $surface-lighten-1; }
+    RecoveryScreen #phrase:focus { border: none; background: $surface-lighten-2; }
+    RecoveryScreen Button { min-width: 10; margin-left: 1; }
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("a", "ask", "Run…"),
+        Binding("K", "stop", "Stop"),
+        Binding("r", "reload", "Look again"),
+    ]
+
+    def __init__(self, job: RecoveryJob) -> None:
+        super().__init__()
+        self.job = job
+
+    def body(self) -> ComposeResult:
+        yield ToneText(id="head")
+        yield ResourceTable(recovery.COLUMNS, id="targets", empty="asking the inventory and the clusters ...")
+        yield ToneText(id="below", wrap=True)
+        with Vertical(id="confirm"):
+            yield ToneText(id="question", wrap=True)
+            with Horizontal(id="answer"):
+                yield Input(id="phrase")
+                yield Button("Cancel", id="cancel", compact=True)
+                yield Button("Run", id="run", variant="error", disabled=True, compact=True)
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        self.set_interval(_DRAW_SECONDS, self._draw_progress)
+        if self.job.found is None and not self.job.busy:
+            self.action_reload()
+
+    def _draw_progress(self) -> None:
+        if self.job.busy:
+            self.redraw()
+
+    def show_state(self) -> None:
+        job, glyphs = self.job, self.workbench.glyphs
+        trouble = self.query_one("#trouble", ToneText)
+        trouble.set_class(job.error is not None, "shown")
+        if job.error is not None:
+            trouble.show_all(errors.lines(job.error, glyphs))
+        targets = self.query_one("#targets", ResourceTable)
+        if job.found is None:
+            self.query_one("#head", ToneText).show(line(Span(job.file, Tone.SOURCE)))
+            targets.empty = "nothing to show" if job.error else "asking the inventory and the clusters ..."
+            targets.refresh()
+            return
+        self.query_one("#head", ToneText).show(recovery.title(job.found, glyphs), recovery.limits(job.found))
+        targets.empty = "no host leads to a pod"
+        targets.set_rows(recovery.rows(job.found, glyphs, self.workbench.now(), job.states))
+        below = job.log[-6:] or list(recovery.notes(job.found, glyphs))
+        if job.report is not None:
+            below = [recovery.summary(job.report, glyphs), *self._open_hosts(job.report)]
+        self.query_one("#below", ToneText).show_all(below)
+
+    def _open_hosts(self, report: RecoveryReport) -> list[Line]:
+        fine = (HostState.RECOVERED, HostState.DONE_BEFORE)
+        rest = [each for each in report.hosts if each.state not in fine]
+        return [line(Span(f"{each.hostname}: {each.state}", Tone.WARN), f"  {each.why}") for each in rest[:6]]
+
+    def status(self) -> Line:
+        if not self.job.busy:
+            return super().status()
+        done = sum(state is StepState.RECOVERED for state, _ in self.job.states.values())
+        count = f"  {done}/{len(self.job.states)} recovered" if self.job.states else ""
+        elapsed = time.monotonic() - self.job.busy_since
+        return line(Span(f"{self.job.busy} ... {elapsed:.0f}s", Tone.BUSY), count)
+
+    # --- work, of the app: it goes on when the screen is left
+
+    def action_reload(self) -> None:
+        if not self.job.is_running:
+            self.app.run_worker(_look(self.workbench, self.job), group="recovery", exclusive=True)
+            self.redraw()
+
+    def action_stop(self) -> None:
+        if self.job.run is not None:
+            self.job.run.stop("it was stopped by hand")
+            self.notify("stopping: what is under way is seen to its end, nothing new is started", severity="warning")
+
+    # --- confirmation
+
+    def action_ask(self) -> None:
+        found = self.job.found
+        why_not = self._why_not()
+        if found is None or why_not:
+            self.notify(why_not, severity="warning")
+            return
+        self.query_one("#confirm").add_class("asked")
+        question = line("type ", Span(found.phrase, Tone.STRONG), Span(f" ({', '.join(found.clusters)})", Tone.WARN))
+        self.query_one("#question", ToneText).show(question)
+        phrase = self.query_one("#phrase", Input)
+        phrase.value = ""
+        phrase.focus()
+
+    def _why_not(self) -> str:
+        job = self.job
+        if job.found is None or job.busy:
+            return "wait until it is looked at" if not job.is_running else "it runs: K stops it"
+        if job.report is not None:
+            return "it was run: r looks again"
+        if job.found.is_empty:
+            return "nothing to do"
+        return "this session is read-only" if self.workbench.session.settings.is_read_only else ""
+
+    def _close_question(self) -> None:
+        if self.query_one("#confirm").has_class("asked"):
+            self.query_one("#confirm").remove_class("asked")
+            self.focus_main()
+
+    @property
+    def _is_confirmed(self) -> bool:
+        found = self.job.found
+        return found is not None and self.query_one("#phrase", Input).value == found.phrase != ""
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        if event.input.id == "phrase":
+            self.query_one("#run", Button).disabled = not self._is_confirmed
+        else:
+            super().on_input_changed(event)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        if event.input.id != "phrase":
+            super().on_input_submitted(event)
+        elif self._is_confirmed:
+            self._start()
+        else:
+            self.notify("that is not the phrase: nothing was done", severity="warning")
+
+    def on_button_pressed(self, event: Button.Pressed) -> None:
+        if event.button.id == "run" and self._is_confirmed:
+            self._start()
+        else:
+            self._close_question()
+
+    def _start(self) -> None:
+        phrase = self.query_one("#phrase", Input).value
+        self._close_question()
+        if not self._why_not():
+            self.app.run_worker(_run(self.workbench, self.job, phrase), group="recovery", exclusive=True)
+
+    def action_back(self) -> None:
+        if self.query_one("#confirm").has_class("asked"):
+            self._close_question()
+        else:
+            super().action_back()
+
+
+async def _look(app: WorkbenchApp, job: RecoveryJob) -> None:
+    job.busy, job.busy_since, job.error = "looking", time.monotonic(), None
+    try:
+        found = await app.session.recovery(job.file, CompileInputs(options=job.options))
+    except (WorkbenchError, RuntimeFailure) as error:
+        job.error = error
+    except Exception as error:
+        # the boundary of a task: a bug here must not take the other screens away
+        job.error = errors.Bug(error)
+    else:
+        job.found, job.report = found, None
+        job.states, job.log = {}, []
+    finally:
+        job.busy = ""
+        _redraw(app)
+
+
+async def _run(app: WorkbenchApp, job: RecoveryJob, phrase: str) -> None:
+    assert job.found is not None, "only what was looked at can be run"
+    job.busy, job.busy_since, job.error = "recovering", time.monotonic(), None
+    try:
+        async with app.session.recover(job.found, confirm=phrase, dry_run=False) as run:
+            job.run = run
+            async for event in run:
+                recovery.follow(job.states, event)
+                if shown := recovery.event_line(event, app.glyphs):
+                    job.log.append(shown)
+                if isinstance(event, RecoveryFinished):
+                    job.report = event.report
+    except (WorkbenchError, RuntimeFailure) as error:
+        job.error = error
+    except Exception as error:
+        job.error = errors.Bug(error)
+    finally:
+        job.busy, job.run = "", None
+        _redraw(app)
+
+
+def _redraw(app: WorkbenchApp) -> None:
+    for screen in app.screen_stack:
+        if isinstance(screen, RecoveryScreen) and screen.is_mounted:
+            screen.redraw()
