@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from workbench.cli.main import Context
     from workbench.cli.output import Output
     from workbench.engine.plan import Plan
+    from workbench.session import Session
 
 
 @click.command("apply")
@@ -106,7 +107,26 @@ def command(
                 last = await progress.show_trees(trees, output)
             return progress.show_end(last, output) if last is not None else ExitCode.NOT_READY
 
-    ctx.exit(anyio.run(run))
+    try:
+        code = anyio.run(run)
+    except KeyboardInterrupt:
+        _say_what_is_left(session, made, output)
+        raise
+    ctx.exit(code)
+
+
+def _say_what_is_left(session: Session, made: Plan, output: Output) -> None:
+    """After ^C: whether the release was begun, and how to go on."""
+    from workbench.engine.release import Phase
+
+    latest = next(iter(session.releases(session.select(made.stack))), None)
+    if latest is None or latest.revision != made.revision:
+        said = "nothing was applied"
+    elif latest.phase is Phase.SUCCEEDED:
+        said = f"release #{latest.revision} is applied; wb watch {made.stack} shows what becomes of it"
+    else:
+        said = f"release #{latest.revision} ends half-way, what was done is recorded; wb apply {made.stack} goes on"
+    output.talk(Span(said, Tone.WARN))
 
 
 def _confirmation(made: Plan, yes: bool, confirm: str, output: Output) -> str | None:

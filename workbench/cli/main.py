@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from workbench.cli.output import Output
+from workbench.cli.signals import ending_like_interrupt
 from workbench.exit_codes import ExitCode
 
 if TYPE_CHECKING:
@@ -154,7 +155,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = list(sys.argv[1:] if arguments is None else arguments)
     output = Output(style="--no-style" not in given)
     try:
-        code: Any = wb.main(given, prog_name="wb", standalone_mode=False, obj=output)
+        with ending_like_interrupt():
+            code: Any = wb.main(given, prog_name="wb", standalone_mode=False, obj=output)
     except click.exceptions.Exit as done:
         code = done.exit_code
     except click.ClickException as error:
