@@ -148,6 +148,11 @@ class Session:
         """What this machine knows of the repository, such as which plugins its user trusts."""
         return self._local
 
+    def trusts_plugin(self, name: str, digest: str) -> bool:
+        """Returns whether this plugin code of the repository may run: trusted by its user, or by serving practice."""
+        by_practice = self._served.trusted.get(name) if self._served else None
+        return self._settings.trusts_plugins or digest in (by_practice, self._local.trusted_plugins().get(name))
+
     def tree(self) -> KonfigTree:
         """Reads the repository anew."""
         return discover(self._root)
@@ -412,11 +417,7 @@ class Session:
     def _plugins(self) -> RepositoryPlugins:
         from workbench.engine.plugins import RepositoryPlugins
 
-        def is_trusted(name: str, digest: str) -> bool:
-            by_practice = self._served.trusted.get(name) if self._served else None
-            return self._settings.trusts_plugins or digest in (by_practice, self._local.trusted_plugins().get(name))
-
-        return RepositoryPlugins(self._root, is_trusted, self._served.plugins if self._served else {})
+        return RepositoryPlugins(self._root, self.trusts_plugin, self._served.plugins if self._served else {})
 
     def _file(self, path: Path) -> Path:
         """A file as the user names it: from where they stand, else from the root of the repository."""

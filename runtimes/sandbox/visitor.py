@@ -25,20 +25,30 @@ def scale(kubeconfig: Path, context: str, namespace: str, deployment: str, repli
     _patch(kubeconfig, context, path, {"spec": {"replicas": replicas}})
 
 
+def pods(kubeconfig: Path, context: str) -> list[dict[str, Any]]:
+    """Returns all pods of a cluster; raises `OSError` if it refuses or is gone."""
+    found: list[dict[str, Any]] = _send(kubeconfig, context, "GET", "/api/v1/pods")["items"]
+    return found
+
+
 def _patch(kubeconfig: Path, context: str, path: str, change: dict[str, Any]) -> None:
+    _send(kubeconfig, context, "PATCH", path + "?" + urllib.parse.urlencode({"fieldManager": "kubectl-edit"}), change)
+
+
+def _send(kubeconfig: Path, context: str, method: str, path: str, change: dict[str, Any] | None = None) -> Any:
     server, authority, token = _access(kubeconfig, context)
     request = urllib.request.Request(
-        server + path + "?" + urllib.parse.urlencode({"fieldManager": "kubectl-edit"}),
-        method="PATCH",
-        data=json.dumps(change).encode(),
+        server + path,
+        method=method,
+        data=None if change is None else json.dumps(change).encode(),
         headers={"Content-Type": "application/merge-patch+json", "Authorization": f"Bearer {token}"},
     )
     opener = urllib.request.build_opener(
         urllib.request.ProxyHandler({}),  # loopback is never behind a proxy
         urllib.request.HTTPSHandler(context=ssl.create_default_context(cadata=authority) if authority else None),
     )
-    with opener.open(request, timeout=TIMEOUT_SECONDS):
-        pass
+    with opener.open(request, timeout=TIMEOUT_SECONDS) as response:
+        return json.load(response)
 
 
 def _access(kubeconfig: Path, context: str) -> tuple[str, str, str]:

@@ -30,13 +30,17 @@ _WELCOME = "Two practice clusters run yesterday's version. d: live diff, P: plan
 
 @click.command("demo")
 @click.option("--plain", is_flag=True, help="As plain text, in a terminal too.")
+@click.option("--headless", is_flag=True, help="Serve the clusters and a CMDB until stopped; show nothing.")
 @click.pass_context
-def command(ctx: click.Context, plain: bool) -> None:
+def command(ctx: click.Context, plain: bool, headless: bool) -> None:
     """Show the main job on two embedded clusters: nothing else is needed.
 
-    Opens the screen, or without a terminal prints each step as plain text.
+    Opens the screen, or without a terminal prints each step as plain text. With --headless it serves the clusters and
+    a CMDB until it is stopped: notebooks and commands in the sample repository then find them by themselves.
     """
     context: Context = ctx.obj
+    if headless:
+        ctx.exit(anyio.run(_headless, context))
     has_terminal = sys.stdin.isatty() and sys.stdout.isatty() and not plain
     ctx.exit(anyio.run(_screen if has_terminal else _plain, context))
 
@@ -56,6 +60,18 @@ async def _screen(context: Context) -> int:
         app = WorkbenchApp(session, open_at=practice.STACK, message=_WELCOME)
         code = await app.run_async()
     return code or 0
+
+
+async def _headless(context: Context) -> int:
+    from workbench.cli import headless
+
+    output = context.output
+    async with headless.served(context.settings, context.work_dir, output.talk) as practice:
+        output.line(f"alarm {practice.incident}: {','.join(practice.hostnames)}")
+        output.line(f"READY {practice.kubeconfig}")
+        sys.stdout.flush()
+        await headless.until_stopped()
+    return ExitCode.OK
 
 
 async def _plain(context: Context) -> int:

@@ -34,6 +34,7 @@ _COMMANDS = {
     "run": "recover failing hosts, as a program such as AppRecovery.k declares it",
     "audit": "what was written to clusters: who, where from, what, how it ended",
     "release": "what was released from this machine",
+    "plugins": "Python functions that the KCL of the repository may call",
     "sandbox": "embedded clusters to practise on",
     "demo": "the main job on two sandbox clusters, no cluster needed",
 }

@@ -111,8 +111,15 @@ async def _clusters(kubeconfig: Path) -> AsyncIterator[None]:
         start_new_session=True,  # a ^C meant for the screen is not meant for the clusters
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
     )
+    async with child_process(process):
+        await ready_line(process, "the practice clusters")
+        yield
+
+
+@asynccontextmanager
+async def child_process(process: anyio.abc.Process) -> AsyncIterator[None]:
+    """Ends the process with the context, gently if it lets us."""
     try:
-        await _ready(process)
         yield
     finally:
         with anyio.CancelScope(shield=True):
@@ -126,18 +133,19 @@ async def _clusters(kubeconfig: Path) -> AsyncIterator[None]:
             await process.aclose()
 
 
-async def _ready(process: anyio.abc.Process) -> None:
+async def ready_line(process: anyio.abc.Process, what: str) -> str:
+    """Returns the line that starts with READY; raises `PracticeFailed` if there is none in time."""
     assert process.stdout is not None and process.stderr is not None
     heard = b""
     with anyio.move_on_after(START_SECONDS):
         async for chunk in process.stdout:
             heard += chunk
             if b"READY" in heard and heard.endswith(b"\n"):
-                return
+                return heard[heard.index(b"READY") :].decode()
         said = b"".join([part async for part in process.stderr]).decode(errors="replace").strip()
         last = said.splitlines()[-1] if said else f"exit code {process.returncode}"
-        raise PracticeFailed(f"the practice clusters did not start: {last}", hint="wb sandbox start shows more")
-    raise PracticeFailed(f"the practice clusters were not ready within {START_SECONDS:.0f} s")
+        raise PracticeFailed(f"{what} did not start: {last}", hint="wb sandbox start shows more")
+    raise PracticeFailed(f"{what} did not answer within {START_SECONDS:.0f} s")
 
 
 def yesterday(session: Session, name: str) -> WhatIf:
