@@ -493,9 +493,9 @@ class Watch(Live):
             self._points.append((datetime.now(UTC), tree))
         for each in tree.resources:
             now = (each.health.status, each.health.reason)
-            told = self._told.get(each.address, (Status.CURRENT, "") if before is None else None)
+            is_news = self._told.get(each.address) != now and (before is not None or now[0] is not Status.CURRENT)
             self._told[each.address] = now
-            if told != now and each.health.status is not Status.UNKNOWN:
+            if is_news and each.health.status is not Status.UNKNOWN:
                 when = Span(f"{tree.seconds:6.1f}s ", Tone.MUTED)
                 self._log.append(line(when, status_line(each.health, UNICODE), "  ", reconcile.short_id(each.address)))
         self._repaint()

@@ -1,0 +1,153 @@
+"""AppRecovery in JupyterLab, as the on-call sees it: open, run, type the confirmation, watch the hosts recover."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.workbench.notebook.conftest import ROOT, Place
+from tests.workbench.notebook.test_recovery import hosts as hosts
+from workbench.notebook import Workspace
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+MISSING = next((name for name in ("playwright", "jupyterlab") if find_spec(name) is None), None)
+START_SECONDS = 60.0
+PATIENCE_MS = 60_000
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine: apt-get install chromium"),
+    pytest.mark.skipif(MISSING is not None, reason=f"{MISSING} is not installed: pip install playwright jupyterlab"),
+]
+
+
+def notebook(target: Path, **parameters: Any) -> None:
+    """Writes AppRecovery with these parameters instead of its own."""
+    content = json.loads((ROOT / "notebooks" / "AppRecovery.ipynb").read_text())
+    (cell,) = [each for each in content["cells"] if "parameters" in each["metadata"].get("tags", ())]
+    cell["source"] += "\n\n" + "\n".join(f"{name} = {value!r}" for name, value in parameters.items())
+    target.write_text(json.dumps(content))
+
+
+@contextmanager
+def lab(folder: Path, environment: dict[str, str], comms: str) -> Iterator[str]:
+    """Serves JupyterLab on loopback; gives the address of the folder, with its token."""
+    settings = folder / "settings" / "@jupyterlab"
+    for name, content in {
+        "apputils-extension/kernels-settings": {"commsOverSubshells": comms},
+        "apputils-extension/notification": {"fetchNews": "false", "checkForUpdates": False},
+        "notebook-extension/tracker": {"windowingMode": "none"},
+    }.items():
+        path = settings / f"{name}.jupyterlab-settings"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(content))
+    token, runtime = secrets.token_hex(16), folder / "runtime"
+    log = (folder / "lab.log").open("wb")
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ip=127.0.0.1", "--port=0"),
+            *(f"--ServerApp.root_dir={folder / 'work'}", f"--IdentityProvider.token={token}"),
+        ],
+        env={
+            **os.environ,
+            **environment,
+            "PYTHONPATH": str(ROOT),
+            "JUPYTERLAB_SETTINGS_DIR": str(folder / "settings"),
+            "JUPYTERLAB_WORKSPACES_DIR": str(folder / "workspaces"),
+            "JUPYTER_RUNTIME_DIR": str(runtime),
+            "JUPYTER_CONFIG_DIR": str(folder / "config"),
+            "IPYTHONDIR": str(folder / "ipython"),
+        },
+        stdout=subprocess.DEVNULL,
+        stderr=log,
+    )
+    try:
+        yield f"{address(process, runtime, folder)}lab/tree/AppRecovery.ipynb?token={token}"
+    finally:
+        process.terminate()
+        try:
+            process.wait(15)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        log.close()
+
+
+def address(process: subprocess.Popen[bytes], runtime: Path, folder: Path) -> str:
+    began = time.monotonic()
+    while time.monotonic() - began < START_SECONDS:
+        for each in runtime.glob(f"jpserver-{process.pid}.json"):
+            try:
+                return str(json.loads(each.read_text())["url"])
+            except ValueError:
+                pass  # it is being written
+        if process.poll() is not None:
+            break
+        time.sleep(0.1)
+    raise AssertionError(f"JupyterLab did not start: {(folder / 'lab.log').read_text()[-2000:]}")
+
+
+@pytest.mark.parametrize("comms", ["disabled", "perCommTarget"])
+def test_the_confirmation_is_typed_and_the_hosts_recover(
+    place: Place, workspace: Workspace, hosts: list[str], tmp_path: Path, comms: str
+) -> None:
+    """Once with handlers on the main thread of the kernel, once with handlers on a thread of their own."""
+    from playwright.sync_api import sync_playwright
+
+    (tmp_path / "work").mkdir()
+    notebook(
+        tmp_path / "work" / "AppRecovery.ipynb",
+        repository=str(place.root),
+        program="ops/Recover.k",
+        hostnames=hosts,
+        incident=f"INC-{comms}",
+        dry_run=False,
+    )
+    phrase = f"restart {len(hosts)} pods"
+    with lab(tmp_path, place.environment, comms) as url, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        try:
+            page = browser.new_page(viewport={"width": 1400, "height": 1000})
+            page.set_default_timeout(PATIENCE_MS)
+            page.goto(url)
+            page.locator(".jp-Notebook .jp-CodeCell").first.wait_for()
+            page.get_by_text("Python 3 (ipykernel) | Idle").wait_for()
+            page.get_by_role("menuitem", name="Run", exact=True).click()
+            page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+
+            board = page.locator(".wb-live").filter(has=page.locator(".wb-ask:not([hidden])"))
+            box, button = board.locator(".wb-ask input"), board.locator(".wb-run")
+            box.wait_for()
+            assert button.is_disabled()
+            box.fill(f"{phrase} now")
+            assert button.is_disabled(), "only the exact phrase will do"
+            box.fill(phrase)
+            assert button.inner_text() == phrase.capitalize()
+            button.click()
+
+            done = page.locator(".wb-live", has_text="app-recovery recovered in")
+            done.first.wait_for()
+            text = done.first.inner_text()
+            assert text.count("✓ recovered") == len(hosts)
+            assert "hangzhou" in text and "shanghai" in text
+            assert page.locator(".wb-live .wb-stop:visible").count() == 0
+            if folder := os.environ.get("WB_SCREENSHOTS"):
+                done.first.scroll_into_view_if_needed()
+                page.screenshot(path=str(Path(folder) / "notebook.png"))
+        finally:
+            browser.close()
+    assert workspace.audit().check.is_intact
+    done_pods = workspace.audit().df.query(f"reason == 'INC-{comms}' and action == 'evict'")
+    assert len(done_pods[done_pods["result"] == "done"]) == len(hosts)
