@@ -10,6 +10,7 @@ A `Runtime` that has such operations says so by being `Operable`.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol, runtime_checkable
@@ -111,6 +112,22 @@ class PodTarget:
     uid: str
 
 
+class PodFeed(Protocol):
+    """The pods of one namespace as they change, kept up to date by the runtime."""
+
+    @property
+    def silent_seconds(self) -> float:
+        """How long nothing could be heard; 0 while the connection stands."""
+
+    def uids(self) -> frozenset[str]: ...
+
+    def pods_of(self, controller: str) -> tuple[LivePod, ...]:
+        """Returns the pods with this direct controller, without workloads and budgets."""
+
+    async def changed(self) -> None:
+        """Returns at the next change of any of them, or of the connection."""
+
+
 class LiveOperations(Protocol):
     """See the module's docstring. All raise `RuntimeFailure` and nothing else."""
 
@@ -121,7 +138,10 @@ class LiveOperations(Protocol):
         """Returns the pods of these namespaces with their workloads and budgets. A namespace may be missing."""
 
     async def pods(self, namespace: str) -> tuple[LivePod, ...]:
-        """Returns the pods of a namespace without workloads and budgets: one cheap look while waiting."""
+        """Returns the pods of a namespace as they are now, without workloads and budgets."""
+
+    def follow_pods(self, namespace: str) -> AbstractAsyncContextManager[PodFeed]:
+        """Entering waits until the pods are known once, or raises why they cannot be."""
 
     async def budgets(self, namespace: str) -> Mapping[str, Budget]:
         """Returns the namespace's budgets by name, as they are now."""

@@ -7,7 +7,8 @@ the patch where it has none, which the server refuses if it is another.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
 
@@ -21,6 +22,7 @@ from runtimes.base import (
     Moved,
     NotThere,
     Overloaded,
+    PodFeed,
     PodTarget,
     Rejected,
     Status,
@@ -31,6 +33,7 @@ from runtimes.base import (
 from runtimes.kubernetes import health, label_selectors
 from runtimes.kubernetes.client import Client, Object
 from runtimes.kubernetes.health.pod import containers, hopeless, is_ready
+from runtimes.kubernetes.informer import Informer
 from runtimes.kubernetes.objects import (
     Objects,
     condition,
@@ -107,6 +110,20 @@ class KubernetesOperations:
 
     async def pods(self, namespace: str) -> tuple[LivePod, ...]:
         return tuple(_pod(each, {}, ()) for each in await self._list("Pod", namespace))
+
+    @asynccontextmanager
+    async def follow_pods(self, namespace: str) -> AsyncIterator[PodFeed]:
+        feed = _PodFeed(self._client, namespace)
+        task = asyncio.create_task(feed.informer.run())
+        try:
+            while not feed.informer.is_settled:
+                await feed.changed()
+            if feed.informer.failure is not None:
+                raise feed.informer.failure
+            yield feed
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
 
     async def budgets(self, namespace: str) -> Mapping[str, Budget]:
         return {name_of(each): _budget(each) for each in await self._list("PodDisruptionBudget", namespace)}
@@ -189,6 +206,45 @@ class KubernetesOperations:
             raise Rejected(
                 f"a {ref.kind} {what}", target=self.place, subject=str(ref), hint=f"works on {', '.join(sorted(kinds))}"
             )
+
+
+class _PodFeed:
+    """See `runtimes.base.PodFeed`."""
+
+    def __init__(self, client: Client, namespace: str) -> None:
+        self.informer = Informer(client, KubernetesId("v1", "Pod", namespace, ""), changed=self._take)
+        self._waiting: list[asyncio.Future[None]] = []
+        self._by_controller: dict[str, list[Object]] | None = None
+
+    @property
+    def silent_seconds(self) -> float:
+        return self.informer.silent_seconds
+
+    def uids(self) -> frozenset[str]:
+        return frozenset(self.informer.objects)
+
+    def pods_of(self, controller: str) -> tuple[LivePod, ...]:
+        if self._by_controller is None:
+            self._by_controller = {}
+            for each in self.informer.objects.values():
+                self._by_controller.setdefault(str(_controller(each).get("uid")), []).append(each)
+        return tuple(_pod(each, {}, ()) for each in self._by_controller.get(controller, ()))
+
+    async def changed(self) -> None:
+        waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append(waiter)
+        try:
+            await waiter
+        finally:
+            if waiter in self._waiting:
+                self._waiting.remove(waiter)
+
+    def _take(self, _: Informer) -> None:
+        self._by_controller = None
+        waiting, self._waiting = self._waiting, []
+        for each in waiting:
+            if not each.done():
+                each.set_result(None)
 
 
 def _id(kind: str, namespace: str, name: str) -> KubernetesId:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import assert_never
@@ -177,19 +177,26 @@ class _Execution:
     # --- one cluster
 
     async def _lane(self, cluster: str, steps: list[Step]) -> None:
-        try:
-            with anyio.fail_after(self._limits.answer_seconds):
-                operations = await self._reach(cluster)
-        except (RuntimeFailure, WorkbenchError) as error:
-            problem = ClusterProblem(cluster, type(error).__name__, error.message, error.hint)
-        except TimeoutError:
-            problem = silence(cluster, self._limits)
-        else:
-            lane = _Lane(cluster, operations, anyio.CapacityLimiter(self._limits.batch), {}, {}, {})
-            async with anyio.create_task_group() as tasks:
-                for step in steps:
-                    tasks.start_soon(self._step, lane, step)
-            return
+        namespaces = sorted({each.namespace for each in steps if each.verb in (Verb.DELETE, Verb.EVICT)})
+        async with AsyncExitStack() as feeds:
+            try:
+                with anyio.fail_after(self._limits.answer_seconds):
+                    operations = await self._reach(cluster)
+                    # known before the first write, so that what is there already is nobody's replacement
+                    boards = {
+                        each: Board(await feeds.enter_async_context(operations.follow_pods(each)))
+                        for each in namespaces
+                    }
+            except (RuntimeFailure, WorkbenchError) as error:
+                problem = ClusterProblem(cluster, type(error).__name__, error.message, error.hint)
+            except TimeoutError:
+                problem = silence(cluster, self._limits)
+            else:
+                lane = _Lane(cluster, operations, anyio.CapacityLimiter(self._limits.batch), boards, {}, {})
+                async with anyio.create_task_group() as tasks:
+                    for step in steps:
+                        tasks.start_soon(self._step, lane, step)
+                return
         self._problem(problem)
         for step in steps:
             self._skip(step, f"its cluster is lost: {problem.message}")
@@ -213,18 +220,15 @@ class _Execution:
         return ""
 
     async def _perform(self, lane: _Lane, step: Step) -> None:
-        board = lane.boards.setdefault(
-            step.namespace, Board(lane.operations, step.namespace, self._limits.answer_seconds)
-        )
         begun = time.monotonic()
         budget = self._covering(step)
         if budget is None:
-            is_done = await self._asked(lane, step, board, begun, None)
+            is_done = await self._asked(lane, step, begun, None)
         else:
             async with lane.turns.setdefault((budget.namespace, budget.name), anyio.Lock()):
-                is_done = await self._asked(lane, step, board, begun, budget)
+                is_done = await self._asked(lane, step, begun, budget)
         if is_done:
-            await self._verify(lane, step, board, time.monotonic())
+            await self._verify(lane, step, time.monotonic())
 
     def _covering(self, step: Step) -> Budget | None:
         """The budget that an eviction has to respect. Targets with several are held."""
@@ -232,11 +236,9 @@ class _Execution:
             return None
         return next(iter(self._pods[step.id].budgets), None)
 
-    async def _asked(self, lane: _Lane, step: Step, board: Board, begun: float, budget: Budget | None) -> bool:
+    async def _asked(self, lane: _Lane, step: Step, begun: float, budget: Budget | None) -> bool:
         """Waits until the write may be sent, and sends it; returns whether it was done."""
         try:
-            if step.verb in (Verb.DELETE, Verb.EVICT):
-                await board.prime()
             if budget and (blocking := await self._allowed(lane, step, budget, begun + self._limits.timeout_seconds)):
                 await self._blocked(step, begun, blocking)
                 return False
@@ -255,10 +257,10 @@ class _Execution:
         # Once asked, a cluster may have done it; only its answer tells.
         is_done = False
         with anyio.CancelScope(shield=True):
-            is_done = await self._written(lane, step, board, begun, result)
+            is_done = await self._written(lane, step, begun, result)
         return is_done  # noqa: RET504 - the scope may swallow, says its type
 
-    async def _written(self, lane: _Lane, step: Step, board: Board, begun: float, result: StepResult) -> bool:
+    async def _written(self, lane: _Lane, step: Step, begun: float, result: StepResult) -> bool:
         """Sends the write; returns whether it was done. Anything else is recorded and told here."""
         try:
             with anyio.fail_after(self._limits.answer_seconds):
@@ -282,7 +284,7 @@ class _Execution:
         is_uncertain = lost.is_uncertain if isinstance(lost, Unreachable) else type(lost) is RuntimeFailure
         if is_uncertain and step.verb in (Verb.DELETE, Verb.EVICT):
             try:
-                if await board.is_gone(step):
+                if await self._is_gone(lane, step):
                     await self._done(result, begun)
                     return True
             except (RuntimeFailure, TimeoutError):
@@ -291,6 +293,12 @@ class _Execution:
         if isinstance(lost, Unreachable | Unauthenticated):
             self._lose(lane, lost)
         return False
+
+    async def _is_gone(self, lane: _Lane, step: Step) -> bool:
+        """Whether the pod is no more, or on its way: for a write whose answer was lost."""
+        with anyio.fail_after(self._limits.answer_seconds):
+            pods = await lane.operations.pods(step.namespace)
+        return all(each.uid != step.uid or each.is_terminating for each in pods)
 
     async def _write(self, lane: _Lane, step: Step) -> None:
         operations = lane.operations
@@ -325,11 +333,11 @@ class _Execution:
     def _is_unready(self, step: Step) -> bool:
         return not self._pods[step.id].is_ready
 
-    async def _verify(self, lane: _Lane, step: Step, board: Board, done_at: float) -> None:
+    async def _verify(self, lane: _Lane, step: Step, done_at: float) -> None:
         result = self._results[step.id]
         match step.verb:
             case Verb.DELETE | Verb.EVICT:
-                found = await board.replacement(step, self._limits.timeout_seconds)
+                found = await lane.boards[step.namespace].replacement(step, self._limits.timeout_seconds)
                 if found.pod is None:
                     await self._unverified(result, found.message)
                 else:
