@@ -49,6 +49,9 @@ def command(
         output.talk(compiled.log.rstrip("\n"))
     for each in compiled.diagnostics:
         output.talk(Span("warning: ", Tone.WARN), each.message)
+    for finding in (*found.doubts, *session.tree().findings):
+        # its name or place may not be what it should be, and the program is told both
+        output.talk(Span("warning: ", Tone.WARN), f"{finding.where}: {finding.message}")
     spec = compiled.spec
     if format_ == "table":
         from workbench.present import spec as present
