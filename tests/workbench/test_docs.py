@@ -131,7 +131,7 @@ def test_the_readme_shows_the_screenshots_that_are_made() -> None:
 
 
 def _commands(group: click.Group = wb, path: str = "wb") -> Iterator[tuple[str, click.Command]]:
-    context = click.Context(group)
+    context = click.Context(group, help_option_names=["-h", "--help"])
     for name in group.list_commands(context):
         command = group.get_command(context, name)
         assert command is not None
@@ -148,7 +148,7 @@ def _check_line(words: list[str], command: click.Command = wb, name: str = "wb")
     """Parses a command line as click would, without running it; raises `click.UsageError`."""
     try:
         if isinstance(command, click.Group):
-            context = click.Context(command, info_name=name)
+            context = click.Context(command, info_name=name, help_option_names=["-h", "--help"])
             given, rest, _ = command.make_parser(context).parse_args(list(words))
             if rest and "help" not in given:
                 following, found, arguments = command.resolve_command(context, rest)

@@ -40,6 +40,17 @@ _COMMANDS = {
 }
 
 
+_SETTINGS = {"help_option_names": ["-h", "--help"]}
+
+
+def _explain_with_h(command: click.Command) -> None:
+    """Lets a command and those below it answer to `-h`, however they are called."""
+    command.context_settings = {**command.context_settings, **_SETTINGS}
+    if isinstance(command, click.Group):
+        for each in command.commands.values():
+            _explain_with_h(each)
+
+
 class Verbs(click.Group):
     """A group whose commands are modules of this package, loaded on use."""
 
@@ -51,6 +62,7 @@ class Verbs(click.Group):
             return None
         module = importlib.import_module(f"workbench.cli.{cmd_name}_command")
         command: click.Command = module.command
+        _explain_with_h(command)
         return command
 
     def resolve_command(
@@ -127,7 +139,7 @@ def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None
         ctx.exit(0)
 
 
-@click.group(cls=Verbs, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Verbs, invoke_without_command=True, context_settings=_SETTINGS)
 @click.option(
     "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Print the version."
 )

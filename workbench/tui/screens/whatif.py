@@ -34,6 +34,10 @@ SETTLE_SECONDS = 0.3
 class Editor(TextArea):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Leave the editor", show=False)]
 
+    def on_mount(self) -> None:
+        # a blinking cursor is a line sent twice a second, which SSH has better uses for
+        self.cursor_blink = False
+
     def action_leave(self) -> None:
         self.screen.query_one("#effect").focus()
 
