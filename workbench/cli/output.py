@@ -77,11 +77,11 @@ class Output:
     def lines(self, lines: Iterable[Line]) -> None:
         color = self.has_color(self.stdout)
         for each in lines:
-            self._write(self.stdout, _styled(each, color).rstrip() + "\n")
+            self._write(self.stdout, self._plain(_styled(each, color)).rstrip() + "\n")
 
     def talk(self, *parts: Span | str | Line) -> None:
         """Progress and errors, on stderr."""
-        self._write(self.stderr, _styled(line(*parts), self.has_color(self.stderr)).rstrip() + "\n")
+        self._write(self.stderr, self._plain(_styled(line(*parts), self.has_color(self.stderr))).rstrip() + "\n")
 
     def table(self, columns: tuple[Column, ...], rows: Iterable[Row]) -> None:
         """Writes rows below their titles, columns as wide as what is in them; trees are indented."""
@@ -98,6 +98,11 @@ class Output:
                 padding = " " * (width - len(cell) + 2)
                 parts += [padding[2:], cell, "  "] if columns[index].right else [cell, padding]
             self.line(*parts)
+
+    def _plain(self, text: str) -> str:
+        from workbench.present.glyphs import ASCII, plain
+
+        return plain(text) if self.glyphs is ASCII else text
 
     def _write(self, stream: TextIO, text: str) -> None:
         if not _is_unicode(stream):

@@ -29,6 +29,13 @@ class Glyphs:
 
 UNICODE = Glyphs("unicode", "✓", "◐", "✗", "?", "∅", "‖", "!", "→", "⋯", "←", "•")
 ASCII = Glyphs("ascii", "+", "~", "x", "?", "0", "-", "!", "->", "...", "<-", "*")
+_PLAIN = str.maketrans({"«": "<", "»": ">", "±": "+-", "…": "...", "⏎": "\\n", "·": "."})
+
+
+def plain(text: str) -> str:
+    """Returns text with the few signs that stand outside of a `Glyphs` (of masked values, say) put in ASCII."""
+    return text if text.isascii() else text.translate(_PLAIN)
+
 
 _STATUS_TONES = {
     Status.CURRENT: Tone.GOOD,
