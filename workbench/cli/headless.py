@@ -67,19 +67,26 @@ async def served(settings: Settings, here: Path, said: Callable[[str], None]) ->
     ):
         await seed(session)
         said(await change_by_hand(place))
-        async with _cmdb(place) as (url, token):
-            found, claimed = await anyio.to_thread.run_sync(_alarm, Path(place.settings.kubeconfig))
-            await anyio.to_thread.run_sync(_enter_by_hand, url, token, claimed)
-            practice = ServedPractice(
-                kubeconfig=place.settings.kubeconfig,
-                state_dir=str(place.settings.state_dir),
-                plugins={PLUGIN: {"url": url, "token": token}},
-                trusted={PLUGIN: _digest(session)},
-                incident=INCIDENT,
-                hostnames=(*found, *_DOUBTFUL),
-            )
-            with local.serve(practice):
-                yield practice
+        async with serving(place, session, local) as practice:
+            yield practice
+
+
+@asynccontextmanager
+async def serving(place: Practice, session: Session, local: LocalState) -> AsyncIterator[ServedPractice]:
+    """Adds a CMDB to clusters that run the demo's stacks, and makes both known in `local` while the context lasts."""
+    async with _cmdb(place) as (url, token):
+        found, claimed = await anyio.to_thread.run_sync(_alarm, Path(place.settings.kubeconfig))
+        await anyio.to_thread.run_sync(_enter_by_hand, url, token, claimed)
+        practice = ServedPractice(
+            kubeconfig=place.settings.kubeconfig,
+            state_dir=str(place.settings.state_dir),
+            plugins={PLUGIN: {"url": url, "token": token}},
+            trusted={PLUGIN: _digest(session)},
+            incident=INCIDENT,
+            hostnames=(*found, *_DOUBTFUL),
+        )
+        with local.serve(practice):
+            yield practice
 
 
 async def until_stopped() -> None:
