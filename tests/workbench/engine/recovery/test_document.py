@@ -1,0 +1,53 @@
+"""What a recovery document may say, and what is said about one that is wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from workbench.engine.recovery.document import InvalidRecovery, InventoryState, Operation, find, parse
+
+HOST = {"hostname": "h-1", "cluster": "hz", "namespace": "shop", "pod": "web-1"}
+GOOD: dict[str, Any] = {"kind": "Recovery", "name": "app", "hosts": [HOST], "operation": "restart"}
+
+
+def test_a_document_is_read_with_its_defaults() -> None:
+    found = parse({**GOOD, "unresolved": ["h-9", "h-9"], "limits": {"maxPods": 7, "maxFraction": 1}, "reason": None})
+    assert found.operation is Operation.RESTART and found.hosts[0].state is InventoryState.OK
+    assert (found.limits.max_pods, found.limits.max_fraction, found.limits.batch) == (7, 1, 3)
+    assert found.hostnames() == ("h-1", "h-9") and found.reason == ""
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"opperation": "restart"}, "unknown key 'opperation'"),
+        ({"operation": "reboot"}, "one of restart, evict, rolloutRestart, cordon, scale; got 'reboot'"),
+        ({"name": ""}, "name needs to be a text"),
+        ({"hosts": "h-1"}, "hosts needs to be a list"),
+        ({"hosts": [HOST, {**HOST, "cluster": 5}]}, "cluster needs to be a text, got 5"),
+        ({"hosts": [{**HOST, "state": "lost"}]}, "state needs to be one of ok, unknown, stale, duplicate"),
+        ({"hosts": [{**HOST, "ip": "10.0.0.1"}]}, "unknown key 'ip'"),
+        ({"unresolved": [1]}, "list of hostnames"),
+        ({"limits": {"maxPods": 0}}, "maxPods needs to be a whole number above 0; got 0"),
+        ({"limits": {"maxPods": True}}, "maxPods needs to be a whole number above 0; got True"),
+        ({"limits": {"maxFraction": 1.5}}, "maxFraction needs to be a share above 0 and up to 1; got 1.5"),
+        ({"limits": {"batches": 3}}, "unknown key 'batches'"),
+        ({"operation": "scale"}, "scale needs it"),
+        ({"replicas": 3}, "replicas goes with operation scale"),
+        ({"operation": "scale", "replicas": -1}, "0 or more"),
+    ],
+)
+def test_what_is_wrong_is_named(change: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidRecovery) as caught:
+        parse({**GOOD, **change}, where="ops/AppRecovery.k")
+    assert said in str(caught.value) and caught.value.where.startswith("ops/AppRecovery.k")
+
+
+def test_the_recovery_is_found_wherever_a_program_puts_it() -> None:
+    for documents in ([GOOD], [[GOOD]], [{"kind": "ConfigMap"}, GOOD], [{"recovery": GOOD}]):
+        assert find(documents).name == "app"
+    for documents in ([], [{}], [GOOD, GOOD]):
+        with pytest.raises(InvalidRecovery, match="exactly one"):
+            find(documents)
