@@ -10,12 +10,30 @@ from typing import Any
 
 import pytest
 
+from runtimes.base import LiveOperations, PodTarget, Unreachable
+from runtimes.sandbox.api.disturbances import Disturbance
 from runtimes.sandbox.server import Sandbox
 from workbench.engine.compile import CompileInputs
 from workbench.engine.errors import ConfirmationRequired, Locked, Refused, StalePlan
 from workbench.engine.recovery.document import Host, InventoryState, Limits, Operation, RecoveryDocument
-from workbench.engine.recovery.events import RecoveryEvent, RecoveryFinished, RecoveryStarted, RecoveryStepStarted
-from workbench.engine.recovery.values import Hold, HostState, Recovery, RecoveryOutcome, RecoveryReport, StepState
+from workbench.engine.recovery.events import (
+    ClusterLost,
+    RecoveryEvent,
+    RecoveryFinished,
+    RecoveryStarted,
+    RecoveryStepStarted,
+    RecoveryStepVerified,
+)
+from workbench.engine.recovery.values import (
+    Hold,
+    HostState,
+    Recovery,
+    RecoveryOutcome,
+    RecoveryReport,
+    StepResult,
+    StepState,
+)
+from workbench.release.recoveries import RecoveryStore
 from workbench.session import Session
 from workbench.settings import Settings
 
@@ -344,3 +362,82 @@ async def test_every_write_is_in_the_audit_trail(ground: Ground) -> None:
     deleted = {each.target for each in entries if each.action == "delete" and each.result == "recovered"}
     assert deleted == {f"shop/Pod/{each.name}" for each in recovery.steps}
     assert trail.verify().is_intact
+
+
+async def test_a_lost_answer_is_looked_after_and_never_sent_again(ground: Ground) -> None:
+    """The connection breaks: before the write for one pod, after it for another, which nobody can tell apart."""
+    ground.sandbox.clusters[0].create("deployments.apps", "shop", deployment("web", 3))
+    await ground.ready(0, 3)
+    hosts = ground.hosts(0)
+    real = await ground.session._operations("hangzhou")
+    asked: list[str] = []
+
+    class Breaking:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(real, name)
+
+        async def delete_pod(self, target: PodTarget) -> None:
+            asked.append(target.uid)
+            if target.uid == hosts[0].uid:
+                await real.delete_pod(target)
+            if target.uid in (hosts[0].uid, hosts[1].uid):
+                raise Unreachable("the connection was lost", target="hangzhou", is_uncertain=True)
+            await real.delete_pod(target)
+
+    async def reach(cluster: str) -> LiveOperations:
+        return Breaking()  # type: ignore[return-value]
+
+    ground.session._operations = reach  # type: ignore[method-assign]
+    limits = replace(QUICK, batch=3, per_owner=3)
+    recovery = await ground.session.recovery(document(hosts, limits=limits))
+    report, events = await run(ground.session, recovery)
+    assert sorted(asked) == sorted(set(asked)), "a write was sent twice"
+    by_uid = {each.step.uid: each for each in report.steps}
+    assert by_uid[hosts[0].uid].state is StepState.RECOVERED
+    assert (by_uid[hosts[1].uid].state, by_uid[hosts[1].uid].is_uncertain) == (StepState.FAILED, True)
+    assert any(isinstance(each, ClusterLost) for each in events)
+    # nobody knows whether it will still happen, so it is not begun again
+    again = await ground.session.recovery(recovery.document)
+    assert hosts[1].uid not in {each.uid for each in again.steps}
+
+
+async def test_what_a_killed_run_began_is_not_begun_again(ground: Ground) -> None:
+    ground.sandbox.clusters[0].create("deployments.apps", "shop", deployment("web", 4))
+    await ground.ready(0, 4)
+    recovery = await ground.session.recovery(document(ground.hosts(0)))
+    store = RecoveryStore(ground.home / "state", ground.root)
+    with store.log(recovery.id) as log:
+        log.record(StepResult(recovery.steps[0], StepState.STARTED))
+        log.record(StepResult(recovery.steps[1], StepState.BLOCKED, error="a budget"))
+    (file,) = (ground.home / "state" / "recoveries").rglob("*.jsonl")
+    with file.open("ab") as torn:
+        torn.write(b'{"step":{"id":"half a li')
+    again = await ground.session.recovery(recovery.document)
+    assert {each.id for each in again.steps} == {each.id for each in recovery.steps[1:]}
+    report, _ = await run(ground.session, again)
+    assert report.counts() == {HostState.RECOVERED: 3, HostState.DONE_BEFORE: 1}
+    assert len(store.previous(recovery.id)) == 4
+
+
+async def test_a_cluster_that_dies_on_the_way_is_lost_and_the_others_go_on(ground: Ground) -> None:
+    for cluster in (0, 1):
+        ground.sandbox.clusters[cluster].create("deployments.apps", "shop", deployment("web", 4))
+        await ground.ready(cluster, 4)
+    hosts = [*ground.hosts(0), *ground.hosts(1)]
+    limits = replace(QUICK, batch=1, per_owner=1, timeout_seconds=3, answer_seconds=2)
+    recovery = await ground.session.recovery(document(hosts, limits=limits))
+    gone = False
+    async with ground.session.recover(recovery, confirm=recovery.phrase, dry_run=False) as events:
+        found = []
+        async for each in events:
+            found.append(each)
+            if not gone and isinstance(each, RecoveryStepVerified) and each.step.cluster == "shanghai":
+                gone = True
+                ground.sandbox.disturbances[1].add(Disturbance("delay", seconds=30))
+    last = found[-1]
+    assert isinstance(last, RecoveryFinished)
+    states_of = {name: [each.state for each in last.report.steps if each.step.cluster == name] for name in NAMES}
+    assert states_of["hangzhou"] == [StepState.RECOVERED] * 4
+    assert states_of["shanghai"].count(StepState.RECOVERED) == 1
+    assert states_of["shanghai"].count(StepState.NOT_TRIED) == 2
+    assert [each.cluster for each in last.report.problems] == ["shanghai"]
