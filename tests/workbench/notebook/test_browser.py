@@ -17,9 +17,8 @@ from typing import Any
 
 import pytest
 
-from tests.workbench.notebook.conftest import ROOT, Place
-from tests.workbench.notebook.test_recovery import hosts as hosts
-from workbench.notebook import Workspace
+import workbench as wb
+from tests.workbench.notebook.served import ROOT, SAMPLE, demo
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 MISSING = next((name for name in ("playwright", "jupyterlab") if find_spec(name) is None), None)
@@ -100,29 +99,35 @@ def address(process: subprocess.Popen[bytes], runtime: Path, folder: Path) -> st
 
 
 @pytest.mark.parametrize("comms", ["disabled", "perCommTarget"])
-def test_the_confirmation_is_typed_and_the_hosts_recover(
-    place: Place, workspace: Workspace, hosts: list[str], tmp_path: Path, comms: str
+def test_the_confirmation_is_typed_and_eleven_pods_recover(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, comms: str
 ) -> None:
     """Once with handlers on the main thread of the kernel, once with handlers on a thread of their own."""
+    (tmp_path / "work").mkdir()
+    notebook(tmp_path / "work" / "AppRecovery.ipynb", repository=str(SAMPLE), dry_run=False)
+    with demo(tmp_path) as running:
+        with lab(tmp_path, running.environment, comms) as url:
+            recover(url)
+        monkeypatch.setenv("WB_STATE_DIR", running.environment["WB_STATE_DIR"])
+        monkeypatch.setenv("KUBECONFIG", "")
+        with wb.open(SAMPLE) as opened:
+            audit = opened.audit()
+    assert audit.check.is_intact
+    written = audit.df[audit.df["action"].isin(["evict", "delete"]) & (audit.df["result"] == "recovered")]
+    assert len(written) == written["target"].nunique() == 11
+    assert written["origin"].str.startswith("notebook:").all()
+
+
+def recover(url: str) -> None:
+    """Does in the browser what a person does."""
     from playwright.sync_api import sync_playwright
 
-    (tmp_path / "work").mkdir()
-    notebook(
-        tmp_path / "work" / "AppRecovery.ipynb",
-        repository=str(place.root),
-        program="ops/Recover.k",
-        hostnames=hosts,
-        incident=f"INC-{comms}",
-        dry_run=False,
-    )
-    phrase = f"restart {len(hosts)} pods"
-    with lab(tmp_path, place.environment, comms) as url, sync_playwright() as playwright:
+    with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         try:
-            page = browser.new_page(viewport={"width": 1400, "height": 1000})
+            page = browser.new_page(viewport={"width": 1500, "height": 1000})
             page.set_default_timeout(PATIENCE_MS)
             page.goto(url)
-            page.locator(".jp-Notebook .jp-CodeCell").first.wait_for()
             page.get_by_text("Python 3 (ipykernel) | Idle").wait_for()
             page.get_by_role("menuitem", name="Run", exact=True).click()
             page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
@@ -131,23 +136,20 @@ def test_the_confirmation_is_typed_and_the_hosts_recover(
             box, button = board.locator(".wb-ask input"), board.locator(".wb-run")
             box.wait_for()
             assert button.is_disabled()
-            box.fill(f"{phrase} now")
+            box.fill("restart 11 pods now")
             assert button.is_disabled(), "only the exact phrase will do"
-            box.fill(phrase)
-            assert button.inner_text() == phrase.capitalize()
+            box.fill("restart 11 pods")
+            assert button.inner_text() == "Restart 11 pods"
             button.click()
 
-            done = page.locator(".wb-live", has_text="app-recovery recovered in")
-            done.first.wait_for()
-            text = done.first.inner_text()
-            assert text.count("✓ recovered") == len(hosts)
+            done = page.locator(".wb-live", has_text="app-recovery recovered in").first
+            done.wait_for()
+            text = done.inner_text()
+            assert text.count("✓ recovered") == 11
             assert "hangzhou" in text and "shanghai" in text
             assert page.locator(".wb-live .wb-stop:visible").count() == 0
             if folder := os.environ.get("WB_SCREENSHOTS"):
-                done.first.scroll_into_view_if_needed()
+                done.scroll_into_view_if_needed()
                 page.screenshot(path=str(Path(folder) / "notebook.png"))
         finally:
             browser.close()
-    assert workspace.audit().check.is_intact
-    done_pods = workspace.audit().df.query(f"reason == 'INC-{comms}' and action == 'evict'")
-    assert len(done_pods[done_pods["result"] == "done"]) == len(hosts)

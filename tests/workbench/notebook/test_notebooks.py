@@ -23,19 +23,24 @@ pytestmark = pytest.mark.slow
 CANARY = "canary/of+the session?key=0"
 
 
-def execute(place: Place, name: str, target: Path, **parameters: Any) -> subprocess.CompletedProcess[str]:
+def execute(
+    environment: Mapping[str, str], name: str, target: Path, **parameters: Any
+) -> subprocess.CompletedProcess[str]:
     """Runs a notebook as a scheduler would; its warnings are its own."""
-    given = {"repository": str(place.root), **parameters}
     return subprocess.run(
         [sys.executable, "-m", "papermill", "--no-progress-bar", "--cwd", str(target.parent)]
-        + [part for key, value in given.items() for part in ("-p", key, str(value))]
+        + [part for key, value in parameters.items() for part in ("-p", key, str(value))]
         + [str(ROOT / "notebooks" / name), str(target)],
-        env={**os.environ, **place.environment, "PYTHONPATH": str(ROOT), "IPYTHONDIR": str(target.parent / "ipython")},
+        env={**os.environ, **environment, "PYTHONPATH": str(ROOT), "IPYTHONDIR": str(target.parent / "ipython")},
         capture_output=True,
         text=True,
         timeout=240,
         check=False,
     )
+
+
+def run(place: Place, name: str, target: Path, **parameters: Any) -> subprocess.CompletedProcess[str]:
+    return execute(place.environment, name, target, repository=place.root, **parameters)
 
 
 def outputs(target: Path) -> list[dict[str, Any]]:
@@ -84,7 +89,7 @@ def token(place: Place) -> str:
 def test_whatif_shows_an_edit_and_leaves_a_patch(planted: Place, tmp_path: Path) -> None:
     before = {path: path.read_bytes() for path in planted.root.rglob("*.k")}
 
-    done = execute(planted, "WhatIf.ipynb", tmp_path / "out.ipynb", replicas=7)
+    done = run(planted, "WhatIf.ipynb", tmp_path / "out.ipynb", replicas=7)
 
     assert done.returncode == 0, done.stderr[-3000:]
     assert "spec.replicas: 3 → 7" in shown(tmp_path / "out.ipynb")
@@ -101,7 +106,7 @@ def test_whatif_shows_an_edit_and_leaves_a_patch(planted: Place, tmp_path: Path)
 
 
 def test_quickstart_is_a_dry_run_by_default(planted: Place, tmp_path: Path) -> None:
-    done = execute(planted, "Quickstart.ipynb", tmp_path / "out.ipynb")
+    done = run(planted, "Quickstart.ipynb", tmp_path / "out.ipynb")
 
     assert done.returncode == 0, done.stderr[-3000:]
     assert "DRY RUN" in shown(tmp_path / "out.ipynb")
@@ -111,7 +116,7 @@ def test_quickstart_is_a_dry_run_by_default(planted: Place, tmp_path: Path) -> N
 
 
 def test_quickstart_fails_where_the_phrase_is_missing(planted: Place, tmp_path: Path) -> None:
-    done = execute(planted, "Quickstart.ipynb", tmp_path / "out.ipynb", dry_run=False)
+    done = run(planted, "Quickstart.ipynb", tmp_path / "out.ipynb", dry_run=False)
 
     assert done.returncode != 0
     (error,) = [each for each in outputs(tmp_path / "out.ipynb") if each["output_type"] == "error"]
@@ -122,7 +127,7 @@ def test_quickstart_fails_where_the_phrase_is_missing(planted: Place, tmp_path: 
 def test_quickstart_applies_and_tells_why_it_is_not_ready(planted: Place, tmp_path: Path) -> None:
     target = tmp_path / "out.ipynb"
 
-    done = execute(planted, "Quickstart.ipynb", target, dry_run=False, confirm="checkout/prod", timeout="60s")
+    done = run(planted, "Quickstart.ipynb", target, dry_run=False, confirm="checkout/prod", timeout="60s")
 
     assert done.returncode == 0, done.stderr[-3000:]
     text = shown(target)
