@@ -30,6 +30,7 @@ from workbench.release.files import failure, make_folder
 
 _FILE = re.compile(r"\d{4}-\d{2}\.jsonl")
 _FIRST = "0" * 64
+_LONGEST_ENTRY_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,9 +160,8 @@ class AuditTrail:
     def _after_a_crash(self, number: int, previous: str) -> tuple[int, str]:
         """Where a process ended between an entry and the head, the entry counts."""
         for path in self._files()[-1:]:
-            *_, last = [b"", *(line for _, line in self._lines(path))]
             try:
-                content = json.loads(last)
+                content = json.loads(_last_line(path))
                 if content["number"] == number + 1 and content["previous"] == previous:
                     return content["number"], content["hash"]
             except (ValueError, TypeError, KeyError):
@@ -203,6 +203,17 @@ class AuditTrail:
 def _hash(content: Mapping[str, Any]) -> str:
     packed = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(packed.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _last_line(path: Path) -> bytes:
+    """Reads the end of a file only: it may be long, and this is asked before every entry."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        size = os.fstat(handle).st_size
+        tail = os.pread(handle, _LONGEST_ENTRY_BYTES, max(0, size - _LONGEST_ENTRY_BYTES))
+    finally:
+        os.close(handle)
+    return tail.rstrip(b"\n").rpartition(b"\n")[2]
 
 
 def _append(path: Path, line: bytes) -> None:

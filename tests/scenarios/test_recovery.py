@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -441,3 +442,24 @@ async def test_a_cluster_that_dies_on_the_way_is_lost_and_the_others_go_on(groun
     assert states_of["shanghai"].count(StepState.RECOVERED) == 1
     assert states_of["shanghai"].count(StepState.NOT_TRIED) == 2
     assert [each.cluster for each in last.report.problems] == ["shanghai"]
+
+
+async def test_the_same_hosts_can_fail_again(ground: Ground) -> None:
+    """Another incident is another recovery; without one, an hour makes it another alarm."""
+    ground.sandbox.clusters[0].create("deployments.apps", "shop", deployment("web", 2))
+    await ground.ready(0, 2)
+    first = document(ground.hosts(0), reason="INC-1")
+    await run(ground.session, await ground.session.recovery(first))
+    await ground.ready(0, 2)
+    now = document(ground.hosts(0), reason="INC-1")
+    assert (await ground.session.recovery(now)).is_empty
+    assert (await ground.session.recovery(replace(now, reason="INC-2"))).phrase == "restart 2 pods"
+
+    unnamed = replace(now, reason="")
+    await run(ground.session, await ground.session.recovery(unnamed))
+    await ground.ready(0, 2)
+    again = replace(unnamed, hosts=tuple(ground.hosts(0)))
+    assert (await ground.session.recovery(again)).is_empty
+    later = datetime.now(UTC) + timedelta(hours=2)
+    ground.session._now = lambda: later
+    assert (await ground.session.recovery(again)).phrase == "restart 2 pods"

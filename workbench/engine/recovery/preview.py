@@ -11,7 +11,7 @@ import json
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import assert_never
 
 import anyio
@@ -46,6 +46,7 @@ Reach = Callable[[str], Awaitable[LiveOperations]]
 """Gives the operations of a cluster by its name; raises `RuntimeFailure` or `WorkbenchError`."""
 
 _DONE = frozenset({StepState.STARTED, StepState.DONE, StepState.RECOVERED, StepState.UNVERIFIED})
+_SAME_ALARM = timedelta(hours=1)
 _NOUNS = {Verb.ROLLOUT_RESTART: "rollout", Verb.CORDON: "node", Verb.SCALE: "workload"}
 
 
@@ -59,7 +60,11 @@ async def preview(
     """Looks at all clusters of the document side by side. `previous` tells what a recovery of an id did before."""
     id_ = identity(document)
     surveys, problems = await _surveys(document, reach)
-    done = {each.step.id: each for each in previous(id_) if each.state in _DONE or each.is_uncertain}
+    done = {
+        each.step.id: each
+        for each in previous(id_)
+        if (each.state in _DONE or each.is_uncertain) and (document.reason or _is_recent(each, now))
+    }
     return _Decision(document, surveys, problems).recovery(id_, now, done)
 
 
@@ -227,7 +232,8 @@ class _Decision:
         before = [recovered[name] for name in names if name in recovered]
         if before:
             new = f", {before[0].new_pod} took its place" if before[0].new_pod else ""
-            return held(Hold.DONE_BEFORE, f"{before[0].step.verb} was done before by this recovery{new}")
+            why = f"{before[0].step.verb} was done before by this recovery{new}; another reason does it again"
+            return held(Hold.DONE_BEFORE, why)
         if key.cluster in self._lost:
             return held(Hold.UNREACHABLE, next(each.message for each in self._problems if each.cluster == key.cluster))
         unclear = [name for name in names if name in ambiguous]
@@ -366,6 +372,11 @@ class _Decision:
             else:
                 found.append(HostResult(name, HostState.UNKNOWN, "the inventory does not know it"))
         return tuple(found)
+
+
+def _is_recent(result: StepResult, now: datetime) -> bool:
+    """Without a reason nothing tells today's alarm from last week's, but the time."""
+    return result.started is None or now - result.started < _SAME_ALARM
 
 
 def _joined(known: Step | None, more: Step) -> Step:
