@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import base64
+import contextlib
 import json
 import logging
 import os
@@ -42,6 +43,8 @@ from .faults import Faults
 from .writing import User
 
 GROUPS: Mapping[str, tuple[str, ...]] = {"admin": (MASTERS,), "alice": (MASTERS,), "viewer": ("viewers",)}
+PARENT_SECONDS = 1.0
+"""How often a sandbox looks whether the process it serves is still there."""
 LARGEST_BODY = 3 * 1024 * 1024
 
 
@@ -189,10 +192,12 @@ async def serve(
     seed: int | None = None,
     failing_images: Mapping[str, str] | None = None,
     tls: bool = True,
+    parent: int = 0,
 ) -> None:
     """Serve until SIGINT or SIGTERM. Prints `READY KUBECONFIG URL...` on standard output when clients may come.
 
-    `failing_images` maps patterns of images to behaviours, in all clusters from the start (see faults.py).
+    `failing_images` maps patterns of images to behaviours, in all clusters from the start (see faults.py). With
+    `parent`, the pid of the process that started this one, it also ends when that one is gone, however it went.
     """
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -206,7 +211,9 @@ async def serve(
         sandbox.write_kubeconfig(kubeconfig, "admin" if "admin" in sandbox.tokens else next(iter(sandbox.tokens)))
         sys.stdout.write(f"READY {kubeconfig} {' '.join(sandbox.urls)}\n")
         sys.stdout.flush()
-        await stop.wait()
+        while not stop.is_set() and parent in (0, os.getppid()):
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(stop.wait(), PARENT_SECONDS)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

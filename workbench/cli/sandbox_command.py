@@ -32,6 +32,7 @@ def command() -> None:
     help="Containers of these images behave so: missing, crash, oom, never, slow, ...",
 )
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Of the first cluster; 0 takes any free one.")
+@click.option("--parent", type=int, default=0, hidden=True, help="End with this process, which has to be the parent.")
 @click.option("--seed", type=int, default=None, help="Makes generated names and uids repeat.")
 @click.pass_context
 def start(
@@ -43,6 +44,7 @@ def start(
     failing: tuple[str, ...],
     port: int,
     seed: int | None,
+    parent: int,
 ) -> None:
     """Serve clusters on loopback in the foreground until SIGINT or SIGTERM; print one READY line."""
     import anyio
@@ -62,6 +64,7 @@ def start(
             controllers=not no_controllers,
             port=port,
             seed=seed,
+            parent=parent,
             failing_images=faults,
         )
 
