@@ -33,7 +33,7 @@ from workbench.engine.recovery.execute import RecoveryRun
 from workbench.engine.recovery.values import HostState, RecoveryOutcome, RecoveryReport, StepState
 from workbench.notebook.durations import seconds
 from workbench.notebook.engine_thread import readable
-from workbench.notebook.headless import cell_id, has_widgets
+from workbench.notebook.headless import has_widgets
 from workbench.notebook.results import Shown
 from workbench.notebook.runs import Live, Unfinished
 from workbench.notebook.views import Picture, Tab
@@ -303,10 +303,10 @@ class RecoveryProgress(Live):
         self._thread.post(ask)
 
     def _start(self, confirm: str) -> Any:
-        session, cell = self._recovery.workspace.session, cell_id()
+        session = self._recovery.workspace.session
 
         async def work() -> None:
-            session.origin = f"notebook:{cell}" if cell else "notebook"
+            session.origin = self._origin
             try:
                 async with session.recover(self._value, confirm=confirm, dry_run=self.is_dry_run) as running:
                     self._running = running

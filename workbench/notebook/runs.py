@@ -74,6 +74,9 @@ class Live(Shown):
         self._said = 0
         self._is_painting = False
         self._has_view = False
+        # now: what is confirmed in a widget later runs in no cell
+        cell = cell_id()
+        self._origin = f"notebook:{cell}" if cell else "notebook"
 
     @property
     def log(self) -> tuple[str, ...]:
@@ -237,8 +240,6 @@ class Run(Live):
         self._failure: BaseException | None = None
         self._is_asking = False
         self._watch: Watch | None = None
-        cell = cell_id()
-        self._origin = f"notebook:{cell}" if cell else "notebook"
 
     @property
     def outcome(self) -> str:
