@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -30,7 +31,7 @@ def command(ctx: click.Context, limit: int, verify: bool, format_: str) -> None:
 
     context: Context = ctx.obj
     output = context.output
-    trail = AuditTrail(context.settings.state_dir)
+    trail = AuditTrail(_state_dir(context))
     entries = trail.entries(limit=limit)
     check = trail.verify() if verify else None
     if format_ == "json":
@@ -46,3 +47,13 @@ def command(ctx: click.Context, limit: int, verify: bool, format_: str) -> None:
             output.line(Span(f"{output.glyphs.bad} broken: {check.broken}", Tone.BAD))
             output.line(Span(f"  entries 1 to {check.entries} are intact; kept in {trail.folder}", Tone.MUTED))
     ctx.exit(ExitCode.OK if check is None or check.is_intact else ExitCode.ERROR)
+
+
+def _state_dir(context: Context) -> Path:
+    """Where the trail is: with practice clusters while they are served for the repository one stands in."""
+    from workbench.project import WorkbenchError
+
+    try:
+        return context.open().settings.state_dir
+    except WorkbenchError:  # no repository here: the trail is that of the machine all the same
+        return context.settings.state_dir

@@ -12,6 +12,7 @@ execute    plan → stream of events
 release    what was done, as it is recorded
 status     the picture while things become ready; reconcile watches for it
 whatif     edits over the files
+plugins    which Python functions the KCL of a repository may call here
 errors     the root `EngineError`
 
 Import from the modules: listing stacks must not load what planning needs.

@@ -5,6 +5,7 @@ tree         what discovery finds, as values
 discovery    path → tree
 components   what a stack configures, by a quick look at its text
 clusters     clusters.yaml: which stack goes to which clusters
+plugins      plugins.yaml: which Python functions KCL may call
 impact       files → stacks
 errors       the root `WorkbenchError`
 """
