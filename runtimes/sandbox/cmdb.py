@@ -38,6 +38,7 @@ MOST_HOSTNAMES = 1000
 MOST_LISTED = 5000
 FRESH_SECONDS = 60.0
 LOOK_SECONDS = 2.0
+PARENT_SECONDS = 1.0
 TOKEN_VARIABLE = "CMDB_TOKEN"
 _FIELDS = ("hostname", "cluster", "namespace", "pod", "uid", "node")
 _TABLE = """
@@ -274,6 +275,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--fresh-seconds", type=float, default=FRESH_SECONDS, help="what was not seen for longer is old"
     )
+    parser.add_argument("--parent", type=int, default=0, help="end with this process, which has to be the parent")
     options = parser.parse_args(argv)
     token = os.environ.get(TOKEN_VARIABLE, "")
     if not token:
@@ -286,18 +288,21 @@ def main(argv: Sequence[str] | None = None) -> int:
         fresh_seconds=options.fresh_seconds,
         port=options.port,
     )
-    asyncio.run(_serve(cmdb))
+    asyncio.run(_serve(cmdb, options.parent))
     return 0
 
 
-async def _serve(cmdb: Cmdb) -> None:
+async def _serve(cmdb: Cmdb, parent: int) -> None:
+    """Serves until a signal, or until the process that started this one is gone (0: whatever happens to it)."""
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with cmdb:
         sys.stdout.write(f"READY {cmdb.url}\n")
         sys.stdout.flush()
-        await stop.wait()
+        while not stop.is_set() and parent in (0, os.getppid()):
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(stop.wait(), PARENT_SECONDS)
 
 
 if __name__ == "__main__":
