@@ -204,7 +204,8 @@ def test_a_wrong_command_line_is_noticed() -> None:
 
 def _flags(command: click.Command) -> set[str]:
     context = click.Context(command, help_option_names=["-h", "--help"])
-    found = {name for each in command.get_params(context) for name in (*each.opts, *each.secondary_opts)}
+    shown = [each for each in command.get_params(context) if not getattr(each, "hidden", False)]
+    found = {name for each in shown for name in (*each.opts, *each.secondary_opts)}
     return {each for each in found if each.startswith("-")} - {"-h", "--help"}
 
 
