@@ -111,7 +111,7 @@ def compile_now(
             cache=cache,
         )
     except api.ProgramError as error:
-        raise _failed(error, stack, inputs) from None
+        raise failed(error, str(stack.directory), inputs) from None
 
     def chain(document: int, path: tuple[str | int, ...]) -> Chain:
         found = result.provenance.lookup(document, path)
@@ -127,14 +127,13 @@ def compile_now(
     return CompiledStack(spec, result.diagnostics, result.dependencies, seconds, result.printed)
 
 
-def _failed(error: api.ProgramError, stack: Stack, inputs: CompileInputs) -> CompileFailed:
-    """Takes the language's first finding as the message, and its place: the stack's folder if it tells none.
+def failed(error: api.ProgramError, where: str, inputs: CompileInputs) -> CompileFailed:
+    """Takes the language's first finding as the message, and its place: `where` if it tells none.
 
     Messages quote values, also those of options: where an option's name says that it is secret, its value is masked.
     The language's own error is not kept as the cause, for the same reason.
     """
     first = error.diagnostics[0]
-    where = str(stack.directory)
     if first.primary is not None:
         place = position(error.sources.get(first.primary.path, ""), first.primary.start)
         where = f"{first.primary.path}:{place.line}:{place.column}"

@@ -111,3 +111,10 @@ async def test_run_says_what_is_wrong_with_its_file(place: Place) -> None:
     (place.root / "empty.k").write_text("a = 1\n")
     ended = await place("run", "empty.k")
     assert ended.code == ExitCode.ERROR and "exactly one document of kind Recovery" in ended.err
+
+
+async def test_run_says_where_its_program_is_wrong_and_keeps_secrets(place: Place) -> None:
+    (place.root / "wrong.k").write_text('a: int = option("token")\n')
+    ended = await place("run", "wrong.k", "-D", "token=canary-8d1f")
+    assert ended.code == ExitCode.ERROR and "wrong.k:1" in ended.err
+    assert "canary" not in ended.text

@@ -9,8 +9,7 @@ import anyio
 import anyio.to_thread
 
 from kcl import api
-from kcl.diagnostics import position
-from workbench.engine.compile import CompileFailed, CompileInputs
+from workbench.engine.compile import CompileInputs, failed
 from workbench.engine.errors import EngineError
 from workbench.engine.recovery import document
 from workbench.engine.recovery.document import RecoveryDocument
@@ -42,15 +41,5 @@ def compile_now(
             plugins=plugins,
         )
     except api.ProgramError as error:
-        raise _failed(error, file) from None
+        raise failed(error, str(file), inputs) from None
     return document.find(result.documents, where=str(file))
-
-
-def _failed(error: api.ProgramError, file: Path) -> CompileFailed:
-    first = error.diagnostics[0]
-    where = str(file)
-    if first.primary is not None:
-        place = position(error.sources.get(first.primary.path, ""), first.primary.start)
-        where = f"{first.primary.path}:{place.line}:{place.column}"
-    message = f"{first.code.title}: {first.message}"
-    return CompileFailed(message, where=where, diagnostics=error.diagnostics, rendered=error.render())
