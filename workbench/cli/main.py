@@ -187,6 +187,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _show_usage(error: click.ClickException, output: Output) -> None:
+    if isinstance(error, click.exceptions.NoArgsIsHelpError) and error.ctx is not None:
+        for text in error.ctx.get_help().splitlines():
+            output.talk(text)
+        return
     if isinstance(error, click.UsageError) and error.ctx is not None:
         output.talk(error.ctx.get_usage())
     output.talk("Error: ", error.format_message())

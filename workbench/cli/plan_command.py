@@ -53,7 +53,7 @@ def command(
     async def run() -> Plan:
         async with session:
             made = await session.plan(found, given, clusters=clusters, prune=not no_prune, force=force)
-            if out is not None:
+            if out is not None and not made.is_refused:
                 session.save_plan(made, out)
             return made
 
@@ -70,6 +70,8 @@ def command(
         case _:
             context.output.lines(plan.lines(made, context.output.glyphs))
     if made.is_refused:
+        if out is not None:
+            context.output.talk(f"{out} was not written: a refused plan can't be applied")
         for each in plan.refusal(made, context.output.glyphs):
             context.output.talk(each)
         ctx.exit(ExitCode.REFUSED)

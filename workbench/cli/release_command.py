@@ -10,6 +10,7 @@ import click
 from workbench.cli.stacks import find, format_option, workdir_option
 from workbench.present.rows import Column, Row
 from workbench.present.text import Span, Tone, line
+from workbench.project import WorkbenchError
 
 if TYPE_CHECKING:
     from workbench.cli.main import Context
@@ -22,6 +23,8 @@ _COLUMNS = (
     Column("Resources"),
     Column("Plan"),
 )
+
+_RESOURCE_COLUMNS = (Column("Action"), Column("State"), Column("Resource"), Column("Cluster"))
 
 
 @click.group("release")
@@ -84,3 +87,29 @@ def list_(context: Context, stack: str, workdir: Path | None, format_: str) -> N
         context.output.table(_COLUMNS, rows)
     else:
         context.output.talk(f"{found.name} was not released from here yet")
+
+
+@command.command("show")
+@click.argument("stack", default="", metavar="[STACK]")
+@click.option("--revision", type=click.IntRange(min=1), default=None, metavar="N", help="Which; else the latest.")
+@workdir_option
+@click.pass_obj
+def show(context: Context, stack: str, revision: int | None, workdir: Path | None) -> None:
+    """Show one release: what became of every resource in it."""
+    session, found = find(context, stack, workdir)
+    releases = session.releases(found)
+    chosen = next((each for each in releases if revision in (None, each.revision)), None)
+    if chosen is None:
+        known = ", ".join(f"#{each.revision}" for each in releases) or "none"
+        raise WorkbenchError(f"there is no release #{revision or 1}", where=found.name, hint=f"recorded here: {known}")
+    when, who = f"{chosen.started:%Y-%m-%d %H:%M} UTC", f"{chosen.user}@{chosen.host}"
+    title = Span(f"release #{chosen.revision} ", Tone.STRONG)
+    context.output.line(title, f"{chosen.phase.value} by {who}, {when}, plan {chosen.plan[:7]}")
+    rows = (
+        Row(address, (line(each.action.value), line(each.state.value), line(str(address.id)), line(address.cluster)))
+        for address, each in chosen.resources.items()
+    )
+    context.output.table(_RESOURCE_COLUMNS, rows)
+    for address, each in chosen.resources.items():
+        if each.error:
+            context.output.line(Span(f"{address}: ", Tone.MUTED), Span(each.error, Tone.BAD))

@@ -12,7 +12,7 @@ from functools import partial
 
 import anyio
 
-from runtimes.base import Address, ResourceId, Runtime, RuntimeFailure, WatchRequest
+from runtimes.base import Address, ResourceId, Runtime, RuntimeFailure, Status, Unauthenticated, WatchRequest
 from workbench.engine.graph import dependencies, waves
 from workbench.engine.spec import Spec
 from workbench.engine.status import ClusterProblem, StatusTree, Verdict, Watched
@@ -39,8 +39,9 @@ async def watch(
 ) -> AsyncIterator[AsyncIterator[StatusTree]]:
     """Gives a stream of pictures: one once every cluster spoke or failed, then one a change.
 
-    It ends when the verdict is READY or FAILED if `until_settled`, and when the time is up; the last picture then
-    says so. `connect` gives the runtime of a cluster or raises `RuntimeFailure`.
+    It ends when the verdict is READY or FAILED if `until_settled`, or when only refused credentials are in the way,
+    and when the time is up; the last picture then says so. `connect` gives the runtime of a cluster or raises
+    `RuntimeFailure`.
     """
     watcher = _Watcher(tuple(watched), connect)
     clusters = dict.fromkeys(each.cluster for each in watched)
@@ -86,7 +87,7 @@ class _Watcher:
             now = anyio.current_time()
             tree = self._tree(now >= deadline)
             yield tree
-            failed_since = (failed_since or now) if tree.verdict is Verdict.FAILED else None
+            failed_since = (failed_since or now) if tree.verdict is Verdict.FAILED or _is_hopeless(tree) else None
             settled = failed_since + _LINGER_SECONDS if until_settled and failed_since is not None else float("inf")
             if now >= min(deadline, settled) or (until_settled and tree.verdict is Verdict.READY):
                 return
@@ -108,6 +109,12 @@ class _Watcher:
     async def _change(self) -> None:
         await self._changed.wait()
         self._changed = anyio.Event()
+
+
+def _is_hopeless(tree: StatusTree) -> bool:
+    """All that is still open is behind refused credentials, which no waiting mends."""
+    open_ = [each for each in tree.resources if each.health.status is not Status.CURRENT]
+    return bool(open_) and all(each.health.reason == Unauthenticated.__name__ for each in open_)
 
 
 def _until(moment: float) -> anyio.CancelScope:

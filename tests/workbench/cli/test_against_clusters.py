@@ -154,6 +154,11 @@ async def test_apply_to_ready_and_what_is_remembered_of_it(place: Place) -> None
     document = (await place("release", "list", "web/dev", "-o", "json")).json()
     (release,) = document["releases"]
     assert (release["revision"], release["phase"], len(release["resources"])) == (1, "succeeded", 4)
+    shown = await place("release", "show", "web/dev")
+    assert shown.out.startswith("release #1 succeeded by ")
+    assert re.search(r"create +done +apps/v1:Deployment:web-dev:front +hz", shown.out)
+    missing = await place("release", "show", "web/dev", "--revision", "7")
+    assert (missing.code, missing.out) == (1, "") and "recorded here: #1" in missing.err
 
 
 async def test_apply_does_not_wait_if_told_so(place: Place) -> None:

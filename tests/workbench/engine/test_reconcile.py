@@ -130,3 +130,12 @@ def test_the_why_line_prefers_the_failure_of_a_pod() -> None:
         resources.remove(why)
     assert order == ["broken", "slow", "ingress", "unexplained"]
     assert tree.verdict is Verdict.FAILED
+
+
+async def test_refused_credentials_are_not_waited_for() -> None:
+    found = clusters("hz")
+    for id_ in (KubernetesId("v1", "Namespace", "", "shop"), WEB):
+        found["hz"].become(id_, Status.UNKNOWN, reason="Unauthenticated")
+    trees = await pictures(found, timeout=60.0)
+    assert trees[-1].verdict is Verdict.PROGRESSING, "not ready, and not timed out either"
+    assert trees[-1].seconds < 30
