@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
+from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
@@ -36,11 +37,14 @@ Options = Mapping[str, object]
 
 
 def open(path: str | Path = ".", *, kubeconfig: str | Path | None = None, read_only: bool = False) -> Workspace:
-    """Opens the repository at or above `path`; raises `NotARepository`.
+    """Opens the repository at or above `path`; raises `NotARepository`, or `NotInstalled` where packages are missing.
 
     Nothing is read from a cluster before a verb needs it. `kubeconfig` wins over the environment. `read_only` refuses
     everything that writes, as WB_READONLY=1 does.
     """
+    if missing := [each for each in ("pandas", "anywidget") if find_spec(each) is None]:
+        hint = "pip install 'konfig-workbench[notebook]'"
+        raise readable(NotInstalled(f"notebooks need {' and '.join(missing)}", hint=hint))
     thread = EngineThread()
     settings = replace(Settings.load(), is_read_only=True) if read_only else None
     try:
@@ -49,6 +53,10 @@ def open(path: str | Path = ".", *, kubeconfig: str | Path | None = None, read_o
     except WorkbenchError as error:
         raise readable(error) from None
     return Workspace(session, thread)
+
+
+class NotInstalled(WorkbenchError):
+    """The workbench was installed without what notebooks need."""
 
 
 class Workspace:

@@ -12,8 +12,10 @@ import pytest
 from tests.workbench.notebook.conftest import Place
 from workbench.cli import practice
 from workbench.engine.errors import ConfirmationRequired, EditFailed, Refused, UnresolvedConflict
+from workbench.engine.events import Event, StepFinished
 from workbench.notebook import Workspace, frames
-from workbench.notebook.runs import Unfinished
+from workbench.notebook.runs import Run, Unfinished
+from workbench.notebook.workspace import NotInstalled
 from workbench.project import UnknownStack
 
 IMAGE = "spec.template.spec.containers[name=web].image"
@@ -250,3 +252,41 @@ def test_waiting_too_long_is_an_error_with_what_there_is(workspace: Workspace) -
         workspace["catalog/pre"].watch(timeout=1).wait()
 
     assert len(caught.value.partial.df) > 0
+
+
+def test_a_stopped_apply_tells_how_every_step_ended_and_the_next_plan_goes_on(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stack = workspace["catalog/prod"]
+    take = Run._take
+
+    def stop_after_the_first(self: Run, event: Event) -> None:
+        take(self, event)
+        if isinstance(event, StepFinished):
+            self.stop()
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Run, "_take", stop_after_the_first)
+        plan = stack.plan()
+        run = plan.apply(dry_run=False, confirm=plan.phrase)
+        with pytest.raises(Unfinished, match="interrupted"):
+            run.wait(timeout="60s")
+
+    states = set(run.df["state"])
+    assert run.outcome == "interrupted"
+    assert {"done", "skipped"} <= states <= {"done", "skipped", "failed"}
+    assert next(iter(stack.releases())).phase == "interrupted"
+
+    rest = stack.plan()
+    assert 0 < len(rest.df) < len(plan.df)
+    assert rest.apply(dry_run=False, confirm=rest.phrase).wait().outcome == "succeeded"
+    assert not stack.plan()
+
+
+def test_what_is_not_installed_is_named(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    import workbench as wb
+
+    monkeypatch.setattr("workbench.notebook.workspace.find_spec", lambda name: None if name == "anywidget" else True)
+
+    with pytest.raises(NotInstalled, match="anywidget"):
+        wb.open(place.root)
