@@ -400,6 +400,8 @@ async def test_a_lost_answer_is_looked_after_and_never_sent_again(ground: Ground
     # nobody knows whether it will still happen, so it is not begun again
     again = await ground.session.recovery(recovery.document)
     assert hosts[1].uid not in {each.uid for each in again.steps}
+    (left,) = [each for each in again.held if each.key.name == hosts[1].pod]
+    assert "was not seen to work (the connection was lost)" in left.why
 
 
 async def test_what_a_killed_run_began_is_not_begun_again(ground: Ground) -> None:

@@ -232,6 +232,8 @@ class _Decision:
         before = [recovered[name] for name in names if name in recovered]
         if before:
             new = f", {before[0].new_pod} took its place" if before[0].new_pod else ""
+            if before[0].state is not StepState.RECOVERED:
+                new = f", but was not seen to work ({before[0].error or before[0].state.value})"
             why = f"{before[0].step.verb} was done before by this recovery{new}; another reason does it again"
             return held(Hold.DONE_BEFORE, why)
         if key.cluster in self._lost:
