@@ -8,6 +8,7 @@ end it in the same way: writes under way finish, no other starts, the release is
 from __future__ import annotations
 
 import asyncio
+import time
 from abc import abstractmethod
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -51,6 +52,8 @@ if TYPE_CHECKING:
     from workbench.notebook.workspace import StackHandle
 
 _REPAINT_SECONDS = 0.25
+_REST = 10.0
+"""So many times longer than it took to paint is waited before painting again."""
 _POLL_SECONDS = 0.25
 _END_SECONDS = 130.0
 _LOG_LINES = 50
@@ -73,6 +76,7 @@ class Live(Shown):
         self._log: list[Line] = []
         self._said = 0
         self._is_painting = False
+        self._pause_seconds = _REPAINT_SECONDS
         self._has_view = False
         # now: what is confirmed in a widget later runs in no cell
         cell = cell_id()
@@ -146,13 +150,16 @@ class Live(Shown):
         """Called on the engine's thread whenever something changed; coalesces."""
         if self._has_view and not self._is_painting:
             self._is_painting = True
-            asyncio.get_running_loop().call_later(_REPAINT_SECONDS, self._paint)
+            asyncio.get_running_loop().call_later(self._pause_seconds, self._paint)
 
     def _paint(self) -> None:
         self._is_painting = False
+        began = time.perf_counter()
         with self._view.hold_sync():
             for name, value in self._traits().items():
                 setattr(self._view, name, value)
+        # it is the engine's thread: painting thousands of rows must not hold up what they tell of
+        self._pause_seconds = max(_REPAINT_SECONDS, _REST * (time.perf_counter() - began))
 
 
 class Plan(Shown):
