@@ -80,6 +80,8 @@ def _daemon_set_change(causes: Causes, new: Object, old: Object) -> None:
 
 RBAC = "rbac.authorization.k8s.io"
 _BINDING = "full full meta change"
+
+
 def _service_status(causes: Causes, service: Object) -> None:
     balancer = (service.get("status") or {}).get("loadBalancer") or {}
     if balancer.get("ingress") and (service.get("spec") or {}).get("type") != "LoadBalancer":
