@@ -5,13 +5,14 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11 python3.14; 
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+BROWSER := $(VENV)/.browser
 
 .PHONY: demo test check format bench screenshots tables clean
 
 demo: $(STAMP)
 	@$(BIN)/wb demo
 
-test: $(STAMP)
+test: $(STAMP) $(BROWSER)
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 # format, lint, types, import contracts and the fast tests: under two minutes
@@ -41,6 +42,19 @@ $(STAMP): pyproject.toml
 	@echo "installing into $(VENV) (once, about a minute) ..." >&2
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev,notebook]'
+	@touch $@
+
+# What the browser test needs beyond the rest: JupyterLab, Playwright, and Debian's chromium where this may install it.
+# Where something can't be had the test is skipped and says why; NO_BROWSER=1 leaves all of it out.
+$(BROWSER): $(STAMP)
+ifndef NO_BROWSER
+	@echo "installing what the browser test needs (once) ..." >&2
+	@timeout 300 $(BIN)/python -m pip install -q --disable-pip-version-check jupyterlab playwright \
+		|| echo "JupyterLab or Playwright can't be had: the browser test is skipped" >&2
+	@command -v chromium >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && timeout 300 sh -c \
+		'apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends chromium' \
+		>/dev/null 2>&1; } || echo "chromium can't be installed here: the browser test is skipped" >&2
+endif
 	@touch $@
 
 clean:
