@@ -17,8 +17,8 @@ _LIKE_INTERRUPT = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") 
 
 @contextmanager
 def ending_like_interrupt() -> Iterator[None]:
-    """Holds for the main thread of a process in which ^C is listened to; what is ignored (nohup) stays ignored."""
-    if threading.current_thread() is not threading.main_thread() or not callable(signal.getsignal(signal.SIGINT)):
+    """Holds for the main thread; what is ignored (nohup, a job in the background) stays ignored."""
+    if threading.current_thread() is not threading.main_thread():
         yield
         return
     taken = [number for number in _LIKE_INTERRUPT if signal.getsignal(number) is signal.SIG_DFL]
@@ -32,4 +32,7 @@ def ending_like_interrupt() -> Iterator[None]:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    signal.raise_signal(signal.SIGINT)
+    if callable(signal.getsignal(signal.SIGINT)):
+        signal.raise_signal(signal.SIGINT)
+    else:  # a job in the background does not listen to ^C, but it may be told to end
+        raise KeyboardInterrupt

@@ -1,0 +1,11 @@
+"""What all tests share."""
+
+from __future__ import annotations
+
+import signal
+import threading
+
+# A shell that starts the tests in the background makes them ignore ^C, and all they start with them: tests that send
+# it would then wait for ever. A handler of ours is not inherited, so what they start has the system's default.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and threading.current_thread() is threading.main_thread():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
