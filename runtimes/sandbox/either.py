@@ -11,6 +11,7 @@ import ssl
 from asyncio import sslproto
 from collections.abc import Callable
 from typing import cast
+from weakref import WeakSet
 
 _TLS_HANDSHAKE = 0x16  # the type of a TLS record that opens a connection (RFC 8446, 5.1)
 
@@ -18,12 +19,19 @@ _TLS_HANDSHAKE = 0x16  # the type of a TLS record that opens a connection (RFC 8
 class Either(asyncio.Protocol):
     """Waits for the first bytes, then hands the connection on: to TLS if they ask for it, else to the server."""
 
-    def __init__(self, factory: Callable[[], asyncio.Protocol], context: ssl.SSLContext) -> None:
-        self._factory, self._context = factory, context
+    def __init__(
+        self,
+        factory: Callable[[], asyncio.Protocol],
+        context: ssl.SSLContext,
+        connections: WeakSet[asyncio.Transport],
+    ) -> None:
+        """`connections` is where every connection is entered, so that a server can end those that linger."""
+        self._factory, self._context, self._connections = factory, context, connections
         self._transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
+        self._connections.add(self._transport)
 
     def data_received(self, data: bytes) -> None:
         transport = self._transport

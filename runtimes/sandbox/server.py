@@ -24,6 +24,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import cast
+from weakref import WeakSet
 
 from aiohttp import StreamReader, web
 from aiohttp.abc import AbstractStreamWriter
@@ -94,6 +95,7 @@ class Sandbox:
         self.urls: list[str] = []
         self._runners: list[web.ServerRunner] = []
         self._listening: list[asyncio.Server] = []
+        self._connections: WeakSet[asyncio.Transport] = WeakSet()
 
     @property
     def faults(self) -> list[Faults]:
@@ -131,7 +133,7 @@ class Sandbox:
         self._runners.append(runner)
         speak = cast("Callable[[], asyncio.Protocol]", runner.server)
         context = self._certificate.context() if self._certificate else None
-        factory = (lambda: Either(speak, context)) if context else speak
+        factory = (lambda: Either(speak, context, self._connections)) if context else speak
         listening = await asyncio.get_running_loop().create_server(factory, "127.0.0.1", port)
         self._listening.append(listening)
         host, bound = listening.sockets[0].getsockname()[:2]
@@ -149,6 +151,11 @@ class Sandbox:
         for runner in self._runners:
             await runner.cleanup()
         self._runners.clear()
+        # TLS would wait for the other side's goodbye, longer than the loop may live
+        for connection in list(self._connections):
+            connection.abort()
+        for _ in range(3):  # the loop closes a socket in a later turn
+            await asyncio.sleep(0)
         self.urls.clear()
 
     def kubeconfig(self, user: str = "admin") -> dict[str, object]:

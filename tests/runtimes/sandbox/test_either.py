@@ -38,3 +38,19 @@ async def test_a_connection_that_says_nothing_does_not_hold_up_the_end() -> None
     with pytest.raises(OSError):
         await asyncio.wait_for(asyncio.open_connection(host, int(port)), 5)
     del reader
+
+
+async def test_nothing_is_left_open_at_the_end() -> None:
+    """Connections that nobody closed, in the middle of TLS or after it, end with the sandbox."""
+    async with Sandbox(1, controllers=False) as sandbox:
+        host, port = sandbox.urls[0].rpartition("/")[2].split(":")
+        trusting = ssl.create_default_context()
+        trusting.check_hostname, trusting.verify_mode = False, ssl.CERT_NONE
+        _, spoken = await asyncio.open_connection(host, int(port), ssl=trusting)
+        _, silent = await asyncio.open_connection(host, int(port))
+        silent.write(b"\x16")
+        await asyncio.sleep(0.05)
+        assert len(sandbox._connections) == 2
+    assert all(each.get_extra_info("socket").fileno() == -1 for each in list(sandbox._connections))
+    spoken.transport.abort()
+    silent.transport.abort()
