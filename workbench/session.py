@@ -295,7 +295,7 @@ class Session:
                 user=self._settings.user,
                 host=self._settings.host,
                 now=self._now(),
-                seal=store.seal(),
+                seal=store.seal().knowing(plan.spec.secrets),
             )
             journal = self._audited(store.journal(path, intent, lock), plan, confirm)
             async with self._renewing(lock), execute(plan, runtimes, identities, journal, self._now) as events:
@@ -497,6 +497,7 @@ class Session:
             except RuntimeFailure as failure:
                 runtimes[cluster] = failure
         placed = place(spec, stack.path, stack.placement.namespace if stack.placement else None)
+        seals = replace(seals, screen=seals.screen.knowing(spec.secrets), record=seals.record.knowing(spec.secrets))
         return await survey(placed, runtimes, prior=prior, labels=ownership(stack.path), prune=prune, seals=seals)
 
     def _seals(self, record: Seal, salt: bytes) -> Seals:

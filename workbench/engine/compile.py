@@ -123,8 +123,16 @@ def compile_now(
         lookup=chain,
         drop_empty_lists=result.dialect == api.KONFIG_2023,
     )
+    spec = replace(spec, secrets=secret_values(inputs))
     seconds = perf_counter() - started
     return CompiledStack(spec, result.diagnostics, result.dependencies, seconds, result.printed)
+
+
+def secret_values(inputs: CompileInputs) -> frozenset[str]:
+    """Returns the values of options whose names say that they are secret; very short ones would hide everything."""
+    return frozenset(
+        value for name, value in inputs.options.items() if SECRET_NAME.search(name) and len(value) >= _SHORTEST_SECRET
+    )
 
 
 def failed(error: api.ProgramError, where: str, inputs: CompileInputs) -> CompileFailed:
@@ -139,9 +147,8 @@ def failed(error: api.ProgramError, where: str, inputs: CompileInputs) -> Compil
         where = f"{first.primary.path}:{place.line}:{place.column}"
 
     def shown(text: str) -> str:
-        for name, value in inputs.options.items():
-            if SECRET_NAME.search(name) and len(value) >= _SHORTEST_SECRET:
-                text = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", "«masked»", text)
+        for value in secret_values(inputs):
+            text = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", "«masked»", text)
         return text
 
     message = shown(f"{first.code.title}: {first.message}")

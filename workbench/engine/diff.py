@@ -234,13 +234,18 @@ class _Judge:
         actor = self._actor(path) if class_ is ChangeClass.DRIFT or conflict else None
         if actor is None and conflict is not None:
             actor = Actor(conflict.manager)
+        # where one of two texts is secret, what the other was before or will be is as well
+        texts = [each for each in (difference.before, difference.after) if isinstance(each, str)]
+        hides_both = len(texts) == 2 and any(map(self._screen.hides, texts))
         return FieldChange(
             path=path,
             op=op,
             class_=class_,
-            before=self._shown(difference.before, path),
-            after=self._shown(difference.after, path),
-            is_masked=self._hides(path),
+            before=self._screen.mask(difference.before) if hides_both else self._shown(difference.before, path),
+            after=self._screen.mask(difference.after) if hides_both else self._shown(difference.after, path),
+            is_masked=self._hides(path)
+            or self._screen.hides(difference.before)
+            or self._screen.hides(difference.after),
             source=self._chain(path),
             actor=actor,
             is_conflict=conflict is not None,
@@ -269,7 +274,7 @@ class _Judge:
                 class_=ChangeClass.DRIFT,
                 before=self._shown(value, path),
                 after=self._shown(value, path),
-                is_masked=self._hides(path),
+                is_masked=self._hides(path) or self._screen.hides(value),
                 actor=Actor(owner.manager, owner.operation, owner.when),
             )
         return [each for path, each in found.items() if not _only_repeats_identity(path, found)]

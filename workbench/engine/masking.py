@@ -32,14 +32,24 @@ class Masked:
 
 
 class Seal:
-    """Digests values with a key of at least 16 bytes; its repr shows neither."""
+    """Digests values with a key of at least 16 bytes; its repr shows neither.
 
-    __slots__ = ("_key",)
+    It may know texts that are secret wherever they turn up, such as the values of secret options.
+    """
 
-    def __init__(self, key: bytes) -> None:
+    __slots__ = ("_key", "_known")
+
+    def __init__(self, key: bytes, known: frozenset[str] = frozenset()) -> None:
         if len(key) < 16:
             raise ValueError("a seal needs a key of at least 16 bytes")
-        self._key = key
+        self._key, self._known = key, known
+
+    def knowing(self, secrets: frozenset[str]) -> Seal:
+        """Returns a seal with the same key, so the same digests, that hides these texts too."""
+        return Seal(self._key, self._known | secrets) if secrets else self
+
+    def hides(self, value: Any) -> bool:
+        return bool(self._known) and isinstance(value, str) and any(each in value for each in self._known)
 
     @classmethod
     def random(cls) -> Seal:
@@ -71,13 +81,13 @@ def is_sensitive(path: FieldPath, sensitive: Iterable[FieldPath]) -> bool:
 
 
 def masked(value: Any, sensitive: tuple[FieldPath, ...], seal: Seal, path: FieldPath = ()) -> Any:
-    """Returns the value with everything at and below sensitive paths replaced by `Masked`, leaf by leaf."""
+    """Returns the value with all at and below sensitive paths, and all the seal knows, as `Masked`, leaf by leaf."""
     hidden = is_sensitive(path, sensitive)
     if isinstance(value, Mapping):
         return {key: masked(each, sensitive, seal, (*path, key)) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [_masked_item(each, index, sensitive, seal, path) for index, each in enumerate(value)]
-    return seal.mask(value) if hidden and value is not None else value
+    return seal.mask(value) if value is not None and (hidden or seal.hides(value)) else value
 
 
 def _masked_item(item: Any, index: int, sensitive: tuple[FieldPath, ...], seal: Seal, path: FieldPath) -> Any:

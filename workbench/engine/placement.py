@@ -48,7 +48,7 @@ def place(spec: Spec, stack: StackPath, rule: NamespaceRule | None) -> Spec:
     )
     validate(resources, spec.stack)
     origins = {moved[id_]: origin for id_, origin in spec.origins.items()}
-    return Spec(spec.stack, resources, origins, spec.lookup)
+    return Spec(spec.stack, resources, origins, spec.lookup, spec.secrets)
 
 
 def component(body: Body) -> str:

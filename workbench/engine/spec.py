@@ -76,6 +76,8 @@ class Spec:
     resources: tuple[Resource, ...]
     origins: Mapping[ResourceId, Origin] = field(default_factory=dict, compare=False, repr=False)
     lookup: Lookup | None = field(default=None, compare=False, repr=False)
+    secrets: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
+    """Texts that are secret wherever they turn up: the values of options whose names say so."""
     _by_id: Mapping[ResourceId, Resource] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -172,7 +172,7 @@ def _whole(
     change: Change, body: Mapping[str, Any], sign: str, tone: Tone, spec: Spec, roots: Roots, glyphs: Glyphs
 ) -> Iterator[_Detail]:
     sensitive = change.sensitive or sensitive_paths(change.address.id, body)
-    for each in yaml_lines(masked(body, sensitive, _SEAL)):
+    for each in yaml_lines(masked(body, sensitive, _SEAL.knowing(spec.secrets))):
         chain = spec.chain(change.address.id, each.path) if each.is_leaf and sign == "+" else ()
         yield each.path, line(Span(f"{sign} ", tone), each.text), _source(chain, roots, glyphs)
 

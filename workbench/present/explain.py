@@ -46,7 +46,9 @@ def lines(spec: Spec, resource_text: str, path_text: str, root: Path) -> Iterato
     """Yields the value, then each site of its chain with the source line it stands in."""
     resource = find(spec, resource_text)
     path = paths.parse(path_text)
-    body = masked(resource.attributes, sensitive_paths(resource.id, resource.attributes), Seal.random())
+    body = masked(
+        resource.attributes, sensitive_paths(resource.id, resource.attributes), Seal.random().knowing(spec.secrets)
+    )
     missing = object()
     value = value_at(body, path, missing)
     if value is missing:
@@ -75,7 +77,7 @@ def _chain(spec: Spec, resource: Resource, path: FieldPath, root: Path) -> Itera
 
 def _secrets(spec: Spec) -> frozenset[str]:
     """Returns every secret text of the Spec, also as it was before base64: source lines may write it out."""
-    found: set[str] = set()
+    found: set[str] = set(spec.secrets)
     for resource in spec:
         for path in sensitive_paths(resource.id, resource.attributes):
             found.update(_texts(value_at(resource.attributes, path, None)))

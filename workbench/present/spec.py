@@ -34,7 +34,7 @@ def _cells(id_: ResourceId) -> tuple[Line, ...]:
 
 def yaml_rows(resource: Resource, spec: Spec, *roots: Path) -> tuple[Row, ...]:
     """Returns the resource as YAML, keyed by (path, line number); a source is named where it differs from above."""
-    body = masked(resource.attributes, sensitive_paths(resource.id, resource.attributes), _SEAL)
+    body = masked(resource.attributes, sensitive_paths(resource.id, resource.attributes), _SEAL.knowing(spec.secrets))
     found: list[Row] = []
     above = ""
     for number, each in enumerate(yaml_lines(body)):
@@ -50,5 +50,10 @@ def masked_documents(spec: Spec) -> list[dict[str, object]]:
     found = []
     for resource, document in zip(spec, spec.documents(), strict=True):
         sensitive = sensitive_paths(resource.id, resource.attributes)
-        found.append({**document, "attributes": documents.plain(masked(resource.attributes, sensitive, _SEAL))})
+        found.append(
+            {
+                **document,
+                "attributes": documents.plain(masked(resource.attributes, sensitive, _SEAL.knowing(spec.secrets))),
+            }
+        )
     return found

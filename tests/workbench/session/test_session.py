@@ -341,3 +341,33 @@ def test_listing_stacks_loads_neither_client_nor_parser_nor_screen(root: Path) -
     )
     result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"
+
+
+async def test_the_value_of_a_secret_option_is_masked_wherever_it_ends_up(tmp_path: Path) -> None:
+    """A Secret hides its values by its kind; a field that is none has to be told by what was handed in."""
+    extra = {
+        "web/prod/main.k": (
+            "import models.server\n\n"
+            'front: server.Server {\n    replicas = 3\n    settings.URL = "db://" + option("db_password") + "@db"\n}\n'
+        )
+    }
+    clusters = Clusters("hz", "sh")
+    async with session(shop(tmp_path / "repo", extra), clusters) as found:
+        stack = found.select("web/prod")
+        inputs = CompileInputs(options={"db_password": "canary-91c2"})
+        diff = await found.diff(stack, inputs)
+        assert "canary-91c2" not in repr(diff) and any(change.fields or change.resource for change in diff.changes)
+        plan = await found.plan(stack, inputs)
+        async with found.apply(plan, confirm=plan.confirmation.phrase) as events:
+            assert [each async for each in events]
+        written = [path.read_bytes() for path in (tmp_path / "state").rglob("*") if path.is_file()]
+        assert written and not any(b"canary-91c2" in each for each in written)
+        changed = CompileInputs(options={"db_password": "canary-77ff"})
+        (field,) = {
+            each.path: each
+            for change in (await found.diff(stack, changed)).changes
+            for each in change.fields
+            if each.path == ("data", "URL")
+        }.values()
+        assert field.is_masked and str(field.before).startswith("«masked") and field.before != field.after
+    assert clusters["hz"].objects
