@@ -20,6 +20,8 @@ from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
 
 LOG_COLUMNS = (Column("", grow=True),)
+AGES_SECONDS = 5.0
+"""How often ages are drawn anew where nothing else changes: every row has one, and each is bytes over SSH."""
 _MOVES = {"j", "k", "up", "down", "home", "end", "G", "pageup", "pagedown", "ctrl+u", "ctrl+d", "left", "right"}
 
 
@@ -77,7 +79,7 @@ class ReconcileScreen(Frame):
         super().on_mount()
         if self.state is not None:
             self.workbench.watch_stack(self.state)
-        self.set_interval(1.0, self.redraw)
+        self.set_interval(AGES_SECONDS, self.redraw)
 
     def on_unmount(self) -> None:
         if self.state is not None:
