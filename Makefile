@@ -15,7 +15,7 @@ demo: $(STAMP)
 test: $(STAMP) $(BROWSER)
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
-# format, lint, types, import contracts and the fast tests: under two minutes
+# format, lint, types, import contracts and the fast tests: a few minutes
 check: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
