@@ -3,7 +3,9 @@
 paths      paths to fields, by key and by list identity
 resource   ids, resources, addresses over clusters
 status     the six statuses
+references references from a field of one resource to a value of another, and values not yet known
 runtime    the `Runtime` protocol with its requests and results
+workspace  the `Workspace` protocol: many resources planned and applied in one go
 operations the `LiveOperations` protocol: restarting, cordoning and scaling what is there
 errors     everything a runtime may raise
 """
@@ -36,6 +38,20 @@ from runtimes.base.operations import (
     WorkloadRef,
 )
 from runtimes.base.paths import FieldPath, ListKey, PathStep, format_path, starts_with, value_at
+from runtimes.base.references import (
+    UNKNOWN,
+    Ids,
+    InvalidReference,
+    PlainPath,
+    Reference,
+    Unknown,
+    is_reference,
+    parse_reference,
+    references,
+    referred,
+    replaced,
+    unknown_paths,
+)
 from runtimes.base.resource import (
     Address,
     Body,
@@ -66,8 +82,24 @@ from runtimes.base.runtime import (
     WatchRequest,
 )
 from runtimes.base.status import Health, Status
+from runtimes.base.workspace import (
+    Drifted,
+    Finding,
+    PlannedAction,
+    Report,
+    ResourceFailed,
+    ResourceFinished,
+    ResourcePlan,
+    ResourceProgress,
+    ResourceStarted,
+    Workspace,
+    WorkspacePlan,
+    WorkspacePlanRequest,
+    WorkspaceRun,
+)
 
 __all__ = [
+    "UNKNOWN",
     "Address",
     "ApplyRequest",
     "Blocked",
@@ -76,12 +108,16 @@ __all__ = [
     "Budget",
     "Conflict",
     "DeleteRequest",
+    "Drifted",
     "FieldConflict",
     "FieldOwner",
     "FieldPath",
+    "Finding",
     "Forbidden",
     "Health",
     "Identity",
+    "Ids",
+    "InvalidReference",
     "InvalidResourceId",
     "KubernetesId",
     "ListKey",
@@ -100,14 +136,23 @@ __all__ = [
     "Operable",
     "Overloaded",
     "PathStep",
+    "PlainPath",
     "PlanRequest",
+    "PlannedAction",
     "PodFeed",
     "PodTarget",
     "Prediction",
     "ReadRequest",
+    "Reference",
     "Rejected",
+    "Report",
     "Resource",
+    "ResourceFailed",
+    "ResourceFinished",
     "ResourceId",
+    "ResourcePlan",
+    "ResourceProgress",
+    "ResourceStarted",
     "Runtime",
     "RuntimeFailure",
     "RuntimeType",
@@ -117,11 +162,22 @@ __all__ = [
     "SurveyRequest",
     "TerraformId",
     "Unauthenticated",
+    "Unknown",
     "Unreachable",
     "WatchRequest",
     "WorkloadRef",
+    "Workspace",
+    "WorkspacePlan",
+    "WorkspacePlanRequest",
+    "WorkspaceRun",
     "format_path",
+    "is_reference",
     "parse_id",
+    "parse_reference",
+    "references",
+    "referred",
+    "replaced",
     "starts_with",
+    "unknown_paths",
     "value_at",
 ]

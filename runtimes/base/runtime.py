@@ -54,6 +54,8 @@ class LiveResource:
 
     `body` is what is left of it once everything that no configuration may set is taken out (for Kubernetes: status,
     managedFields, uid, resourceVersion, generation, creationTimestamp). `owners` lists each owned leaf once a manager.
+    `observed` is all of it as it was read, status included: what references to it may name. `hidden` are paths in it
+    whose values are secret.
     """
 
     id: ResourceId
@@ -61,6 +63,8 @@ class LiveResource:
     body: Body = field(repr=False)
     owners: tuple[FieldOwner, ...] = field(default=(), repr=False)
     health: Health | None = None
+    observed: Body = field(default_factory=dict, repr=False)
+    hidden: tuple[FieldPath, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,171 @@
+"""The contract of a runtime that plans and applies many resources in one go: a Terraform workspace.
+
+A `Runtime` answers for one resource at a time. Starting terraform for each would take seconds a resource and lose what
+it knows of their order, so the engine asks a runtime that is a `Workspace` for all of its resources together:
+
+    survey       one plan of everything: what is there, what an apply would make of it, what is to be deleted
+    apply_all    a part of it (`only`), planned again, shown to the caller to accept, then done, told step by step
+
+References between resources of the workspace stay as they are written (`$kusion_path.<id>.<attribute>`): the
+workspace knows their order. References to anything else were replaced by their value or by `UNKNOWN` before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Protocol, runtime_checkable
+
+from runtimes.base.errors import RuntimeFailure
+from runtimes.base.paths import FieldPath
+from runtimes.base.resource import Resource, ResourceId
+from runtimes.base.runtime import LiveResource, Prediction
+
+
+class PlannedAction(StrEnum):
+    """What the workspace will do with a resource.
+
+    `IMPORT` takes an existing one under management, and may change it then; `MOVE` knows a resource by another id.
+    `FORGET` takes it out of the state and leaves it where it is.
+    """
+
+    CREATE = "create"
+    UPDATE = "update"
+    REPLACE = "replace"
+    DELETE = "delete"
+    IMPORT = "import"
+    MOVE = "move"
+    FORGET = "forget"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Drifted:
+    """A field that somebody changed outside: what the state had, and what is there (None where there is none)."""
+
+    path: FieldPath
+    recorded: Any = field(repr=False)
+    found: Any = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ResourcePlan:
+    """One resource of a workspace plan.
+
+    `prediction.live` is what is there after looking (None: nothing), `prediction.after` the planned body, empty for a
+    deletion. Unknown values are `UNKNOWN` in `after` and named in `prediction.unknown`; `types` gives for unknown and
+    computed top attributes what they will be: string, number, bool, list, map or object. `reason` says in words why it
+    is replaced or deleted. `was_recorded`: the state knew it before; with `prediction.live` None it was deleted
+    outside. `import_id` is the id it is taken over by, `former` the id it had before a move.
+    """
+
+    prediction: Prediction
+    action: PlannedAction
+    reason: str = ""
+    drift: tuple[Drifted, ...] = ()
+    types: Mapping[str, str] = field(default_factory=dict, repr=False)
+    was_recorded: bool = False
+    import_id: str = ""
+    former: ResourceId | None = None
+
+    @property
+    def id(self) -> ResourceId:
+        return self.prediction.id
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something the workspace says about a plan. `id` and `path` are None and empty where it names no resource.
+
+    An error makes the plan of its resource worthless; `message` is one line, `detail` may be several.
+    """
+
+    is_error: bool
+    message: str
+    detail: str = ""
+    id: ResourceId | None = None
+    path: FieldPath = ()
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspacePlanRequest:
+    """`resources` are all that should be in the workspace: what its state has besides is to be deleted.
+
+    `only` limits the plan to some ids, and to what they need inside the workspace; None means all, deletions included.
+    `secrets` are texts never written to a file or an argument in clear.
+    """
+
+    resources: tuple[Resource, ...]
+    only: frozenset[ResourceId] | None = None
+    secrets: frozenset[str] = field(default=frozenset(), repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspacePlan:
+    """`resources` hold every one of the request and every deletion, the unchanged too, in the request's order first."""
+
+    resources: tuple[ResourcePlan, ...]
+    findings: tuple[Finding, ...] = ()
+
+    def get(self, id_: ResourceId) -> ResourcePlan | None:
+        return next((each for each in self.resources if each.id == id_), None)
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceStarted:
+    id: ResourceId
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceProgress:
+    """Still at it, `seconds` after it started; `message` is what is known of it, if anything."""
+
+    id: ResourceId
+    seconds: float
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceFinished:
+    id: ResourceId
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceFailed:
+    id: ResourceId
+    seconds: float
+    error: RuntimeFailure
+
+
+Report = ResourceStarted | ResourceProgress | ResourceFinished | ResourceFailed
+
+
+class WorkspaceRun(Protocol):
+    """An apply that was accepted and runs."""
+
+    def __aiter__(self) -> AsyncIterator[Report]:
+        """Yields reports until the apply has ended. What has no report by then was not begun."""
+
+    async def interrupt(self, *, at_once: bool = False) -> None:
+        """Asks it to stop after what it has begun. `at_once` loses what it has begun: only after a confirmation."""
+
+    async def outcome(self) -> Mapping[ResourceId, LiveResource]:
+        """Waits for the end and returns everything the state knows then, partly applied resources too."""
+
+
+@runtime_checkable
+class Workspace(Protocol):
+    async def survey(self, request: WorkspacePlanRequest) -> WorkspacePlan:
+        """Raises `RuntimeFailure` where nothing can be planned at all; what concerns resources are findings."""
+
+    def apply_all(
+        self, request: WorkspacePlanRequest, accept: Callable[[WorkspacePlan], None]
+    ) -> AbstractAsyncContextManager[WorkspaceRun]:
+        """Plans again, calls `accept`, which raises to refuse, and applies exactly that plan.
+
+        Entering raises `RuntimeFailure`, or what `accept` raises, before anything is written. Leaving early interrupts
+        and waits.
+        """
