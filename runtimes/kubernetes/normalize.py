@@ -83,6 +83,8 @@ def live_resource(id_: KubernetesId, live: Object) -> LiveResource:
         body=body(live),
         owners=fields.owners(live),
         health=health.assess(live, Objects([live]), datetime.now(UTC)).health,
+        observed=live,
+        hidden=sensitive_paths(live),
     )
 
 

@@ -13,7 +13,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from runtimes.base import Address, Body, FieldConflict, FieldPath, Identity, Resource
+from runtimes.base import Address, Body, FieldConflict, FieldPath, Identity, Resource, ResourceId, unknown_paths
 from workbench.engine.events import Action
 from workbench.engine.spec import Chain, Spec
 
@@ -47,10 +47,10 @@ class FieldChange:
     """One field, or a whole list where its elements have no identity.
 
     `before` and `after` are plain JSON-like values, or `Masked` for secrets (`is_masked`); None with op `ADD` or
-    `REMOVE` on the side that has none. `source` is the chain of source sites, the decisive one first, empty for what
-    no line says. `actor` is whose value would be lost (drift, conflict) or stays (`KEPT`). `is_conflict`: an apply
-    that is not forced fails on it. `restarts`: pods are replaced because of it. `replaces`: it can't be changed
-    in place.
+    `REMOVE` on the side that has none. `after` is `UNKNOWN`, or has it inside, where only applying decides. `source` is
+    the chain of source sites, the decisive one first, empty for what no line says. `actor` is whose value would be lost
+    (drift, conflict) or stays (`KEPT`). `is_conflict`: an apply that is not forced fails on it. `restarts`: pods are
+    replaced because of it. `replaces`: it can't be changed in place.
     """
 
     path: FieldPath
@@ -65,17 +65,25 @@ class FieldChange:
     restarts: bool = False
     replaces: bool = False
 
+    @property
+    def is_unknown(self) -> bool:
+        return any(True for _ in unknown_paths(self.after))
+
 
 @dataclass(frozen=True, slots=True)
 class Change:
     """What happens to one resource in one cluster.
 
     `identity` is what the change is bound to: None where nothing is there. `resource` is what will be applied, labels
-    of ownership included and secrets in clear; None for a deletion. `fields` hold intended ones and drift, in path
-    order; `defaulted` counts the rest. `source` is the chain of the resource as a whole, `because` a sentence for
-    deletions and replacements. `before` and `after` are whole bodies with secrets masked, None on the side that has
-    none. `state` is a keyed digest of the live body: the object may get a new version from its own status, and is
-    still what was looked at.
+    of ownership included, secrets in clear and references as they are written; None for a deletion. `resolved` is its
+    body with what is known now in place of references, and `UNKNOWN` in place of the others; None where it has none.
+    `fields` hold intended ones and drift, in path order; `defaulted` counts the rest. `source` is the chain of the
+    resource as a whole, `because` a sentence for deletions and replacements. `before` and `after` are whole bodies with
+    secrets masked, None on the side that has none. `state` is a keyed digest of the live body: the object may get a new
+    version from its own status, and is still what was looked at.
+
+    For what a workspace plans: `planned` is the whole body it will have, secrets in clear, `UNKNOWN` where that is
+    decided while applying; `import_id` the id an existing one is taken over by; `former` its id before a move.
     """
 
     address: Address
@@ -92,6 +100,15 @@ class Change:
     before: Body | None = field(default=None, repr=False)
     after: Body | None = field(default=None, repr=False)
     state: str = field(default="", repr=False)
+    resolved: Body | None = field(default=None, repr=False)
+    planned: Body | None = field(default=None, repr=False)
+    import_id: str = ""
+    former: ResourceId | None = None
+
+    @property
+    def configured(self) -> Body | None:
+        """What the configuration says, with references resolved as far as they can be; None for a deletion."""
+        return self.resolved if self.resolved is not None else self.resource.attributes if self.resource else None
 
     @property
     def restarts(self) -> bool:
@@ -116,6 +133,7 @@ class Problem:
     """Something that could not be found out: a cluster that does not answer, a resource that it refuses.
 
     `address` is None where it concerns the whole cluster. `kind` is the class of failure (Unreachable, Rejected, ...).
+    `source` is the chain of the field it speaks of, empty where it names none.
     """
 
     cluster: str
@@ -123,10 +141,13 @@ class Problem:
     message: str
     hint: str = ""
     address: Address | None = None
+    source: Chain = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Summary:
+    """`import_`, `move` and `forget` count resources taken over, known by another id and given up."""
+
     create: int = 0
     update: int = 0
     replace: int = 0
@@ -135,10 +156,13 @@ class Summary:
     drift: int = 0
     defaulted: int = 0
     restarts: int = 0
+    import_: int = 0
+    move: int = 0
+    forget: int = 0
 
     @property
     def changes(self) -> int:
-        return self.create + self.update + self.replace + self.delete
+        return self.create + self.update + self.replace + self.delete + self.import_ + self.move + self.forget
 
     @classmethod
     def of(cls, changes: Iterable[Change]) -> Summary:
@@ -154,18 +178,25 @@ class Summary:
             drift=sum(len(each.drift) for each in every),
             defaulted=sum(each.defaulted for each in every),
             restarts=sum(each.restarts for each in every),
+            import_=actions.count(Action.IMPORT),
+            move=actions.count(Action.MOVE),
+            forget=actions.count(Action.FORGET),
         )
 
 
 @dataclass(frozen=True, slots=True)
 class StackDiff:
-    """Configuration against live, in every cluster of the stack. `changes` are in the order they would be applied."""
+    """Configuration against live, in every place of the stack. `changes` are in the order they would be applied.
+
+    `workspace` is the place of its Terraform resources, empty where it has none and had none.
+    """
 
     spec: Spec = field(repr=False)
     clusters: tuple[str, ...]
     changes: tuple[Change, ...]
     problems: tuple[Problem, ...] = ()
     warnings: tuple[str, ...] = ()
+    workspace: str = ""
 
     @property
     def stack(self) -> str:

@@ -18,12 +18,20 @@ class SpecInvalid(EngineError):
 
 
 class DependencyCycle(SpecInvalid):
-    """`cycle` starts and ends with the same resource; each one depends on the next."""
+    """`cycle` starts and ends with the same resource; each one depends on the next, `because` of one field each.
 
-    def __init__(self, cycle: Sequence[ResourceId], *, where: str = "") -> None:
-        path = " -> ".join(str(each) for each in cycle)
-        super().__init__(f"dependsOn goes round in a circle: {path}", where=where, hint="take one of them out")
-        self.cycle = tuple(cycle)
+    `because` names `dependsOn` or the field that holds the reference.
+    """
+
+    def __init__(self, cycle: Sequence[ResourceId], because: Sequence[str] = (), *, where: str = "") -> None:
+        names = [str(each) for each in cycle]
+        if set(because) <= {"dependsOn"}:
+            what = f"dependsOn goes round in a circle: {' -> '.join(names)}"
+        else:
+            steps = [f"{name} ({field})" for name, field in zip(names, because, strict=False)]
+            what = f"references go round in a circle: {' -> '.join([*steps, names[-1]])}"
+        super().__init__(what, where=where, hint="take one of them out")
+        self.cycle, self.because = tuple(cycle), tuple(because)
 
 
 class Refused(EngineError):

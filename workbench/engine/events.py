@@ -15,12 +15,19 @@ from workbench.engine.status import StatusTree
 
 
 class Action(StrEnum):
-    """What a step does to a resource. `REPLACE` deletes it and makes it anew."""
+    """What a step does to a resource. `REPLACE` deletes it and makes it anew.
+
+    `IMPORT` takes over what exists, `MOVE` keeps it under a new id, both changing it where the configuration differs.
+    `FORGET` leaves it where it is, and manages it no more.
+    """
 
     CREATE = "create"
     UPDATE = "update"
     REPLACE = "replace"
     DELETE = "delete"
+    IMPORT = "import"
+    MOVE = "move"
+    FORGET = "forget"
     NONE = "none"
 
 
@@ -49,6 +56,17 @@ class StepStarted:
     at: datetime
     address: Address
     action: Action
+
+
+@dataclass(frozen=True, slots=True)
+class StepProgress:
+    """A step that takes its time, `seconds` after it started; `message` says what it waits for, where that is known."""
+
+    at: datetime
+    address: Address
+    action: Action
+    seconds: float
+    message: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,5 +132,13 @@ class StatusChanged:
 
 
 Event = (
-    ApplyStarted | StepStarted | StepFinished | StepFailed | StepSkipped | RecordFailed | ApplyFinished | StatusChanged
+    ApplyStarted
+    | StepStarted
+    | StepProgress
+    | StepFinished
+    | StepFailed
+    | StepSkipped
+    | RecordFailed
+    | ApplyFinished
+    | StatusChanged
 )

@@ -235,8 +235,8 @@ class _Execution:
                 if expected is not None:
                     await runtime.delete(DeleteRequest(change.address.id, expected))
                 return None
-            case Action.NONE:
-                raise AssertionError("a change without action is no step")
+            case Action.IMPORT | Action.MOVE | Action.FORGET | Action.NONE:
+                raise AssertionError(f"{change.action.value} is no step of a cluster")
             case _:
                 assert_never(change.action)
 

@@ -1,16 +1,28 @@
 """What has to come before what.
 
-Said by the configuration (`dependsOn`), and known from Kubernetes: an object needs its namespace, a custom resource
-its definition, a workload the accounts, settings, secrets and claims its pods name, a binding its role. What is known
-yields to what was said: a known edge that would close a circle with said ones is left out.
+Said by the configuration (`dependsOn`, references to a field of another resource), and known from Kubernetes: an object
+needs its namespace, a custom resource its definition, a workload the accounts, settings, secrets and claims its pods
+name, a binding its role. What is known yields to what was said: a known edge that would close a circle with said ones
+is left out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
-from runtimes.base import Body, KubernetesId, Resource, ResourceId
+from runtimes.base import (
+    Body,
+    InvalidReference,
+    KubernetesId,
+    PlainPath,
+    Reference,
+    Resource,
+    ResourceId,
+    is_reference,
+    parse_reference,
+)
 
 Node = TypeVar("Node", bound=Hashable)
 Graph = Mapping[Node, frozenset[Node]]
@@ -18,15 +30,41 @@ Graph = Mapping[Node, frozenset[Node]]
 
 
 def dependencies(resources: Sequence[Resource]) -> dict[ResourceId, frozenset[ResourceId]]:
-    """Returns for each resource those that come first, said and known. Said ones have no cycle (`spec.validate`)."""
+    """Returns for each resource those that come first, said and known. Said ones have no cycle (`spec.validate`).
+
+    What they name outside of `resources` is left out.
+    """
     known = {each.id for each in resources}
+    ids = {str(each): each for each in known}
     said = {each.id: {other for other in each.depends_on if other in known} for each in resources}
+    for each in resources:
+        said[each.id].update(reference.id for _, reference in found_references(each.attributes, ids))
     found = _Known(resources)
     for resource in resources:
         for other in found.needed_by(resource):
             if other != resource.id and other not in said[resource.id] and not _reaches(said, other, resource.id):
                 said[resource.id].add(other)
     return {id_: frozenset(needs) for id_, needs in said.items()}
+
+
+def reference_texts(body: Any, path: PlainPath = ()) -> Iterator[tuple[PlainPath, str]]:
+    """Yields every text in a body that is a reference, with the path of its field."""
+    match body:
+        case Mapping():
+            for key, each in body.items():
+                yield from reference_texts(each, (*path, key))
+        case list() | tuple():
+            for index, each in enumerate(body):
+                yield from reference_texts(each, (*path, index))
+        case str() if is_reference(body):
+            yield path, body
+
+
+def found_references(body: Any, ids: Mapping[str, ResourceId]) -> Iterator[tuple[PlainPath, Reference]]:
+    """Yields the references in a body to resources among `ids`, with the paths of their fields."""
+    for path, text in reference_texts(body):
+        with suppress(InvalidReference):
+            yield path, parse_reference(text, ids)
 
 
 def waves(graph: Mapping[Node, Iterable[Node]], order: Sequence[Node]) -> tuple[tuple[Node, ...], ...]:

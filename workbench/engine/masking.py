@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from runtimes.base import Body, FieldPath, KubernetesId, ListKey, ResourceId, sensitive, starts_with
+from runtimes.base import Body, FieldPath, KubernetesId, ListKey, ResourceId, Unknown, sensitive, starts_with
 
 _DIGEST_CHARACTERS = 16
 _MARK = "sealed:"
@@ -87,6 +87,8 @@ def masked(value: Any, sensitive: tuple[FieldPath, ...], seal: Seal, path: Field
         return {key: masked(each, sensitive, seal, (*path, key)) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [_masked_item(each, index, sensitive, seal, path) for index, each in enumerate(value)]
+    if isinstance(value, Unknown):
+        return value
     return seal.mask(value) if value is not None and (hidden or seal.hides(value)) else value
 
 
@@ -109,6 +111,8 @@ def _plain(value: Any) -> Any:
     match value:
         case Masked():
             return _MARK + value.digest
+        case Unknown():
+            return str(value)
         case dict():
             return {key: _plain(each) for key, each in value.items()}
         case list():

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from runtimes.base import Body, KubernetesId, Resource
+from runtimes.base import Body, KubernetesId, Reference, Resource, Unknown, is_reference, replaced
 from workbench.engine.spec import Spec, validate
 from workbench.project import NamespaceRule, StackPath
 
@@ -39,12 +39,25 @@ def ownership(stack: StackPath) -> dict[str, str]:
 
 
 def place(spec: Spec, stack: StackPath, rule: NamespaceRule | None) -> Spec:
-    """Returns the Spec as it is applied. Only Kubernetes resources change; ids follow their namespaces."""
+    """Returns the Spec as it is applied. Only Kubernetes resources change; ids follow their namespaces.
+
+    References to them in other resources follow the ids.
+    """
     wide = _CLUSTER_WIDE | _cluster_wide_kinds(spec)
     placed = {each.id: _placed(each, stack, rule, wide) for each in spec}
     moved = {old: new.id for old, new in placed.items()}
+    ids = {str(old): old for old in moved}
+
+    def text(reference: Reference) -> str:
+        return replace(reference, id=moved[reference.id]).text
+
     resources = tuple(
-        replace(each, depends_on=tuple(moved[other] for other in each.depends_on)) for each in placed.values()
+        replace(
+            each,
+            attributes=replaced(each.attributes, ids, text),
+            depends_on=tuple(moved[other] for other in each.depends_on),
+        )
+        for each in placed.values()
     )
     validate(resources, spec.stack)
     origins = {moved[id_]: origin for id_, origin in spec.origins.items()}
@@ -69,7 +82,8 @@ def label_value(text: str) -> str:
 def _placed(resource: Resource, stack: StackPath, rule: NamespaceRule | None, wide: frozenset[str]) -> Resource:
     if not isinstance(resource.id, KubernetesId):
         return resource
-    id_, body = resource.id, dict(resource.attributes)
+    id_ = resource.id
+    body: dict[str, Any] = dict(resource.attributes)
     metadata: dict[str, Any] = dict(body["metadata"]) if isinstance(body.get("metadata"), Mapping) else {}
     own = component(body)
     if not metadata.get("namespace") and id_.kind not in wide:
@@ -83,24 +97,30 @@ def _placed(resource: Resource, stack: StackPath, rule: NamespaceRule | None, wi
     metadata["labels"] = labels
     body["metadata"] = metadata
     if id_.kind == "Secret" and not id_.group:
-        body = _encoded(body)
+        body = dict(encoded(body))
     return replace(resource, id=id_, attributes=body)
 
 
-def _encoded(body: dict[str, Any]) -> dict[str, Any]:
+def encoded(body: Mapping[str, Any]) -> Mapping[str, Any]:
     """Returns a Secret with `stringData` as the `data` it becomes, as a server keeps it.
 
     Sent as text, a value is owned by a field that no live object has: a changed one would look like something the
-    server filled in, and one taken out would stay for ever. What is not text is left for the server to refuse.
+    server filled in, and one taken out would stay for ever. What is not text is left for the server to refuse; a
+    reference stays what it is until it is resolved.
     """
     texts, data = body.get("stringData"), body.get("data") or {}
     if not isinstance(texts, Mapping) or not isinstance(data, Mapping):
         return body
-    if not all(isinstance(each, str) for each in texts.values()):
+    open_ = {name: value for name, value in texts.items() if isinstance(value, Unknown) or is_reference(value)}
+    if not all(isinstance(each, str) or name in open_ for name, each in texts.items()):
         return body
-    encoded = {name: base64.b64encode(text.encode("utf-8", "surrogatepass")).decode() for name, text in texts.items()}
     kept = {name: value for name, value in body.items() if name not in ("data", "stringData")}
-    return {**kept, "data": {**data, **encoded}}
+    known = {
+        name: base64.b64encode(text.encode("utf-8", "surrogatepass")).decode()
+        for name, text in texts.items()
+        if name not in open_
+    }
+    return {**kept, "data": {**data, **known}} | ({"stringData": open_} if open_ else {})
 
 
 def _labels(body: Body) -> Mapping[str, Any]:

@@ -50,8 +50,9 @@ class Plan:
     all of one wave may run at once, and needs nothing of later ones.
 
     `needs` gives for each step the steps that come first. `revision` is the release it will become, `prior` the one it
-    was planned over (0 for none). `force` takes over the fields named in conflicts. `salt` keys the digests, so that a
-    saved plan can be made again with the same id.
+    was planned over (0 for none). `workspace` is the place of Terraform resources, empty without any. `destroys` tells
+    a plan that takes everything away from one that follows a configuration. `force` takes over the fields named in
+    conflicts. `salt` keys the digests, so that a saved plan can be made again with the same id.
     """
 
     id: str
@@ -73,6 +74,13 @@ class Plan:
     problems: tuple[Problem, ...] = ()
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    workspace: str = ""
+    destroys: bool = False
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """The clusters, and the place of the Terraform resources where there are or were any."""
+        return (*self.clusters, self.workspace) if self.workspace else self.clusters
 
     @property
     def summary(self) -> Summary:

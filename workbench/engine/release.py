@@ -15,7 +15,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Protocol, assert_never
 
-from runtimes.base import Address, Body, ResourceId, RuntimeType
+from runtimes.base import Address, Body, ResourceId, RuntimeType, TerraformId
 from workbench.engine.changes import Change
 from workbench.engine.events import (
     Action,
@@ -27,6 +27,7 @@ from workbench.engine.events import (
     StatusChanged,
     StepFailed,
     StepFinished,
+    StepProgress,
     StepSkipped,
     StepStarted,
 )
@@ -146,19 +147,19 @@ def begin(
 def fold(release: Release, event: Event) -> Release:
     """Returns the release after an event."""
     match event:
-        case StepFinished(address=address, action=Action.DELETE):
+        case StepFinished(address=address, action=Action.DELETE | Action.FORGET):
             return _without(release, address)
         case StepFinished(address=address, uid=uid):
             return _with(release, replace(release.resources[address], state=StepState.DONE, uid=uid))
         case StepFailed(address=address, message=message):
             return _with(release, replace(release.resources[address], state=StepState.FAILED, error=message))
-        case StepSkipped(address=address, action=Action.CREATE):
+        case StepSkipped(address=address, action=Action.CREATE | Action.IMPORT):
             return _without(release, address)
         case StepSkipped(address=address):
             return _with(release, replace(release.resources[address], state=StepState.SKIPPED))
         case ApplyFinished(at=at, outcome=outcome):
             return replace(release, phase=_PHASES[outcome], finished=at)
-        case ApplyStarted() | StepStarted() | RecordFailed() | StatusChanged():
+        case ApplyStarted() | StepStarted() | StepProgress() | RecordFailed() | StatusChanged():
             return release
         case _:
             assert_never(event)
@@ -172,17 +173,21 @@ _PHASES = {
 }
 
 
+def type_of(id_: ResourceId) -> RuntimeType:
+    return RuntimeType.TERRAFORM if isinstance(id_, TerraformId) else RuntimeType.KUBERNETES
+
+
 def _intended(change: Change, former: ReleasedResource | None, seal: Seal) -> ReleasedResource:
     known = former.applied if former else None
     uid = change.identity.uid if change.identity else ""
     state = StepState.KEPT if change.action is Action.NONE else StepState.INTENDED
     if change.resource is None:
-        type_ = former.type if former else RuntimeType.KUBERNETES
+        type_ = type_of(change.address.id)
         depends_on = former.depends_on if former else ()
         return ReleasedResource(change.address, type_, change.action, state, uid, known or {}, known, depends_on)
     attributes = sealed(change.resource.attributes, change.sensitive, seal)
     # A replacement makes an object with a uid nobody knows yet.
-    uid = "" if change.action in (Action.CREATE, Action.REPLACE) else uid
+    uid = "" if change.action in (Action.CREATE, Action.REPLACE, Action.IMPORT) else uid
     return ReleasedResource(
         change.address,
         change.resource.type,

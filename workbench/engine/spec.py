@@ -15,21 +15,25 @@ import hmac
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 from runtimes.base import (
     FieldPath,
+    InvalidReference,
     InvalidResourceId,
     KubernetesId,
     Resource,
     ResourceId,
     RuntimeType,
+    format_path,
     parse_id,
+    parse_reference,
 )
 from workbench.engine.errors import DependencyCycle, SpecInvalid
 from workbench.engine.fields import plain_steps
-from workbench.engine.graph import find_cycle
+from workbench.engine.graph import find_cycle, found_references, reference_texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,8 +147,25 @@ def build(
         origins.setdefault(resource.id, Origin(document, (*prefix, *inner)))
     by_text = {str(each.id): each.id for each in resources}
     linked = [_linked(each, needs, by_text, stack) for each, needs in zip(resources, wanted, strict=True)]
-    validate(linked, stack)
-    return Spec(stack, tuple(linked), origins, lookup)
+    spec = Spec(stack, tuple(linked), origins, lookup)
+    _check_references(spec, by_text)
+    validate(linked, stack, spec.chain)
+    return spec
+
+
+def _check_references(spec: Spec, ids: Mapping[str, ResourceId]) -> None:
+    """Raises `SpecInvalid` for a text that begins as a reference and leads nowhere, with the line that says it."""
+    for resource in spec:
+        for path, text in reference_texts(resource.attributes):
+            try:
+                parse_reference(text, ids)
+            except InvalidReference as error:
+                chain = spec.chain(resource.id, path)
+                raise SpecInvalid(
+                    f"{format_path(path)} of {resource.id}: {error}",
+                    where=f"{chain[0].file}:{chain[0].line}" if chain else spec.stack,
+                    hint="write $kusion_path.<id of a resource of this stack>.<attribute>",
+                ) from None
 
 
 def load(text: str, *, stack: str, where: str) -> Spec:
@@ -158,16 +179,30 @@ def load(text: str, *, stack: str, where: str) -> Spec:
     return build(documents, stack=stack)
 
 
-def validate(resources: Iterable[Resource], stack: str) -> None:
+def validate(
+    resources: Iterable[Resource], stack: str, chain: Callable[[ResourceId, FieldPath], Chain] = lambda id_, path: ()
+) -> None:
     """Raises `SpecInvalid` for two resources with one id and `DependencyCycle` for circular dependencies."""
     known: dict[ResourceId, Resource] = {}
     for each in resources:
         if each.id in known:
             raise SpecInvalid(f"two resources have the id {each.id}", where=stack, hint="give one another name")
         known[each.id] = each
-    cycle = find_cycle({each.id: each.depends_on for each in known.values()})
-    if cycle:
-        raise DependencyCycle(cycle, where=stack)
+    ids = {str(each): each for each in known}
+    fields = {
+        each.id: {reference.id: path for path, reference in found_references(each.attributes, ids)}
+        for each in known.values()
+    }
+    cycle = find_cycle({each.id: [*each.depends_on, *fields[each.id]] for each in known.values()})
+    if not cycle:
+        return
+    because, site = [], ""
+    for one, other in pairwise(cycle):
+        path = None if other in known[one].depends_on else fields[one][other]
+        because.append("dependsOn" if path is None else format_path(path))
+        if path is not None and not site and (found := chain(one, path)):
+            site = f"{found[0].file}:{found[0].line}"
+    raise DependencyCycle(cycle, because, where=site or stack)
 
 
 def _entries(documents: Sequence[Any]) -> Iterator[tuple[int, tuple[str | int, ...], Any]]:

@@ -24,6 +24,7 @@ from workbench.engine.events import (
     StatusChanged,
     StepFailed,
     StepFinished,
+    StepProgress,
     StepSkipped,
     StepStarted,
 )
@@ -113,7 +114,16 @@ RELEASES = {
 Columns = Mapping[str, str]
 Values = Mapping[str, Any]
 
-_SIGNS = {Action.CREATE: "+", Action.UPDATE: "~", Action.REPLACE: "±", Action.DELETE: "-", Action.NONE: "="}
+_SIGNS = {
+    Action.CREATE: "+",
+    Action.UPDATE: "~",
+    Action.REPLACE: "±",
+    Action.DELETE: "-",
+    Action.IMPORT: "<",
+    Action.MOVE: ">",
+    Action.FORGET: "x",
+    Action.NONE: "=",
+}
 _CLASSES = {ChangeClass.INTENDED: "intended", ChangeClass.DRIFT: "drift", ChangeClass.DEFAULTED: "default"}
 
 
@@ -261,7 +271,7 @@ def run(made: Plan, events: Sequence[Event], *, idle: str) -> pd.DataFrame:
                 known[address] |= {"state": "skipped", "error": f"needs {because}" if because else "stopped"}
             case RecordFailed(address=address, message=message):
                 known[address] |= {"error": f"not recorded: {message}"}
-            case ApplyStarted() | ApplyFinished() | StatusChanged():
+            case ApplyStarted() | StepProgress() | ApplyFinished() | StatusChanged():
                 pass
     return frame(RUN, known.values())
 

@@ -56,6 +56,9 @@ def summary_line(summary: Summary, glyphs: Glyphs, *, is_certain: bool = True) -
         (summary.update, "~", "update", Tone.CHANGED),
         (summary.replace, "±", "replace", Tone.WARN),
         (summary.delete, "-", "delete", Tone.REMOVED),
+        (summary.import_, "<", "import", Tone.ADDED),
+        (summary.move, ">", "move", Tone.CHANGED),
+        (summary.forget, "x", "forget", Tone.REMOVED),
     ):
         if count:
             parts.append(Span(f"{sign}{count} {word}  ", tone))
@@ -97,6 +100,8 @@ def _notes(change: Change) -> Line:
         notes.append(Span("DELETE ", Tone.BAD))
     if change.action is Action.REPLACE:
         notes.append(Span("REPLACE ", Tone.BAD))
+    if change.action in (Action.IMPORT, Action.MOVE, Action.FORGET):
+        notes.append(Span(f"{change.action.value} ", Tone.WARN))
     if change.conflicts:
         notes.append(Span("CONFLICT ", Tone.BAD))
     if change.restarts:
@@ -153,8 +158,8 @@ def _lines(
     if change.because:
         yield (), line(Span(f"{glyphs.finding} {change.because}", Tone.WARN)), Line()
     match change.action:
-        case Action.CREATE if change.resource is not None:
-            yield from _whole(change, change.resource.attributes, "+", Tone.ADDED, spec, roots, glyphs)
+        case Action.CREATE if change.configured is not None:
+            yield from _whole(change, change.configured, "+", Tone.ADDED, spec, roots, glyphs)
         case Action.DELETE if change.before is not None:
             yield from _whole(change, change.before, "-", Tone.REMOVED, spec, roots, glyphs)
         case _:

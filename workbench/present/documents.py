@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from runtimes.base import Blocking, format_path
+from runtimes.base import Blocking, Unknown, format_path
 from workbench.engine.changes import Change, FieldChange, Problem, StackDiff, Summary
 from workbench.engine.masking import Masked
 from workbench.engine.plan import Plan
@@ -125,6 +125,9 @@ def _summary(each: Summary) -> dict[str, int]:
         "drift": each.drift,
         "defaulted": each.defaulted,
         "restarts": each.restarts,
+        "import": each.import_,
+        "move": each.move,
+        "forget": each.forget,
     }
 
 
@@ -150,6 +153,7 @@ def _field(field: FieldChange, root: Path) -> dict[str, Any]:
         "before": plain(field.before),
         "after": plain(field.after),
         "masked": field.is_masked,
+        "unknown": field.is_unknown,
         "source": _source(field.source, root),
         "actor": field.actor.manager if field.actor else None,
         "when": f"{field.actor.when:%Y-%m-%dT%H:%M:%SZ}" if field.actor and field.actor.when else None,
@@ -173,9 +177,9 @@ def _problem(each: Problem) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """Returns a value with masks as text, for JSON."""
+    """Returns a value with masks and what is not known yet as text, for JSON."""
     match value:
-        case Masked():
+        case Masked() | Unknown():
             return str(value)
         case dict():
             return {key: plain(each) for key, each in value.items()}

@@ -79,11 +79,16 @@ _ACTION_SIGNS = {
     Action.UPDATE: ("~", Tone.CHANGED),
     Action.REPLACE: ("±", Tone.WARN),
     Action.DELETE: ("-", Tone.REMOVED),
+    Action.IMPORT: ("<", Tone.ADDED),
+    Action.MOVE: (">", Tone.CHANGED),
+    Action.FORGET: ("x", Tone.REMOVED),
     Action.NONE: ("=", Tone.MUTED),
 }
 
 
 def action_sign(action: Action) -> Span:
-    """Returns the sign diffs use: + ~ ± - =; `±` reads as "replace", and is explained wherever it is shown."""
+    """Returns the sign diffs use: + ~ ± - < > x =. Those that do not speak for themselves (replace, import, move,
+    forget) are explained wherever they are shown.
+    """
     sign, tone = _ACTION_SIGNS[action]
     return Span(sign, tone)

@@ -14,6 +14,7 @@ from workbench.engine.events import (
     StatusChanged,
     StepFailed,
     StepFinished,
+    StepProgress,
     StepSkipped,
     StepStarted,
 )
@@ -38,7 +39,7 @@ def title(plan: Plan, glyphs: Glyphs) -> Line:
         Span("plan ", Tone.MUTED),
         Span(plan.id[:SHORT_ID], Tone.STRONG),
         Span(f"  release #{plan.prior} {glyphs.arrow} #{plan.revision}  ", Tone.MUTED),
-        Span(", ".join(plan.clusters), Tone.ENVIRONMENT),
+        Span(", ".join(plan.places), Tone.ENVIRONMENT),
     )
 
 
@@ -102,6 +103,8 @@ def step_rows(plan: Plan, events: tuple[Event, ...]) -> tuple[Row, ...]:
         match event:
             case StepStarted(address=address):
                 states[address] = Span("running", Tone.BUSY), ""
+            case StepProgress(address=address, seconds=seconds):
+                states[address] = Span("running", Tone.BUSY), f"{seconds:.0f}s"
             case StepFinished(address=address, seconds=seconds):
                 states[address] = Span("done", Tone.GOOD), f"{seconds:.1f}s"
             case StepFailed(address=address, seconds=seconds):
@@ -140,5 +143,9 @@ def event_line(event: Event, glyphs: Glyphs) -> Line | None:
             tone = Tone.GOOD if outcome is Outcome.SUCCEEDED else Tone.BAD
             counts = f"{done} done, {failed} failed, {skipped} skipped"
             return line(Span(f"release #{revision} {outcome.value}", tone), Span(f": {counts}", Tone.MUTED))
+        case StepProgress(address=address, action=action, seconds=seconds, message=message):
+            said = Span(f": {message}" if message else "", Tone.MUTED)
+            took = Span(f"  {seconds:.0f}s", Tone.MUTED)
+            return line(Span(f"{glyphs.busy} {action.value} ", Tone.BUSY), reconcile.short_id(address), said, took)
         case StepStarted() | StatusChanged():
             return None

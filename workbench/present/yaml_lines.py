@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from runtimes.base import FieldPath
+from runtimes.base import FieldPath, Unknown
 from workbench.engine.masking import Masked
 from workbench.present.text import Line, Span, Tone, line
 
@@ -70,7 +70,7 @@ def scalar(value: Any) -> Span:
             return Span("null", Tone.MUTED)
         case bool():
             return Span("true" if value else "false")
-        case Masked():
+        case Masked() | Unknown():
             return Span(str(value), Tone.MUTED)
         case str():
             plain = _SAFE.fullmatch(value) and value.lower() not in _RESERVED and not value.endswith(":")

@@ -10,7 +10,7 @@ from typing import Any
 
 from runtimes.base import Address, InvalidResourceId, ResourceId, RuntimeType, parse_id
 from workbench.engine.events import Action, Event, StepFailed, StepFinished, StepSkipped
-from workbench.engine.release import Phase, Release, ReleasedResource, StepState
+from workbench.engine.release import Phase, Release, ReleasedResource, StepState, type_of
 
 _FORMAT = 1
 
@@ -67,7 +67,7 @@ def encode_event(event: Event) -> bytes:
         "at": event.at.isoformat(),
         "cluster": event.address.cluster,
         "id": str(event.address.id),
-        "type": _type(event.address.id).value,
+        "type": type_of(event.address.id).value,
         "action": event.action.value,
     }
     text = json.dumps(content)
@@ -114,7 +114,7 @@ def _resource(each: ReleasedResource) -> dict[str, Any]:
         "uid": each.uid,
         "attributes": each.attributes,
         "former": each.former,
-        "dependsOn": [{"id": str(id_), "type": _type(id_).value} for id_ in each.depends_on],
+        "dependsOn": [{"id": str(id_), "type": type_of(id_).value} for id_ in each.depends_on],
         "error": each.error,
     }
 
@@ -155,9 +155,3 @@ def _id(text: str, type_: RuntimeType) -> ResourceId:
         return parse_id(text, type_)
     except InvalidResourceId as error:
         raise BrokenRecord(str(error)) from error
-
-
-def _type(id_: ResourceId) -> RuntimeType:
-    from runtimes.base import TerraformId
-
-    return RuntimeType.TERRAFORM if isinstance(id_, TerraformId) else RuntimeType.KUBERNETES
