@@ -1,0 +1,20 @@
+"""A Terraform provider to practise with: `workbench.local/sandbox/sandbox`.
+
+Its cloud is one JSON file, the world. Networks, databases, buckets and DNS records are created, changed and destroyed
+in it through the real plugin protocol, so terraform can't tell it from a real one: it has latency, quotas, faults,
+generated ids, and people who change things behind terraform's back.
+
+    world      the file: objects, faults, quotas, a log; locked, replaced in one go
+    faults     latency, errors and crashes that the file asks for
+    kinds      what the four types of resources are, without any terraform in it
+    plugin     the kinds as resources of the PyPI package `tf`
+    serving    the plugin protocol: handshake, TLS, shutdown
+    install    lays the provider into a folder that terraform takes providers from
+
+Only `plugin` and `serving` need `tf` and `grpc`; they run in the process that terraform starts and nowhere else.
+"""
+
+from runtimes.sandbox.provider.install import SOURCE, VERSION, ProviderMissing, install
+from runtimes.sandbox.provider.world import WORLD_VARIABLE, World, WorldBroken
+
+__all__ = ["SOURCE", "VERSION", "WORLD_VARIABLE", "ProviderMissing", "World", "WorldBroken", "install"]

@@ -1,0 +1,133 @@
+"""The plugin protocol of terraform for a provider of the package `tf`: handshake, TLS, calls, shutdown.
+
+`tf.runner` does this too, but version 1.2.0 ends all calls under way when terraform asks it to stop, and on a ^C that
+the whole process group hears: what was just created is then lost from the state. Here a stop lets the calls end, the
+interrupt is not heard, and the process ends when terraform says `Shutdown` or is gone.
+
+The protocol: https://github.com/hashicorp/go-plugin/blob/main/docs/internals.md
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+import grpc
+from tf.gen import grpc_controller_pb2, grpc_controller_pb2_grpc, grpc_stdio_pb2_grpc, tfplugin_pb2_grpc
+from tf.provider import ProviderServicer
+
+_COOKIE: Final = ("TF_PLUGIN_MAGIC_COOKIE", "d602bf8f470bc67ca7faa0386276bbdd4330efaf76d1a219cb4d6991ca9872b2")
+_CORE_PROTOCOL, _PLUGIN_PROTOCOL = 1, 6
+_CALLS: Final = 64
+"""At a time: those of terraform's parallelism wait here for latency, and a stop has to get through."""
+_VALID_DAYS: Final = 365
+
+
+class _Controller(grpc_controller_pb2_grpc.GRPCControllerServicer):  # type: ignore[misc]  # generated, without types
+    def __init__(self, ended: threading.Event) -> None:
+        self._ended = ended
+
+    def Shutdown(self, request: Any, context: Any) -> Any:
+        self._ended.set()
+        return grpc_controller_pb2.Empty()
+
+
+class _Stdio(grpc_stdio_pb2_grpc.GRPCStdioServicer):  # type: ignore[misc]  # generated, without types
+    """What a provider prints could be streamed; nothing is printed."""
+
+    def StreamStdio(self, request: Any, context: Any) -> Iterator[Any]:
+        return iter(())
+
+
+def serve(provider: Any, certificates: Path) -> int:
+    """Serves until terraform is done with it; returns the exit code. Certificates are kept in that folder."""
+    if os.environ.get(_COOKIE[0]) != _COOKIE[1]:
+        sys.stderr.write("This is a Terraform provider: terraform starts it, nobody else has use for it.\n")
+        return 1
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # terraform hears it too, and says what is to be done
+    ended = threading.Event()
+    server = grpc.server(ThreadPoolExecutor(_CALLS))
+    tfplugin_pb2_grpc.add_ProviderServicer_to_server(ProviderServicer(provider), server)
+    grpc_controller_pb2_grpc.add_GRPCControllerServicer_to_server(_Controller(ended), server)
+    grpc_stdio_pb2_grpc.add_GRPCStdioServicer_to_server(_Stdio(), server)
+    key, certificate = _certificate(certificates)
+    folder = Path(tempfile.mkdtemp(prefix="sandbox-provider-"))
+    try:
+        socket = folder / "socket"
+        # terraform offers a certificate too, of a curve (P-521) that gRPC's TLS does not know; the folder is private
+        server.add_secure_port(f"unix://{socket}", grpc.ssl_server_credentials([(key, certificate)]))
+        server.start()
+        _shake_hands(socket, certificate)
+        _wait(ended, os.getppid())
+        server.stop(grace=0.2).wait()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return 0
+
+
+def _shake_hands(socket: Path, certificate: bytes) -> None:
+    body = "".join(certificate.decode().splitlines()[1:-1]).rstrip("=")
+    parts = (_CORE_PROTOCOL, _PLUGIN_PROTOCOL, "unix", socket, "grpc", body)
+    sys.stdout.write("|".join(str(each) for each in parts) + "\n")
+    sys.stdout.flush()
+
+
+def _wait(ended: threading.Event, parent: int) -> None:
+    """Returns when terraform said so, or was killed: nobody would end this process then."""
+    while not ended.wait(0.25):
+        if os.getppid() != parent:
+            return
+
+
+def _certificate(folder: Path) -> tuple[bytes, bytes]:
+    """Returns key and certificate in PEM, made anew where there are none or they are old.
+
+    They are kept because making them means importing `cryptography`, and terraform starts a provider several times.
+    """
+    file = folder / "certificate.json"
+    with suppress(OSError, ValueError, KeyError):
+        kept = json.loads(file.read_text())
+        if time.time() < kept["made"] + (_VALID_DAYS - 1) * 86400:
+            return kept["key"].encode(), kept["certificate"].encode()
+    key, certificate = _new_certificate()
+    with suppress(OSError):  # it then costs time at the next start, no more
+        folder.mkdir(parents=True, exist_ok=True)
+        new = folder / f".certificate.{os.getpid()}"
+        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as opened:
+            json.dump({"made": time.time(), "key": key.decode(), "certificate": certificate.decode()}, opened)
+        new.replace(file)
+    return key, certificate
+
+
+def _new_certificate() -> tuple[bytes, bytes]:
+    from datetime import UTC, datetime, timedelta
+
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(minutes=5))
+        .not_valid_after(now + timedelta(days=_VALID_DAYS))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    return private, certificate.public_bytes(pem)
