@@ -6,8 +6,6 @@ from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
-from textual.widgets import Button, Input
 
 from workbench.engine.events import ApplyFinished, StepFailed
 from workbench.engine.plan import Level, Plan
@@ -16,6 +14,7 @@ from workbench.present.text import Line, Span, Tone, line
 from workbench.tui.frame import Frame
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
+from workbench.tui.widgets.typed_confirmation import TypedConfirmation
 
 
 class PlanScreen(Frame):
@@ -24,12 +23,6 @@ class PlanScreen(Frame):
     DEFAULT_CSS = """
     PlanScreen #head { height: auto; padding: 0 1; }
     PlanScreen #gates { height: auto; max-height: 7; padding: 0 1; }
-    PlanScreen #confirm { height: auto; padding: 0 1; display: none; }
-    PlanScreen #confirm.asked { display: block; }
-    PlanScreen #answer { height: 1; }
-    PlanScreen #phrase { width: 1fr; height: 1; border: none; padding: 0 1; background: $surface-lighten-1; }
-    PlanScreen #phrase:focus { border: none; background: $surface-lighten-2; }
-    PlanScreen Button { min-width: 10; margin-left: 1; }
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -46,12 +39,7 @@ class PlanScreen(Frame):
         yield ToneText(id="head")
         yield ResourceTable(plan.STEP_COLUMNS, id="steps", empty="planning ...")
         yield ToneText(id="gates", wrap=True)
-        with Vertical(id="confirm"):
-            yield ToneText(id="question", wrap=True)
-            with Horizontal(id="answer"):
-                yield Input(id="phrase")
-                yield Button("Cancel", id="cancel", compact=True)
-                yield Button("Apply", id="apply", variant="error", disabled=True, compact=True)
+        yield TypedConfirmation("Apply", "that is not the phrase: nothing was applied")
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -74,7 +62,7 @@ class PlanScreen(Frame):
         self.query_one("#gates", ToneText).show_all(self._below(made))
         for event in state.events[-1:]:
             if isinstance(event, ApplyFinished):
-                self._close_question()
+                self.query_one(TypedConfirmation).close()
 
     def _below(self, made: Plan) -> list[Line]:
         """Gates before an apply, what went wrong and how it ended after one."""
@@ -109,16 +97,12 @@ class PlanScreen(Frame):
             self.notify(why_not, severity="warning")
             return
         confirmation = made.confirmation
-        self.query_one("#confirm").add_class("asked")
-        phrase = self.query_one("#phrase", Input)
-        phrase.value = ""
         typed = confirmation.level is Level.PHRASE
         wanted = confirmation.phrase or "yes"
         reasons = f" ({'; '.join(confirmation.reasons)})" if confirmation.reasons else ""
         ask = Span("type " if typed else "to apply type ", Tone.PLAIN)
         question = line(ask, Span(wanted, Tone.STRONG), Span(reasons, Tone.WARN))
-        self.query_one("#question", ToneText).show(question)
-        phrase.focus()
+        self.query_one(TypedConfirmation).ask(question, wanted)
 
     def _why_not(self, made: Plan) -> str:
         if self.workbench.session.settings.is_read_only:
@@ -132,44 +116,22 @@ class PlanScreen(Frame):
             return "other managers own fields of this plan: F takes them over"
         return f"refused: {refused[0].message or refused[0].name}" if refused else ""
 
-    def _close_question(self) -> None:
-        if self.query_one("#confirm").has_class("asked"):
-            self.query_one("#confirm").remove_class("asked")
-            self.query_one("#steps").focus()
-
-    @property
-    def _is_confirmed(self) -> bool:
+    def on_typed_confirmation_confirmed(self, event: TypedConfirmation.Confirmed) -> None:
         made = self.state.plan if self.state else None
-        return made is not None and self.query_one("#phrase", Input).value == (made.confirmation.phrase or "yes")
-
-    def on_input_changed(self, event: Input.Changed) -> None:
-        if event.input.id == "phrase":
-            self.query_one("#apply", Button).disabled = not self._is_confirmed
-        else:
-            super().on_input_changed(event)
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        if event.input.id != "phrase":
-            super().on_input_submitted(event)
-        elif self._is_confirmed:
-            self._start()
-        else:
-            self.notify("that is not the phrase: nothing was applied", severity="warning")
-
-    def on_button_pressed(self, event: Button.Pressed) -> None:
-        if event.button.id == "apply" and self._is_confirmed:
-            self._start()
-        else:
-            self._close_question()
-
-    def _start(self) -> None:
-        if self.state is not None:
-            self._close_question()
+        if self.state is None or made is None or self._why_not(made):
+            return
+        if event.phrase == (made.confirmation.phrase or "yes"):
             self.workbench.apply_plan(self.state)
+        else:
+            self.notify("the plan was made again meanwhile: ask again", severity="warning")
+
+    def on_typed_confirmation_closed(self) -> None:
+        self.query_one("#steps").focus()
 
     def action_back(self) -> None:
-        if self.query_one("#confirm").has_class("asked"):
-            self._close_question()
+        question = self.query_one(TypedConfirmation)
+        if question.is_asked:
+            question.close()
         else:
             super().action_back()
 

@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, Vertical
-from textual.widgets import Button, Input
 
 from runtimes.base import RuntimeFailure
 from workbench.engine.compile import CompileInputs
@@ -26,6 +24,7 @@ from workbench.project import WorkbenchError
 from workbench.tui.frame import Frame
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
+from workbench.tui.widgets.typed_confirmation import TypedConfirmation
 
 if TYPE_CHECKING:
     from workbench.engine.recovery.execute import RecoveryRun
@@ -74,12 +73,6 @@ class RecoveryScreen(Frame):
     DEFAULT_CSS = """
     RecoveryScreen #head { height: auto; padding: 0 1; }
     RecoveryScreen #below { height: auto; max-height: 8; padding: 0 1; }
-    RecoveryScreen #confirm { height: auto; padding: 0 1; display: none; }
-    RecoveryScreen #confirm.asked { display: block; }
-    RecoveryScreen #answer { height: 1; }
-    RecoveryScreen #phrase { width: 1fr; height: 1; border: none; padding: 0 1; background: $surface-lighten-1; }
-    RecoveryScreen #phrase:focus { border: none; background: $surface-lighten-2; }
-    RecoveryScreen Button { min-width: 10; margin-left: 1; }
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -96,12 +89,7 @@ class RecoveryScreen(Frame):
         yield ToneText(id="head")
         yield ResourceTable(recovery.COLUMNS, id="targets", empty="asking the inventory and the clusters ...")
         yield ToneText(id="below", wrap=True)
-        with Vertical(id="confirm"):
-            yield ToneText(id="question", wrap=True)
-            with Horizontal(id="answer"):
-                yield Input(id="phrase")
-                yield Button("Cancel", id="cancel", compact=True)
-                yield Button("Run", id="run", variant="error", disabled=True, compact=True)
+        yield TypedConfirmation("Run", "that is not the phrase: nothing was done")
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -166,12 +154,8 @@ class RecoveryScreen(Frame):
         if found is None or why_not:
             self.notify(why_not, severity="warning")
             return
-        self.query_one("#confirm").add_class("asked")
         question = line("type ", Span(found.phrase, Tone.STRONG), Span(f" ({', '.join(found.clusters)})", Tone.WARN))
-        self.query_one("#question", ToneText).show(question)
-        phrase = self.query_one("#phrase", Input)
-        phrase.value = ""
-        phrase.focus()
+        self.query_one(TypedConfirmation).ask(question, found.phrase)
 
     def _why_not(self) -> str:
         job = self.job
@@ -183,45 +167,17 @@ class RecoveryScreen(Frame):
             return "nothing to do"
         return "this session is read-only" if self.workbench.session.settings.is_read_only else ""
 
-    def _close_question(self) -> None:
-        if self.query_one("#confirm").has_class("asked"):
-            self.query_one("#confirm").remove_class("asked")
-            self.focus_main()
-
-    @property
-    def _is_confirmed(self) -> bool:
-        found = self.job.found
-        return found is not None and self.query_one("#phrase", Input).value == found.phrase != ""
-
-    def on_input_changed(self, event: Input.Changed) -> None:
-        if event.input.id == "phrase":
-            self.query_one("#run", Button).disabled = not self._is_confirmed
-        else:
-            super().on_input_changed(event)
-
-    def on_input_submitted(self, event: Input.Submitted) -> None:
-        if event.input.id != "phrase":
-            super().on_input_submitted(event)
-        elif self._is_confirmed:
-            self._start()
-        else:
-            self.notify("that is not the phrase: nothing was done", severity="warning")
-
-    def on_button_pressed(self, event: Button.Pressed) -> None:
-        if event.button.id == "run" and self._is_confirmed:
-            self._start()
-        else:
-            self._close_question()
-
-    def _start(self) -> None:
-        phrase = self.query_one("#phrase", Input).value
-        self._close_question()
+    def on_typed_confirmation_confirmed(self, event: TypedConfirmation.Confirmed) -> None:
         if not self._why_not():
-            self.app.run_worker(_run(self.workbench, self.job, phrase), group="recovery", exclusive=True)
+            self.app.run_worker(_run(self.workbench, self.job, event.phrase), group="recovery", exclusive=True)
+
+    def on_typed_confirmation_closed(self) -> None:
+        self.focus_main()
 
     def action_back(self) -> None:
-        if self.query_one("#confirm").has_class("asked"):
-            self._close_question()
+        question = self.query_one(TypedConfirmation)
+        if question.is_asked:
+            question.close()
         else:
             super().action_back()
 
