@@ -157,7 +157,7 @@ async def test_a_kcl_error_is_shown_and_the_last_good_spec_stays(tmp_path: Path)
         main = app.konfig.root / "web/prod/main.k"
         main.write_text(main.read_text().replace("replicas = 3", "replicas = "))
         await pilot.press("r")
-        await until(pilot, lambda: says(app, "main.k:5"))
+        await until(pilot, lambda: says(app, "main.k:4"))
         assert says(app, "showing the last good one")
         assert says(app, "Deployment")
         main.write_text(main.read_text().replace("replicas = ", "replicas = 3"))
