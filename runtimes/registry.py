@@ -11,6 +11,10 @@ from typing import Any
 from runtimes.base import Misconfigured, Runtime, RuntimeType
 
 _KUBERNETES_SETTINGS = frozenset({"kubeconfig", "context", "place", "allow_exec", "limits"})
+_TERRAFORM_SETTINGS = frozenset(
+    {"folder", "place", "binary", "backend", "cli_config", "mirrors", "plugin_cache", "required_version"}
+    | {"lock_timeout_seconds", "environment"}
+)
 
 
 def connect(type_: RuntimeType, settings: Mapping[str, Any]) -> Runtime:
@@ -19,6 +23,13 @@ def connect(type_: RuntimeType, settings: Mapping[str, Any]) -> Runtime:
     Settings for Kubernetes, all optional: `kubeconfig` (a path or several; as kubectl finds it), `context` (the
     current one), `place` (the name in messages and plans; the context's), `allow_exec` (whether the kubeconfig's
     credential program may run; False), `limits` (`runtimes.kubernetes.transport.Limits`).
+
+    Settings for Terraform, all optional but the first: `folder` (the stack's working folder, made if need be),
+    `place` (terraform), `binary` (a name or path; terraform, else tofu, on PATH), `backend` (`{"type": ..., "config":
+    {...}}`; a file in the folder), `cli_config` (the user's own file, which must exist; none), `mirrors` (folders with
+    providers, for `filesystem_mirror`), `plugin_cache` (a folder for downloaded providers), `required_version`,
+    `lock_timeout_seconds` (how long to wait for others; 10), `environment` (added to terraform's). What is connected
+    is a `Workspace` too.
     """
     match type_:
         case RuntimeType.KUBERNETES:
@@ -27,11 +38,12 @@ def connect(type_: RuntimeType, settings: Mapping[str, Any]) -> Runtime:
 
             return KubernetesRuntime.connect(**settings)
         case RuntimeType.TERRAFORM:
-            raise Misconfigured(
-                "this version has no Terraform runtime",
-                target=str(settings.get("place") or ""),
-                hint="leave resources of type Terraform out of the stack",
-            )
+            _refuse_unknown(type_, settings, _TERRAFORM_SETTINGS)
+            if "folder" not in settings:
+                raise Misconfigured("the Terraform runtime needs the setting folder")
+            from runtimes.terraform.runtime import TerraformRuntime
+
+            return TerraformRuntime.connect(**settings)
 
 
 def _refuse_unknown(type_: RuntimeType, settings: Mapping[str, Any], known: frozenset[str]) -> None:

@@ -94,12 +94,14 @@ class WorkspacePlanRequest:
     """`resources` are all that should be in the workspace: what its state has besides is to be deleted.
 
     `only` limits the plan to some ids, and to what they need inside the workspace; None means all, deletions included.
-    `secrets` are texts never written to a file or an argument in clear.
+    `secrets` are texts never written to a file or an argument in clear. `former` are resources as they were last
+    applied, where that is known: deleting one takes the provider's configuration it was made with.
     """
 
     resources: tuple[Resource, ...]
     only: frozenset[ResourceId] | None = None
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
+    former: tuple[Resource, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -150,7 +150,7 @@ async def test_the_registry_connects_by_name(tmp_path: Path) -> None:
     await runtime.close()
     with pytest.raises(Misconfigured, match="no setting colour"):
         connect(RuntimeType.KUBERNETES, {"colour": "blue"})
-    with pytest.raises(Misconfigured, match="no Terraform runtime"):
+    with pytest.raises(Misconfigured, match="needs the setting folder"):
         connect(RuntimeType.TERRAFORM, {})
 
 

@@ -1,0 +1,94 @@
+"""Looking for what an interrupted apply may have created, by importing it under the ids it may have.
+
+Each attempt is a plan with an import block: a provider that says there is nothing under an id is asked for the next
+one, and when none is left the resource is created as if nothing had been. Nothing is taken over but what an apply of
+this workspace began to create.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from runtimes.base import Finding, Resource, ResourceId
+from runtimes.terraform import diagnostics
+from runtimes.terraform.record import Doubt
+
+_IMPORT_IDS = ("importId", "kusionstack.io/import-id")
+
+
+@dataclass(frozen=True, slots=True)
+class Adoption:
+    """`left` are the candidates not tried in vain yet. `unclear` are ids for which the provider gave another answer
+    than that there is nothing, or that could not be asked for."""
+
+    doubts: Mapping[ResourceId, Doubt]
+    left: Mapping[ResourceId, tuple[str, ...]]
+    unclear: Mapping[ResourceId, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, doubts: Iterable[Doubt], resources: Iterable[Resource]) -> Adoption:
+        """Leaves out what the configuration says an import id of: that is looked for anyway."""
+        said = {each.id for each in resources if not any(name in each.extensions for name in _IMPORT_IDS)}
+        open_: dict[ResourceId, Doubt] = {each.id: each for each in doubts if each.id in said}
+        nameless: dict[ResourceId, str] = {
+            id_: "nothing it could be found by is known" for id_, each in open_.items() if not each.creation.candidates
+        }
+        return cls(open_, {id_: each.creation.candidates for id_, each in open_.items()}, nameless)
+
+    @property
+    def chosen(self) -> Mapping[ResourceId, str]:
+        """The ids to import by in the next attempt."""
+        return {id_: candidates[0] for id_, candidates in self.left.items() if candidates}
+
+    def after(self, errors: Iterable[Finding]) -> Adoption:
+        """Returns what is left to try after an attempt; itself where that did not fail for an import."""
+        left, unclear = dict(self.left), dict(self.unclear)
+        for id_ in {each.id for each in errors if each.id is not None} & set(self.chosen):
+            said = [each for each in errors if each.id == id_]
+            if not any(diagnostics.does_not_exist(each) for each in said):
+                unclear[id_] = said[0].message
+            left[id_] = left[id_][1:]
+        return self if left == self.left else replace(self, left=left, unclear=unclear)
+
+    @property
+    def not_there(self) -> frozenset[ResourceId]:
+        """What the provider knows under none of the ids it could have: it was not created."""
+        return frozenset(id_ for id_, left in self.left.items() if not left and id_ not in self.unclear)
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What there is to say to people of every doubt that is not over."""
+        return tuple(self._finding(id_, doubt) for id_, doubt in self.doubts.items() if id_ not in self.not_there)
+
+    def _finding(self, id_: ResourceId, doubt: Doubt) -> Finding:
+        stopped = f"terraform was stopped while it created this, at {doubt.since}"
+        if (chosen := self.chosen.get(id_)) is not None:
+            return Finding(False, f"{stopped}: it is there as {chosen} and is taken over", id=id_)
+        return Finding(
+            False,
+            f"{stopped}, and it could not be found out whether it exists: {self.unclear[id_]}",
+            "Look for it before applying. If it exists, set extensions.importId of the resource to its id; "
+            "applying as it is creates it once more.",
+            id_,
+        )
+
+
+def unasked(doubts: Iterable[Doubt], resources: Iterable[Resource]) -> tuple[Finding, ...]:
+    """Returns what there is to say of doubts about resources that the stack no longer has: nobody looks for them."""
+    said = {each.id for each in resources}
+    return tuple(
+        Finding(
+            False,
+            f"terraform was stopped while it created {each.id}, at {each.since}, and the stack no longer has it",
+            f"It may exist without terraform knowing{_under(each)}. Look for it and delete it there, "
+            "or put it back into the stack and plan again.",
+        )
+        for each in doubts
+        if each.id not in said
+    )
+
+
+def _under(doubt: Doubt) -> str:
+    candidates = doubt.creation.candidates
+    return f", as {' or '.join(candidates)}" if candidates else ""

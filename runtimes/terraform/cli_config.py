@@ -1,0 +1,122 @@
+"""The CLI configuration terraform is given, so that the user's own files change nothing unasked, and its environment.
+
+https://developer.hashicorp.com/terraform/cli/config/config-file
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from runtimes.base import Misconfigured
+
+_CACHE = re.compile(r"^\s*plugin_cache_dir\b", re.MULTILINE)
+_INSTALLATION = re.compile(r"^\s*provider_installation\b", re.MULTILINE)
+# What a user's shell may hold for terraform and would change what it does: its log (which holds secrets), arguments
+# slipped in, another folder, another workspace of the state, other plug-ins.
+_NOT_PASSED_ON = frozenset(
+    {"TF_DATA_DIR", "TF_WORKSPACE", "TF_INPUT", "TF_IN_AUTOMATION", "TF_CLI_CONFIG_FILE"}
+    | {"TF_REATTACH_PROVIDERS", "TF_IGNORE", "TF_STATE_PERSIST_INTERVAL", "TERRAFORM_CONFIG"}
+)
+_NOT_PASSED_ON_PREFIXES = ("TF_LOG", "TF_CLI_ARGS", "TF_VAR_", "TF_ACC", "TOFU_LOG")
+
+
+def text(*, own: Path | None, mirrors: Iterable[Path], plugin_cache: Path | None) -> str:
+    """Returns the file to give terraform: the user's `own`, with what is needed besides. Raises `Misconfigured`.
+
+    Providers found in a mirror come from there and from nowhere else, all others as `own` says, or else directly.
+    """
+    parts = []
+    users = _read(own) if own else ""
+    held = {mirror: patterns for mirror in mirrors if (patterns := mirrored(mirror))}
+    if held and _INSTALLATION.search(users):
+        raise Misconfigured(
+            f"{own} has a provider_installation of its own, which can't be joined with the mirror {next(iter(held))}",
+            hint="name the mirror there as a filesystem_mirror, and leave it out of the workbench's settings",
+        )
+    if users:
+        parts.append(users.rstrip())
+    if plugin_cache and not _CACHE.search(users):
+        parts.append(f"plugin_cache_dir = {_quoted(plugin_cache)}")
+    if held:
+        parts.append(_installation(held))
+    return "\n".join(parts) + "\n"
+
+
+def environment(
+    inherited: Mapping[str, str], added: Mapping[str, str], variables: Mapping[str, str], config: Path
+) -> dict[str, str]:
+    """Returns all of terraform's environment; `variables` are its own TF_VAR_ texts, which may be secret."""
+    passed = {
+        name: value
+        for name, value in inherited.items()
+        if name not in _NOT_PASSED_ON and not name.startswith(_NOT_PASSED_ON_PREFIXES)
+    }
+    return {
+        **passed,
+        **added,
+        "TF_CLI_CONFIG_FILE": str(config),
+        "CHECKPOINT_DISABLE": "1",
+        "TF_IN_AUTOMATION": "1",
+        "TF_INPUT": "0",
+        **variables,
+    }
+
+
+def mirrored(mirror: Path) -> tuple[str, ...]:
+    """Returns the providers an unpacked or packed filesystem mirror holds, as host/namespace/type."""
+    return tuple(
+        sorted(
+            "/".join(folder.relative_to(mirror).parts)
+            for folder in mirror.glob("*/*/*")
+            if folder.is_dir() and any(folder.iterdir())
+        )
+    )
+
+
+def contents(mirrors: Iterable[Path]) -> str:
+    """Returns a text that changes with any file of the mirrors."""
+    return "\n".join(
+        f"{found.path} {stat.st_size} {stat.st_mtime_ns}"
+        for mirror in mirrors
+        for found in sorted(_files(mirror), key=lambda each: each.path)
+        for stat in [found.stat()]
+    )
+
+
+def _files(folder: Path) -> Iterable[os.DirEntry[str]]:
+    if not folder.is_dir():
+        return
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_dir():
+                yield from _files(Path(entry.path))
+            else:
+                yield entry
+
+
+def _installation(held: Mapping[Path, tuple[str, ...]]) -> str:
+    everything = json.dumps([pattern for patterns in held.values() for pattern in patterns])
+    mirrors = "".join(
+        f"  filesystem_mirror {{\n    path    = {_quoted(mirror)}\n    include = {json.dumps(patterns)}\n  }}\n"
+        for mirror, patterns in held.items()
+    )
+    return f"provider_installation {{\n{mirrors}  direct {{\n    exclude = {everything}\n  }}\n}}"
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.expanduser().read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise Misconfigured(
+            f"the CLI configuration of Terraform {path} can't be read: {why}",
+            hint="correct the path, or leave it out",
+        ) from None
+
+
+def _quoted(path: Path) -> str:
+    return json.dumps(str(path), ensure_ascii=False)

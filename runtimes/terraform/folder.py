@@ -1,0 +1,170 @@
+"""The working folder of a stack: what lies in it, who may read it, and who works in it at a time.
+
+main.tf.json              all of the configuration, no secret in clear
+terraform.tfstate         terraform's own, as are its backups, .terraform.lock.hcl and .terraform/
+cli.tfrc                  the CLI configuration terraform is given
+initialised.json          what the folder was last initialised for, and with which terraform
+schemas.json              what the providers say of their resources
+run.json                  the apply that runs, or the last one and what is unsure after it (record.py)
+plan.tfplan, *.jsonl      only while in use: a saved plan holds secrets in clear
+lock                      held by the workbench that works here
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from runtimes.base import Misconfigured, Overloaded
+
+_POLL_SECONDS = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    path: Path
+
+    @property
+    def configuration(self) -> Path:
+        return self.path / "main.tf.json"
+
+    @property
+    def state(self) -> Path:
+        """Where the local backend keeps the state; absent for other backends, and before the first apply."""
+        return self.path / "terraform.tfstate"
+
+    @property
+    def rescued_state(self) -> Path:
+        """Where terraform puts a state that it couldn't write to its backend."""
+        return self.path / "errored.tfstate"
+
+    @property
+    def cli_config(self) -> Path:
+        return self.path / "cli.tfrc"
+
+    @property
+    def initialised(self) -> Path:
+        return self.path / "initialised.json"
+
+    @property
+    def schemas(self) -> Path:
+        return self.path / "schemas.json"
+
+    @property
+    def dependency_lock(self) -> Path:
+        return self.path / ".terraform.lock.hcl"
+
+    @property
+    def run(self) -> Path:
+        return self.path / "run.json"
+
+    @property
+    def plan(self) -> Path:
+        return self.path / "plan.tfplan"
+
+    @property
+    def plan_events(self) -> Path:
+        return self.path / "plan.jsonl"
+
+    @property
+    def apply_events(self) -> Path:
+        return self.path / "apply.jsonl"
+
+    @property
+    def errors(self) -> Path:
+        """What terraform writes to stderr: little, as events hold its messages; a crash of it, for one."""
+        return self.path / "errors.log"
+
+    @property
+    def lock(self) -> Path:
+        return self.path / "lock"
+
+    def prepare(self) -> None:
+        """Makes the folder, or closes an existing one to others; raises `Misconfigured` where that can't be."""
+        try:
+            self.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self.path.chmod(0o700)
+        except OSError as error:
+            raise Misconfigured(
+                f"the working folder of Terraform {self.path} can't be used: {error.strerror}",
+                hint="make it writable, or keep the workbench's state elsewhere",
+            ) from None
+
+    def write(self, path: Path, text: str) -> None:
+        """Writes a file whole or not at all, readable by the user alone; leaves it untouched if it says so already."""
+        with contextlib.suppress(OSError, UnicodeDecodeError):
+            if path.read_text(encoding="utf-8") == text:
+                return
+        draft = path.with_name(f".{path.name}.{os.getpid()}")
+        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        draft.replace(path)
+
+    def sweep(self) -> None:
+        """Removes what a run left that may hold secrets. Only for the holder of the lock, while no terraform runs."""
+        for path in (self.plan, self.plan_events, self.errors):
+            path.unlink(missing_ok=True)
+
+    @asynccontextmanager
+    async def held(self, place: str, doing: str, patience_seconds: float) -> AsyncIterator[None]:
+        """Keeps other workbenches out; raises `Overloaded`, naming who is at work, when patience ends.
+
+        The lock ends with its holder's process, however that ends.
+        """
+        file = os.open(self.lock, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            deadline = time.monotonic() + patience_seconds
+            while not _locked(file):
+                if time.monotonic() >= deadline:
+                    raise Overloaded(
+                        f"another workbench is at work on this stack's Terraform resources{_holder(self.lock)}",
+                        target=place,
+                        hint="wait until it is done, or stop it there",
+                    )
+                await asyncio.sleep(_POLL_SECONDS)
+            os.ftruncate(file, 0)
+            since = datetime.now(UTC).isoformat(timespec="seconds")
+            os.pwrite(file, json.dumps({"pid": os.getpid(), "doing": doing, "since": since}).encode(), 0)
+            yield
+        finally:
+            os.close(file)
+
+
+def read_json(path: Path) -> Any:
+    """Returns None for a file that is absent or that is not whole."""
+    try:
+        return json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+
+
+def _locked(file: int) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in (errno.EAGAIN, errno.EACCES):
+            return False
+        raise
+    return True
+
+
+def _holder(lock: Path) -> str:
+    match read_json(lock):
+        case {"pid": int(pid), "doing": str(doing), "since": str(since)}:
+            return f": process {pid}, which {doing} since {since}"
+        case _:
+            return ""

@@ -1,0 +1,225 @@
+"""Running terraform: the one place of the Terraform runtime that starts processes.
+
+Each runs in a session of its own, so that a Ctrl-C meant for the workbench, or the end of the workbench, does not
+reach it: an apply goes on, finishes and keeps its state whole. What it says goes to a file for the same reason; a
+pipe would break with its reader.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import os
+import signal
+import socket
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+PRIVATE_UMASK = 0o077
+_POLL_SECONDS = 0.02
+_MEMBERS_GRACE_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessMark:
+    """Which process, on which machine: enough to know it again after the workbench was started anew.
+
+    `started` is what the system says of its start, so that another process that got the same number is not taken for
+    it; empty where the system does not tell.
+    """
+
+    pid: int
+    started: str
+    host: str
+
+    @classmethod
+    def of(cls, pid: int) -> ProcessMark:
+        state = _proc_state(pid)
+        return cls(pid, state.started if state else "", socket.gethostname())
+
+    @classmethod
+    def here(cls) -> ProcessMark:
+        """The workbench's own."""
+        return cls.of(os.getpid())
+
+    @property
+    def is_here(self) -> bool:
+        return self.host == socket.gethostname()
+
+    def is_running(self) -> bool:
+        """Whether it runs still, a finished one that nobody waited for excepted. False for another machine's."""
+        if not self.is_here or not _answers(os.kill, self.pid):
+            return False
+        state = _proc_state(self.pid)
+        return state is None or (not state.is_dead and self.started in ("", state.started))
+
+    async def end_leftovers(self) -> bool:
+        """Ends what a killed terraform left running: its providers, which would otherwise stay for ever.
+
+        They belong to its process group, whose number no other group can have while one of them lives. Returns
+        whether there were any. Does nothing while terraform itself runs.
+        """
+        leader = _proc_state(self.pid)
+        if not self.is_here or (leader and not leader.is_dead) or not (members := _group_members(self.pid)):
+            return False
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            for member in members:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(member, number)
+            for _ in range(int(_MEMBERS_GRACE_SECONDS / _POLL_SECONDS)):
+                if not (members := _group_members(self.pid)):
+                    return True
+                await asyncio.sleep(_POLL_SECONDS)
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """`arguments` begin with the program. `environment` is all the environment it gets; it may hold secrets."""
+
+    arguments: tuple[str, ...]
+    environment: Mapping[str, str] = field(repr=False)
+    folder: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """`code` is negative where a signal ended it. `output` and `errors` are what it wrote."""
+
+    code: int
+    output: bytes = field(repr=False)
+    errors: str = field(repr=False)
+
+
+class Running:
+    """A process that was started. It goes on when this object is forgotten."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+        self.mark = ProcessMark.of(process.pid)
+
+    @property
+    def code(self) -> int | None:
+        """None while it runs."""
+        return self._process.returncode
+
+    async def wait(self) -> int:
+        return await self._process.wait()
+
+    def interrupt(self) -> None:
+        """Sends one SIGINT to the process alone, not to its group: providers are to finish what they do."""
+        self._send(signal.SIGINT)
+
+    def kill(self) -> None:
+        self._send(signal.SIGKILL)
+
+    async def end(self, patience_seconds: float) -> None:
+        """Interrupts it and waits, and kills it when patience ends. Never for what changes anything."""
+        self.interrupt()
+        try:
+            async with asyncio.timeout(patience_seconds):
+                await self.wait()
+        except TimeoutError:
+            self.kill()
+            await self.wait()
+
+    def _send(self, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            self._process.send_signal(number)
+
+
+async def start(command: Command, *, output: Path, errors: Path) -> Running:
+    """Starts it with its output and errors in files, written anew, that only the user may read.
+
+    Raises `OSError` where the program can't be started.
+    """
+    with _private(output) as out, _private(errors) as err:
+        return Running(await _started(command, out.fileno(), err.fileno()))
+
+
+async def run(command: Command, *, patience_seconds: float | None = None) -> Completed:
+    """Runs it to its end and returns what it said; raises `OSError`, or `TimeoutError` after having killed it.
+
+    When cancelled it is interrupted, so that it gives back its locks, and waited for.
+    """
+    process = await _started(command, asyncio.subprocess.PIPE, asyncio.subprocess.PIPE)
+    try:
+        async with asyncio.timeout(patience_seconds):
+            output, errors = await process.communicate()
+    except TimeoutError:
+        await _ended(process, signal.SIGKILL)
+        raise
+    except asyncio.CancelledError:
+        await _ended(process, signal.SIGINT)
+        raise
+    assert process.returncode is not None
+    return Completed(process.returncode, output, errors.decode(errors="replace"))
+
+
+async def _started(command: Command, output: int, errors: int) -> asyncio.subprocess.Process:
+    program, *arguments = command.arguments
+    return await asyncio.create_subprocess_exec(
+        program,
+        *arguments,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=output,
+        stderr=errors,
+        cwd=command.folder,
+        env=dict(command.environment),
+        start_new_session=True,
+        umask=PRIVATE_UMASK,
+    )
+
+
+async def _ended(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        process.send_signal(number)
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(10):
+            await process.communicate()
+    if process.returncode is None:
+        process.kill()
+        await process.communicate()
+
+
+def _private(path: Path) -> BinaryIO:
+    path.unlink(missing_ok=True)
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
+
+
+@dataclass(frozen=True, slots=True)
+class _ProcState:
+    started: str
+    group: int
+    is_dead: bool
+
+
+def _proc_state(pid: int) -> _ProcState | None:
+    """Returns what Linux says of a process; None where there is no such process, or no /proc."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return None
+    # the second field is the program's name in parentheses and may hold anything
+    fields = text.rpartition(")")[2].split()
+    return _ProcState(started=fields[19], group=int(fields[2]), is_dead=fields[0] in "ZXx")
+
+
+def _group_members(group: int) -> Sequence[int]:
+    """Returns the living processes of a group, none where the system can't list them."""
+    if not _answers(os.killpg, group):
+        return ()
+    pids = (int(each.name) for each in Path("/proc").glob("[0-9]*"))
+    states = ((pid, _proc_state(pid)) for pid in pids)
+    return tuple(pid for pid, state in states if state and state.group == group and not state.is_dead)
+
+
+def _answers(send: Callable[[int, int], None], number: int) -> bool:
+    try:
+        send(number, 0)
+    except OSError as error:
+        return error.errno == errno.EPERM
+    return True

@@ -1,0 +1,160 @@
+"""What is written down about an apply, so that the next workbench knows of it however this one ended.
+
+The record is written before terraform is started and again when it has ended. Between the two, who finds it knows
+which process to wait for, and, where that is gone, which creations it may not have told anybody about: those are
+doubts. A doubt stays until the state knows the resource or until it was found that nothing is there.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from runtimes.base import InvalidResourceId, RuntimeType, TerraformId, parse_id
+from runtimes.base.sensitive import is_secret_name
+from runtimes.terraform.events import ApplyHook, Diagnosed, Event, Phase
+from runtimes.terraform.folder import Folder, read_json
+from runtimes.terraform.process import ProcessMark
+
+# By what a provider may know a resource again, in the order they are tried. `id` only where it is known before.
+_IDENTIFYING = ("id", "identifier", "name", "bucket")
+_IDENTIFYING_END = re.compile(r"_(identifier|name|id)$")
+_MOST_CANDIDATES = 4
+_CRASHED = re.compile(r"plugin did not respond|request cancell?ed|plugin .*crashed|provider produced no", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Creation:
+    """A resource that an apply creates. `candidates` are texts by which it may be found and imported, best first."""
+
+    id: TerraformId
+    address: str
+    candidates: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """A creation that may have happened without the state knowing. `since` is when it was begun, RFC 3339."""
+
+    creation: Creation
+    since: str
+
+    @property
+    def id(self) -> TerraformId:
+        return self.creation.id
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """`process` is None once the apply has ended and was looked at. `ids` are by the addresses it works on."""
+
+    process: ProcessMark | None
+    begun: str
+    creations: tuple[Creation, ...]
+    ids: Mapping[str, TerraformId]
+    doubts: tuple[Doubt, ...]
+
+    @property
+    def is_open(self) -> bool:
+        return self.process is not None
+
+    def closed(self, events: Iterable[Event], knows: Callable[[TerraformId], bool]) -> Record:
+        """Returns the record of an apply that has ended: with the doubts it left, and those that are still open."""
+        fresh = doubts(self.creations, events, knows)
+        kept = tuple(each for each in self.doubts if not knows(each.id) and each.id not in {new.id for new in fresh})
+        return replace(self, process=None, doubts=(*kept, *fresh))
+
+
+NOTHING = Record(None, "", (), {}, ())
+
+
+def doubts(
+    creations: Iterable[Creation], events: Iterable[Event], knows: Callable[[TerraformId], bool]
+) -> tuple[Doubt, ...]:
+    """Returns the creations that were begun and of which the state knows nothing, though they may have happened.
+
+    What the provider refused has not happened, unless it crashed or was cut off.
+    """
+    begun: dict[str, str] = {}
+    made: dict[str, str] = {}
+    refused: set[str] = set()
+    crashed: set[str] = set()
+    for event in events:
+        match event:
+            case ApplyHook(phase=Phase.STARTED, address=address, action="create"):
+                begun[address] = event.when
+            case ApplyHook(phase=Phase.COMPLETED, address=address, action="create"):
+                made[address] = event.id_value
+            case ApplyHook(phase=Phase.ERRORED, address=address, action="create"):
+                refused.add(address)
+            case Diagnosed() if _CRASHED.search(event.summary):
+                crashed.add(event.address)
+    found = []
+    for creation in creations:
+        since = begun.get(creation.address)
+        if since is None or knows(creation.id) or creation.address in refused - crashed:
+            continue
+        known = [made[creation.address]] if made.get(creation.address) else []
+        candidates = tuple(dict.fromkeys((*known, *creation.candidates)))
+        found.append(Doubt(replace(creation, candidates=candidates), since))
+    return tuple(found)
+
+
+def candidates(planned: Mapping[str, Any], masks: Any) -> tuple[str, ...]:
+    """Returns the texts among a planned resource's values by which it may be found, none of them secret.
+
+    `planned` and `masks` are `after` and `after_sensitive` of a plan.
+    """
+    masks = masks if isinstance(masks, Mapping) else dict.fromkeys(planned, True) if masks is True else {}
+    names = [*_IDENTIFYING, *sorted(name for name in planned if _IDENTIFYING_END.search(name))]
+    texts = (
+        planned[name]
+        for name in names
+        if isinstance(planned.get(name), str) and planned[name] and not masks.get(name) and not is_secret_name(name)
+    )
+    return tuple(dict.fromkeys(texts))[:_MOST_CANDIDATES]
+
+
+def load(folder: Folder) -> Record:
+    """Returns `NOTHING` where there is no record. One that is not whole can't be: it is written in one piece."""
+    match read_json(folder.run):
+        case {"creations": list(creations), "ids": dict(ids), "doubts": list(open_doubts), **rest}:
+            process: Any = rest.get("process")
+            return Record(
+                ProcessMark(**process) if process else None,
+                str(rest.get("begun") or ""),
+                tuple(_creation(each) for each in creations),
+                {address: _id(text) for address, text in ids.items()},
+                tuple(Doubt(_creation(each["creation"]), each["since"]) for each in open_doubts),
+            )
+        case _:
+            return NOTHING
+
+
+def save(folder: Folder, record: Record) -> None:
+    document = {
+        "process": asdict(record.process) if record.process else None,
+        "begun": record.begun,
+        "creations": [_written(each) for each in record.creations],
+        "ids": {address: str(id_) for address, id_ in record.ids.items()},
+        "doubts": [{"creation": _written(each.creation), "since": each.since} for each in record.doubts],
+    }
+    folder.write(folder.run, json.dumps(document, indent=2) + "\n")
+
+
+def _written(creation: Creation) -> dict[str, Any]:
+    return {"id": str(creation.id), "address": creation.address, "candidates": list(creation.candidates)}
+
+
+def _creation(document: Mapping[str, Any]) -> Creation:
+    return Creation(_id(document["id"]), document["address"], tuple(document["candidates"]))
+
+
+def _id(text: str) -> TerraformId:
+    parsed = parse_id(text, RuntimeType.TERRAFORM)
+    if not isinstance(parsed, TerraformId):
+        raise InvalidResourceId(f"{text} is no Terraform id")
+    return parsed

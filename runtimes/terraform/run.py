@@ -1,0 +1,247 @@
+"""An apply that runs: told step by step, interrupted when asked, and looked at when it has ended."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Final
+
+from runtimes.base import (
+    Finding,
+    LiveResource,
+    PlannedAction,
+    Report,
+    ResourceFailed,
+    ResourceFinished,
+    ResourceId,
+    ResourceProgress,
+    ResourceStarted,
+    RuntimeFailure,
+    Unreachable,
+    WorkspacePlan,
+)
+from runtimes.terraform import diagnostics
+from runtimes.terraform.configuration import Configuration
+from runtimes.terraform.events import ApplyHook, Diagnosed, Event, Follower, Phase, Provisioned
+from runtimes.terraform.process import Running
+
+_POLL_SECONDS = 0.05
+_PROGRESS_SECONDS = 2.0
+# How long terraform may be silent after it was told to stop at once, before it is ended without its consent: it then
+# loses what it was doing from its state.
+_SILENCE_SECONDS = 60.0
+
+Ended = Callable[[tuple[Event, ...]], Awaitable[Mapping[ResourceId, LiveResource]]]
+"""What is to be done once terraform has ended: settle the record, and return what the new state knows."""
+
+
+class Telling:
+    """Makes reports of events. Pure but for the clock that is handed in, in seconds."""
+
+    def __init__(self, plan: WorkspacePlan, configuration: Configuration, place: str) -> None:
+        self._configuration, self._place = configuration, place
+        self._actions: Final = {each.id: each.action for each in plan.resources}
+        self._begun: dict[ResourceId, float] = {}
+        self._done: dict[ResourceId, int] = {}
+        self._ended: set[ResourceId] = set()
+        self._errored: set[ResourceId] = set()
+        self._told_at: dict[ResourceId, float] = {}
+        self.findings: list[Finding] = []
+
+    def reports(self, event: Event, now: float) -> list[Report]:
+        match event:
+            case ApplyHook(address=address) | Provisioned(address=address):
+                id_ = self._configuration.id_at(address)
+                return self._of(id_, event, now) if id_ is not None and id_ in self._actions else []
+            case Diagnosed():
+                found = diagnostics.finding(event.content, self._configuration)
+                if found is not None and found not in self.findings:
+                    self.findings.append(found)
+        return []
+
+    def progress(self, now: float) -> list[Report]:
+        """Says of everything under way that it is, where nothing was said of it lately."""
+        due = [id_ for id_ in self._under_way() if now - self._told_at[id_] >= _PROGRESS_SECONDS]
+        return [self._progress(id_, now) for id_ in due]
+
+    def ending(self, code: int, now: float) -> list[Report]:
+        """Says what became of everything that was begun, once terraform has ended."""
+        reports: list[Report] = []
+        for id_ in self._under_way():
+            reports.append(ResourceFailed(id_, now - self._begun[id_], self._why(id_, code)))
+        named = {each.id for each in self.findings if each.is_error and each.id is not None}
+        for id_ in self._actions:
+            if id_ in named and id_ not in self._begun:
+                reports += [ResourceStarted(id_), ResourceFailed(id_, 0.0, self._why(id_, code))]
+        if code == 0:
+            quiet = (id_ for id_, action in self._actions.items() if action is not PlannedAction.NONE)
+            # taking over, moving and forgetting change the state alone, and terraform tells of none of them
+            for id_ in quiet:
+                if id_ not in self._begun:
+                    reports += [ResourceStarted(id_), ResourceFinished(id_, 0.0)]
+        return reports
+
+    def failure(self, code: int) -> RuntimeFailure | None:
+        """Returns why nothing could be applied, where it is not the fault of a resource."""
+        if code == 0 or self._begun:
+            return None
+        loose = [each for each in self.findings if each.is_error and each.id is None]
+        return diagnostics.failure(loose, place=self._place, doing="apply") if loose else None
+
+    @property
+    def has_begun(self) -> bool:
+        return bool(self._begun)
+
+    def _of(self, id_: ResourceId, event: ApplyHook | Provisioned, now: float) -> list[Report]:
+        match event:
+            case ApplyHook(phase=Phase.STARTED):
+                if id_ in self._begun:
+                    return []
+                self._begun[id_] = self._told_at[id_] = now
+                return [ResourceStarted(id_)]
+            case ApplyHook(phase=Phase.COMPLETED) if id_ in self._begun:
+                self._done[id_] = self._done.get(id_, 0) + 1
+                if self._done[id_] < (2 if self._actions[id_] is PlannedAction.REPLACE else 1):
+                    return [self._progress(id_, now, "the old one is gone" if event.action == "delete" else "")]
+                self._ended.add(id_)
+                return [ResourceFinished(id_, now - self._begun[id_])]
+            case ApplyHook(phase=Phase.ERRORED) if id_ in self._begun:
+                self._errored.add(id_)
+                return [self._progress(id_, now, "it failed; why is told when terraform is done with the others")]
+            case Provisioned() if id_ in self._begun:
+                return [self._progress(id_, now, self._configuration.scrubbed(event.output))]
+            case _:
+                return []
+
+    def _progress(self, id_: ResourceId, now: float, message: str = "") -> ResourceProgress:
+        self._told_at[id_] = now
+        return ResourceProgress(id_, now - self._begun[id_], message)
+
+    def _under_way(self) -> list[ResourceId]:
+        return [id_ for id_ in self._begun if id_ not in self._ended]
+
+    def _why(self, id_: ResourceId, code: int) -> RuntimeFailure:
+        said = [each for each in self.findings if each.is_error and each.id == id_]
+        if said:
+            return diagnostics.failure(said, place=self._place, id_=id_, doing="apply")
+        loose = [each for each in self.findings if each.is_error and each.id is None]
+        if id_ in self._errored and loose:
+            return diagnostics.failure(loose, place=self._place, id_=id_, doing="apply")
+        how = f"ended by signal {-code}" if code < 0 else "stopped"
+        return Unreachable(
+            f"terraform was {how} while it was at this resource: what became of it is not known",
+            target=self._place,
+            subject=str(id_),
+            hint="plan again: what can be found out is looked for then",
+            is_uncertain=True,
+        )
+
+
+class ApplyRun:
+    """See `runtimes.base.WorkspaceRun`. Events are followed whether or not anybody iterates."""
+
+    def __init__(
+        self, running: Running, follower: Follower, telling: Telling, ended: Ended, clock: Callable[[], float]
+    ) -> None:
+        self._running, self._follower, self._telling = running, follower, telling
+        self._when_ended, self._clock = ended, clock
+        self._reports: asyncio.Queue[Report | None] = asyncio.Queue()
+        self._told: list[Event] = []
+        self._life = asyncio.Event()
+        self._interrupts = 0
+        self._silent_since = clock()
+        self._task = asyncio.create_task(self._follow())
+
+    async def life(self) -> None:
+        """Waits until it has begun with a resource, or has ended; raises `RuntimeFailure` where it ended in vain."""
+        waiting = asyncio.create_task(self._life.wait())
+        try:
+            await asyncio.wait((waiting, self._task), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            waiting.cancel()
+        if self._task.done():
+            self._task.result()
+
+    def __aiter__(self) -> AsyncIterator[Report]:
+        return self._each()
+
+    async def interrupt(self, *, at_once: bool = False) -> None:
+        """Once is enough to end it in order; `at_once` sends a second, after which terraform drops everything."""
+        wanted = 2 if at_once else 1
+        while self._interrupts < wanted and self._running.code is None:
+            if self._interrupts:
+                # two signals that come together are one
+                await asyncio.sleep(0.2)
+            self._interrupts += 1
+            self._silent_since = self._clock()
+            self._running.interrupt()
+
+    async def outcome(self) -> Mapping[ResourceId, LiveResource]:
+        return await asyncio.shield(self._task)
+
+    async def end(self) -> None:
+        """Interrupts it if it runs, and waits, even through a cancellation; what it ended with is told elsewhere."""
+        if not self._task.done():
+            await self.interrupt()
+        cancelled = None
+        while not self._task.done():
+            try:
+                await asyncio.wait((self._task,))
+            except asyncio.CancelledError as error:
+                if cancelled is not None:
+                    # asked twice: terraform goes on alone, and its record says so to whoever comes next
+                    self._task.cancel()
+                    await asyncio.gather(self._task, return_exceptions=True)
+                    raise
+                cancelled = error
+        if cancelled is not None:
+            raise cancelled
+        if not self._task.cancelled():
+            self._task.exception()  # was raised to whoever waited for the outcome, or nobody did
+
+    async def _each(self) -> AsyncIterator[Report]:
+        while (report := await self._reports.get()) is not None:
+            yield report
+        self._reports.put_nowait(None)  # whoever iterates again finds the end
+        await self.outcome()
+
+    async def _follow(self) -> Mapping[ResourceId, LiveResource]:
+        try:
+            while self._running.code is None:
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(_POLL_SECONDS):
+                        await self._running.wait()
+                self._read()
+                self._lose_patience()
+            code = self._running.code
+            for report in self._telling.ending(code, self._clock()):
+                self._reports.put_nowait(report)
+            live = await self._when_ended(tuple(self._told))
+            if (failure := self._telling.failure(code)) is not None and not self._interrupts:
+                raise failure
+            return live
+        finally:
+            self._reports.put_nowait(None)
+
+    def _read(self) -> None:
+        before, now = self._follower.offset, self._clock()
+        for event in self._follower.read():
+            self._told.append(event)
+            for report in self._telling.reports(event, now):
+                self._reports.put_nowait(report)
+        if self._follower.offset != before:
+            self._silent_since = now
+        for report in self._telling.progress(now):
+            self._reports.put_nowait(report)
+        if self._telling.has_begun:
+            self._life.set()
+
+    def _lose_patience(self) -> None:
+        if self._interrupts > 1 and self._clock() - self._silent_since > _SILENCE_SECONDS:
+            self._running.kill()
+
+
+def monotonic() -> float:
+    return time.monotonic()

@@ -1,0 +1,356 @@
+"""The commands of terraform that are needed, run in one working folder."""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import hashlib
+import json
+import os
+import re
+from collections.abc import AsyncIterator, Collection, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from runtimes.base import Finding, Misconfigured, RuntimeFailure
+from runtimes.terraform import binary, cli_config, diagnostics, events, schema
+from runtimes.terraform.arguments import Arguments
+from runtimes.terraform.binary import Binary
+from runtimes.terraform.configuration import Configuration
+from runtimes.terraform.folder import Folder, read_json
+from runtimes.terraform.process import Command, Running, run, start
+
+_PATIENCE_SECONDS = 10.0
+_CHANGES = 2  # the exit code of a plan that would change something
+_INITIALISE = re.compile(
+    r"inconsistent dependency lock file|required plugins are not installed|backend initialization required"
+    r"|initialization required|missing required provider|cached package|module not installed",
+    re.IGNORECASE,
+)
+_LOCKED_PROVIDER = re.compile(r'^provider "([^"]+)" \{\n.*?^\}\n*', re.MULTILINE | re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """See `runtimes.registry.connect`. `inherited` is the environment that terraform's is made from."""
+
+    folder: Path
+    place: str = "terraform"
+    binary: str | None = None
+    backend: Mapping[str, Any] | None = None
+    cli_config: Path | None = None
+    mirrors: tuple[Path, ...] = ()
+    plugin_cache: Path | None = None
+    required_version: str = ""
+    lock_timeout_seconds: float = 10
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    inherited: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What a plan told. `is_changing`: an apply would change something; `is_drifted`: something is not as recorded."""
+
+    is_changing: bool
+    is_drifted: bool
+    findings: tuple[Finding, ...]
+
+    @property
+    def errors(self) -> tuple[Finding, ...]:
+        return tuple(each for each in self.findings if each.is_error)
+
+    @property
+    def needs_init(self) -> bool:
+        return any(_INITIALISE.search(f"{each.message} {each.detail}") for each in self.errors)
+
+
+class Terraform:
+    """Use only while the folder is held, but for `state`."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self.folder = Folder(settings.folder)
+        self._binary: Binary | None = None
+
+    @property
+    def _known_binary(self) -> Binary:
+        assert self._binary is not None, "prepare() comes first"
+        return self._binary
+
+    @property
+    def _arguments(self) -> Arguments:
+        return Arguments(str(self._known_binary.path))
+
+    @property
+    def has_local_state(self) -> bool:
+        """Whether the state is a file in the folder."""
+        return self._settings.backend is None or self._settings.backend.get("type") == "local"
+
+    @property
+    def state_file(self) -> Path:
+        """Only where `has_local_state`."""
+        config = (self._settings.backend or {}).get("config") or {}
+        return self.folder.path / str(config.get("path") or self.folder.state.name)
+
+    async def prepare(self) -> None:
+        """Makes the folder and the CLI configuration, and finds the binary. Raises `Misconfigured`."""
+        self.folder.prepare()
+        settings = self._settings
+        text = cli_config.text(own=settings.cli_config, mirrors=settings.mirrors, plugin_cache=settings.plugin_cache)
+        self.folder.write(self.folder.cli_config, text)
+        path = binary.find(settings.binary, {**settings.inherited, **settings.environment}.get("PATH"))
+        if known := _remembered(self.folder):
+            binary.remember(*known)
+        self._binary = await binary.identify(path, self._environment({}), self.folder.path)
+
+    def is_initialised(self, configuration: Configuration) -> bool:
+        """Whether the folder was initialised for these providers and this backend, by this terraform."""
+        done = read_json(self.folder.initialised)
+        is_same = isinstance(done, Mapping) and done.get("digest") == self._init_digest(configuration)
+        return is_same and (self.folder.path / ".terraform").is_dir()
+
+    async def initialise(self, configuration: Configuration) -> None:
+        """Runs `terraform init`; the configuration must have been written. Raises `RuntimeFailure`."""
+        self.folder.initialised.unlink(missing_ok=True)
+        self._forget_mirrored_checksums()
+        await self._init(configuration)
+        (self.folder.path / ".terraform").mkdir(exist_ok=True)  # there is none where no provider had to be got
+        found = self._known_binary
+        stamp = {
+            "digest": self._init_digest(configuration),
+            "binary": found.mark,
+            "path": str(found.path),
+            "version": found.version,
+            "platform": found.platform,
+        }
+        self.folder.write(self.folder.initialised, json.dumps(stamp, indent=2) + "\n")
+
+    async def schemas(self, configuration: Configuration, types: Collection[str]) -> schema.Schemas | None:
+        """Returns what the providers say of these resource types, asked once; None where they could not be asked.
+
+        The folder must have been initialised for the configuration.
+        """
+        digest = self._init_digest(configuration)
+        kept = read_json(self.folder.schemas)
+        if (
+            not isinstance(kept, Mapping)
+            or kept.get("digest") != digest
+            or not set(types) <= set(kept.get("asked", ()))
+        ):
+            said = await run(self._command(self._arguments.schemas(), configuration))
+            if said.code != 0:
+                return None
+            kept = {"digest": digest, "asked": sorted(types), "content": _reduced(json.loads(said.output), types)}
+            self.folder.write(self.folder.schemas, json.dumps(kept))
+        return schema.read(kept["content"], types=types)
+
+    async def plan(self, configuration: Configuration, targets: tuple[str, ...]) -> Planned:
+        """Plans into the folder's plan file. Raises `RuntimeFailure` where terraform ends without saying why."""
+        folder = self.folder
+        folder.sweep()
+        command = self._command(
+            self._arguments.plan(
+                folder.plan.name, targets=targets, lock_timeout_seconds=self._settings.lock_timeout_seconds
+            ),
+            configuration,
+        )
+        running = await self._start(command, folder.plan_events)
+        try:
+            code = await running.wait()
+        except asyncio.CancelledError:
+            await running.end(_PATIENCE_SECONDS)  # a plan changes nothing; it gives back its lock when interrupted
+            folder.sweep()
+            raise
+        told = events.read(folder.plan_events)
+        changes = [each for each in told if isinstance(each, events.PlannedChange)]
+        planned = Planned(
+            is_changing=code == _CHANGES,
+            is_drifted=any(each.is_drift for each in changes),
+            findings=self.findings(told, configuration),
+        )
+        if code not in (0, _CHANGES) and not planned.errors:
+            raise self.unexplained("plan", code, configuration)
+        return planned
+
+    async def show_plan(self, configuration: Configuration) -> bytes:
+        """Returns the saved plan as JSON, secrets in clear."""
+        said = await run(self._command(self._arguments.show(self.folder.plan.name), configuration))
+        if said.code != 0:
+            raise self._failed("show", said.code, said.errors, configuration)
+        return said.output
+
+    async def start_apply(self, configuration: Configuration) -> Running:
+        """Starts to apply the saved plan; its events go to the folder's file of them."""
+        command = self._command(
+            self._arguments.apply(self.folder.plan.name, lock_timeout_seconds=self._settings.lock_timeout_seconds),
+            configuration,
+        )
+        return await self._start(command, self.folder.apply_events)
+
+    async def state(self) -> bytes:
+        """Returns the state as terraform keeps it, empty where there is none yet. Raises `RuntimeFailure`.
+
+        For a backend elsewhere the folder must have been initialised.
+        """
+        if self.has_local_state:
+            try:
+                return self.state_file.read_bytes()
+            except FileNotFoundError:
+                return b""
+        if not (self.folder.path / ".terraform").is_dir():
+            return b""
+        said = await run(self._command(self._arguments.pull_state()))
+        if said.code != 0:
+            raise self._failed("read its state", said.code, said.errors, None)
+        return said.output
+
+    async def restore_state(self) -> None:
+        """Gives the backend the state that terraform could not write at the end of an apply, if there is such.
+
+        Terraform itself refuses one that is older than what the backend has, or of something else.
+        """
+        rescued = self.folder.rescued_state
+        if not rescued.exists():
+            return
+        arguments = self._arguments.push_state(rescued.name, lock_timeout_seconds=self._settings.lock_timeout_seconds)
+        said = await run(self._command(arguments))
+        if said.code != 0:
+            failed = self._failed("take back the state it could not write before", said.code, said.errors, None)
+            failed.hint = f"look at {rescued}: it knows resources that the state may not know; push it or remove it"
+            raise failed
+        rescued.unlink()
+
+    def findings(self, told: Collection[events.Event], configuration: Configuration | None) -> tuple[Finding, ...]:
+        """Returns what the diagnostics among the events say, each once."""
+        diagnosed = (each.content for each in told if isinstance(each, events.Diagnosed))
+        read = (diagnostics.finding(each, configuration) for each in diagnosed)
+        return tuple(dict.fromkeys(each for each in read if each is not None))
+
+    def unexplained(self, doing: str, code: int, configuration: Configuration | None) -> RuntimeFailure:
+        """Returns the failure of a process that ended without a diagnostic: a crash, a signal, no memory."""
+        try:
+            errors = self.folder.errors.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            errors = ""
+        return self._failed(doing, code, errors, configuration)
+
+    def _failed(self, doing: str, code: int, errors: str, configuration: Configuration | None) -> RuntimeFailure:
+        how = f"was ended by signal {-code}" if code < 0 else f"ended with code {code}"
+        said = _plain(errors)
+        if configuration:
+            said = configuration.scrubbed(said)
+        return RuntimeFailure(
+            f"terraform was asked to {doing} and {how}{': ' + said if said else ''}", target=self._settings.place
+        )
+
+    async def _init(self, configuration: Configuration) -> None:
+        as_json = self._known_binary.says_init_in_json
+        async with _alone_in(self._settings.plugin_cache):
+            said = await run(self._command(self._arguments.init(as_json=as_json), configuration))
+        if said.code == 0:
+            return
+        told = [each for line in said.output.split(b"\n") if (each := events.parse(line)) is not None]
+        findings = self.findings(told, configuration)
+        if not findings:
+            findings = tuple(Finding(True, each) for each in _screen_errors(said.output.decode(errors="replace")))
+            findings += tuple(Finding(True, each) for each in _screen_errors(said.errors))
+        if not findings:
+            raise self._failed("init", said.code, said.errors, configuration)
+        raise diagnostics.failure(findings, place=self._settings.place, doing="init")
+
+    def _init_digest(self, configuration: Configuration) -> str:
+        settings = self._settings
+        parts = (
+            configuration.provider_digest,
+            self._known_binary.mark,
+            self.folder.cli_config.read_text(encoding="utf-8"),
+            cli_config.contents(settings.mirrors),
+            json.dumps(settings.backend, sort_keys=True, default=str),
+        )
+        return hashlib.sha256("\0".join(parts).encode()).hexdigest()
+
+    def _forget_mirrored_checksums(self) -> None:
+        """Takes providers that are in a mirror out of the dependency lock file.
+
+        Who names a mirror trusts what is in it, and it may be rebuilt under the same version; the checksums of all
+        other providers stay.
+        """
+        mirrored = {each for mirror in self._settings.mirrors for each in cli_config.mirrored(mirror)}
+        try:
+            text = self.folder.dependency_lock.read_text(encoding="utf-8")
+        except OSError:
+            return
+        kept = _LOCKED_PROVIDER.sub(lambda found: "" if found[1] in mirrored else found[0], text)
+        self.folder.write(self.folder.dependency_lock, kept)
+
+    async def _start(self, command: Command, output: Path) -> Running:
+        try:
+            return await start(command, output=output, errors=self.folder.errors)
+        except OSError as error:
+            raise Misconfigured(
+                f"{command.arguments[0]} can't be started: {error.strerror}", target=self._settings.place
+            ) from None
+
+    def _command(self, arguments: tuple[str, ...], configuration: Configuration | None = None) -> Command:
+        variables = configuration.environment if configuration else {}
+        return Command(arguments, self._environment(variables), self.folder.path)
+
+    def _environment(self, variables: Mapping[str, str]) -> dict[str, str]:
+        settings = self._settings
+        return cli_config.environment(settings.inherited, settings.environment, variables, self.folder.cli_config)
+
+
+@asynccontextmanager
+async def _alone_in(cache: Path | None) -> AsyncIterator[None]:
+    """Keeps two inits from filling one plug-in cache at a time, which terraform does not guard."""
+    if cache is None:
+        yield
+        return
+    file = _lock_file(cache)
+    try:
+        await asyncio.to_thread(fcntl.flock, file, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(file)
+
+
+def _lock_file(cache: Path) -> int:
+    cache.mkdir(parents=True, exist_ok=True)
+    return os.open(cache / ".workbench.lock", os.O_RDWR | os.O_CREAT, 0o600)
+
+
+def _remembered(folder: Folder) -> tuple[Binary, str] | None:
+    match read_json(folder.initialised):
+        case {"binary": str(mark), "path": str(path), "version": str(version), "platform": str(platform)}:
+            return Binary(Path(path), version, platform), mark
+        case _:
+            return None
+
+
+def _reduced(document: Mapping[str, Any], types: Collection[str]) -> dict[str, Any]:
+    """Leaves out the resource types that are not asked for: of a large provider nearly all."""
+    providers = {
+        source: {
+            "provider": said.get("provider"),
+            "resource_schemas": {
+                name: each for name, each in (said.get("resource_schemas") or {}).items() if name in types
+            },
+        }
+        for source, said in (document.get("provider_schemas") or {}).items()
+    }
+    return {"format_version": document.get("format_version"), "provider_schemas": providers}
+
+
+def _screen_errors(text: str) -> list[str]:
+    """Returns the errors of a terraform too old to tell them as JSON, each as one line."""
+    plain = re.sub(r"^[│╷╵]\s?", "", text, flags=re.MULTILINE)
+    return [
+        " ".join(each.split()) for each in re.findall(r"^Error: (.*?)(?=^Error: |\Z)", plain, re.MULTILINE | re.DOTALL)
+    ]
+
+
+def _plain(text: str) -> str:
+    """Returns what was written to stderr as one line, without the frame terraform draws around it."""
+    return " ".join(re.sub(r"[│╷╵]|\x1b\[[0-9;]*m", " ", text).split())[:2000]

@@ -1,0 +1,326 @@
+"""Planning and applying everything in a stack's working folder: the verbs of `runtimes.base.Workspace`."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from runtimes.base import (
+    Finding,
+    LiveResource,
+    Overloaded,
+    PlannedAction,
+    Rejected,
+    ResourceId,
+    RuntimeFailure,
+    TerraformId,
+    WorkspacePlan,
+    WorkspacePlanRequest,
+    WorkspaceRun,
+)
+from runtimes.terraform import adoption, configuration, diagnostics, events, former, plan, record
+from runtimes.terraform.adoption import Adoption
+from runtimes.terraform.configuration import Configuration
+from runtimes.terraform.events import Follower
+from runtimes.terraform.process import ProcessMark, Running
+from runtimes.terraform.record import Creation, Record
+from runtimes.terraform.run import ApplyRun, Telling
+from runtimes.terraform.schema import Schemas
+from runtimes.terraform.state import PriorState, State, UnreadableState, read_new, read_prior
+from runtimes.terraform.terraform import Planned, Settings, Terraform
+
+_POLL_SECONDS = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class _Configured:
+    request: WorkspacePlanRequest
+    prior: PriorState
+    written: Configuration
+    schemas: Schemas | None
+    targets: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """`shown` is the plan as terraform shows it, None where it was not asked, as nothing was to be changed."""
+
+    configured: _Configured
+    plan: WorkspacePlan
+    errors: tuple[Finding, ...]
+    shown: Mapping[str, Any] | None
+
+
+class TerraformWorkspace:
+    """See `runtimes.base.Workspace`. One at a time works in the folder, whichever process it is in."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    @property
+    def place(self) -> str:
+        return self._settings.place
+
+    async def survey(self, request: WorkspacePlanRequest) -> WorkspacePlan:
+        async with self._working("plans") as terraform:
+            try:
+                return (await self._planned(terraform, request, always_show=False)).plan
+            finally:
+                terraform.folder.sweep()
+
+    @asynccontextmanager
+    async def apply_all(
+        self, request: WorkspacePlanRequest, accept: Callable[[WorkspacePlan], None]
+    ) -> AsyncIterator[WorkspaceRun]:
+        async with self._working("applies") as terraform:
+            try:
+                attempt = await self._planned(terraform, request, always_show=True)
+                if attempt.errors:
+                    raise diagnostics.failure(attempt.errors, place=self.place, doing="plan")
+                accept(attempt.plan)
+                run = await self._start(terraform, attempt)
+                try:
+                    await run.life()
+                    yield run
+                finally:
+                    await run.end()
+            finally:
+                if not record.load(terraform.folder).is_open:
+                    terraform.folder.sweep()
+
+    async def state(self) -> State:
+        """Returns what is recorded. Raises `RuntimeFailure`."""
+        terraform = Terraform(self._settings)
+        if not terraform.has_local_state:
+            await terraform.prepare()
+        return await self._prior(terraform)
+
+    @asynccontextmanager
+    async def _working(self, doing: str) -> AsyncIterator[Terraform]:
+        terraform = Terraform(self._settings)
+        terraform.folder.prepare()
+        async with terraform.folder.held(self.place, doing, self._settings.lock_timeout_seconds):
+            await terraform.prepare()
+            await self._settle(terraform)
+            yield terraform
+
+    async def _settle(self, terraform: Terraform) -> None:
+        """Waits for an apply that outlived its workbench, and takes down what one left that was killed."""
+        folder = terraform.folder
+        left = record.load(folder)
+        if left.process is not None:
+            await self._wait_for(left, left.process, folder.apply_events)
+            await left.process.end_leftovers()
+        await terraform.restore_state()
+        if left.process is not None:
+            state = await self._prior(terraform)
+            record.save(folder, left.closed(events.read(folder.apply_events), lambda id_: id_ in state.resources))
+            folder.apply_events.unlink(missing_ok=True)
+        folder.sweep()
+
+    async def _wait_for(self, left: Record, process: ProcessMark, told: Path) -> None:
+        deadline = time.monotonic() + self._settings.lock_timeout_seconds
+        while process.is_running():
+            if time.monotonic() >= deadline:
+                done = sum(
+                    isinstance(each, events.ApplyHook) and each.phase is events.Phase.COMPLETED
+                    for each in events.read(told)
+                )
+                raise Overloaded(
+                    f"terraform is still applying what was begun at {left.begun} (process {process.pid}); "
+                    f"it has done {done} of {len(left.ids)} steps",
+                    target=self.place,
+                    hint=f"wait until it is done, or end it in order with: kill -INT {process.pid}",
+                )
+            await asyncio.sleep(_POLL_SECONDS)
+
+    async def _planned(self, terraform: Terraform, request: WorkspacePlanRequest, *, always_show: bool) -> _Attempt:
+        """Plans, looking first for what an interrupted apply may have created."""
+        known = record.load(terraform.folder)
+        recorded = await terraform.state() if terraform.has_local_state else None
+        adoptions = Adoption.of(known.doubts, request.resources)
+        is_initialised_anew = False
+        while True:
+            configured = await self._configured(terraform, request, recorded, adoptions.chosen)
+            planned = await terraform.plan(configured.written, configured.targets)
+            if planned.needs_init and not is_initialised_anew:
+                is_initialised_anew = True
+                await terraform.initialise(configured.written)
+                continue
+            further = adoptions.after(planned.errors)
+            if further is adoptions:
+                break
+            adoptions = further
+        if adoptions.not_there:
+            kept = tuple(each for each in known.doubts if each.id not in adoptions.not_there)
+            record.save(terraform.folder, replace(known, doubts=kept))
+        findings = (*planned.findings, *adoptions.findings, *adoption.unasked(known.doubts, request.resources))
+        return await self._attempt(terraform, configured, planned, findings, always_show or bool(adoptions.chosen))
+
+    async def _attempt(
+        self,
+        terraform: Terraform,
+        configured: _Configured,
+        planned: Planned,
+        findings: tuple[Finding, ...],
+        always_show: bool,
+    ) -> _Attempt:
+        prior, written, schemas = configured.prior, configured.written, configured.schemas
+        shown: Mapping[str, Any] | None = None
+        if planned.errors:
+            if all(each.id is None for each in planned.errors):
+                raise diagnostics.failure(planned.errors, place=self.place, doing="plan")
+            result = plan.unfinished(prior, written, schemas=schemas)
+        elif always_show or planned.is_changing or planned.is_drifted:
+            shown = json.loads(await terraform.show_plan(written))
+            assert shown is not None
+            result = plan.read(shown, written, schemas=schemas, recorded=prior)
+        else:
+            result = plan.unchanged(prior, written, schemas=schemas)
+        result = replace(result, findings=tuple(dict.fromkeys((*findings, *result.findings))))
+        return _Attempt(configured, _limited(result, configured.request), planned.errors, shown)
+
+    async def _configured(
+        self,
+        terraform: Terraform,
+        request: WorkspacePlanRequest,
+        recorded: bytes | None,
+        adopt: Mapping[ResourceId, str],
+    ) -> _Configured:
+        """Writes the configuration and initialises the folder for it, if need be. `recorded` is the state, if it was read."""
+        folder = terraform.folder
+        before = (*former.load(folder), *request.former)
+
+        prior = self._read(recorded) if recorded is not None else None
+
+        def built(schemas: Schemas | None) -> Configuration:
+            return configuration.build(
+                request.resources,
+                secrets=request.secrets,
+                backend=self._settings.backend,
+                required_version=self._settings.required_version,
+                schemas=schemas,
+                adopt=adopt,
+                state=prior,
+                former=before,
+            )
+
+        written = built(None)
+        if not terraform.is_initialised(written):
+            folder.write(folder.configuration, written.text)
+            await terraform.initialise(written)
+        if prior is None:
+            recorded = await terraform.state()
+            prior = self._read(recorded)
+            written = built(None)
+        types = {each.id.resource_type for each in request.resources if isinstance(each.id, TerraformId)}
+        types |= {each.resource_type for each in prior.resources}
+        schemas = await terraform.schemas(written, types)
+        if schemas is not None:
+            assert recorded is not None
+            prior = self._read(recorded, schemas)
+            written = built(schemas)
+        folder.write(folder.configuration, written.text)
+        targets = () if request.only is None else written.targets(request.only)
+        if request.only is not None and not targets:
+            raise Rejected(
+                "none of the resources asked for can be planned: each needs a value that is known only later",
+                target=self.place,
+            )
+        return _Configured(request, prior, written, schemas, targets)
+
+    async def _start(self, terraform: Terraform, attempt: _Attempt) -> ApplyRun:
+        configured, folder = attempt.configured, terraform.folder
+        written = configured.written
+        known = record.load(folder)
+        opened = Record(
+            ProcessMark.here(),
+            datetime.now(UTC).isoformat(timespec="seconds"),
+            _creations(attempt),
+            {
+                written.address_of(each.id): each.id
+                for each in attempt.plan.resources
+                if each.action is not PlannedAction.NONE and isinstance(each.id, TerraformId)
+            },
+            known.doubts,
+        )
+        folder.apply_events.unlink(missing_ok=True)
+        record.save(folder, opened)
+        try:
+            running = await terraform.start_apply(written)
+        except RuntimeFailure:
+            record.save(folder, known)
+            raise
+        opened = replace(opened, process=running.mark)
+        record.save(folder, opened)
+
+        async def ended(told: tuple[events.Event, ...]) -> Mapping[ResourceId, LiveResource]:
+            return await self._ended(terraform, configured, opened, running, told)
+
+        telling = Telling(attempt.plan, written, self.place)
+        return ApplyRun(running, Follower(folder.apply_events), telling, ended, time.monotonic)
+
+    async def _ended(
+        self,
+        terraform: Terraform,
+        configured: _Configured,
+        opened: Record,
+        running: Running,
+        told: tuple[events.Event, ...],
+    ) -> Mapping[ResourceId, LiveResource]:
+        if running.code is not None and running.code < 0:
+            await running.mark.end_leftovers()
+        try:
+            state = read_new(await terraform.state(), schemas=configured.schemas)
+        except UnreadableState as error:
+            raise self._unreadable(error) from None
+        folder = terraform.folder
+        record.save(folder, opened.closed(told, lambda id_: id_ in state.resources))
+        recorded = {str(each) for each in state.resources}
+        former.save(folder, configured.request.resources, recorded, configured.request.secrets)
+        folder.apply_events.unlink(missing_ok=True)
+        return plan.live_resources(state, configured.written, schemas=configured.schemas)
+
+    async def _prior(self, terraform: Terraform) -> PriorState:
+        return self._read(await terraform.state())
+
+    def _read(self, content: bytes, schemas: Schemas | None = None) -> PriorState:
+        try:
+            return read_prior(content, schemas=schemas)
+        except UnreadableState as error:
+            raise self._unreadable(error) from None
+
+    def _unreadable(self, error: UnreadableState) -> RuntimeFailure:
+        return RuntimeFailure(
+            f"the state can't be read: {error}",
+            target=self.place,
+            hint=f"look at the state in {self._settings.folder} and at its backup beside it",
+        )
+
+
+def _limited(found: WorkspacePlan, request: WorkspacePlanRequest) -> WorkspacePlan:
+    """Leaves out the deletions that are not among those asked for: a limited plan says nothing of them."""
+    only = request.only
+    if only is None:
+        return found
+    asked = {each.id for each in request.resources}
+    return replace(found, resources=tuple(each for each in found.resources if each.id in asked or each.id in only))
+
+
+def _creations(attempt: _Attempt) -> tuple[Creation, ...]:
+    written = attempt.configured.written
+    found = []
+    for each in (attempt.shown or {}).get("resource_changes") or ():
+        change = each["change"]
+        id_ = written.id_at(each["address"], each.get("provider_name") or "")
+        if id_ is not None and "create" in change["actions"]:
+            candidates = record.candidates(change.get("after") or {}, change.get("after_sensitive"))
+            found.append(Creation(id_, each["address"], candidates))
+    return tuple(found)
