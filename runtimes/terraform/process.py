@@ -20,6 +20,7 @@ from typing import BinaryIO
 
 PRIVATE_UMASK = 0o077
 _POLL_SECONDS = 0.02
+_PATIENCE_SECONDS = 10.0
 _MEMBERS_GRACE_SECONDS = 2.0
 
 
@@ -146,14 +147,15 @@ async def run(command: Command, *, patience_seconds: float | None = None) -> Com
     When cancelled it is interrupted, so that it gives back its locks, and waited for.
     """
     process = await _started(command, asyncio.subprocess.PIPE, asyncio.subprocess.PIPE)
+    said = asyncio.create_task(process.communicate())
     try:
         async with asyncio.timeout(patience_seconds):
-            output, errors = await process.communicate()
+            output, errors = await asyncio.shield(said)
     except TimeoutError:
-        await _ended(process, signal.SIGKILL)
+        await _ended(process, said, signal.SIGKILL)
         raise
     except asyncio.CancelledError:
-        await _ended(process, signal.SIGINT)
+        await _ended(process, said, signal.SIGINT)
         raise
     assert process.returncode is not None
     return Completed(process.returncode, output, errors.decode(errors="replace"))
@@ -174,15 +176,16 @@ async def _started(command: Command, output: int, errors: int) -> asyncio.subpro
     )
 
 
-async def _ended(process: asyncio.subprocess.Process, number: signal.Signals) -> None:
+async def _ended(process: asyncio.subprocess.Process, said: asyncio.Task[object], number: signal.Signals) -> None:
+    """Sends a signal and waits; what still runs after ten seconds is killed with all it started."""
     with contextlib.suppress(ProcessLookupError):
         process.send_signal(number)
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(10):
-            await process.communicate()
-    if process.returncode is None:
-        process.kill()
-        await process.communicate()
+    if number is not signal.SIGKILL:
+        await asyncio.wait((said,), timeout=_PATIENCE_SECONDS)
+    if not said.done():
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+    await asyncio.gather(said, return_exceptions=True)
 
 
 def _private(path: Path) -> BinaryIO:

@@ -109,13 +109,15 @@ def candidates(planned: Mapping[str, Any], masks: Any) -> tuple[str, ...]:
     `planned` and `masks` are `after` and `after_sensitive` of a plan.
     """
     masks = masks if isinstance(masks, Mapping) else dict.fromkeys(planned, True) if masks is True else {}
+    path = [planned.get(name) for name in ("zone", "name", "type")]  # of a DNS record, as many providers write it
+    joined = ["/".join(str(each) for each in path)] if all(isinstance(each, str) for each in path) else []
     names = [*_IDENTIFYING, *sorted(name for name in planned if _IDENTIFYING_END.search(name))]
     texts = (
         planned[name]
         for name in names
         if isinstance(planned.get(name), str) and planned[name] and not masks.get(name) and not is_secret_name(name)
     )
-    return tuple(dict.fromkeys(texts))[:_MOST_CANDIDATES]
+    return tuple(dict.fromkeys((*joined, *texts)))[:_MOST_CANDIDATES]
 
 
 def load(folder: Folder) -> Record:

@@ -194,7 +194,10 @@ class TerraformWorkspace:
         recorded: bytes | None,
         adopt: Mapping[ResourceId, str],
     ) -> _Configured:
-        """Writes the configuration and initialises the folder for it, if need be. `recorded` is the state, if it was read."""
+        """Writes the configuration and initialises the folder for it, if need be.
+
+        `recorded` is the state, where it could be read before that.
+        """
         folder = terraform.folder
         before = (*former.load(folder), *request.former)
 

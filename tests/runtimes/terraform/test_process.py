@@ -1,0 +1,93 @@
+"""Processes: on their own, their words in files, known again by their mark."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from runtimes.terraform.process import Command, ProcessMark, run, start
+
+
+def shell(text: str, folder: Path) -> Command:
+    return Command(("/bin/sh", "-c", text), {"PATH": os.environ["PATH"], "SECRET": "canary"}, folder)
+
+
+async def until(happened: object, seconds: float = 10) -> None:
+    assert callable(happened)
+    end = time.monotonic() + seconds
+    while not happened():
+        assert time.monotonic() < end, "it did not happen"
+        await asyncio.sleep(0.01)
+
+
+async def test_what_it_says_is_in_files_that_only_the_user_may_read(tmp_path: Path) -> None:
+    out, err = tmp_path / "out", tmp_path / "err"
+    out.write_text("of an earlier one")
+    out.chmod(0o644)
+    running = await start(shell("echo said; echo complaint >&2; umask; exit 3", tmp_path), output=out, errors=err)
+    assert await running.wait() == 3
+    assert (out.read_text(), err.read_text()) == ("said\n0077\n", "complaint\n")
+    assert out.stat().st_mode & 0o777 == err.stat().st_mode & 0o777 == 0o600
+
+
+async def test_it_is_the_leader_of_a_session_of_its_own(tmp_path: Path) -> None:
+    running = await start(shell("sleep 30", tmp_path), output=tmp_path / "out", errors=tmp_path / "err")
+    assert os.getsid(running.mark.pid) == running.mark.pid != os.getsid(0)
+    assert running.mark.is_running()
+    running.interrupt()
+    assert await running.wait() == -signal.SIGINT
+    assert not running.mark.is_running()
+
+
+async def test_a_program_that_is_not_there_cannot_be_started(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        await start(Command((str(tmp_path / "absent"),), {}, tmp_path), output=tmp_path / "o", errors=tmp_path / "e")
+
+
+async def test_who_runs_too_long_is_killed(tmp_path: Path) -> None:
+    with pytest.raises(TimeoutError):
+        await run(shell("trap '' INT; sleep 30 & echo $! > child; wait", tmp_path), patience_seconds=0.5)
+
+
+async def test_cancelling_interrupts_and_waits(tmp_path: Path) -> None:
+    script = "import time\nopen('up', 'w').close()\ntry:\n time.sleep(30)\nexcept KeyboardInterrupt:\n"
+    script += " open('down', 'w').close()"
+    task = asyncio.create_task(run(Command((sys.executable, "-c", script), dict(os.environ), tmp_path)))
+    await until((tmp_path / "up").exists)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert (tmp_path / "down").exists()
+
+
+def test_a_mark_knows_its_process_again_and_no_other() -> None:
+    mine = ProcessMark.here()
+    assert mine.is_running()
+    assert not ProcessMark(mine.pid, "another start", mine.host).is_running()
+    assert not ProcessMark(mine.pid, mine.started, "another machine").is_running()
+    assert not ProcessMark(2**22 + 1, "", mine.host).is_running()
+
+
+async def test_what_a_killed_one_left_is_ended(tmp_path: Path) -> None:
+    text = "(trap '' TERM; sleep 60) & echo $! > child; sleep 60"
+    running = await start(shell(text, tmp_path), output=tmp_path / "o", errors=tmp_path / "e")
+    await until(lambda: (tmp_path / "child").exists() and (tmp_path / "child").read_text().strip())
+    child = ProcessMark.of(int((tmp_path / "child").read_text()))
+    assert not await running.mark.end_leftovers(), "it runs itself"
+    assert child.is_running()
+    running.kill()
+    await running.wait()
+    assert child.is_running()
+    assert await running.mark.end_leftovers()
+    assert not child.is_running()
+    assert not await running.mark.end_leftovers()
+
+
+def test_no_repr_tells_the_environment(tmp_path: Path) -> None:
+    assert "canary" not in repr(shell("true", tmp_path))
