@@ -19,15 +19,16 @@ _INT: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
 _BASED_INT: Final = re.compile(r"[-+]?0(?:x[0-9a-fA-F]+|o[0-7]+|b[01]+)")
 _FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
 _LEADING_ZERO: Final = re.compile(r"[-+]?0[0-9]")
+_PLAIN: Final = "plain scalar"
 _SPECIAL_FLOAT: Final = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 
 
 class YamlError(ValueError):
     """Text that is not YAML. `line` and `column` count from 1; 0 means unknown."""
 
-    def __init__(self, message: str, line: int = 0, column: int = 0) -> None:
+    def __init__(self, message: str, line: int = 0, column: int = 0, context: str = "") -> None:
         place = f" at line {line} column {column}" if line else ""
-        super().__init__(message + place)
+        super().__init__(message + place + (f", {context}" if context else ""))
         self.problem = message
         self.line = line
         self.column = column
@@ -42,7 +43,10 @@ def load_yaml(text: str) -> Any:
 
 
 def load_all_yaml(text: str) -> list[Any]:
-    """Every document of `text`, in order; mapping keys become strings. Raises YamlError."""
+    """Every document of `text`, in order; mapping keys become strings, the last of the same key wins.
+
+    Raises YamlError.
+    """
     import yaml
 
     try:
@@ -50,9 +54,8 @@ def load_all_yaml(text: str) -> list[Any]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         problem = error.problem or error.context or "not YAML"
-        if error.context and error.context != problem:
-            problem = f"{problem}, {error.context}"
-        raise YamlError(problem, mark.line + 1 if mark else 0, mark.column + 1 if mark else 0) from None
+        context = error.context if error.context and error.context != problem else ""
+        raise YamlError(problem, mark.line + 1 if mark else 0, mark.column + 1 if mark else 0, context) from None
     except yaml.YAMLError as error:
         raise YamlError(str(error).replace("\n", " ")) from None
     except RecursionError:
@@ -85,10 +88,17 @@ def _loader() -> type[yaml.CSafeLoader]:
     class CoreLoader(yaml.CSafeLoader):
         """CSafeLoader with the core schema in place of the YAML 1.1 types."""
 
-        yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 - PyYAML's class-level protocol
+        def resolve(self, kind: type[yaml.Node], value: Any, implicit: Any) -> str:
+            """The tag of a node that has none: only unquoted scalars may be anything but text."""
+            if kind is yaml.ScalarNode:
+                return _PLAIN if implicit[0] else "tag:yaml.org,2002:str"
+            return "tag:yaml.org,2002:seq" if kind is yaml.SequenceNode else "tag:yaml.org,2002:map"
 
-    def scalar(loader: yaml.CSafeLoader, node: yaml.ScalarNode) -> Any:
-        return node.value if node.style else plain_scalar(node.value)
+    def plain(loader: yaml.CSafeLoader, node: yaml.ScalarNode) -> Any:
+        return plain_scalar(node.value)
+
+    def text(loader: yaml.CSafeLoader, node: yaml.ScalarNode) -> Any:
+        return node.value
 
     def mapping(loader: yaml.CSafeLoader, node: yaml.MappingNode) -> Any:
         result: dict[str, Any] = {}
@@ -96,17 +106,14 @@ def _loader() -> type[yaml.CSafeLoader]:
         for key_node, value_node in node.value:
             key = loader.construct_object(key_node, deep=True)
             name = key if isinstance(key, str) else _key_text(key_node, key)
-            if name in result:
-                raise yaml.constructor.ConstructorError(
-                    None, None, f'duplicate entry with key "{name}"', key_node.start_mark
-                )
             result[name] = loader.construct_object(value_node, deep=True)
 
     def tagged(loader: yaml.CSafeLoader, suffix: str, node: yaml.Node) -> Any:
         raise yaml.constructor.ConstructorError(None, None, f"tag '!{suffix}' is not supported", node.start_mark)
 
     add: Callable[..., None] = CoreLoader.add_constructor
-    add("tag:yaml.org,2002:str", scalar)
+    add(_PLAIN, plain)
+    add("tag:yaml.org,2002:str", text)
     add("tag:yaml.org,2002:map", mapping)
     CoreLoader.add_multi_constructor("!", tagged)
     return CoreLoader

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Iterator
 from decimal import ROUND_HALF_UP, Decimal
 from functools import cmp_to_key
+from itertools import pairwise
 from typing import Any, Final
 
 from kcl.evaluator.numbers import float_display
@@ -35,6 +37,11 @@ BUILTINS: Final = Module("")
 _ADD: Final = Arithmetic().add
 _UNIT_NUMBER: Final = re.compile(r"([-+]?[0-9]+)(" + "|".join(sorted(UNIT_FACTORS, key=len, reverse=True)) + ")")
 _DIGITS: Final = re.compile(r"[-+]?[0-9]+")
+_FLOAT: Final = re.compile(
+    r"[-+]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[-+]?[0-9]+)?|inf(?:inity)?|nan)", re.ASCII | re.IGNORECASE
+)
+_ORDERED: Final = ({"int"}, {"float"}, {"int", "float"}, {"str"})
+"""Kinds of two neighbours that `sorted` can put in order."""
 _INT_PREFIXES: Final = {16: "0x", 8: "0o", 2: "0b"}
 
 
@@ -71,9 +78,9 @@ def _converted(value: Value, wanted: str) -> Value:
     """An option's value as the type it was declared with."""
     match wanted:
         case "str":
-            return to_str(value)
+            return str(value).lower() if isinstance(value, bool) else to_str(value)
         case "bool":
-            return truthy(value)
+            return value in ("true", "True") if isinstance(value, str) else truthy(value)
         case "int" | "float":
             if isinstance(value, bool | int | float):
                 return int(value) if wanted == "int" else float(value)
@@ -105,10 +112,7 @@ def print_values(context: CallContext, *values: Value, **settings: Value) -> Non
 
 @BUILTINS.function("int(number?: any, base?: int) -> int")
 def to_int(number: Value = UNDEFINED, base: int = 10) -> int:
-    result = _integer(number, base)
-    if not -(2**63) <= result < 2**63:
-        raise ValueFailure(f"{result}: A 64 bit integer overflow")
-    return result
+    return int(in_int64(_integer(number, base)))
 
 
 def _integer(number: Value, base: int) -> int:
@@ -149,17 +153,20 @@ def to_float(number: Value = UNDEFINED) -> float:
         return float(number.value)
     if isinstance(number, bool | int | float):
         return float(number)
-    if isinstance(number, str):
-        try:
-            return float(number)
-        except ValueError:
-            raise ValueFailure(f"invalid literal for float() with base 10: '{number}'") from None
-    raise ValueFailure(f"float() argument must be a string or a number, not '{kind(number)}'")
+    if not isinstance(number, str) or not _FLOAT.fullmatch(number):
+        raise ValueFailure(f"invalid literal for float() with base 10: '{to_str(number)}'")
+    result = float(number)
+    if math.isinf(result):
+        raise ValueFailure("inf: A 64-bit floating point number overflow")
+    return result
 
 
 @BUILTINS.function("bool(x?: any) -> bool")
-def to_bool(*values: Value, x: Value = UNDEFINED) -> bool:
-    return truthy(values[0] if values else x)
+def to_bool(*values: Value, **named: Value) -> bool:
+    given = values or tuple(named.values())
+    if not given:
+        raise ValueFailure("bool() takes exactly one argument (0 given)")
+    return truthy(given[0])
 
 
 @BUILTINS.function("str(x?: any) -> str")
@@ -182,12 +189,19 @@ def to_dict(*values: Value, x: Value = UNDEFINED, **entries: Value) -> KDict:
     elif isinstance(value, KDict):
         result = KDict(value)
         result.sites = dict(value.sites) if value.sites else None
-    elif isinstance(value, list) and all(isinstance(pair, list) and len(pair) == 2 for pair in value):
-        result = KDict((to_str(key), item) for key, item in value)
     else:
-        raise ValueFailure(f"dict() argument must be a dict or a list of pairs, not '{kind(value)}'")
+        result = KDict(_pairs(value))
     result.update(entries)
     return result
+
+
+def _pairs(value: Value) -> Iterator[tuple[str, Value]]:
+    """The entries that a list of pairs stands for."""
+    for place, (pair, _, _) in enumerate(iterate(value)):
+        length = len(pair) if isinstance(pair, list | str) else 1
+        if length != 2:
+            raise ValueFailure(f"dictionary update sequence element #{place} has length {length}; 2 is required")
+        yield to_str(pair[0]), pair[1]
 
 
 @BUILTINS.function("typeof(x: any, full_name?: bool) -> str", contextual=True)
@@ -198,18 +212,25 @@ def typeof(context: CallContext, x: Value, full_name: bool = False) -> str:
 # ---------------------------------------------------------------- numbers
 
 
+def in_int64(number: Any) -> Any:
+    """`number` again. Raises ValueFailure for an integer that 64 bits cannot hold."""
+    if isinstance(number, int) and not -(2**63) <= number < 2**63:
+        raise ValueFailure(f"{number}: A 64 bit integer overflow")
+    return number
+
+
 @BUILTINS.function("abs(x: any) -> any")
 def absolute(x: Value) -> Value:
     number = number_of(x)
     if type(number) in (int, float):
-        return abs(number)
+        return in_int64(abs(number))
     return UNDEFINED
 
 
 @BUILTINS.function("multiplyof(a: int, b: int) -> bool")
 def multiplyof(a: int, b: int) -> bool:
     if b == 0:
-        raise ValueFailure("multiplyof() the divisor must not be zero")
+        raise ValueFailure("attempt to calculate the remainder with a divisor of zero")
     return a % b == 0
 
 
@@ -241,6 +262,10 @@ def ordinal(c: str) -> int:
 
 @BUILTINS.function("pow(x: int | float, y: int | float, z?: int) -> int | float")
 def power(x: float, y: float, z: int | None = None) -> int | float:
+    if z == 0:
+        raise ValueFailure("pow() 3rd argument cannot be 0")
+    if z is not None and y < 0:
+        raise ValueFailure("pow() 2nd argument cannot be negative when 3rd argument specified")
     try:
         if z is not None:
             return pow(int(x), int(y), z)
@@ -251,27 +276,27 @@ def power(x: float, y: float, z: int | None = None) -> int | float:
         raise ValueFailure(f"pow() {problem}") from None
     if isinstance(result, complex):
         return math.nan
-    if isinstance(result, int) and not -(2**63) <= result < 2**63:
-        raise ValueFailure(f"{result}: A 64 bit integer overflow")
-    return result if isinstance(result, int) else float(result)
+    return int(in_int64(result)) if isinstance(result, int) else float(result)
 
 
 @BUILTINS.function("round(number: int | float, ndigits?: int) -> int | float")
 def rounded(number: float, ndigits: int | None = None) -> int | float:
-    """Halves go away from zero, not to the even neighbour as in Python."""
+    """Halves go away from zero, not to the even neighbour as in Python. Digits below zero are none, as officially."""
     if not math.isfinite(number):
         raise ValueFailure(f"cannot round {float_display(number)}")
     exact = Decimal(repr(number)) if isinstance(number, float) else Decimal(number)
     if ndigits is None:
-        return int(exact.quantize(Decimal(1), rounding=ROUND_HALF_UP))
+        return int(in_int64(int(exact.to_integral_value(rounding=ROUND_HALF_UP))))
     try:
-        return float(exact.quantize(Decimal(1).scaleb(-ndigits), rounding=ROUND_HALF_UP))
+        return float(exact.quantize(Decimal(1).scaleb(-max(ndigits, 0)), rounding=ROUND_HALF_UP))
     except ArithmeticError:
         return float(number)
 
 
 @BUILTINS.function("sum(iterable: any, start?: any) -> any")
 def total(iterable: Value, start: Value = 0) -> Value:
+    if isinstance(start, str):
+        raise ValueFailure("sum() can't sum strings")
     result = start
     for item, _, _ in iterate(iterable):
         result = _ADD(result, item)
@@ -281,6 +306,8 @@ def total(iterable: Value, start: Value = 0) -> Value:
 def _best(name: str, values: tuple[Value, ...], wanted: int) -> Value:
     if not values:
         raise ValueFailure(f"{name}() takes exactly one argument (0 given)")
+    if len(values) == 1 and not isinstance(values[0], str | list | dict):
+        raise ValueFailure(f"{kind(values[0])} object is not iterable")
     items = [item for item, _, _ in iterate(values[0])] if len(values) == 1 else list(values)
     if not items:
         raise ValueFailure("arg is an empty list")
@@ -340,7 +367,13 @@ def isnullish(*values: Value, inval: Value = UNDEFINED) -> bool:
 
 @BUILTINS.function("sorted(inval: any, reverse?: bool) -> [any]")
 def sorted_list(inval: Value, reverse: bool = False) -> KList:
+    """Only numbers, or only strings, have an order here."""
+    if not isinstance(inval, str | list | dict):
+        raise ValueFailure("sorted only for str|list|dict type")
     items = [item for item, _, _ in iterate(inval)]
+    for left, right in pairwise(items):
+        if {kind(left), kind(right)} not in _ORDERED:
+            raise ValueFailure(f"cannot compare {kind(right)} and {kind(left)}")
     return KList(sorted(items, key=cmp_to_key(compare), reverse=reverse))
 
 

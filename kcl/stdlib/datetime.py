@@ -12,6 +12,12 @@ from kcl.stdlib.declaration import Module
 
 MODULE: Final = Module("datetime")
 _RFC3339: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[-+]\d\d:\d\d)")
+_LEAP_SECOND: Final = re.compile(r"(?<=:\d\d:)60")
+_DIRECTIVE: Final = re.compile(r"%[-_0]?([A-Za-z])")
+_WHOLE: Final = tuple(
+    map(frozenset, ("Ymd", "Ybd", "YBd", "ymd", "ybd", "yBd", "Yj", "yj", "GVu", "D", "x", "c", "HM", "IMp", "X"))
+)
+"""Directives that together tell a day, or a time of the day."""
 _DEFAULT_FORMAT: Final = "%a %b %d %H:%M:%S %Y"
 
 
@@ -38,11 +44,13 @@ def now(access: Access, context: CallContext, format: str = _DEFAULT_FORMAT) -> 
 
 @MODULE.function("validate(date: str, format: str) -> bool")
 def validate(date: str, format: str) -> bool:
+    """Whether `date` has that format, and the format tells a whole day or a whole time of the day."""
     try:
         datetime.strptime(date, format)
     except (ValueError, re.error):
         return False
-    return True
+    given = set(_DIRECTIVE.findall(format))
+    return any(alternative <= given for alternative in _WHOLE)
 
 
 @MODULE.function("is_rfc3339(value: str) -> bool")
@@ -60,7 +68,8 @@ def _is_instant(value: str) -> bool:
     if not _RFC3339.fullmatch(value):
         return False
     try:
-        datetime.fromisoformat(re.sub(r"\.\d+", "", value.upper()).replace("Z", "+00:00"))
+        plain = re.sub(r"\.\d+", "", value.upper()).replace("Z", "+00:00")
+        datetime.fromisoformat(_LEAP_SECOND.sub("59", plain))
     except ValueError:
         return False
     return True

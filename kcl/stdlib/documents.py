@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -14,6 +13,7 @@ from kcl.stdlib.access import Access
 from kcl.stdlib.conversion import to_plain, to_value
 from kcl.stdlib.declaration import Module
 from kcl.stdlib.files import write_text
+from kcl.stdlib.json_text import JsonError, parse_json
 
 JSON: Final = Module("json")
 YAML: Final = Module("yaml")
@@ -33,16 +33,9 @@ def json_encode(
 
 def _json(text: str) -> Any:
     try:
-        return json.loads(text, parse_constant=_refused)
-    except json.JSONDecodeError as problem:
-        reason = problem.msg[:1].lower() + problem.msg[1:]
-        raise ValueFailure(f"{reason} at line {problem.lineno} column {problem.colno}") from None
-    except (ValueError, RecursionError) as problem:
-        raise ValueFailure(f"not JSON: {problem}") from None
-
-
-def _refused(name: str) -> Any:
-    raise ValueError(f"{name} is not a JSON number")
+        return parse_json(text)
+    except JsonError as problem:
+        raise ValueFailure(str(problem)) from None
 
 
 @JSON.function("decode(value: str) -> any")

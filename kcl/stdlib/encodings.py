@@ -41,6 +41,8 @@ def base64_encode(value: str, encoding: str = "utf-8") -> str:
 @BASE64.function("decode(value: str) -> str")
 def base64_decode(value: str) -> str:
     def decode(text: str) -> bytes:
+        if text.endswith("===") or (text.endswith("=") and len(text) % 4):
+            raise ValueError("wrong padding")
         return base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
 
     return _decoded(decode, value, "base64")
@@ -53,7 +55,11 @@ def base32_encode(value: str, encoding: str = "utf-8") -> str:
 
 @BASE32.function("decode(value: str) -> str")
 def base32_decode(value: str) -> str:
-    return _decoded(base64.b32decode, value, "base32")
+    def decode(text: str) -> bytes:
+        digits = text.rstrip("=")
+        return base64.b32decode(digits + "=" * (-len(digits) % 8), casefold=True)
+
+    return _decoded(decode, value, "base32")
 
 
 def _declare_hash(name: str) -> None:
@@ -84,4 +90,5 @@ def filesha256(access: Access, context: CallContext, filepath: str) -> str:
     try:
         return hashlib.sha256(access.file_system.read_bytes(path)).hexdigest()
     except OSError as problem:
-        raise ValueFailure(f"failed to access file '{filepath}': {problem.strerror}") from None
+        reason = f"{problem.strerror} (os error {problem.errno})"
+        raise ValueFailure(f"failed to access file '{filepath}': {reason}") from None

@@ -6,22 +6,23 @@ import math
 from typing import Final
 
 from kcl.evaluator.value import KList, ValueFailure
-from kcl.stdlib.builtins import power
+from kcl.stdlib.builtins import in_int64, power
 from kcl.stdlib.declaration import Module
 
 MODULE: Final = Module("math")
 _INT64_MIN: Final = -(2**63)
+_INT64_MAX: Final = 2**63 - 1
 _LARGEST_FACTORIAL: Final = 20
 
 
 @MODULE.function("ceil(x: int | float) -> int")
 def ceil(x: float) -> int:
-    return math.ceil(_finite("ceil", x))
+    return int(in_int64(math.ceil(_finite("ceil", x))))
 
 
 @MODULE.function("floor(x: int | float) -> int")
 def floor(x: float) -> int:
-    return math.floor(_finite("floor", x))
+    return int(in_int64(math.floor(_finite("floor", x))))
 
 
 def _finite(name: str, x: float) -> float:
@@ -83,12 +84,20 @@ def expm1(x: float) -> float:
 
 @MODULE.function("log(x: int | float, e?: int | float) -> int | float")
 def log(x: float, e: float | None = None) -> int | float:
-    """The logarithm of an int to the natural base is an int, rounded down: official programs rely on it."""
-    if e is None:
-        if isinstance(x, int):
-            return math.floor(math.log(x)) if x > 0 else _INT64_MIN
-        return _logarithm(x)
-    return _logarithm(x) / _logarithm(e) if _logarithm(e) else math.nan
+    """The logarithm of an int is an int, rounded down, and a base counts only when it is a float: official programs
+    rely on both."""
+    result = _logarithm(x)
+    if isinstance(e, float):
+        base = _logarithm(e)
+        result = result / base if base else math.nan
+    return _floored(result) if isinstance(x, int) else result
+
+
+def _floored(x: float) -> int:
+    """As a conversion to 64 bits saturates: 0 for what is no number."""
+    if math.isnan(x):
+        return 0
+    return math.floor(x) if math.isfinite(x) else _INT64_MIN if x < 0 else _INT64_MAX
 
 
 def _logarithm(x: float) -> float:
@@ -99,7 +108,8 @@ def _logarithm(x: float) -> float:
 
 @MODULE.function("log1p(x: int | float) -> float")
 def log1p(x: float) -> float:
-    return _logarithm(1 + x) if x <= -1 else math.log1p(x)
+    """The official function adds the one twice, and goldens hold what comes of it."""
+    return math.log1p(x + 1) if x > -2 else _logarithm(x + 2)
 
 
 @MODULE.function("log2(x: int | float) -> int | float")

@@ -20,6 +20,7 @@ MODULE: Final = Module("net")
 _Address = IPv4Address | IPv6Address
 _Network = IPv4Network | IPv6Network
 _BROADCAST: Final = IPv4Address("255.255.255.255")
+_SHARED: Final = IPv4Network("100.64.0.0/10")
 _DOCUMENTATION: Final = IPv6Network("2001:db8::/32")
 
 
@@ -32,10 +33,31 @@ def _address(text: str) -> _Address | None:
 
 
 def _network(function: str, cidr: str) -> _Network:
-    try:
-        return ip_network(cidr, strict=False)
-    except ValueError:
-        raise ValueFailure(f"{function}() invalid CIDR: '{cidr}'") from None
+    """Raises ValueFailure for text that is no network, and for an address that is not its network's first."""
+    text, slash, length = cidr.partition("/")
+    address = _address(text)
+    if address is None:
+        reason = "couldn't parse address in network: invalid IP address syntax"
+    elif slash and not length.isdecimal():
+        reason = "couldn't parse length in network: invalid digit found in string"
+    elif slash and int(length) > address.max_prefixlen:
+        reason = (
+            f"invalid length for network: Network length {length} is too long for Ipv{address.version} "
+            f"(maximum: {address.max_prefixlen})"
+        )
+    else:
+        try:
+            return ip_network(cidr)
+        except ValueError:
+            reason = "host part of address was not zero"
+    raise ValueFailure(f"{function}() invalid cidr: {reason}")
+
+
+def _shown(address: _Address) -> str:
+    """As official programs print it: an IPv4 address inside of an IPv6 one in its own notation."""
+    if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
+        return f"::ffff:{address.ipv4_mapped}"
+    return str(address)
 
 
 # ---------------------------------------------------------------- addresses
@@ -45,7 +67,7 @@ def _network(function: str, cidr: str) -> _Network:
 def parse_ip(ip: str) -> str:
     """The usual spelling of an address, "" for text that is none."""
     address = _address(ip)
-    return "" if address is None else str(address)
+    return "" if address is None else _shown(address)
 
 
 @MODULE.function("IP_string(ip: str) -> str")
@@ -60,10 +82,12 @@ def to_ip4(ip: str) -> str:
             return str(address)
         case IPv6Address(ipv4_mapped=IPv4Address() as inner):
             return str(inner)
+        case IPv6Address() as address if int(address) < 1 << 32:
+            return str(IPv4Address(int(address)))
         case IPv6Address():
             return f"can not parse {ip} ipv6 to ipv4!"
         case _:
-            return f"can not both parse {ip} to ipv6 and ipv4,err:invalid IPv4 address syntax"
+            return f"can not both parse {ip} to ipv6 and ipv4,err:invalid IPv6 address syntax"
 
 
 @MODULE.function("to_IP6(ip: str) -> str")
@@ -93,7 +117,7 @@ def _is_global_unicast(address: _Address) -> bool:
     if address.is_multicast or address.is_loopback or address.is_unspecified or address.is_link_local:
         return False
     if isinstance(address, IPv4Address):
-        return address != _BROADCAST and not address.is_private
+        return address != _BROADCAST and address not in _SHARED and not address.is_private
     return address not in _DOCUMENTATION and not address.is_site_local and (address.packed[0] & 0xFE) != 0xFC
 
 
@@ -129,8 +153,10 @@ for _name, _test in _TESTS.items():
 @MODULE.function("split_host_port(ip_end_point: str) -> [str]")
 def split_host_port(ip_end_point: str) -> KList:
     host, colon, port = ip_end_point.rpartition(":")
-    if not colon or (":" in host and not (host.startswith("[") and host.endswith("]"))):
+    if not colon:
         raise ValueFailure(f'ip_end_point "{ip_end_point}" missing port')
+    if ":" in host and not (host.startswith("[") and host.endswith("]")):
+        raise ValueFailure(f'ip_end_point "{ip_end_point}" too many colons')
     return KList([host.removeprefix("[").removesuffix("]"), port])
 
 
@@ -186,7 +212,9 @@ def cidr_netmask(cidr: str) -> str:
 def _longer(function: str, network: _Network, additional_bits: int) -> int:
     """The length of a network's prefix with `additional_bits` more."""
     length = network.prefixlen + additional_bits
-    if additional_bits < 0 or length > network.max_prefixlen:
+    if additional_bits < 0:
+        raise ValueFailure(f"{function}() invalid additional_bits: cannot be negative")
+    if length > network.max_prefixlen:
         raise ValueFailure(
             f"{function}() invalid additional_bits: would extend network length to {length} bits, "
             f"which is too long for IPv{network.version}"
@@ -203,7 +231,9 @@ def _subnet(network: _Network, length: int, offset: int) -> str:
 def cidr_subnet(cidr: str, additional_bits: int, net_num: int) -> str:
     network = _network("CIDR_subnet", cidr)
     length = _longer("CIDR_subnet", network, additional_bits)
-    if not 0 <= net_num < 1 << additional_bits:
+    if net_num < 0:
+        raise ValueFailure("CIDR_subnet() invalid net_num: cannot be negative")
+    if net_num >= 1 << additional_bits:
         raise ValueFailure(
             f"CIDR_subnet() additional_bits of {additional_bits} does not accommodate a net_num of {net_num}"
         )
@@ -222,6 +252,9 @@ def cidr_subnets(cidr: str, additional_bits: Sequence[int]) -> KList:
         start = -(-free // size) * size
         free = start + size
         if free > network.num_addresses:
-            raise ValueFailure(f"CIDR_subnets() not enough remaining address space for a prefix of {length} bits")
+            after = f" after {result[-1]}" if result else ""
+            raise ValueFailure(
+                f"CIDR_subnets() not enough remaining address space for a subnet with a prefix of {length} bits{after}"
+            )
         result.append(_subnet(network, length, start))
     return result

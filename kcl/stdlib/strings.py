@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from kcl.evaluator.operations import kind, to_str
@@ -12,6 +12,7 @@ from kcl.evaluator.value import KList, Value, ValueFailure
 from kcl.stdlib.declaration import Module
 
 METHODS: Final = Module("str")
+_LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 _LETTERS: Final = re.compile(r"[^\W\d_]+")
 
 
@@ -40,24 +41,38 @@ def startswith(text: str, val: str, start: int | None = None, end: int | None = 
     return text.startswith(val, start, end)
 
 
+def _place(
+    of_text: Callable[..., int],
+    of_bytes: Callable[..., int],
+    text: str,
+    sub: str,
+    start: int | None,
+    end: int | None,
+) -> int:
+    """Places are counted in bytes of UTF-8, as lengths are, though indexing counts characters: programs add them up."""
+    if text.isascii():
+        return of_text(text, sub, start, end)
+    return of_bytes(text.encode(), sub.encode(), start, end)
+
+
 @METHODS.function("find(sub: str, start?: int, end?: int) -> int")
 def find(text: str, sub: str, start: int | None = None, end: int | None = None) -> int:
-    return text.find(sub, start, end)
+    return _place(str.find, bytes.find, text, sub, start, end)
 
 
 @METHODS.function("rfind(sub: str, start?: int, end?: int) -> int")
 def rfind(text: str, sub: str, start: int | None = None, end: int | None = None) -> int:
-    return text.rfind(sub, start, end)
+    return _place(str.rfind, bytes.rfind, text, sub, start, end)
 
 
 @METHODS.function("index(sub: str, start?: int, end?: int) -> int")
 def index(text: str, sub: str, start: int | None = None, end: int | None = None) -> int:
-    return _found(text.find(sub, start, end))
+    return _found(find(text, sub, start, end))
 
 
 @METHODS.function("rindex(sub: str, start?: int, end?: int) -> int")
 def rindex(text: str, sub: str, start: int | None = None, end: int | None = None) -> int:
-    return _found(text.rfind(sub, start, end))
+    return _found(rfind(text, sub, start, end))
 
 
 def _found(place: int) -> int:
@@ -78,7 +93,7 @@ def isalpha(text: str) -> bool:
 
 @METHODS.function("isdigit() -> bool")
 def isdigit(text: str) -> bool:
-    return text.isdigit()
+    return text.isascii() and text.isdigit()
 
 
 @METHODS.function("islower() -> bool")
@@ -152,10 +167,16 @@ def removesuffix(text: str, suffix: str) -> str:
     return text.removesuffix(suffix)
 
 
+def _characters(text: str, maxsplit: int) -> list[str]:
+    """`text` cut at the empty string, which is found before each character and at the end."""
+    parts = ["", *text, ""]
+    return parts if maxsplit < 0 else [*parts[:maxsplit], "".join(parts[maxsplit:])]
+
+
 @METHODS.function("split(sep?: str, maxsplit?: int) -> [str]")
 def split(text: str, sep: str | None = None, maxsplit: int = -1) -> KList:
     if sep == "":
-        return KList(["", *text, ""])
+        return KList(_characters(text, maxsplit))
     return KList(text.split(sep, maxsplit))
 
 
@@ -168,8 +189,9 @@ def rsplit(text: str, sep: str | None = None, maxsplit: int = -1) -> KList:
 
 @METHODS.function("splitlines(keepends?: bool) -> [str]")
 def splitlines(text: str, keepends: bool = False) -> KList:
-    """Golden results keep a carriage return before a kept line feed apart from one that ends its line by itself."""
-    return KList(text.splitlines(keepends))
+    """A line ends with a line feed, a carriage return, or both in this order; nothing else ends one."""
+    lines = _LINE.findall(text)
+    return KList(lines if keepends else [line.rstrip("\r\n") for line in lines])
 
 
 class _Formatter(string.Formatter):
@@ -211,4 +233,4 @@ def format_text(text: str, *values: Value, **named: Value) -> str:
     try:
         return _Formatter().vformat(text, values, named)
     except (ValueError, TypeError) as problem:
-        raise ValueFailure(f"format(): {problem}") from None
+        raise ValueFailure(str(problem) if "format code" in str(problem) else f"format error: {problem}") from None

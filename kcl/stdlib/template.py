@@ -271,7 +271,10 @@ def _look_up(path: str, scope: _Scope) -> Any:
         scope = scope.parent or scope
         path = path[3:]
     if path.startswith("@"):
-        name, *steps = _steps(path[1:])
+        path = path[1:]
+        while path.startswith("../"):
+            scope, path = _outside(scope), path[3:]
+        name, *steps = _steps(path)
         holder: _Scope | None = scope
         while holder is not None:
             if name in holder.private:
@@ -285,6 +288,14 @@ def _look_up(path: str, scope: _Scope) -> Any:
             return _descend(named.names[steps[0]], steps[1:])
         named = named.parent
     return _descend(scope.context, steps)
+
+
+def _outside(scope: _Scope) -> _Scope:
+    """What is around the innermost block that counts or names something."""
+    inner: _Scope | None = scope
+    while inner is not None and not inner.private:
+        inner = inner.parent
+    return inner.parent if inner is not None and inner.parent is not None else scope
 
 
 def _steps(path: str) -> list[str]:

@@ -24,13 +24,11 @@ def _declare(unit: str, factor: float) -> None:
 
 
 def _whole(number: float, factor: float) -> int:
-    """How many whole units `number` is; a quotient that misses one by a rounding error counts as it."""
+    """How many whole units `number` is. A quotient that just misses one does not count as it, as officially."""
     if factor >= 1 and isinstance(number, int):
         quotient = abs(number) // int(factor)
         return -quotient if number < 0 else quotient
-    exact = number / factor
-    nearest = round(exact)
-    return nearest if abs(exact - nearest) <= 1e-9 * max(1.0, abs(exact)) else int(exact)
+    return int(number / factor)
 
 
 for _unit, _factor in UNIT_FACTORS.items():

@@ -106,7 +106,7 @@ def test_yaml_is_read_by_the_core_schema(text: str, value: Any) -> None:
     assert load_yaml(text) == value
 
 
-@pytest.mark.parametrize("text", ["a: [1", "a: b: c", "a: 1\na: 2", "!x 1", "a: 1\n---\nb: 2"])
+@pytest.mark.parametrize("text", ["a: [1", "a: b: c", "!x 1", "a: 1\n---\nb: 2"])
 def test_broken_yaml(text: str) -> None:
     with pytest.raises(YamlError):
         load_yaml(text)

@@ -61,7 +61,7 @@ def test_builtins(expression: str, value: Any) -> None:
 @pytest.mark.parametrize(
     ("expression", "value"),
     [
-        ("'aéb'.find('b')", 2),
+        ("'aéb'.find('b')", 3),
         ("'abc'.find('c', 1, 2)", -1),
         ("'abc'.count('')", 4),
         ("'abc'.split('')", ["", "a", "b", "c", ""]),
@@ -149,9 +149,9 @@ def test_system_modules(expression: str, value: Any) -> None:
         ("'{}'.format()", "argument tuple index out of range"),
         ("'{a.__class__}'.format(a=1)", "nothing at '__class__'"),
         ("math.factorial(25)", "factorial() result overflow"),
-        ("multiplyof(4, 0)", "the divisor must not be zero"),
+        ("multiplyof(4, 0)", "attempt to calculate the remainder with a divisor of zero"),
         ("base64.decode('!!')", "the text is not base64"),
-        ("json.decode('{\"a\": }')", "expecting value at line 1 column 7"),
+        ("json.decode('{\"a\": }')", "expected value at line 1 column 7"),
         ("yaml.decode('a: b: c')", "mapping values are not allowed in this context at line 1 column 5"),
         ("net.CIDR_subnet('10.0.0.0/8', 1, 5)", "additional_bits of 1 does not accommodate a net_num of 5"),
         ("regex.match('a', '(')", "invalid regular expression '('"),

@@ -1,0 +1,109 @@
+"""Reads JSON, and says what is wrong with text that is none in the words of the official library (serde_json)."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any, Final
+
+_INCOMPLETE_WORD: Final = re.compile(r"(?:t|tr|tru|f|fa|fal|fals|n|nu|nul)\Z")
+
+
+class JsonError(ValueError):
+    """Text that is not JSON; the message ends with the place."""
+
+
+def parse_json(text: str) -> Any:
+    """Raises JsonError."""
+    try:
+        return json.loads(text, parse_constant=_refused, parse_float=_finite)
+    except json.JSONDecodeError as problem:
+        raise JsonError(_described(text, problem.msg, problem.pos)) from None
+    except _ConstantError as problem:
+        raise JsonError(_at("expected value", text, max(text.find(str(problem)), 0))) from None
+    except _RangeError as problem:
+        raise JsonError(_at("number out of range", text, text.find(str(problem)) + len(str(problem)) - 1)) from None
+    except RecursionError:
+        raise JsonError("recursion limit exceeded") from None
+
+
+class _ConstantError(ValueError):
+    """`NaN` and its like, which Python reads and JSON does not have."""
+
+
+class _RangeError(ValueError):
+    """A number that no float can hold."""
+
+
+def _refused(name: str) -> Any:
+    raise _ConstantError(name)
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise _RangeError(text)
+    return number
+
+
+def _at(what: str, text: str, position: int) -> str:
+    line = text.count("\n", 0, position) + 1
+    column = position - (text.rfind("\n", 0, position) + 1) + 1
+    return f"{what} at line {line} column {column}"
+
+
+def _described(text: str, problem: str, position: int) -> str:
+    """What Python's parser found at `position`, told as serde_json tells it."""
+    rest = text[position:]
+    at_end = not rest.strip()
+    last = max(len(text.rstrip()) - 1, 0)
+    before = text[:position].rstrip()[-1:]
+
+    def ended(what: str) -> str:
+        found = f"EOF while parsing {what}"
+        return _at(found, text, last) if text.strip() else f"{found} at line 1 column 0"
+
+    if problem.startswith("Extra data"):
+        return _at("trailing characters", text, position)
+    if problem.startswith("Expecting value"):
+        if at_end or _INCOMPLETE_WORD.match(rest):
+            return ended("a list" if before == "[" else "a value")
+        if rest[0] in "]}" and before == ",":
+            return _at("trailing comma", text, position)
+        return _at("expected ident" if rest[0] in "tfn" else "expected value", text, position + (rest[0] in "tfn"))
+    if problem.startswith(("Expecting property name", "Illegal trailing comma")):
+        if at_end:
+            return ended("an object" if before == "{" else "a value")
+        comma = before == "," or problem.startswith("Illegal")
+        return _at("trailing comma" if comma and rest[:1] in "}," else "key must be a string", text, position)
+    if problem.startswith("Expecting ':'"):
+        return ended("an object") if at_end else _at("expected `:`", text, position)
+    if problem.startswith("Expecting ','"):
+        inside = "an object" if _innermost(text[:position]) == "{" else "a list"
+        close = "}" if inside == "an object" else "]"
+        return ended(inside) if at_end else _at(f"expected `,` or `{close}`", text, position)
+    if problem.startswith("Unterminated string"):
+        return _at("EOF while parsing a string", text, len(text) - 1)
+    if problem.startswith("Invalid control character"):
+        return _at(r"control character (\u0000-\u001F) found while parsing a string", text, position)
+    if problem.startswith("Invalid \\"):
+        return _at("invalid escape", text, position + 1)
+    return _at(problem[:1].lower() + problem[1:], text, position)
+
+
+def _innermost(text: str) -> str:
+    """The bracket that is still open at the end of `text`, "" for none."""
+    open_brackets: list[str] = []
+    inside = escaped = False
+    for char in text:
+        if inside:
+            inside = escaped or char != '"'
+            escaped = char == "\\" and not escaped
+        elif char == '"':
+            inside = True
+        elif char in "[{":
+            open_brackets.append(char)
+        elif char in "]}" and open_brackets:
+            open_brackets.pop()
+    return open_brackets[-1] if open_brackets else ""
