@@ -15,7 +15,7 @@ verbs may be cancelled, and may run side by side on one event loop.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -39,12 +39,14 @@ from workbench.settings import Settings
 
 if TYPE_CHECKING:
     # The engine pulls in the language; a session that only lists stacks must not pay for it.
+    from kcl.tools.migrate import Outcome
     from runtimes.base import LiveOperations, ObjectRef, Runtime, RuntimeFailure
     from workbench.audit import Actor, AuditTrail
     from workbench.engine.changes import StackDiff
     from workbench.engine.compile import CompiledStack, CompileInputs, ParseCache
     from workbench.engine.events import Event
     from workbench.engine.masking import Seal
+    from workbench.engine.migration import Migration
     from workbench.engine.plan import Plan
     from workbench.engine.plugins import RepositoryPlugins
     from workbench.engine.recovery.document import Limits as RecoveryLimits
@@ -189,6 +191,16 @@ class Session:
         from workbench.engine.whatif import WhatIf
 
         return WhatIf(self._root, inputs or CompileInputs())
+
+    def migration(self, only: Sequence[Stack | Path] = (), inputs: CompileInputs | None = None) -> Migration:
+        """Finds what is legacy in the repository, or in some stacks, files or folders. Reads, and writes nothing."""
+        from workbench.engine.migration import find_legacy
+
+        return find_legacy(self._root, tuple(self.tree().stacks()), only, inputs)
+
+    def proof(self, migration: Migration) -> Iterator[Outcome]:
+        """Compiles each stack that a migration touches, before and after; what `migration.write` wants to see."""
+        return migration.prove(self._plugins())
 
     # Against the clusters
 

@@ -32,6 +32,8 @@ class Manifest:
     """Dependencies with a version: package name → version, looked for in the vendor folder."""
     entries: tuple[str, ...] = ()
     """`[profile] entries`: the files of the program when none is named."""
+    omit_empty_lists: bool = False
+    """`[profile] omit_empty_lists`: resources are built without keys whose value is `[]`, as in 2023."""
 
     @cached_property
     def expects_before_0_5(self) -> bool:
@@ -99,7 +101,8 @@ def _manifest(path: str, folder: str, data: Mapping[str, Any]) -> Manifest:
         elif isinstance(wanted, dict):
             version = wanted.get("version", wanted.get("tag", ""))
             versions[name] = version if isinstance(version, str) else ""
-    entries = _table(data, "profile", path).get("entries", [])
+    profile = _table(data, "profile", path)
+    entries = profile.get("entries", [])
     return Manifest(
         path,
         name=str(package.get("name", "")),
@@ -108,6 +111,7 @@ def _manifest(path: str, folder: str, data: Mapping[str, Any]) -> Manifest:
         dependencies=paths,
         versions=versions,
         entries=tuple(str(entry) for entry in entries) if isinstance(entries, list) else (),
+        omit_empty_lists=profile.get("omit_empty_lists") is True,
     )
 
 

@@ -31,6 +31,7 @@ _COMMANDS = {
     "apply": "do what the configuration says, and watch it become ready",
     "watch": "watch a stack until it is ready, or say why it is not",
     "explain": "where a field of a resource comes from",
+    "migrate": "bring KCL of 2023 to today's language, and prove that no stack changes",
     "run": "recover failing hosts, as a program such as AppRecovery.k declares it",
     "audit": "what was written to clusters: who, where from, what, how it ended",
     "release": "what was released from this machine",

@@ -93,19 +93,13 @@ def compile_now(
     """As `compile_stack`, here and now."""
     started = perf_counter()
     overlay = {str(path): text for path, text in inputs.overlay.items()}
-    has_settings = stack.directory / _STACK_SETTINGS in inputs.overlay or (stack.directory / _STACK_SETTINGS).is_file()
-    for each in inputs.settings:
-        path = stack.directory / each
-        if not path.is_file() and path not in inputs.overlay:
-            raise EngineError(
-                "there is no such settings file", where=str(path), hint="-Y is read from the stack's folder"
-            )
+    program = program_of(stack, inputs)
     try:
         result = api.run(
-            () if has_settings else _own_files(stack, inputs),
+            program.files,
             work_dir=stack.directory,
-            settings=[_told(stack), *([_STACK_SETTINGS] if has_settings else []), *inputs.settings],
-            options={name: api.argument_value(text) for name, text in inputs.options.items()},
+            settings=program.settings,
+            options=program.options,
             file_system=api.OverlayFileSystem(api.OsFileSystem(), overlay),
             plugins=plugins,
             cache=cache,
@@ -121,11 +115,36 @@ def compile_now(
         [*result.documents, *_definitions(stack)],
         stack=str(stack.path),
         lookup=chain,
-        drop_empty_lists=result.dialect == api.KONFIG_2023,
+        drop_empty_lists=result.dialect == api.KONFIG_2023 or result.manifest.omit_empty_lists,
     )
     spec = replace(spec, secrets=secret_values(inputs))
     seconds = perf_counter() - started
     return CompiledStack(spec, result.diagnostics, result.dependencies, seconds, result.printed)
+
+
+@dataclass(frozen=True, slots=True)
+class StackProgram:
+    """What the language is given for a stack: files (none where settings list them), settings, options as values."""
+
+    files: tuple[str, ...]
+    settings: tuple[str | api.Settings, ...]
+    options: Mapping[str, Any] = field(repr=False)
+
+
+def program_of(stack: Stack, inputs: CompileInputs) -> StackProgram:
+    """Raises `EngineError` for a settings file that is not there, `SpecInvalid` for a stack without any KCL."""
+    has_settings = stack.directory / _STACK_SETTINGS in inputs.overlay or (stack.directory / _STACK_SETTINGS).is_file()
+    for each in inputs.settings:
+        path = stack.directory / each
+        if not path.is_file() and path not in inputs.overlay:
+            raise EngineError(
+                "there is no such settings file", where=str(path), hint="-Y is read from the stack's folder"
+            )
+    return StackProgram(
+        () if has_settings else tuple(_own_files(stack, inputs)),
+        (_told(stack), *([_STACK_SETTINGS] if has_settings else []), *inputs.settings),
+        {name: api.argument_value(text) for name, text in inputs.options.items()},
+    )
 
 
 def secret_values(inputs: CompileInputs) -> frozenset[str]:
@@ -146,14 +165,16 @@ def failed(error: api.ProgramError, where: str, inputs: CompileInputs) -> Compil
         place = position(error.sources.get(first.primary.path, ""), first.primary.start)
         where = f"{first.primary.path}:{place.line}:{place.column}"
 
-    def shown(text: str) -> str:
-        for value in secret_values(inputs):
-            text = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", "«masked»", text)
-        return text
+    message = shown(f"{first.code.title}: {first.message}", inputs)
+    diagnostics = tuple(replace(each, message=shown(each.message, inputs)) for each in error.diagnostics)
+    return CompileFailed(message, where=where, diagnostics=diagnostics, rendered=shown(error.render(), inputs))
 
-    message = shown(f"{first.code.title}: {first.message}")
-    diagnostics = tuple(replace(each, message=shown(each.message)) for each in error.diagnostics)
-    return CompileFailed(message, where=where, diagnostics=diagnostics, rendered=shown(error.render()))
+
+def shown(text: str, inputs: CompileInputs) -> str:
+    """The text of a message without the values of options whose names say that they are secret."""
+    for value in secret_values(inputs):
+        text = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", "«masked»", text)
+    return text
 
 
 def _own_files(stack: Stack, inputs: CompileInputs) -> list[str]:

@@ -1,0 +1,1 @@
+"""Tools over the language: what its commands do beside running programs."""

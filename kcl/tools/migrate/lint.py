@@ -1,0 +1,70 @@
+"""What a migration finds: a legacy construct, where it stands, and the edit that says the same in today's language."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from kcl.diagnostics import Diagnostic, Span
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Characters `start` up to, not including, `end` of the file at `path` become `text`."""
+
+    path: str
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lint:
+    """One use of a legacy construct.
+
+    `edits` modernise it; empty where only a person can. Lints of one `group` make sense only together (a name that is
+    declared in one file and used in others); "" stands alone.
+    """
+
+    diagnostic: Diagnostic
+    edits: tuple[Edit, ...] = ()
+    group: str = ""
+
+    @property
+    def span(self) -> Span:
+        assert self.diagnostic.primary is not None, "a migration lint always has a place"
+        return self.diagnostic.primary
+
+    @property
+    def key(self) -> tuple[str, int, int, str]:
+        """Two lints with one key are the same finding, made twice: files belong to many programs."""
+        span = self.span
+        return span.path, span.start, span.end, self.diagnostic.code.number
+
+
+class Overlap(Exception):
+    """Two edits want to change the same characters differently; the text names the file."""
+
+
+def apply_edits(texts: Mapping[str, str], edits: Iterable[Edit]) -> dict[str, str]:
+    """The texts of the files that change, with all edits made. Edits that are equal count once.
+
+    Raises Overlap where two disagree: nothing is known then about what either would mean.
+    """
+    by_path: dict[str, set[Edit]] = {}
+    for edit in edits:
+        by_path.setdefault(edit.path, set()).add(edit)
+    changed = {}
+    for path, wanted in by_path.items():
+        pieces: list[str] = []
+        text, at = texts[path], 0
+        for edit in sorted(wanted, key=lambda each: (each.start, each.end, each.text)):
+            if edit.start < at:
+                raise Overlap(path)
+            pieces += (text[at : edit.start], edit.text)
+            at = edit.end
+        pieces.append(text[at:])
+        joined = "".join(pieces)
+        if joined != text:
+            changed[path] = joined
+    return changed

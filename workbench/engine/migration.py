@@ -1,0 +1,180 @@
+"""A repository of 2023 brought to today's language, with proof that every stack stays what it is.
+
+`find_legacy` reads, `Migration.prove` compiles each stack as it is and as it would be, `Migration.write` writes.
+Nothing is written before all of it is proven.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from difflib import unified_diff
+from functools import cached_property
+from pathlib import Path
+
+from kcl import api
+from kcl.diagnostics import render
+from kcl.tools.migrate import (
+    Lint,
+    NotWritten,
+    Outcome,
+    Overlap,
+    Plan,
+    Subject,
+    choose,
+    find,
+    load_all,
+    plan_edits,
+    prove,
+    texts,
+    write,
+)
+from workbench.engine.compile import CompileFailed, CompileInputs, failed, program_of, shown
+from workbench.engine.errors import EngineError, Refused
+from workbench.project import Stack
+
+_TEST_SETTINGS = "ci-test/settings.yaml"
+"""What Konfig repositories compile their stacks with when they test them."""
+
+
+@dataclass(frozen=True)
+class Migration:
+    """What is legacy in a repository, and what changes if it is brought up to date.
+
+    `lints` are the findings that were asked for; those without edits need a person. With `whole` they are all there
+    are, and kcl.mod changes too: from then on the repository is read in the dialect `kcl`.
+    """
+
+    root: Path
+    lints: tuple[Lint, ...]
+    whole: bool
+    plan: Plan = field(repr=False)
+    sources: dict[str, str] = field(repr=False)
+    subjects: tuple[Subject, ...] = field(repr=False)
+    chosen: frozenset[str] = field(repr=False)
+    """Names of the subjects that are brought to the dialect `kcl`; the others stay in theirs."""
+    inputs: CompileInputs = field(repr=False)
+
+    @cached_property
+    def by_hand(self) -> tuple[Lint, ...]:
+        """The findings that no edit mends."""
+        return tuple(lint for lint in self.lints if not lint.edits)
+
+    def report(self) -> str:
+        """Every finding with its place and source line, as `kcl lint` prints them."""
+        return render((lint.diagnostic for lint in self.lints), self.sources)
+
+    def diff(self) -> str:
+        """A unified diff of all edits, paths relative to the root; "" if there are none."""
+        pieces: list[str] = []
+        for path, text in self.plan.after.items():
+            name = Path(path).relative_to(self.root).as_posix()
+            before = self.plan.before[path].splitlines(keepends=True)
+            for each in unified_diff(before, text.splitlines(keepends=True), f"a/{name}", f"b/{name}"):
+                pieces.append(each if each.endswith("\n") else f"{each}\n\\ No newline at end of file\n")
+        return "".join(pieces)
+
+    def prove(self, plugins: api.PluginFinder | None = None) -> Iterator[Outcome]:
+        """Compiles every stack that reads a changed file, before and after, and compares the values.
+
+        One outcome a stack and way to compile it. A stack that the migration does not bring along is compiled in its
+        old dialect, over the changed files it shares.
+        """
+        for outcome in prove(
+            self.subjects,
+            self.plan.after,
+            after=lambda subject: api.KCL if subject.name in self.chosen else api.KONFIG_2023,
+            plugins=plugins,
+        ):
+            yield replace(outcome, problem=self._text(outcome.problem), broken_before=self._text(outcome.broken_before))
+
+    def _text(self, message: str | None) -> str | None:
+        return None if message is None else shown(message, self.inputs)
+
+    def write(self, outcomes: Sequence[Outcome]) -> None:
+        """Writes all files or none. Raises `Refused` unless the outcomes prove every stack unchanged."""
+        wrong = [each for each in outcomes if each.problem is not None or each.differences]
+        if wrong:
+            raise Refused(
+                [f"{each.subject.name} would not stay what it is" for each in wrong],
+                where=str(self.root),
+                hint="`wb migrate` without --write says what differs",
+            )
+        unproven = sorted(_stacks(outcomes) - {_stack(each) for each in outcomes if each.same})
+        if unproven:
+            raise Refused(
+                [f"{name} did not compile before, so nothing can be said of it" for name in unproven],
+                where=str(self.root),
+                hint="give the options they need with -D or -Y, or correct them first",
+            )
+        try:
+            write(self.plan)
+        except NotWritten as error:
+            raise EngineError(str(error), where=str(self.root)) from None
+
+
+def _stack(outcome: Outcome) -> str:
+    return outcome.subject.name.partition(" ")[0]
+
+
+def _stacks(outcomes: Sequence[Outcome]) -> set[str]:
+    return {_stack(each) for each in outcomes}
+
+
+def find_legacy(
+    root: Path, stacks: Sequence[Stack], only: Sequence[Stack | Path] = (), inputs: CompileInputs | None = None
+) -> Migration:
+    """Finds legacy constructs. `only` are stacks, or files and folders; without any it is the whole repository.
+
+    Raises `CompileFailed` for files that cannot be parsed, and `EngineError` for edits that exclude each other.
+    """
+    given = inputs or CompileInputs()
+    subjects = [each for stack in stacks for each in _subjects(stack, given)]
+    try:
+        programs = load_all(subjects, root)
+        lints = find(programs, root)
+    except api.ProgramError as error:
+        raise failed(error, str(root), given) from None
+    except api.KclError as error:
+        raise CompileFailed(
+            str(error), where=str(root), diagnostics=error.diagnostics, rendered=render(error.diagnostics, {})
+        ) from None
+    read = {each.subject.name: each.paths for each in programs if each.subject is not None}
+    if only:
+        wanted = set(_files(only, read, programs_paths=frozenset().union(*(each.paths for each in programs))))
+        lints = choose(lints, wanted)
+    sources = texts(programs, root)
+    try:
+        plan = plan_edits(lints, sources)
+    except Overlap as error:
+        raise EngineError(
+            "has edits that exclude each other", where=str(error), hint="edit this file by hand"
+        ) from None
+    changed = set(plan.after)
+    touched = [each for each in subjects if not only or read[each.name] & changed]
+    named = {str(each.path) for each in only if isinstance(each, Stack)}
+    chosen = {each.name for each in touched if not only or each.name.partition(" ")[0] in named}
+    return Migration(root, tuple(lints), not only, plan, sources, tuple(touched), frozenset(chosen), given)
+
+
+def _subjects(stack: Stack, inputs: CompileInputs) -> Iterator[Subject]:
+    """The ways a stack is compiled: as asked for, and as the repository tests it."""
+    program = program_of(stack, inputs)
+    name = str(stack.path)
+    yield Subject(name, stack.directory, program.files, program.settings, program.options)
+    if _TEST_SETTINGS not in inputs.settings and (stack.directory / _TEST_SETTINGS).is_file():
+        program = program_of(stack, replace(inputs, settings=(*inputs.settings, _TEST_SETTINGS)))
+        yield Subject(
+            f"{name} (-Y {_TEST_SETTINGS})", stack.directory, program.files, program.settings, program.options
+        )
+
+
+def _files(
+    only: Sequence[Stack | Path], read: dict[str, frozenset[str]], programs_paths: frozenset[str]
+) -> Iterator[str]:
+    for each in only:
+        if isinstance(each, Stack):
+            yield from read.get(str(each.path), ())
+        else:
+            folder = each.absolute()
+            yield from (path for path in programs_paths if Path(path).is_relative_to(folder))
