@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from runtimes.base import FieldPath, TerraformId
+from runtimes.base import FieldPath, TerraformId, value_at
+from runtimes.terraform import names, schema, values
 from runtimes.terraform.names import ProviderSource
+from runtimes.terraform.schema import Form, Schemas, Type
+
+_FORMAT = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
     """One resource in a state. `attributes` are all of it, nulls included; `hidden` are the paths that are secret.
 
-    `alias` names the provider configuration it was made with, empty for the default one. `is_tainted`: it was not
-    finished, and is replaced. `deposed` are the keys of older objects of it that could not be deleted yet; `exists` is
-    False where there is nothing else of it.
+    `alias` names the provider configuration it was made with, empty for the default one and where the form has none
+    (`show -json`). `is_tainted`: it was not finished, and is replaced. `deposed` are the keys of older objects of it
+    that could not be deleted yet; `exists` is False where there is nothing else of it. `depends_on` are addresses.
     """
 
     id: TerraformId
@@ -35,7 +40,7 @@ class Recorded:
 class State:
     """`serial` and `lineage` are 0 and empty where the form has none (`show -json`)."""
 
-    resources: Mapping[TerraformId, Recorded]
+    resources: Mapping[TerraformId, Recorded] = field(default_factory=dict)
     serial: int = 0
     lineage: str = ""
 
@@ -54,11 +59,187 @@ class UnreadableState(ValueError):
     """A text that is no state, or one of a version that is not known."""
 
 
-def read_prior(content: Mapping[str, Any] | str | bytes) -> PriorState:
-    """Reads either form; an empty text is an empty state. Raises `UnreadableState`."""
-    raise NotImplementedError
+Content = Mapping[str, Any] | str | bytes
 
 
-def read_new(content: Mapping[str, Any] | str | bytes) -> NewState:
+def read_prior(content: Content, *, schemas: Schemas | None = None) -> PriorState:
     """Reads either form; an empty text is an empty state. Raises `UnreadableState`."""
-    raise NotImplementedError
+    return PriorState(*_read(content, schemas))
+
+
+def read_new(content: Content, *, schemas: Schemas | None = None) -> NewState:
+    """Reads either form; an empty text is an empty state. Raises `UnreadableState`."""
+    return NewState(*_read(content, schemas))
+
+
+def _read(content: Content, schemas: Schemas | None) -> tuple[dict[TerraformId, Recorded], int, str]:
+    document = _document(content)
+    try:
+        if "format_version" in document:
+            shown = _shown(document.get("values", {}).get("root_module", {}), schemas)
+            return _joined(shown), 0, ""
+        if document.get("version", _FORMAT) != _FORMAT:
+            raise UnreadableState(f"the state is of format {document['version']}, not {_FORMAT}")
+        found = (each for resource in document.get("resources", []) for each in _instances(resource, schemas))
+        return _joined(found), int(document.get("serial", 0)), str(document.get("lineage", ""))
+    except UnreadableState:
+        raise
+    except (KeyError, TypeError, AttributeError, ValueError) as error:
+        # the text of the error may hold a piece of the state, so only its kind is told
+        raise UnreadableState(f"the state lacks what a state has ({type(error).__name__})") from None
+
+
+def _document(content: Content) -> Mapping[str, Any]:
+    if isinstance(content, Mapping):
+        return content
+    if not content.strip():
+        return {}
+    try:
+        document = json.loads(content)
+    except ValueError as error:
+        raise UnreadableState("the state is not JSON; it may have been cut off while it was written") from error
+    if not isinstance(document, Mapping):
+        raise UnreadableState("the state is not a JSON object")
+    return document
+
+
+@dataclass(frozen=True, slots=True)
+class _Object:
+    """One object of a resource: the current one, or a deposed one with its key."""
+
+    recorded: Recorded
+    deposed_key: str = ""
+
+
+def _joined(objects: Iterator[_Object]) -> dict[TerraformId, Recorded]:
+    """Puts the deposed objects to the current ones of the same resource."""
+    current: dict[TerraformId, Recorded] = {}
+    deposed: dict[TerraformId, list[_Object]] = {}
+    for each in objects:
+        if each.deposed_key:
+            deposed.setdefault(each.recorded.id, []).append(each)
+        else:
+            current[each.recorded.id] = each.recorded
+    for id_, older in deposed.items():
+        one = current.get(id_) or older[0].recorded
+        current[id_] = Recorded(
+            one.id,
+            one.address,
+            one.source,
+            one.attributes,
+            one.alias,
+            one.hidden,
+            one.is_tainted,
+            tuple(sorted(each.deposed_key for each in older)),
+            one.depends_on,
+            exists=id_ in current,
+        )
+    return current
+
+
+def _instances(resource: Mapping[str, Any], schemas: Schemas | None) -> Iterator[_Object]:
+    """Yields the objects of one resource of the raw form."""
+    if resource.get("mode") != "managed":
+        return
+    provider = str(resource["provider"])
+    source, alias = names.parse_source(provider[provider.index("provider[") :])  # "module.x." may come first
+    type_ = schemas.get(resource["type"]) if schemas else None
+    for instance in resource.get("instances", []):
+        key = instance.get("index_key")
+        module = f"{resource['module']}." if resource.get("module") else ""
+        index = "" if key is None else f"[{json.dumps(key, ensure_ascii=False)}]"
+        address = f"{module}{resource['type']}.{resource['name']}{index}"
+        attributes = _unwrapped(values.plain(instance.get("attributes") or {}), type_)
+        marks = (_steps(each) for each in instance.get("sensitive_attributes") or ())
+        yield _Object(
+            Recorded(
+                names.id_at(address, source),
+                address,
+                source,
+                attributes,
+                alias,
+                _hidden(attributes, type_, marks),
+                instance.get("status") == "tainted",
+                depends_on=tuple(instance.get("dependencies") or ()),
+            ),
+            str(instance.get("deposed") or ""),
+        )
+
+
+def _shown(module: Mapping[str, Any], schemas: Schemas | None) -> Iterator[_Object]:
+    """Yields the objects of a module of `show -json`, and of the modules in it."""
+    for resource in module.get("resources", []):
+        if resource.get("mode") != "managed":
+            continue
+        source, _ = names.parse_source(resource["provider_name"])
+        attributes = values.plain(resource.get("values") or {})
+        type_ = schemas.get(resource["type"]) if schemas else None
+        yield _Object(
+            Recorded(
+                names.id_at(resource["address"], source),
+                resource["address"],
+                source,
+                attributes,
+                hidden=_hidden(attributes, type_, values.marked(resource.get("sensitive_values"))),
+                is_tainted=bool(resource.get("tainted")),
+                depends_on=tuple(resource.get("depends_on") or ()),
+            ),
+            str(resource.get("deposed_key") or ""),
+        )
+    for child in module.get("child_modules", []):
+        yield from _shown(child, schemas)
+
+
+def _hidden(attributes: Mapping[str, Any], type_: Type | None, marks: Iterator[FieldPath]) -> tuple[FieldPath, ...]:
+    named = values.secret_paths(attributes, frozenset())
+    there = (path for path in marks if value_at(attributes, path) is not None)
+    return values.shortest([*there, *named, *schema.sensitive(type_, attributes)])
+
+
+def _steps(path: list[Mapping[str, Any]]) -> FieldPath:
+    """Reads a path of `sensitive_attributes`. What it says of an element of a set holds for the whole set."""
+    steps: list[str | int] = []
+    for step in path:
+        match step:
+            case {"type": "get_attr", "value": str(name)}:
+                steps.append(name)
+            case {"type": "index", "value": {"value": str() | int() as key}}:
+                steps.append(key)
+            case _:
+                break
+    return tuple(steps)
+
+
+def _unwrapped(value: Any, type_: Type | None) -> Any:
+    """Takes values of attributes of any type out of their `{"value": ..., "type": ...}` wrapping.
+
+    With a schema it is known which those are. Without, they are what has exactly these two keys at the top, with a
+    type that is one.
+    """
+    if not isinstance(value, Mapping):
+        return value
+    if type_ is None:
+        return {key: each["value"] if _is_wrapped(each) else each for key, each in value.items()}
+    return {key: _unwrapped_as(each, type_.at(key)) for key, each in value.items()}
+
+
+def _unwrapped_as(value: Any, type_: Type | None) -> Any:
+    match value:
+        case Mapping() if type_ is not None and type_.form is Form.ANY:
+            return value["value"] if _is_wrapped(value) else value
+        case Mapping() if type_ is not None:
+            return {key: _unwrapped_as(each, type_.at(key)) for key, each in value.items()}
+        case list() if type_ is not None:
+            return [_unwrapped_as(each, type_.element) for each in value]
+        case _:
+            return value
+
+
+def _is_wrapped(value: Any) -> bool:
+    if not isinstance(value, Mapping) or set(value) != {"value", "type"}:
+        return False
+    try:
+        schema.read_type(value["type"])
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,210 @@
+"""Values of a Spec as expressions of a main.tf.json, where every text is a template.
+
+Literal texts are escaped, references become Terraform's own, secrets become variables, and what isn't known becomes
+something that Terraform doesn't know either.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from runtimes.base import (
+    UNKNOWN,
+    FieldPath,
+    Ids,
+    InvalidReference,
+    PlainPath,
+    Reference,
+    Rejected,
+    ResourceId,
+    format_path,
+    is_reference,
+    parse_reference,
+    starts_with,
+)
+from runtimes.base.sensitive import is_secret_name
+from runtimes.terraform import names, values
+from runtimes.terraform.schema import Form, Type
+
+UNKNOWN_EXPRESSION: Final = f"${{jsondecode({names.OWN_ADDRESS}.id)}}"
+"""Of any type until it is known. The id is one that Terraform makes up while applying, which never happens."""
+
+_LONGEST_SECRET_BYTES: Final = 120_000  # Linux takes 128 KiB a variable, its name included
+
+
+def escaped(text: str) -> str:
+    """Returns a text that as a template is the text itself."""
+    return text.replace("${", "$${").replace("%{", "%%{")
+
+
+def unescaped(text: str) -> str:
+    return text.replace("$${", "${").replace("%%{", "%{")
+
+
+def expression(address: str, attribute: PlainPath, type_: Type | None) -> str:
+    """Returns the expression of a reference, without `${` and `}`.
+
+    Steps of digits are indexes, except below a map. In a map all further steps are one key: a map holds no more than
+    one level of what people refer to with dots, and keys with dots are common (`app.kubernetes.io/name`).
+    """
+    written = address
+    steps = list(attribute)
+    while steps:
+        step = steps.pop(0)
+        if type_ is not None and type_.form is Form.MAP and (type_.element is None or not type_.element.fields):
+            step = ".".join(str(each) for each in (step, *steps))
+            steps.clear()
+            written += f"[{_quoted(step)}]"
+        elif isinstance(step, int) or (step.isascii() and step.isdecimal()):
+            written += f"[{int(step)}]"
+        elif names.IDENTIFIER.fullmatch(step):
+            written += f".{step}"
+        else:
+            written += f"[{_quoted(step)}]"
+        type_ = type_.at(step) if type_ else None
+    return written
+
+
+def _quoted(text: str) -> str:
+    """Returns a text as a quoted one of an expression, which knows fewer escapes than JSON."""
+    simple = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\r", "\\r")
+    return f'"{escaped(simple)}"'
+
+
+@dataclass(slots=True)
+class Variables:
+    """The sensitive variables of a configuration. The same secret is the same variable everywhere."""
+
+    names: dict[tuple[str, str], str] = field(default_factory=dict, repr=False)
+
+    def name(self, value: str | float) -> str:
+        type_ = "string" if isinstance(value, str) else "number"
+        return self.names.setdefault((type_, values.text_of(value) or ""), f"secret_{len(self.names) + 1}")
+
+    @property
+    def declarations(self) -> dict[str, Any]:
+        return {name: {"type": type_, "sensitive": True} for (type_, _), name in self.names.items()}
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {f"TF_VAR_{name}": text for (_, text), name in self.names.items()}
+
+    @property
+    def texts(self) -> frozenset[str]:
+        return frozenset(text for _, text in self.names)
+
+
+@dataclass(frozen=True, slots=True)
+class Hiding:
+    """What makes a value secret: texts that are, and paths that are."""
+
+    texts: frozenset[str] = field(default=frozenset(), repr=False)
+    paths: tuple[FieldPath, ...] = ()
+
+    def hides(self, value: str | float, path: FieldPath) -> bool:
+        if not values.is_secret_value(value):
+            return False
+        if any(starts_with(path, each) for each in self.paths):
+            return True
+        if isinstance(value, str) and values.holds_secret(value, self.texts):
+            return True
+        named = next((step for step in reversed(path) if isinstance(step, str)), "")
+        return is_secret_name(named)
+
+
+@dataclass(slots=True)
+class Encoder:
+    """Encodes the values of one resource, and remembers what they refer to.
+
+    `written` gives the expression of a reference; `where` says in errors whose values they are.
+    """
+
+    where: str
+    ids: Ids
+    written: Callable[[Reference], str]
+    hiding: Hiding
+    secret: Callable[[str | float], str]
+    referred: set[ResourceId] = field(default_factory=set)
+    has_unknown: bool = False
+
+    def body(self, content: Mapping[str, Any], prefix: FieldPath = ()) -> dict[str, Any]:
+        """Encodes the body of a block: its names are no templates."""
+        return {key: self.encoded(each, (*prefix, key)) for key, each in content.items()}
+
+    def encoded(self, value: Any, path: FieldPath) -> Any:
+        """Raises `Rejected` for what no Terraform value can be, naming the attribute."""
+        match value:
+            case None | bool():
+                return value
+            case int() | float():
+                return self._number(value, path)
+            case str() if is_reference(value):
+                return self._reference(value, path)
+            case str():
+                return self._text(value, path)
+            case Mapping():
+                return {self._key(key, path): self.encoded(each, (*path, key)) for key, each in value.items()}
+            case list() | tuple():
+                return [self.encoded(each, (*path, index)) for index, each in enumerate(value)]
+            case _ if value is UNKNOWN:
+                self.has_unknown = True
+                return UNKNOWN_EXPRESSION
+            case _:
+                raise self._refused(path, f"a {type(value).__name__} is no value that Terraform takes")
+
+    def _number(self, value: float, path: FieldPath) -> Any:
+        if not math.isfinite(value):
+            raise self._refused(path, f"{value} is no number that Terraform takes")
+        return f"${{var.{self.secret(value)}}}" if self.hiding.hides(value, path) else value
+
+    def _reference(self, value: str, path: FieldPath) -> str:
+        try:
+            reference = parse_reference(value, self.ids)
+        except InvalidReference as error:
+            raise self._refused(path, str(error)) from error
+        self.referred.add(reference.id)
+        return f"${{{self.written(reference)}}}"
+
+    def _text(self, value: str, path: FieldPath) -> str:
+        if not self.hiding.hides(value, path):
+            return escaped(_whole(value, lambda: self._refused(path, "the text holds half of a surrogate pair")))
+        if "\0" in value:
+            raise self._refused(path, "a secret with a zero byte can't be given to Terraform")
+        if len(value.encode(errors="surrogatepass")) > _LONGEST_SECRET_BYTES:
+            raise self._refused(
+                path, f"a secret of more than {_LONGEST_SECRET_BYTES} bytes can't be given to Terraform"
+            )
+        return f"${{var.{self.secret(value)}}}"
+
+    def _key(self, key: Any, path: FieldPath) -> str:
+        if not isinstance(key, str):
+            raise self._refused(path, f"the key {key!r} is no text")
+        return escaped(key)
+
+    def _refused(self, path: FieldPath, why: str) -> Rejected:
+        return Rejected(f"{format_path(path)}: {why}", subject=self.where, causes=((format_path(path), why),))
+
+
+def _whole(text: str, refused: Callable[[], Rejected]) -> str:
+    if re.search("[\ud800-\udfff]", text):
+        raise refused()
+    return text
+
+
+def dotted(text: str) -> FieldPath:
+    """Parses a path as `extensions.sensitive` and `ignore_changes` have them: `a.b`, `a[0].b`, `a["x.y"]`."""
+    steps: list[str | int] = []
+    for match in re.finditer(r'\[(\d+)\]|\["((?:[^"\\]|\\.)*)"\]|([^.\[\]]+)', text):
+        if match[3] is not None:
+            steps.append(int(match[3]) if match[3].isdecimal() else match[3])
+        else:
+            steps.append(int(match[1]) if match[1] is not None else match[2])
+    return tuple(steps)
+
+
+def paths_of(items: Iterable[Any]) -> tuple[FieldPath, ...]:
+    return tuple(dotted(each) if isinstance(each, str) else tuple(each) for each in items)

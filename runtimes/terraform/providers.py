@@ -1,0 +1,148 @@
+"""Which providers a configuration needs, in which version and how configured.
+
+Kusion writes the provider of a resource as `host/namespace/name/version` and its configuration as `providerMeta`.
+Every configuration but the empty one gets an alias of its own, named after its content without the secrets: so the
+alias in a state always means the configuration the resource was made with, also after another one came along.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from runtimes.base import Misconfigured, Resource, TerraformId
+from runtimes.base.sensitive import is_secret_name
+from runtimes.terraform.names import BUILT_IN, DEFAULT_HOST, ProviderSource
+
+_VERSION = re.compile(r"\s*(?:[~<>=!]|v?\d)")
+_PART = re.compile(r"[A-Za-z0-9](?:[\w.:-]*[A-Za-z0-9])?")
+_NOT_SET_HERE = ("alias",)
+
+
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """What one resource says of its provider. `version` is a constraint, empty for any."""
+
+    source: ProviderSource
+    version: str
+    meta: Mapping[str, Any] = field(repr=False)
+
+
+def of(resource: Resource) -> Provider:
+    """Reads `extensions.provider` and `providerMeta`; without the former it is what the id says.
+
+    Raises `Misconfigured` where they are not what they should be, or are of another provider than the id.
+    """
+    id_ = resource.id
+    if not isinstance(id_, TerraformId):
+        raise Misconfigured("it is not of type Terraform", subject=str(id_))
+    written = resource.extensions.get("provider")
+    source, version = _implied(id_), ""
+    if written is not None:
+        source, version = _parsed(written, str(id_))
+    if (source.namespace, source.name) != (id_.provider_namespace, id_.provider):
+        raise Misconfigured(
+            f"its id is of provider {id_.provider_namespace}/{id_.provider}, "
+            f"its extensions.provider is {source.namespace}/{source.name}",
+            subject=str(id_),
+            hint="write the same provider in both: an id is providerNamespace:provider:resourceType:name",
+        )
+    meta = resource.extensions.get("providerMeta")
+    if meta is not None and not isinstance(meta, Mapping):
+        raise Misconfigured("extensions.providerMeta is not a mapping", subject=str(id_))
+    for name in _NOT_SET_HERE:
+        if meta and name in meta:
+            raise Misconfigured(
+                f"extensions.providerMeta has {name!r}, which is set from its content",
+                subject=str(id_),
+                hint=f"leave {name!r} out: resources with the same providerMeta share one configuration",
+            )
+    if meta and source.is_built_in:
+        raise Misconfigured("the provider built into terraform takes no providerMeta", subject=str(id_))
+    return Provider(source, version, meta or {})
+
+
+def alias(meta: Mapping[str, Any], secrets: frozenset[str]) -> str:
+    """Returns the alias of a configuration, the same whatever its secrets are; "" for an empty one."""
+    if not meta:
+        return ""
+    canonical = json.dumps(public(meta, secrets), sort_keys=True, default=str)
+    return f"meta_{hashlib.sha256(canonical.encode()).hexdigest()[:8]}"
+
+
+def public(value: Any, secrets: frozenset[str]) -> Any:
+    """Returns the part of a configuration that is no secret: without secret names, texts that hold secrets, nulls."""
+    match value:
+        case Mapping():
+            kept = {str(key): public(each, secrets) for key, each in value.items() if not is_secret_name(str(key))}
+            return {key: each for key, each in kept.items() if each is not None}
+        case list() | tuple():
+            return [each for each in (public(each, secrets) for each in value) if each is not None]
+        case str() if any(secret in value for secret in secrets if secret):
+            return None
+        case _:
+            return value
+
+
+def local_names(sources: set[ProviderSource]) -> dict[ProviderSource, str]:
+    """Returns what each provider is called in the configuration: its name, longer where two share it."""
+    found: dict[ProviderSource, str] = {}
+    for source in sorted(sources):
+        alike = [other for other in sources if other.name == source.name]
+        same_namespace = [other for other in alike if other.namespace == source.namespace]
+        parts = [source.name]
+        if len(alike) > 1:
+            parts.insert(0, source.namespace)
+        if len(same_namespace) > 1:
+            parts.insert(0, re.sub(r"[^a-z0-9]+", "-", source.host.lower()))
+        found[source] = "-".join(parts)
+    return found
+
+
+def versions(
+    providers: Mapping[TerraformId, Provider], former: Mapping[TerraformId, Provider]
+) -> dict[ProviderSource, str]:
+    """Returns the one version constraint of each provider; raises `Misconfigured` where two resources disagree.
+
+    What resources asked for that are no longer configured counts where nobody else asks for that provider.
+    """
+    asked: dict[ProviderSource, tuple[str, TerraformId | None]] = {}
+    for id_, provider in providers.items():
+        if provider.source.is_built_in:
+            continue
+        version, by = asked.get(provider.source, ("", None))
+        if version and provider.version and version != provider.version:
+            raise Misconfigured(
+                f"it needs {provider.source} in version {provider.version}, but {by} needs version {version}",
+                subject=str(id_),
+                hint="write the same version for both: a workspace has one version of each provider",
+            )
+        asked[provider.source] = (version, by) if version else (provider.version, id_)
+    for provider in former.values():
+        if not provider.source.is_built_in:
+            asked.setdefault(provider.source, (provider.version, None))
+    return {source: version for source, (version, _) in asked.items()}
+
+
+def _implied(id_: TerraformId) -> ProviderSource:
+    if (id_.provider_namespace, id_.provider) == (BUILT_IN.namespace, BUILT_IN.name):
+        return BUILT_IN
+    return ProviderSource(DEFAULT_HOST, id_.provider_namespace, id_.provider)
+
+
+def _parsed(written: Any, where: str) -> tuple[ProviderSource, str]:
+    """Parses `host/namespace/name/version`; host and version may be left out, and for `hashicorp` the namespace."""
+    parts = written.split("/") if isinstance(written, str) else []
+    version = parts.pop() if len(parts) > 1 and _VERSION.match(parts[-1]) else ""
+    if not 1 <= len(parts) <= 3 or not all(_PART.fullmatch(part) for part in parts):
+        raise Misconfigured(
+            f"extensions.provider is {written!r}, which is no provider",
+            subject=where,
+            hint="write it as registry.terraform.io/hashicorp/aws/5.0.1: host/namespace/name/version",
+        )
+    host, namespace, name = [*[DEFAULT_HOST, "hashicorp"][: 3 - len(parts)], *parts]
+    return ProviderSource(host, namespace, name), version.strip()
