@@ -71,13 +71,15 @@ def diff_fields(
     record_seal: Seal,
     screen_seal: Seal,
     chain: Callable[[FieldPath], Chain] = lambda path: (),
+    referenced: tuple[FieldPath, ...] = (),
 ) -> Fields:
     """Compares what is live with what would be, for one resource.
 
     `previous` is what the last release applied, sealed with `record_seal`; None if there is none. Secrets in the
-    result are masked with `screen_seal`.
+    result are masked with `screen_seal`. `referenced` are fields whose values come from another resource: the
+    configuration says the same whatever that is, so they drifted only where somebody else set them.
     """
-    judge = _Judge(prediction, resource, previous, record_seal, screen_seal, chain)
+    judge = _Judge(prediction, resource, previous, record_seal, screen_seal, chain, referenced)
     keys = _identities(prediction)
     shown: list[FieldChange] = []
     defaulted = 0
@@ -216,7 +218,9 @@ class _Judge:
         record_seal: Seal,
         screen_seal: Seal,
         chain: Callable[[FieldPath], Chain],
+        referenced: tuple[FieldPath, ...],
     ) -> None:
+        self._referenced = referenced
         self._prediction, self._chain, self._screen = prediction, chain, screen_seal
         self._desired = resource.attributes
         self._sensitive = sensitive(prediction)
@@ -286,6 +290,8 @@ class _Judge:
             # No record of what was applied. What we applied once and another manager holds now was taken over.
             taken = self._is_ours and self._actor(path) is not None and not self._owns(path)
             return ChangeClass.DRIFT if taken else ChangeClass.INTENDED
+        if any(_overlap(each, path) for each in self._referenced):
+            return ChangeClass.DRIFT if self._actor(path) is not None else ChangeClass.INTENDED
         unchanged = same(find(self._now, path), find(self._previous, path))
         return ChangeClass.DRIFT if unchanged else ChangeClass.INTENDED
 

@@ -4,6 +4,10 @@ Before the first write every live object is read again and compared with what th
 uid and version just read. A step starts when all steps it needs are done; one that fails stops those that need it and
 no others. Whatever happens is recorded before it is told.
 
+Terraform steps run in a few runs of their workspace (workspace_steps.py), in the same order and the same stream. What a
+resource refers to is read right before it is written: by then what it needs is done. A value that appears later, such
+as the address of a load balancer, is waited for, with a bound.
+
 Cancelling lets a write that is under way finish (its outcome could not be known otherwise), starts no other, and
 records the rest as skipped: the next plan continues from there.
 """
@@ -13,6 +17,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
+from types import MappingProxyType
 from typing import assert_never
 
 import anyio
@@ -27,12 +32,22 @@ from runtimes.base import (
     KubernetesId,
     LiveResource,
     Moved,
+    NotThere,
+    PlainPath,
     ReadRequest,
+    Reference,
     Resource,
+    ResourceId,
+    ResourcePlan,
     Runtime,
     RuntimeFailure,
     Status,
+    TerraformId,
+    Unknown,
+    Workspace,
+    format_path,
 )
+from workbench.engine import values
 from workbench.engine.changes import Change
 from workbench.engine.errors import MovedObject, ReleaseFailure, StalePlan
 from workbench.engine.events import (
@@ -44,19 +59,29 @@ from workbench.engine.events import (
     RecordFailed,
     StepFailed,
     StepFinished,
+    StepProgress,
     StepSkipped,
     StepStarted,
 )
+from workbench.engine.graph import found_references
 from workbench.engine.masking import Seal
 from workbench.engine.plan import Plan
 from workbench.engine.release import Journal
 from workbench.engine.tasks import running
+from workbench.engine.values import Filled, NoSuchValue, Value
+from workbench.engine.workspace import agreed, disagreement, wanted
+from workbench.engine.workspace_steps import WorkspaceSteps, reads_workspace
+from workbench.project import TERRAFORM_PLACE
 
 AT_ONCE = 10
 _WRITE_PATIENCE_SECONDS = 60.0
 _GONE_PATIENCE_SECONDS = 120.0
 _ESTABLISHED_PATIENCE_SECONDS = 30.0
 _MOST_MOVES = 3
+VALUE_PATIENCE_SECONDS = 180.0
+"""So long a reference waits for its value to appear, such as the address of a load balancer."""
+_VALUE_PAUSE_SECONDS = 0.5
+_PROGRESS_SECONDS = 5.0
 
 
 async def check(plan: Plan, runtimes: Mapping[str, Runtime]) -> dict[Address, Identity | None]:
@@ -85,12 +110,80 @@ async def check(plan: Plan, runtimes: Mapping[str, Runtime]) -> dict[Address, Id
 
     async with anyio.create_task_group() as tasks:
         for change in plan.steps():
-            tasks.start_soon(look, change)
+            if change.address.cluster != TERRAFORM_PLACE:
+                tasks.start_soon(look, change)
     if failures:
         raise failures[0]
     if moved:
         raise StalePlan(sorted(moved, key=str), where=plan.stack)
     return found
+
+
+async def check_workspace(
+    plan: Plan, workspace: Workspace, runtimes: Mapping[str, Runtime]
+) -> dict[ResourceId, LiveResource]:
+    """Plans the workspace again, where the plan has to do with it, and returns what is there by id.
+
+    Raises `StalePlan` if it comes out differently than was approved, `RuntimeFailure` if it cannot be planned.
+    """
+    if not reads_workspace(plan):
+        return {}
+    asked = await wanted(plan.spec, runtimes)
+    only = None if plan.prune else frozenset(each.id for each in asked.resources)
+    fresh = await workspace.survey(asked.request(plan.spec, only))
+    seal = Seal(plan.salt)
+    approved = {each.address.id: each for each in plan.changes if each.address.cluster == TERRAFORM_PLACE}
+    moved = [
+        MovedObject(Address(TERRAFORM_PLACE, each.id), what)
+        for each in fresh.resources
+        if (what := _workspace_difference(approved.get(each.id), each, seal))
+    ]
+    moved += [
+        MovedObject(Address(TERRAFORM_PLACE, each.id) if each.id else None, f"cannot be planned now: {each.message}")
+        for each in fresh.findings
+        if each.is_error
+    ]
+    planned = {each.id for each in fresh.resources}
+    moved += [
+        MovedObject(each.address, "is not planned any more")
+        for each in approved.values()
+        if each.address.id not in planned and each.action not in (Action.NONE, Action.DELETE, Action.FORGET)
+    ]
+    if moved:
+        raise StalePlan(sorted(moved, key=str), where=plan.stack)
+    return {each.id: each.prediction.live for each in fresh.resources if each.prediction.live is not None}
+
+
+def _workspace_difference(approved: Change | None, fresh: ResourcePlan, seal: Seal) -> str:
+    if what := disagreement(approved, fresh):
+        return what
+    if approved is None or approved.action is Action.NONE:
+        return ""
+    live = fresh.prediction.live
+    return "was changed" if (seal.digest(live.body) if live else "") != approved.state else ""
+
+
+class Applying:
+    """An apply that runs: its events, `ApplyFinished` last."""
+
+    def __init__(self, receive: ObjectReceiveStream[Event], execution: _Execution) -> None:
+        self._receive, self._execution = receive, execution
+
+    def __aiter__(self) -> AsyncIterator[Event]:
+        return self
+
+    async def __anext__(self) -> Event:
+        try:
+            return await self._receive.receive()
+        except (anyio.EndOfStream, anyio.ClosedResourceError):
+            raise StopAsyncIteration from None
+
+    async def interrupt(self, *, at_once: bool = False) -> None:
+        """Starts no further step and lets what was begun finish; the events go on to their end.
+
+        `at_once` makes Terraform drop what it has begun, which then is in no state: only after a confirmation.
+        """
+        await self._execution.interrupt(at_once=at_once)
 
 
 @asynccontextmanager
@@ -100,19 +193,23 @@ async def execute(
     identities: Mapping[Address, Identity | None],
     journal: Journal,
     now: Callable[[], datetime],
-) -> AsyncIterator[ObjectReceiveStream[Event]]:
-    """Runs the plan; the stream ends after `ApplyFinished`. Leaving the context early interrupts the apply."""
+    *,
+    workspace: Workspace | None = None,
+    known: Mapping[ResourceId, LiveResource] = MappingProxyType({}),
+) -> AsyncIterator[Applying]:
+    """Runs the plan; the stream ends after `ApplyFinished`. Leaving the context early interrupts the apply.
+
+    `workspace` is needed where the plan has one; `known` is what `check_workspace` found in it.
+    """
     # Unbounded, as a slow screen must not hold up writes; a plan has few events a step.
     send, receive = anyio.create_memory_object_stream[Event](float("inf"))
-    execution = _Execution(plan, runtimes, identities, journal, now, send)
+    execution = _Execution(plan, runtimes, identities, journal, now, send, workspace, known)
     async with receive, running(execution.run):
-        yield receive
+        yield Applying(receive, execution)
 
 
 async def _read(change: Change, runtime: Runtime) -> LiveResource | None:
     """A custom resource whose definition is not there yet is not there either."""
-    from runtimes.base import NotThere
-
     try:
         return await runtime.read(ReadRequest(change.address.id))
     except NotThere:
@@ -144,6 +241,8 @@ class _Execution:
         journal: Journal,
         now: Callable[[], datetime],
         send: MemoryObjectSendStream[Event],
+        workspace: Workspace | None,
+        known: Mapping[ResourceId, LiveResource],
     ) -> None:
         self._plan, self._runtimes, self._identities = plan, runtimes, dict(identities)
         self._journal, self._now, self._send = journal, now, send
@@ -155,10 +254,15 @@ class _Execution:
         self._is_stopping = False
         self._limit = anyio.CapacityLimiter(AT_ONCE)
         self._telling = anyio.Lock()
+        self._begun: dict[Address, datetime] = {}
+        self._ids = values.ids(plan.spec)
+        self._is_over = False
+        self._workspace = WorkspaceSteps(plan, workspace, runtimes, known, self) if workspace is not None else None
 
     async def run(self) -> None:
         started = self._now()
         steps = self._plan.steps()
+        in_clusters = [each for each in steps if self._workspace is None or each.address.cluster != TERRAFORM_PLACE]
         async with self._send:
             self._send.send_nowait(
                 ApplyStarted(
@@ -166,55 +270,165 @@ class _Execution:
                 )
             )
             try:
-                async with anyio.create_task_group() as tasks:
-                    for change in steps:
-                        tasks.start_soon(self._step, change)
+                async with running(self._heed):
+                    async with anyio.create_task_group() as tasks:
+                        for change in in_clusters:
+                            tasks.start_soon(self._step, change)
+                        if self._workspace is not None:
+                            tasks.start_soon(self._workspace.run)
+                    self._is_over = True
             finally:
                 with anyio.CancelScope(shield=True):
                     await self._finish(started)
 
+    # Stopping
+
+    def is_stopping(self) -> bool:
+        return self._is_stopping
+
+    async def interrupt(self, *, at_once: bool = False) -> None:
+        self._is_stopping = True
+        if self._workspace is not None:
+            await self._workspace.interrupt(at_once=at_once)
+
+    async def _heed(self) -> None:
+        """Turns being cancelled into an interrupt: what a workspace has begun is waited for, not abandoned."""
+        try:
+            await anyio.sleep_forever()
+        finally:
+            if not self._is_over:
+                with anyio.CancelScope(shield=True):
+                    await self.interrupt()
+
+    # Telling, for the steps of clusters and those of the workspace alike
+
+    async def settled(self, address: Address) -> None:
+        await self._settled[address].wait()
+
+    def settle(self, address: Address) -> None:
+        self._settled[address].set()
+
+    def is_done(self, address: Address) -> bool:
+        return address in self._done
+
+    async def begin(self, change: Change) -> None:
+        if change.address not in self._begun:
+            started = self._begun[change.address] = self._now()
+            await self._tell(StepStarted(started, change.address, change.action))
+
+    async def progress(self, change: Change, message: str) -> None:
+        seconds = self._since(self._begun[change.address])
+        await self._tell(StepProgress(self._now(), change.address, change.action, seconds, message))
+
+    async def finish(self, change: Change, live: LiveResource | None) -> None:
+        self._done.add(change.address)
+        seconds, uid = self._since(self._begun[change.address]), live.identity.uid if live else ""
+        await self._tell(StepFinished(self._now(), change.address, change.action, seconds, uid))
+
+    async def fail(self, change: Change, error: RuntimeFailure) -> None:
+        await self._fail(change, type(error).__name__, error.message, error.hint)
+
+    async def skip(self, change: Change, because: Address | None) -> None:
+        self._skipped.add(change.address)
+        await self._tell(StepSkipped(self._now(), change.address, change.action, because))
+
     async def _step(self, change: Change) -> None:
         address = change.address
         for need in sorted(self._plan.needs[address]):
-            await self._settled[need].wait()
+            await self.settled(need)
         stopped = next((each for each in sorted(self._plan.needs[address]) if each not in self._done), None)
-        async with self._limit:
-            if stopped is not None or self._is_stopping:
-                self._skipped.add(address)
-                await self._tell(StepSkipped(self._now(), address, change.action, stopped))
-            else:
-                # Once asked, a cluster may have done it; only its answer tells.
-                with anyio.CancelScope(shield=True):
-                    await self._perform(change)
-        self._settled[address].set()
+        if stopped is not None or self.is_stopping():
+            await self.skip(change, stopped)
+        elif (resource := await self._ready(change)) is not None or address not in self._failed:
+            async with self._limit:
+                if self.is_stopping():
+                    await self.skip(change, None)
+                else:
+                    # Once asked, a cluster may have done it; only its answer tells.
+                    with anyio.CancelScope(shield=True):
+                        await self._perform(change, resource)
+        self.settle(address)
 
-    async def _perform(self, change: Change) -> None:
-        address, action, started = change.address, change.action, self._now()
-        await self._tell(StepStarted(started, address, action))
+    async def _ready(self, change: Change) -> Resource | None:
+        """Returns what is to be written, None for a deletion, or where it failed, which was told then."""
+        if change.resource is None or change.resolved is None:
+            return change.resource
+        try:
+            return (await self.resolve(change)).resource
+        except RuntimeFailure as error:
+            await self.begin(change)
+            await self.fail(change, error)
+            return None
+
+    async def resolve(self, change: Change) -> Filled:
+        """Puts values in place of references, waiting for those that appear late; raises `RuntimeFailure`."""
+        resource = _resource(change)
+        found: dict[Reference, Value] = {}
+        for path, reference in found_references(resource.attributes, self._ids):
+            if reference not in found:
+                found[reference] = await self._value(change, path, reference)
+        return values.fill(resource, self._ids, found.__getitem__)
+
+    async def _value(self, change: Change, path: PlainPath, reference: Reference) -> Value:
+        if not isinstance(reference.id, TerraformId):
+            return await self._appearing(change, path, reference)
+        if change.address.cluster == TERRAFORM_PLACE:
+            return Value(reference.text)  # the workspace knows it when it needs it
+        live = self._workspace.known.get(reference.id) if self._workspace is not None else None
+        try:
+            if live is None:
+                raise NoSuchValue(f"{reference.id} is not there")
+            return values.of_live(live, reference)
+        except NoSuchValue as error:
+            raise _unresolved(change, path, str(error)) from None
+
+    async def _appearing(self, change: Change, path: PlainPath, reference: Reference) -> Value:
+        """Waits for a field of a Kubernetes object: in the same cluster, or in all for a resource of the workspace."""
+        own = change.address.cluster
+        clusters = list(self._runtimes) if own == TERRAFORM_PLACE else [own]
+        started, told = anyio.current_time(), anyio.current_time()
+        while True:
+            live = {each: await self._runtimes[each].read(ReadRequest(reference.id)) for each in clusters}
+            try:
+                value = agreed(reference, live)
+            except NoSuchValue as error:
+                raise _unresolved(change, path, str(error)) from None
+            if not isinstance(value.value, Unknown):
+                return value
+            now = anyio.current_time()
+            if self._is_stopping or now - started > VALUE_PATIENCE_SECONDS:
+                why = "the apply was stopped" if self._is_stopping else f"waited {VALUE_PATIENCE_SECONDS:.0f} s"
+                raise _unresolved(change, path, f"{reference} has no value yet ({why})")
+            await self.begin(change)
+            if now - told > _PROGRESS_SECONDS or told == started:
+                told = now
+                await self.progress(change, f"waits for {reference}")
+            await anyio.sleep(_VALUE_PAUSE_SECONDS)
+
+    async def _perform(self, change: Change, resource: Resource | None) -> None:
+        await self.begin(change)
         try:
             with anyio.fail_after(_patience_seconds(change)):
-                live = await self._write(change)
+                live = await self._write(change, resource)
         except RuntimeFailure as error:
-            await self._fail(change, started, type(error).__name__, error.message, error.hint)
+            await self.fail(change, error)
         except TimeoutError:
-            await self._fail(change, started, "Unreachable", "no answer in time; it may or may not have been done", "")
+            await self._fail(change, "Unreachable", "no answer in time; it may or may not have been done", "")
         else:
-            self._done.add(address)
-            uid = live.identity.uid if live else ""
-            await self._tell(StepFinished(self._now(), address, action, self._since(started), uid))
+            await self.finish(change, live)
 
-    async def _fail(self, change: Change, started: datetime, kind: str, message: str, hint: str) -> None:
+    async def _fail(self, change: Change, kind: str, message: str, hint: str) -> None:
         self._failed.add(change.address)
-        seconds = self._since(started)
+        seconds = self._since(self._begun[change.address])
         await self._tell(StepFailed(self._now(), change.address, change.action, seconds, kind, message, hint))
 
-    async def _write(self, change: Change) -> LiveResource | None:
+    async def _write(self, change: Change, resource: Resource | None) -> LiveResource | None:
         """Does what the change says; tries again if only the version moved and the content is as planned."""
         runtime = self._runtimes[change.address.cluster]
         expected = self._identities.get(change.address)
         for attempt in range(_MOST_MOVES):
             try:
-                return await self._write_once(change, runtime, expected)
+                return await self._write_once(change, resource, runtime, expected)
             except Moved:
                 live = await runtime.read(ReadRequest(change.address.id))
                 if attempt == _MOST_MOVES - 1 or _difference(change, live, self._seal):
@@ -222,15 +436,17 @@ class _Execution:
                 expected = live.identity if live else None
         raise AssertionError("the last attempt returns or raises")
 
-    async def _write_once(self, change: Change, runtime: Runtime, expected: Identity | None) -> LiveResource | None:
+    async def _write_once(
+        self, change: Change, resource: Resource | None, runtime: Runtime, expected: Identity | None
+    ) -> LiveResource | None:
         match change.action:
             case Action.CREATE | Action.UPDATE:
-                live = await runtime.apply(ApplyRequest(_resource(change), expected, self._plan.force))
+                live = await runtime.apply(ApplyRequest(_known(resource), expected, self._plan.force))
                 return await self._established(live, runtime)
             case Action.REPLACE:
                 await runtime.delete(DeleteRequest(change.address.id, expected))
                 await self._gone(change, runtime)
-                return await runtime.apply(ApplyRequest(_resource(change), None, self._plan.force))
+                return await runtime.apply(ApplyRequest(_known(resource), None, self._plan.force))
             case Action.DELETE:
                 if expected is not None:
                     await runtime.delete(DeleteRequest(change.address.id, expected))
@@ -284,8 +500,10 @@ class _Execution:
             await self._tell(StepSkipped(self._now(), change.address, change.action, None))
         if self._is_stopping or untold:
             outcome = Outcome.INTERRUPTED
-        elif not self._failed:
+        elif not self._failed and not self._skipped:
             outcome = Outcome.SUCCEEDED
+        elif not self._failed:
+            outcome = Outcome.INTERRUPTED
         else:
             outcome = Outcome.PARTIAL if self._done else Outcome.FAILED
         await self._tell(
@@ -308,8 +526,21 @@ class _Execution:
 
 
 def _resource(change: Change) -> Resource:
-    assert change.resource is not None, "only a deletion has no resource"
-    return change.resource
+    return _known(change.resource)
+
+
+def _known(resource: Resource | None) -> Resource:
+    assert resource is not None, "only a deletion has no resource"
+    return resource
+
+
+def _unresolved(change: Change, path: PlainPath, why: str) -> NotThere:
+    return NotThere(
+        f"{format_path(path)}: {why}",
+        target=change.address.cluster,
+        subject=str(change.address.id),
+        hint="apply again once it is there, or refer to another attribute",
+    )
 
 
 def _patience_seconds(change: Change) -> float:

@@ -15,6 +15,7 @@ from typing import Any
 from workbench.engine import whole_file
 from workbench.engine.compile import SECRET_NAME, CompileInputs
 from workbench.engine.errors import EngineError, MovedObject, StalePlan
+from workbench.engine.masking import Seal
 from workbench.engine.plan import Plan
 
 _FORMAT = "workbench.plan/v1"
@@ -26,7 +27,10 @@ class PlanFileInvalid(EngineError):
 
 @dataclass(frozen=True, slots=True)
 class SavedPlan:
-    """`objects` maps addresses to [action, uid, digest of content]; `withheld` names options that were not saved."""
+    """`objects` maps addresses to [action, uid, digest of content, and for Terraform of what is planned].
+
+    `withheld` names options that were not saved.
+    """
 
     id: str
     stack: str
@@ -130,7 +134,9 @@ def compare(saved: SavedPlan, plan: Plan) -> None:
 
 
 def _objects(plan: Plan) -> dict[str, list[str]]:
+    seal = Seal(plan.salt)
     return {
         str(each.address): [each.action.value, each.identity.uid if each.identity else "", each.state]
+        + ([seal.digest(each.planned)] if each.planned is not None else [])
         for each in plan.changes
     }

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import datetime
 
-from runtimes.base import Address, KubernetesId, Resource, ResourceId, RuntimeType
+from runtimes.base import Address, KubernetesId, Resource, ResourceId, TerraformId
 from workbench.engine.changes import Change, Problem, StackDiff, Summary
 from workbench.engine.compile import CompileInputs
 from workbench.engine.events import Action
 from workbench.engine.graph import dependencies, reverse, waves
+from workbench.engine.masking import Seal
 from workbench.engine.plan import Confirmation, Guard, Level, Plan
-from workbench.engine.release import Phase, Release
-from workbench.project import Stack
+from workbench.engine.release import Phase, Release, type_of
+from workbench.project import TERRAFORM_PLACE, Stack
 
 MOST_DELETIONS = 10
 LARGEST_DELETED_SHARE = 0.2
+_AWAY = frozenset({Action.DELETE, Action.FORGET})
 _HOLDS_OTHERS = frozenset({"Namespace", "CustomResourceDefinition", "PersistentVolumeClaim", "PersistentVolume"})
 
 
@@ -33,8 +36,12 @@ def make_plan(
     is_read_only: bool,
     salt: bytes,
     now: datetime,
+    destroys: bool = False,
 ) -> Plan:
-    """Decides what is to be done about a difference. `revision` is the number its release will have."""
+    """Decides what is to be done about a difference. `revision` is the number its release will have.
+
+    `destroys`: the Spec is empty as everything is to go, not by mistake.
+    """
     steps = {each.address: each for each in diff.changes if each.action is not Action.NONE}
     needs = _needs(diff, steps, prior)
     order = [each.address for each in diff.changes if each.address in steps]
@@ -46,8 +53,8 @@ def make_plan(
         changes=diff.changes,
         waves=waves(needs, order),
         needs=needs,
-        guards=_guards(diff, force=force, is_read_only=is_read_only),
-        confirmation=_confirmation(diff, stack, prior, force=force),
+        guards=_guards(diff, stack, force=force, is_read_only=is_read_only, destroys=destroys),
+        confirmation=_confirmation(diff, stack, prior, force=force, destroys=destroys),
         prior=prior.revision if prior else 0,
         revision=revision,
         force=force,
@@ -58,15 +65,22 @@ def make_plan(
         problems=diff.problems,
         warnings=(*(prior.warnings if prior else ()), *diff.warnings, *_left_behind(diff, prior)),
         notes=tuple(_notes(diff, prior)),
+        workspace=diff.workspace,
+        destroys=destroys,
     )
 
 
 def _identity(diff: StackDiff, *, force: bool, prune: bool, salt: bytes) -> str:
-    """The same for the same Spec over the same live objects, however often their status was written meanwhile."""
+    """The same for the same Spec over the same live objects, however often their status was written meanwhile.
+
+    What a workspace would make of a resource is part of it, as only its provider knows what follows from a change.
+    """
+    seal = Seal(salt)
     content = [
         diff.spec.digest(salt),
         [
             [str(each.address), each.action, each.identity.uid if each.identity else "", each.state]
+            + ([seal.digest(each.planned)] if each.planned is not None else [])
             for each in diff.changes
         ],
         sorted(diff.clusters),
@@ -78,27 +92,55 @@ def _identity(diff: StackDiff, *, force: bool, prune: bool, salt: bytes) -> str:
 def _needs(
     diff: StackDiff, steps: Mapping[Address, Change], prior: Release | None
 ) -> dict[Address, frozenset[Address]]:
-    """Returns for each step the steps before it. What is deleted goes last, dependents before what they need."""
-    wanted = dependencies(diff.spec.resources)
-    needs: dict[Address, frozenset[Address]] = {}
-    for cluster in diff.clusters:
-        applied = {each for each in steps if each.cluster == cluster and steps[each].action is not Action.DELETE}
-        ids = {each.id for each in applied}
-        deleted = {each for each in steps if each.cluster == cluster and steps[each].action is Action.DELETE}
-        for address in applied:
-            needs[address] = frozenset(Address(cluster, each) for each in _nearest(wanted, address.id, ids))
-        order = reverse(dependencies(_former(deleted, steps, prior)))
-        for address in deleted:
-            later = {Address(cluster, each) for each in order.get(address.id, frozenset())} & deleted
-            needs[address] = frozenset(applied | later)
-    return needs
+    """Returns for each step the steps before it, in whichever place. Dependents are deleted before what they need.
+
+    In a cluster, what is deleted goes last: what takes its place should be there before. A workspace deletes as soon
+    as nothing in a cluster reads what is deleted any more, so that one run of it is enough where that can be.
+    """
+    applied = {each for each, change in steps.items() if change.action not in _AWAY}
+    wanted = _address_graph({place: _in_place(diff.spec.resources, place) for place in _places(diff)})
+    needs: dict[Address, AbstractSet[Address]] = {each: _nearest(wanted, each, applied) for each in applied}
+    former = _address_graph(_former(steps, prior))
+    dependents = reverse(former)
+    for address in steps.keys() - applied:
+        later = _nearest(dependents, address, set(steps)) if address in dependents else frozenset()
+        if address.cluster == TERRAFORM_PLACE:
+            in_clusters = {each for each in applied if each.cluster != TERRAFORM_PLACE}
+            needs[address] = later | (in_clusters if prior is None else frozenset())
+        else:
+            needs[address] = later | {each for each in applied if each.cluster == address.cluster}
+    return {address: frozenset(each - {address}) for address, each in needs.items()}
 
 
-def _nearest(
-    graph: Mapping[ResourceId, Iterable[ResourceId]], start: ResourceId, steps: set[ResourceId]
-) -> set[ResourceId]:
+def _places(diff: StackDiff) -> tuple[str, ...]:
+    return (*diff.clusters, TERRAFORM_PLACE)
+
+
+def _in_place(resources: Iterable[Resource], place: str) -> list[Resource]:
+    return [each for each in resources if isinstance(each.id, TerraformId) == (place == TERRAFORM_PLACE)]
+
+
+def _address_graph(by_place: Mapping[str, Sequence[Resource]]) -> dict[Address, frozenset[Address]]:
+    """Returns what each address needs. A cluster needs its own objects and the workspace's resources; the workspace
+    needs an object in every cluster that has it."""
+    graph: dict[Address, set[Address]] = {}
+    in_workspace = list(by_place.get(TERRAFORM_PLACE, ()))
+    clusters = [place for place in by_place if place != TERRAFORM_PLACE]
+    for place in clusters or [TERRAFORM_PLACE]:
+        here = [] if place == TERRAFORM_PLACE else list(by_place[place])
+        for id_, needed in dependencies([*here, *in_workspace]).items():
+            address = _address(place, id_)
+            graph.setdefault(address, set()).update(_address(place, each) for each in needed)
+    return {address: frozenset(each) for address, each in graph.items()}
+
+
+def _address(cluster: str, id_: ResourceId) -> Address:
+    return Address(TERRAFORM_PLACE if isinstance(id_, TerraformId) else cluster, id_)
+
+
+def _nearest(graph: Mapping[Address, Iterable[Address]], start: Address, steps: Container[Address]) -> set[Address]:
     """Returns the steps that come before one, also those behind resources that need no step."""
-    found: set[ResourceId] = set()
+    found: set[Address] = set()
     todo, seen = list(graph[start]), {start}
     while todo:
         each = todo.pop()
@@ -112,26 +154,24 @@ def _nearest(
     return found
 
 
-def _former(deleted: set[Address], steps: Mapping[Address, Change], prior: Release | None) -> list[Resource]:
-    """Rebuilds what is deleted as the last release had it, for its dependencies."""
-    known = prior.resources if prior else {}
-    present = {each.id for each in deleted}
-    resources = []
-    for address in sorted(deleted):
-        released, before = known.get(address), steps[address].before or {}
-        if released is None:
-            resources.append(Resource(address.id, RuntimeType.KUBERNETES, before))
-        else:
-            depends_on = tuple(each for each in released.depends_on if each in present)
-            resources.append(Resource(address.id, released.type, before, depends_on))
-    return resources
+def _former(steps: Mapping[Address, Change], prior: Release | None) -> dict[str, list[Resource]]:
+    """Rebuilds what the last release had, by place, with what is deleted and no release knows of."""
+    found: dict[str, list[Resource]] = {}
+    for address, each in prior.resources.items() if prior else ():
+        found.setdefault(address.cluster, []).append(Resource(address.id, each.type, each.attributes, each.depends_on))
+    for address, change in steps.items():
+        if change.action in _AWAY and (prior is None or address not in prior.resources):
+            body = change.before or {}
+            found.setdefault(address.cluster, []).append(Resource(address.id, type_of(address.id), body))
+    return found
 
 
-def _guards(diff: StackDiff, *, force: bool, is_read_only: bool) -> tuple[Guard, ...]:
-    away = [each for each in diff.problems if each.address is None]
-    refused = [each for each in diff.problems if each.address is not None]
+def _guards(diff: StackDiff, stack: Stack, *, force: bool, is_read_only: bool, destroys: bool) -> tuple[Guard, ...]:
+    terraform = [each for each in diff.problems if each.cluster == TERRAFORM_PLACE]
+    away = [each for each in diff.problems if each.address is None and each not in terraform]
+    refused = [each for each in diff.problems if each.address is not None and each not in terraform]
     conflicts = [each for each in diff.changes if each.conflicts]
-    return (
+    guards = [
         Guard("clusters answer", not away, _lines(away)),
         Guard("dry run accepted", not refused, _lines(refused)),
         Guard(
@@ -141,7 +181,14 @@ def _guards(diff: StackDiff, *, force: bool, is_read_only: bool) -> tuple[Guard,
             + (" (taken over, as the plan is forced)" if conflicts and force else ""),
         ),
         Guard("writing allowed", not is_read_only, "this session is read-only (WB_READONLY)" if is_read_only else ""),
-    )
+    ]
+    if diff.workspace:
+        guards.insert(2, Guard("terraform plans", not terraform, _lines(terraform)))
+    if destroys:
+        is_protected = stack.placement is not None and stack.placement.protected
+        why = "take `protected` out of its placement first" if is_protected else ""
+        guards.append(Guard("stack not protected", not is_protected, why))
+    return tuple(guards)
 
 
 def _lines(problems: Iterable[Problem]) -> str:
@@ -152,11 +199,13 @@ def _managers(change: Change) -> str:
     return ", ".join(dict.fromkeys(each.manager for each in change.conflicts))
 
 
-def _confirmation(diff: StackDiff, stack: Stack, prior: Release | None, *, force: bool) -> Confirmation:
+def _confirmation(diff: StackDiff, stack: Stack, prior: Release | None, *, force: bool, destroys: bool) -> Confirmation:
     summary = Summary.of(diff.changes)
     if not summary.changes:
         return Confirmation(Level.NOTHING)
     reasons = [*_deletion_reasons(diff, prior)]
+    if destroys and not reasons:
+        reasons.append(f"everything the stack has is deleted ({summary.delete} resources)")
     if stack.placement is not None and stack.placement.protected:
         reasons.append("the stack is protected")
     if force and any(each.conflicts for each in diff.changes):
@@ -169,8 +218,11 @@ def _confirmation(diff: StackDiff, stack: Stack, prior: Release | None, *, force
 def _deletion_reasons(diff: StackDiff, prior: Release | None) -> Iterable[str]:
     gone = [each for each in diff.changes if each.action in (Action.DELETE, Action.REPLACE)]
     pruned = [each for each in gone if each.action is Action.DELETE]
-    owned = [each for each in prior.resources if each.cluster in diff.clusters] if prior else []
+    owned = [each for each in prior.resources if each.cluster in (*diff.clusters, diff.workspace)] if prior else []
+    owned += [each.address for each in gone if each.address.cluster == diff.workspace and each.address not in owned]
     for each in gone:
+        if each.action is Action.REPLACE and each.address.cluster == diff.workspace:
+            yield f"{each.address} is deleted and made anew: what it holds may be lost"
         if isinstance(each.address.id, KubernetesId) and each.address.id.kind in _HOLDS_OTHERS:
             yield f"{each.address} is deleted with everything in it"
     if pruned and len(pruned) >= len(owned):
@@ -183,7 +235,7 @@ def _deletion_reasons(diff: StackDiff, prior: Release | None) -> Iterable[str]:
 
 def _left_behind(diff: StackDiff, prior: Release | None) -> Iterable[str]:
     """Names clusters that the last release wrote to and the stack no longer goes to: nothing there is looked at."""
-    away = {each.cluster for each in prior.resources} - set(diff.clusters) if prior else set()
+    away = {each.cluster for each in prior.resources} - {*diff.clusters, diff.workspace} if prior else set()
     for cluster in sorted(away):
         yield f"the last release also has resources in {cluster}, which this plan does not look at"
 
@@ -194,5 +246,7 @@ def _notes(diff: StackDiff, prior: Release | None) -> Iterable[str]:
     for each in diff.changes:
         if each.action is Action.REPLACE:
             yield f"{each.address}: is deleted and made anew, as {each.because}"
+        elif each.action in (Action.IMPORT, Action.MOVE, Action.FORGET):
+            yield f"{each.address}: {each.because or each.action.value}"
         elif each.restarts:
             yield f"{each.address}: its pods are replaced"

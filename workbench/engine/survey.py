@@ -4,37 +4,56 @@ Reads and dry runs only. Clusters are asked side by side, each with a bounded nu
 that cannot be asked is one problem, not one for each resource; a refused dry run is a problem of its resource, never
 replaced by a guess. The one thing that is predicted without asking is what can't be asked: a custom resource whose
 definition the same plan creates.
+
+The workspace of Terraform resources is asked beside the clusters; only what refers to one of them waits for it. Where
+a value is not known before applying, a dry run gets a placeholder, and the field is shown as unknown. A dry run that
+is refused with placeholders in it may be refused because of them: that is said, and nothing is concluded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
 
 import anyio
 
 from runtimes.base import (
+    UNKNOWN,
     Address,
     FieldPath,
     KubernetesId,
     LiveResource,
     PlanRequest,
     Prediction,
+    ReadRequest,
+    Reference,
+    Rejected,
     Resource,
     ResourceId,
     Runtime,
     RuntimeFailure,
+    TerraformId,
     Unauthenticated,
     Unreachable,
+    Workspace,
 )
+from workbench.engine import values
 from workbench.engine.changes import Change, Op, Problem, StackDiff
 from workbench.engine.diff import diff_fields, sensitive
 from workbench.engine.events import Action
-from workbench.engine.graph import dependencies, waves
+from workbench.engine.fields import MISSING, find
+from workbench.engine.graph import dependencies, found_references, waves
 from workbench.engine.masking import Seal, masked, sensitive_paths
 from workbench.engine.release import Release, ReleasedResource
 from workbench.engine.spec import Spec
+from workbench.engine.values import Filled, NoSuchValue, Value
+from workbench.engine.workspace import Clusters, Surveyed
+from workbench.engine.workspace import survey as survey_workspace
+from workbench.project import TERRAFORM_PLACE
 
+_CORRECT = "name an attribute that it has, or will have"
 AT_ONCE = 10
 """Questions to one cluster at a time; what kubectl and Terraform do by default."""
 
@@ -60,32 +79,48 @@ async def survey(
     spec: Spec,
     runtimes: Mapping[str, Runtime | RuntimeFailure],
     *,
+    workspace: Workspace | RuntimeFailure | None = None,
     prior: Release | None,
     labels: Mapping[str, str],
     prune: bool,
     seals: Seals,
+    root: Path | None = None,
 ) -> StackDiff:
     """Compares a placed Spec with what each cluster has; a failure in place of a runtime becomes its problem.
 
-    `labels` select what the stack owns. Changes come in the order of applying, deletions last.
+    `workspace` holds the Terraform resources; None where there are none and were none. `labels` select what the stack
+    owns in clusters. Changes come in the order of applying, deletions last. Problems name source lines relative to
+    `root`.
     """
     found = {cluster: _Found() for cluster in runtimes}
+    terraform = _Terraform(spec, seals)
+    places = [*runtimes]
     async with anyio.create_task_group() as tasks:
+        if workspace is None:
+            terraform.settle(Surveyed())
+        else:
+            places.append(TERRAFORM_PLACE)
+            found[TERRAFORM_PLACE] = _Found()
+            tasks.start_soon(terraform.run, workspace, runtimes, prune, root)
         for cluster, runtime in runtimes.items():
             if isinstance(runtime, RuntimeFailure):
                 found[cluster].problems.append(problem(cluster, runtime))
             else:
-                surveyor = _Surveyor(spec, cluster, runtime, prior, seals, found[cluster])
+                surveyor = _Surveyor(spec, cluster, runtime, prior, terraform, found[cluster])
                 tasks.start_soon(surveyor.run, labels if prune else None)
+    if workspace is not None:
+        answer = terraform.answer
+        found[TERRAFORM_PLACE] = _Found({**answer.changes}, [*answer.deletions], [*answer.problems], [*answer.warnings])
     ordered = [id_ for wave in waves(dependencies(spec.resources), [each.id for each in spec]) for id_ in wave]
-    changes = [found[cluster].changes[id_] for id_ in ordered for cluster in runtimes if id_ in found[cluster].changes]
-    changes += [each for cluster in runtimes for each in found[cluster].deletions]
+    changes = [found[place].changes[id_] for id_ in ordered for place in places if id_ in found[place].changes]
+    changes += [each for place in places for each in found[place].deletions]
     return StackDiff(
-        spec,
+        replace(spec, secrets=spec.secrets | terraform.secrets),
         tuple(runtimes),
         tuple(changes),
-        tuple(each for cluster in runtimes for each in found[cluster].problems),
-        tuple(each for cluster in runtimes for each in found[cluster].warnings),
+        tuple(each for place in places for each in found[place].problems),
+        tuple(each for place in places for each in found[place].warnings),
+        TERRAFORM_PLACE if workspace is not None else "",
     )
 
 
@@ -93,13 +128,74 @@ def problem(cluster: str, error: RuntimeFailure, address: Address | None = None)
     return Problem(cluster, type(error).__name__, error.message, error.hint, address)
 
 
+class _Terraform:
+    """The workspace's part, for those who wait for its values; and all secret texts that became known on the way."""
+
+    def __init__(self, spec: Spec, seals: Seals) -> None:
+        self._spec, self._seals = spec, seals
+        self._settled = anyio.Event()
+        self.answer = Surveyed()
+        self.secrets: frozenset[str] = frozenset()
+
+    @property
+    def seals(self) -> Seals:
+        seals = self._seals
+        return replace(seals, screen=seals.screen.knowing(self.secrets), record=seals.record.knowing(self.secrets))
+
+    async def run(
+        self, workspace: Workspace | RuntimeFailure, clusters: Clusters, prune: bool, root: Path | None
+    ) -> None:
+        try:
+            if isinstance(workspace, RuntimeFailure):
+                raise workspace
+            answer = await survey_workspace(
+                self._spec,
+                workspace,
+                clusters,
+                prune=prune,
+                screen=self._seals.screen,
+                state=self._seals.state,
+                root=root,
+            )
+        except RuntimeFailure as error:
+            answer = Surveyed(problems=(problem(TERRAFORM_PLACE, error),))
+        self.settle(answer)
+
+    def settle(self, answer: Surveyed) -> None:
+        self.answer = answer
+        self.learn(answer.secrets)
+        self._settled.set()
+
+    def learn(self, secrets: frozenset[str]) -> None:
+        self.secrets |= secrets
+
+    async def wait(self) -> None:
+        await self._settled.wait()
+
+    def value(self, reference: Reference) -> Value:
+        """Raises `NoSuchValue`. Where the workspace says nothing of a resource, everything of it is unknown."""
+        plan = self.answer.plans.get(reference.id)
+        return values.of_plan(plan, reference) if plan is not None else Value(UNKNOWN)
+
+
 class _Surveyor:
     """One cluster."""
 
     def __init__(
-        self, spec: Spec, cluster: str, runtime: Runtime, prior: Release | None, seals: Seals, found: _Found
+        self,
+        spec: Spec,
+        cluster: str,
+        runtime: Runtime,
+        prior: Release | None,
+        terraform: _Terraform,
+        found: _Found,
     ) -> None:
-        self._spec, self._cluster, self._runtime, self._seals, self._found = spec, cluster, runtime, seals, found
+        self._spec, self._cluster, self._runtime, self._found = spec, cluster, runtime, found
+        self._terraform, self._ids = terraform, values.ids(spec)
+        self._predictions: dict[ResourceId, Prediction] = {}
+        self._references = {
+            each.id: {reference.id for _, reference in found_references(each.attributes, self._ids)} for each in spec
+        }
         self._prior: Mapping[Address, ReleasedResource] = prior.resources if prior else {}
         self._uids: set[str] = set()
         self._definitions = dict(_definitions(spec))
@@ -107,7 +203,7 @@ class _Surveyor:
 
     async def run(self, labels: Mapping[str, str] | None) -> None:
         first = [each for each in self._spec if _is_ground(each.id)]
-        rest = [each for each in self._spec if not _is_ground(each.id)]
+        rest = [each for each in self._spec if not _is_ground(each.id) and isinstance(each.id, KubernetesId)]
         with self._scope:
             await self._each(first, lambda each: self._ask(each, frozenset()))
             new = frozenset(
@@ -115,7 +211,10 @@ class _Surveyor:
                 for id_, each in self._found.changes.items()
                 if isinstance(id_, KubernetesId) and id_.kind == "Namespace" and each.identity is None
             )
-            await self._each(rest, lambda each: self._ask(each, new))
+            # what refers to another object of the cluster is asked about after that one
+            order = waves({each.id: self._references[each.id] for each in rest}, [each.id for each in rest])
+            for wave in order:
+                await self._each([self._resource(id_) for id_ in wave], lambda each: self._ask(each, new))
             if labels is not None:
                 await self._prune(labels)
 
@@ -123,6 +222,8 @@ class _Surveyor:
         limit = anyio.CapacityLimiter(AT_ONCE)
 
         async def limited(resource: Resource) -> None:
+            if any(isinstance(each, TerraformId) for each in self._references[resource.id]):
+                await self._terraform.wait()
             async with limit:
                 await ask(resource)
 
@@ -132,18 +233,55 @@ class _Surveyor:
 
     async def _ask(self, resource: Resource, new_namespaces: frozenset[str]) -> None:
         address = Address(self._cluster, resource.id)
+        try:
+            filled = values.fill(resource, self._ids, self._value)
+        except NoSuchValue as error:
+            self._found.problems.append(Problem(self._cluster, "Rejected", str(error), _CORRECT, address))
+            return
+        self._terraform.learn(filled.secrets)
         if self._is_newly_defined(resource.id):
             warning = "predicted without asking the cluster: its definition is created by the same plan"
-            prediction = Prediction(resource.id, None, resource.attributes, warnings=(warning,))
+            prediction = Prediction(resource.id, None, filled.resource.attributes, warnings=(warning,))
         else:
             try:
-                prediction = await self._runtime.plan(PlanRequest(resource, new_namespaces))
+                prediction = await self._dry_run(filled, new_namespaces)
             except RuntimeFailure as error:
                 self._fail(error, address)
                 return
         if prediction.live:
             self._uids.add(prediction.live.identity.uid)
-        self._found.changes[resource.id] = self._change(address, resource, prediction)
+        self._predictions[resource.id] = prediction
+        self._found.changes[resource.id] = self._change(address, resource, filled, prediction)
+
+    def _resource(self, id_: ResourceId) -> Resource:
+        resource = self._spec.get(id_)
+        assert resource is not None, "only ids of the Spec are asked about"
+        return resource
+
+    def _value(self, reference: Reference) -> Value:
+        if isinstance(reference.id, TerraformId):
+            return self._terraform.value(reference)
+        prediction = self._predictions.get(reference.id)
+        return values.of_prediction(prediction, reference) if prediction is not None else Value(UNKNOWN)
+
+    async def _dry_run(self, filled: Filled, new_namespaces: frozenset[str]) -> Prediction:
+        asked = values.for_dry_run(filled)
+        try:
+            prediction = await self._runtime.plan(PlanRequest(asked, new_namespaces))
+        except Rejected as error:
+            if not filled.unknown:
+                raise
+            warning = f"not dry-run, as values are known only after applying; with placeholders: {error.message}"
+            live = await self._runtime.read(ReadRequest(asked.id))
+            after = overlaid(live.body if live else {}, filled.resource.attributes)
+            return Prediction(asked.id, live, after, unknown=filled.unknown, warnings=(warning,))
+        secret = tuple(values.field_path(asked.attributes, each, prediction.list_keys) for each in filled.secret)
+        return replace(
+            prediction,
+            after=values.with_unknown(prediction.after, asked.attributes, filled.unknown, prediction.list_keys),
+            sensitive=(*prediction.sensitive, *secret),
+            unknown=tuple(values.field_path(asked.attributes, each, prediction.list_keys) for each in filled.unknown),
+        )
 
     def _fail(self, error: RuntimeFailure, address: Address) -> None:
         if not isinstance(error, Unreachable | Unauthenticated):
@@ -157,15 +295,20 @@ class _Surveyor:
         change = self._found.changes.get(definition) if definition else None
         return change is not None and change.identity is None
 
-    def _change(self, address: Address, resource: Resource, prediction: Prediction) -> Change:
-        released = self._prior.get(address)
+    def _change(self, address: Address, resource: Resource, filled: Filled, prediction: Prediction) -> Change:
+        released, seals = self._prior.get(address), self._terraform.seals
         fields = diff_fields(
             prediction,
-            resource,
+            filled.resource,
             previous=released.applied if released else None,
-            record_seal=self._seals.record,
-            screen_seal=self._seals.screen,
+            record_seal=seals.record,
+            screen_seal=seals.screen,
             chain=lambda path: self._spec.chain(resource.id, path),
+            referenced=tuple(
+                values.field_path(filled.resource.attributes, each, prediction.list_keys)
+                for each in filled.referenced
+                if find(filled.resource.attributes, each) is not MISSING
+            ),
         )
         hidden = sensitive(prediction)
         written = [each for each in fields.shown if each.op is not Op.KEPT]
@@ -183,9 +326,10 @@ class _Surveyor:
             source=self._spec.chain(resource.id),
             because=because,
             sensitive=hidden,
-            before=masked(live.body, hidden, self._seals.screen) if live else None,
-            after=masked(prediction.after, hidden, self._seals.screen),
-            state=self._seals.state.digest(live.body) if live else "",
+            before=masked(live.body, hidden, seals.screen) if live else None,
+            after=masked(prediction.after, hidden, seals.screen),
+            state=seals.state.digest(live.body) if live else "",
+            resolved=filled.resource.attributes if filled.referenced else None,
         )
 
     async def _prune(self, labels: Mapping[str, str]) -> None:
@@ -215,8 +359,8 @@ class _Surveyor:
                 identity=live.identity,
                 because="the configuration no longer has it",
                 sensitive=hidden,
-                before=masked(live.body, hidden, self._seals.screen),
-                state=self._seals.state.digest(live.body),
+                before=masked(live.body, hidden, self._terraform.seals.screen),
+                state=self._terraform.seals.state.digest(live.body),
             )
         )
 
@@ -230,6 +374,13 @@ class _Surveyor:
             if address.cluster == self._cluster and _without_version(address.id) == wanted:
                 return each
         return None
+
+
+def overlaid(body: Any, said: Any) -> Any:
+    """Returns a body with what is said put over it, lists as wholes: a prediction where nobody could be asked."""
+    if isinstance(body, Mapping) and isinstance(said, Mapping):
+        return {**body, **{key: overlaid(body.get(key), each) for key, each in said.items()}}
+    return said
 
 
 def _definitions(spec: Spec) -> Iterator[tuple[tuple[str, str], ResourceId]]:

@@ -10,7 +10,14 @@ impact       files → stacks
 errors       the root `WorkbenchError`
 """
 
-from workbench.project.clusters import Cluster, ClusterMapping, NamespaceBy, NamespaceRule, Placement
+from workbench.project.clusters import (
+    TERRAFORM_PLACE,
+    Cluster,
+    ClusterMapping,
+    NamespaceBy,
+    NamespaceRule,
+    Placement,
+)
 from workbench.project.discovery import discover, find_root
 from workbench.project.errors import (
     BrokenFile,
@@ -25,6 +32,7 @@ from workbench.project.names import ProjectName, StackName, StackPath
 from workbench.project.tree import Component, Finding, KonfigTree, Project, Stack
 
 __all__ = [
+    "TERRAFORM_PLACE",
     "BrokenFile",
     "Cluster",
     "ClusterMapping",

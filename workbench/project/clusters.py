@@ -29,6 +29,8 @@ from workbench.project.names import StackPath
 from workbench.project.yaml_file import mapping_at, read_mapping, text_at, texts_at
 
 CLUSTERS_FILE = "clusters.yaml"
+TERRAFORM_PLACE = "terraform"
+"""The place of every Terraform resource of a stack, however many clusters it has; no cluster may be called so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,12 @@ def read_cluster_mapping(root: Path) -> ClusterMapping:
     if not isinstance(placements, list) or not clusters:
         raise BrokenFile("needs both clusters and a list of placements", where=str(path))
     names = {each.name for each in clusters}
+    if TERRAFORM_PLACE in names:
+        raise BrokenFile(
+            f"no cluster may be called {TERRAFORM_PLACE!r}: Terraform resources are there",
+            where=str(path),
+            hint="give it another name and keep its context",
+        )
     return ClusterMapping(clusters, tuple(_placement(each, names, path) for each in placements))
 
 

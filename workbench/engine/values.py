@@ -1,0 +1,300 @@
+"""What references stand for: from the text in a body to a value that is known, or `UNKNOWN` until it is applied.
+
+A reference to a Terraform resource reads what the workspace plans for it, or what its state has. One to a Kubernetes
+object reads what was dry-run or is there, its status too. Where an API knows only texts (environment variables, labels,
+settings) a number becomes one, as no other value could be meant.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from runtimes.base import (
+    UNKNOWN,
+    Body,
+    FieldPath,
+    KubernetesId,
+    ListKey,
+    LiveResource,
+    PlainPath,
+    PlannedAction,
+    Prediction,
+    Reference,
+    Resource,
+    ResourceId,
+    ResourcePlan,
+    Unknown,
+    is_reference,
+    parse_reference,
+    referred,
+)
+from workbench.engine.fields import MISSING, find, position
+from workbench.engine.masking import sensitive_paths
+from workbench.engine.placement import encoded
+from workbench.engine.spec import Spec
+
+_TEXTS_IN: Final = frozenset({"labels", "annotations", "matchLabels", "nodeSelector", "command", "args"})
+_PLACEHOLDERS: Final[Mapping[str, Any]] = {"number": 1, "bool": False, "list": [], "map": {}, "object": {}}
+_PLACEHOLDER_TEXT: Final = "known-after-apply"
+"""Also a valid label, name and host name, so that a dry run is not refused for its form."""
+
+
+class NoSuchValue(Exception):
+    """What a reference names has no such attribute, or it is null there. The message is one clause."""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """`type` is the type an unknown value will have, empty where that is not told."""
+
+    value: Any = field(repr=False)
+    is_secret: bool = False
+    type: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A resource with values in place of its references.
+
+    `unknown` are the paths of those not known yet, `referenced` of all, `secret` of those whose values are secret: all
+    as the object will have them. `secrets` are the secret texts themselves. `types` are those of the unknown.
+    """
+
+    resource: Resource
+    unknown: tuple[PlainPath, ...] = ()
+    referenced: tuple[PlainPath, ...] = ()
+    secret: tuple[PlainPath, ...] = ()
+    secrets: frozenset[str] = field(default=frozenset(), repr=False)
+    types: Mapping[PlainPath, str] = field(default_factory=dict)
+
+
+def ids(spec: Spec) -> dict[str, ResourceId]:
+    """Returns the ids of a Spec by their texts, as references name them."""
+    return {str(each.id): each.id for each in spec}
+
+
+def fill(resource: Resource, known: Mapping[str, ResourceId], value: Callable[[Reference], Value]) -> Filled:
+    """Puts `value(reference)` in place of every reference. Raises what `value` raises."""
+    found: dict[PlainPath, Value] = {}
+
+    def put(path: PlainPath, text: str) -> Any:
+        got = value(parse_reference(text, known))
+        found[path] = got
+        return _as_text(got.value) if _wants_text(resource.id, path) else got.value
+
+    attributes = _replaced(resource.attributes, put)
+    if not found:
+        return Filled(resource)
+    return Filled(
+        replace(resource, attributes=encoded(attributes) if _is_secret(resource.id) else attributes),
+        unknown=tuple(_applied(resource.id, path) for path, each in found.items() if _has_unknown(each.value)),
+        referenced=tuple(_applied(resource.id, path) for path in found),
+        secret=tuple(_applied(resource.id, path) for path, each in found.items() if each.is_secret),
+        secrets=frozenset(text for each in found.values() if each.is_secret for text in texts(each.value)),
+        types={_applied(resource.id, path): each.type for path, each in found.items() if each.type},
+    )
+
+
+def for_dry_run(filled: Filled) -> Resource:
+    """Returns the resource with something of the right type in place of what is not known yet."""
+    if not filled.unknown:
+        return filled.resource
+
+    def stand_in(body: Any, path: PlainPath) -> Any:
+        match body:
+            case Unknown():
+                type_ = filled.types.get(_applied(filled.resource.id, path), "")
+                placeholder = _PLACEHOLDERS.get(type_, _PLACEHOLDER_TEXT)
+                return _as_text(placeholder) if _wants_text(filled.resource.id, path) else placeholder
+            case Mapping():
+                return {key: stand_in(each, (*path, key)) for key, each in body.items()}
+            case list() | tuple():
+                return [stand_in(each, (*path, index)) for index, each in enumerate(body)]
+            case _:
+                return body
+
+    body = stand_in(filled.resource.attributes, ())
+    return replace(filled.resource, attributes=encoded(body) if _is_secret(filled.resource.id) else body)
+
+
+def with_unknown(after: Body, body: Body, paths: tuple[PlainPath, ...], list_keys: Mapping[Any, Any]) -> Body:
+    """Returns a predicted body with `UNKNOWN` again where placeholders stood."""
+    for path in paths:
+        after = _set(after, field_path(body, path, list_keys))
+    return after
+
+
+def field_path(body: Any, path: PlainPath, list_keys: Mapping[Any, Any]) -> FieldPath:
+    """Returns a path of keys and indexes with list elements named by their identity, where lists have such."""
+    steps: list[str | int | ListKey] = []
+    for step in path:
+        if isinstance(step, int) and (names := list_keys.get(tuple(each for each in steps if isinstance(each, str)))):
+            element = body[step]
+            said = tuple((name, element[name]) for name in names if isinstance(element.get(name), str | int))
+            steps.append(ListKey(said) if said else step)
+        else:
+            steps.append(step)
+        body = body[step]
+    return tuple(steps)
+
+
+def of_plan(plan: ResourcePlan, reference: Reference) -> Value:
+    """What a workspace plan says of an attribute; raises `NoSuchValue`."""
+    live = plan.prediction.live
+    hidden = (*plan.prediction.sensitive, *(live.hidden if live else ()))
+    is_secret = _is_hidden(reference.attribute, hidden)
+    bodies: list[Body] = [plan.prediction.after]
+    if plan.action in (PlannedAction.NONE, PlannedAction.MOVE) and live is not None:
+        bodies += [live.observed, live.body]
+    value = _in_any(bodies, reference)
+    return Value(value, is_secret, plan.types.get(str(reference.attribute[0]), "") if _is_top(reference) else "")
+
+
+def of_live(live: LiveResource, reference: Reference) -> Value:
+    """What a resource that is there has; raises `NoSuchValue`."""
+    value = _in_any([live.observed, live.body], reference)
+    hidden = (*live.hidden, *sensitive_paths(live.id, live.observed or live.body))
+    return Value(value, _is_hidden(reference.attribute, hidden))
+
+
+def of_prediction(prediction: Prediction, reference: Reference) -> Value:
+    """What a dry run says of a field of a Kubernetes object. Its status, and what is not there yet, is unknown then."""
+    bodies: list[Body] = [prediction.after]
+    if prediction.live is not None and not prediction.replaces:
+        bodies.append(prediction.live.observed)
+    hidden = (*prediction.sensitive, *sensitive_paths(prediction.id, prediction.after))
+    try:
+        return Value(_in_any(bodies, reference), _is_hidden(reference.attribute, hidden))
+    except NoSuchValue:
+        return Value(UNKNOWN, _is_hidden(reference.attribute, hidden))
+
+
+def texts(value: Any) -> frozenset[str]:
+    """Returns the texts in a value that are long enough to be looked for elsewhere."""
+    match value:
+        case str():
+            return frozenset({value}) if len(value) >= 3 else frozenset()
+        case Mapping():
+            return frozenset().union(*(texts(each) for each in value.values()))
+        case list() | tuple():
+            return frozenset().union(*(texts(each) for each in value))
+        case _:
+            return frozenset()
+
+
+def configured(spec: Spec, reference: Reference) -> Any:
+    """What the configuration itself says for a field of a Kubernetes object: a value or another reference.
+
+    Raises `NoSuchValue` where it says nothing, or something that holds references further down.
+    """
+    resource = spec.get(reference.id)
+    try:
+        value = referred(resource.attributes if resource else {}, reference.attribute)
+    except KeyError:
+        raise NoSuchValue("the configuration does not say it") from None
+    if not is_reference(value) and _holds_references(value):
+        raise NoSuchValue("the configuration does not say it")
+    return value
+
+
+def _in_any(bodies: list[Body], reference: Reference) -> Any:
+    for body in bodies:
+        try:
+            value = referred(body, reference.attribute)
+        except KeyError:
+            continue
+        if value is not None:
+            return value
+    raise NoSuchValue(f"{reference} has no value")
+
+
+def _is_top(reference: Reference) -> bool:
+    return len(reference.attribute) == 1
+
+
+def _is_hidden(attribute: PlainPath, hidden: tuple[FieldPath, ...]) -> bool:
+    """A value is secret where it lies at or below a hidden path, and where something hidden lies in it."""
+    own = tuple(str(each) for each in attribute)
+    for each in hidden:
+        path = tuple(str(step) for step in each)
+        length = min(len(own), len(path))
+        if own[:length] == path[:length]:
+            return True
+    return False
+
+
+def _holds_references(value: Any) -> bool:
+    match value:
+        case Mapping():
+            return any(map(_holds_references, value.values()))
+        case list() | tuple():
+            return any(map(_holds_references, value))
+        case _:
+            return is_reference(value)
+
+
+def _has_unknown(value: Any) -> bool:
+    match value:
+        case Mapping():
+            return any(map(_has_unknown, value.values()))
+        case list() | tuple():
+            return any(map(_has_unknown, value))
+        case _:
+            return isinstance(value, Unknown)
+
+
+def _replaced(body: Any, put: Callable[[PlainPath, str], Any], path: PlainPath = ()) -> Any:
+    match body:
+        case Mapping():
+            return {key: _replaced(each, put, (*path, key)) for key, each in body.items()}
+        case list() | tuple():
+            return [_replaced(each, put, (*path, index)) for index, each in enumerate(body)]
+        case str() if is_reference(body):
+            return put(path, body)
+        case _:
+            return body
+
+
+def _is_secret(id_: ResourceId) -> bool:
+    return isinstance(id_, KubernetesId) and id_.kind == "Secret" and not id_.group
+
+
+def _applied(id_: ResourceId, path: PlainPath) -> PlainPath:
+    """A Secret's texts are applied as the data they become."""
+    return ("data", *path[1:]) if _is_secret(id_) and path[:1] == ("stringData",) else path
+
+
+def _wants_text(id_: ResourceId, path: PlainPath) -> bool:
+    if not isinstance(id_, KubernetesId) or not path:
+        return False
+    if id_.kind == "ConfigMap" and path[0] == "data":
+        return True
+    if _is_secret(id_) and path[0] == "stringData":
+        return True
+    if path[-1] == "value" and path[-3:-2] == ("env",):
+        return True
+    return len(path) > 1 and path[-2] in _TEXTS_IN
+
+
+def _as_text(value: Any) -> Any:
+    match value:
+        case bool() | int() | float():
+            return json.dumps(value)
+        case _:
+            return value
+
+
+def _set(body: Any, path: FieldPath) -> Any:
+    """Returns a body with `UNKNOWN` at a path, the same where it has no such place."""
+    if not path:
+        return UNKNOWN
+    step, rest = path[0], path[1:]
+    if isinstance(step, str):
+        if not isinstance(body, Mapping) or find(body, (step,)) is MISSING:
+            return body
+        return {**body, step: _set(body[step], rest)}
+    index = position(body, step)
+    return body if index is None else [*body[:index], _set(body[index], rest), *body[index + 1 :]]

@@ -1,0 +1,420 @@
+"""The Terraform part of a stack: what is asked of its workspace, and its answer as changes.
+
+A stack has one workspace, in the place `terraform`, however many clusters it goes to. What its resources refer to in
+Kubernetes is put in place before; references inside the workspace are left for it, as it knows their order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, assert_never
+
+import anyio
+
+from runtimes.base import (
+    UNKNOWN,
+    Address,
+    FieldPath,
+    Finding,
+    KubernetesId,
+    PlannedAction,
+    ReadRequest,
+    Reference,
+    Resource,
+    ResourceId,
+    ResourcePlan,
+    Runtime,
+    RuntimeFailure,
+    TerraformId,
+    Unknown,
+    Workspace,
+    WorkspacePlan,
+    WorkspacePlanRequest,
+    format_path,
+    parse_reference,
+    starts_with,
+)
+from workbench.engine import values
+from workbench.engine.changes import Change, ChangeClass, FieldChange, Op, Problem
+from workbench.engine.diff import differences
+from workbench.engine.events import Action
+from workbench.engine.fields import MISSING, find
+from workbench.engine.graph import reference_texts
+from workbench.engine.masking import Seal, is_sensitive, masked
+from workbench.engine.spec import Spec
+from workbench.engine.values import NoSuchValue, Value
+from workbench.project import TERRAFORM_PLACE
+
+Clusters = Mapping[str, Runtime | RuntimeFailure]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be asked of a workspace. `impossible` are resources left as they are, and why: a clause each.
+
+    `secrets` are texts that came from hidden fields of other resources.
+    """
+
+    resources: tuple[Resource, ...] = field(repr=False)
+    impossible: Mapping[ResourceId, str] = field(default_factory=dict)
+    secrets: frozenset[str] = field(default=frozenset(), repr=False)
+
+    def request(self, spec: Spec, only: frozenset[ResourceId] | None = None) -> WorkspacePlanRequest:
+        return WorkspacePlanRequest(self.resources, only, spec.secrets | self.secrets)
+
+
+@dataclass(frozen=True, slots=True)
+class Surveyed:
+    """A workspace plan as the engine sees it. `secrets` hold all that is secret in it, as texts."""
+
+    plans: Mapping[ResourceId, ResourcePlan] = field(default_factory=dict, repr=False)
+    changes: Mapping[ResourceId, Change] = field(default_factory=dict)
+    deletions: tuple[Change, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    warnings: tuple[str, ...] = ()
+    secrets: frozenset[str] = field(default=frozenset(), repr=False)
+
+
+def terraform(spec: Spec) -> tuple[Resource, ...]:
+    return tuple(each for each in spec if isinstance(each.id, TerraformId))
+
+
+async def wanted(spec: Spec, clusters: Clusters) -> Wanted:
+    """Puts in place what Terraform resources refer to in Kubernetes: what is configured, else what is live now.
+
+    What is neither is `UNKNOWN`; so is everything on a cluster that does not answer, which is told elsewhere.
+    """
+    known = values.ids(spec)
+    live = await _live(spec, known, clusters)
+    resources: list[Resource] = []
+    impossible: dict[ResourceId, str] = {}
+    secrets: frozenset[str] = frozenset()
+    for resource in terraform(spec):
+        try:
+            filled = values.fill(resource, known, lambda reference: _value(spec, known, live, reference))
+        except NoSuchValue as error:
+            impossible[resource.id] = str(error)
+            filled = values.fill(resource, known, lambda _: Value(UNKNOWN))
+        resources.append(filled.resource)
+        secrets |= filled.secrets
+    return Wanted(tuple(resources), impossible, secrets)
+
+
+async def survey(
+    spec: Spec,
+    workspace: Workspace,
+    clusters: Clusters,
+    *,
+    prune: bool,
+    screen: Seal,
+    state: Seal,
+    root: Path | None = None,
+) -> Surveyed:
+    """Raises `RuntimeFailure` where nothing can be planned."""
+    asked = await wanted(spec, clusters)
+    only = None if prune else frozenset(each.id for each in asked.resources)
+    plan = await workspace.survey(asked.request(spec, only))
+    return read(spec, plan, asked, screen=screen, state=state, root=root)
+
+
+def read(
+    spec: Spec, plan: WorkspacePlan, asked: Wanted, *, screen: Seal, state: Seal, root: Path | None = None
+) -> Surveyed:
+    """Turns a workspace's answer into changes, problems and warnings."""
+    secrets = asked.secrets.union(*(_secrets(each) for each in plan.resources))
+    screen = screen.knowing(spec.secrets | secrets)
+    resolved = {each.id: each for each in asked.resources}
+    changes: dict[ResourceId, Change] = {}
+    deletions: list[Change] = []
+    for each in plan.resources:
+        configured = spec.get(each.id)
+        change = _change(spec, each, configured, resolved.get(each.id), screen, state)
+        if configured is None:
+            deletions.append(change)
+        else:
+            changes[each.id] = change
+    problems = [_problem(spec, each, root) for each in plan.findings if each.is_error]
+    problems += [
+        Problem(TERRAFORM_PLACE, "Rejected", message, "", Address(TERRAFORM_PLACE, id_))
+        for id_, message in asked.impossible.items()
+    ]
+    return Surveyed(
+        plans={each.id: each for each in plan.resources},
+        changes=changes,
+        deletions=tuple(deletions),
+        problems=tuple(problems),
+        warnings=tuple(_line(each) for each in plan.findings if not each.is_error),
+        secrets=secrets,
+    )
+
+
+def disagreement(approved: Change | None, fresh: ResourcePlan) -> str:
+    """Says how a fresh plan of a resource differs from the approved one; empty where it is the same.
+
+    What was not known when it was approved may be known now.
+    """
+    action = action_of(fresh.action)
+    if approved is None:
+        return "" if action is Action.NONE else f"would be touched as well ({action.value})"
+    if action is not approved.action:
+        return f"would now be: {action.value}, not {approved.action.value}"
+    if action is Action.NONE or approved.planned is None:
+        return ""
+    path = _first_difference(approved.planned, fresh.prediction.after)
+    return "" if path is None else f"{format_path(path)} would get another value than was approved"
+
+
+def action_of(action: PlannedAction) -> Action:
+    match action:
+        case PlannedAction.CREATE:
+            return Action.CREATE
+        case PlannedAction.UPDATE:
+            return Action.UPDATE
+        case PlannedAction.REPLACE:
+            return Action.REPLACE
+        case PlannedAction.DELETE:
+            return Action.DELETE
+        case PlannedAction.IMPORT:
+            return Action.IMPORT
+        case PlannedAction.MOVE:
+            return Action.MOVE
+        case PlannedAction.FORGET:
+            return Action.FORGET
+        case PlannedAction.NONE:
+            return Action.NONE
+        case _:
+            assert_never(action)
+
+
+def without_nulls(body: Any) -> Any:
+    """Terraform's bodies name every attribute there is; null says that nothing is said."""
+    match body:
+        case Mapping():
+            return {key: without_nulls(each) for key, each in body.items() if each is not None}
+        case list() | tuple():
+            return [without_nulls(each) for each in body]
+        case _:
+            return body
+
+
+async def _live(spec: Spec, known: Mapping[str, ResourceId], clusters: Clusters) -> dict[ResourceId, dict[str, Any]]:
+    """Reads what Terraform resources refer to in Kubernetes: the live object by id and cluster, None for none."""
+    ids = {
+        reference.id
+        for resource in terraform(spec)
+        for _, text in reference_texts(resource.attributes)
+        if isinstance((reference := parse_reference(text, known)).id, KubernetesId)
+    }
+    found: dict[ResourceId, dict[str, Any]] = {id_: {} for id_ in ids}
+
+    async def look(id_: ResourceId, cluster: str, runtime: Runtime) -> None:
+        try:
+            found[id_][cluster] = await runtime.read(ReadRequest(id_))
+        except RuntimeFailure:
+            found[id_][cluster] = None
+
+    async with anyio.create_task_group() as tasks:
+        for id_ in ids:
+            for cluster, runtime in clusters.items():
+                if not isinstance(runtime, RuntimeFailure):
+                    tasks.start_soon(look, id_, cluster, runtime)
+    return found
+
+
+def _value(
+    spec: Spec, known: Mapping[str, ResourceId], live: Mapping[ResourceId, Mapping[str, Any]], reference: Reference
+) -> Value:
+    if isinstance(reference.id, TerraformId):
+        return Value(reference.text)
+    try:
+        said = values.configured(spec, reference)
+    except NoSuchValue:
+        return agreed(reference, live.get(reference.id, {}))
+    if isinstance(said, str) and said.startswith("$kusion_path."):
+        return _value(spec, known, live, parse_reference(said, known))
+    return Value(said)
+
+
+def agreed(reference: Reference, live: Mapping[str, Any]) -> Value:
+    """What all clusters have for a field; unknown where one has nothing yet. Raises `NoSuchValue` where they differ."""
+    found: list[tuple[str, Value]] = []
+    for cluster, each in live.items():
+        try:
+            found.append((cluster, values.of_live(each, reference) if each is not None else Value(UNKNOWN)))
+        except NoSuchValue:
+            found.append((cluster, Value(UNKNOWN)))
+    if not found or any(isinstance(each.value, Unknown) for _, each in found):
+        return Value(UNKNOWN, any(each.is_secret for _, each in found))
+    first = found[0][1]
+    if any(each.value != first.value for _, each in found):
+        names = ", ".join(cluster for cluster, _ in found)
+        raise NoSuchValue(f"{reference} is not the same on all clusters ({names}): it can have one value only")
+    return Value(first.value, any(each.is_secret for _, each in found))
+
+
+def _secrets(plan: ResourcePlan) -> frozenset[str]:
+    found: set[str] = set()
+    live = plan.prediction.live
+    for path in plan.prediction.sensitive:
+        for body in (plan.prediction.after, live.body if live else {}):
+            value = find(body, path)
+            found |= values.texts(value) if value is not MISSING else frozenset()
+    for path in live.hidden if live else ():
+        value = find(live.observed if live else {}, path)
+        found |= values.texts(value) if value is not MISSING else frozenset()
+    return frozenset(found)
+
+
+def _change(
+    spec: Spec, plan: ResourcePlan, resource: Resource | None, resolved: Resource | None, screen: Seal, state: Seal
+) -> Change:
+    prediction, action = plan.prediction, action_of(plan.action)
+    live = prediction.live
+    hidden = tuple(dict.fromkeys((*prediction.sensitive, *(live.hidden if live else ()))))
+    fields, defaulted = _fields(spec, plan, resource, hidden, screen)
+    has_after = action not in (Action.DELETE, Action.FORGET)
+    return Change(
+        address=Address(TERRAFORM_PLACE, plan.id),
+        action=action,
+        identity=live.identity if live else None,
+        resource=resource,
+        fields=fields,
+        defaulted=defaulted,
+        warnings=prediction.warnings,
+        source=spec.chain(plan.id),
+        because=_because(plan, action, resource),
+        sensitive=hidden,
+        before=masked(live.body, hidden, screen) if live else None,
+        after=masked(prediction.after, hidden, screen) if has_after else None,
+        state=state.digest(live.body) if live else "",
+        resolved=resolved.attributes if resolved is not None and resource != resolved else None,
+        planned=prediction.after if has_after else None,
+        import_id=plan.import_id,
+        former=plan.former,
+    )
+
+
+def _because(plan: ResourcePlan, action: Action, resource: Resource | None) -> str:
+    match action:
+        case Action.REPLACE:
+            paths = ", ".join(format_path(each) for each in plan.prediction.replaces)
+            return f"{paths} cannot be changed in place" if paths else plan.reason or "it cannot be changed in place"
+        case Action.CREATE if plan.was_recorded:
+            return "somebody deleted it since the last apply"
+        case Action.DELETE | Action.FORGET:
+            return plan.reason or ("the configuration no longer has it" if resource is None else "")
+        case Action.IMPORT:
+            return f"it exists already, as {plan.import_id}: taken over" if plan.import_id else "taken over"
+        case Action.MOVE:
+            return f"it was {plan.former} before" if plan.former else plan.reason
+        case _:
+            return plan.reason
+
+
+def _fields(
+    spec: Spec, plan: ResourcePlan, resource: Resource | None, hidden: tuple[FieldPath, ...], screen: Seal
+) -> tuple[tuple[FieldChange, ...], int]:
+    """Returns what changes and what drifted, and how many fields a new resource gets filled in."""
+    if plan.action in (PlannedAction.DELETE, PlannedAction.FORGET):
+        return (), 0
+    prediction = plan.prediction
+    said = without_nulls(resource.attributes) if resource else {}
+    before = without_nulls(prediction.before) if prediction.before is not None else {}
+    shown: dict[FieldPath, FieldChange] = {}
+    defaulted = 0
+    for each in differences(before, without_nulls(prediction.after), _identities(prediction.list_keys)):
+        is_said = find(said, each.path[:1]) is not MISSING
+        if prediction.live is None and not is_said:
+            defaulted += 1
+            continue
+        op = Op.ADD if each.before is MISSING else Op.REMOVE if each.after is MISSING else Op.CHANGE
+        drifted = next((drift for drift in plan.drift if _overlap(drift.path, each.path)), None)
+        undone = drifted is not None and _overlapping_same(drifted.recorded, drifted.path, each.after, each.path)
+        shown[each.path] = _field(
+            each.path, op, ChangeClass.DRIFT if undone else ChangeClass.INTENDED, each.before, each.after,
+            plan, spec, hidden, screen,
+        )  # fmt: skip
+    for drift in plan.drift:
+        if prediction.live is None or any(_overlap(drift.path, path) for path in shown):
+            continue
+        found = drift.found if drift.found is not None else MISSING
+        shown[drift.path] = _field(drift.path, Op.KEPT, ChangeClass.DRIFT, found, found, plan, spec, hidden, screen)
+    return tuple(shown[path] for path in sorted(shown, key=format_path)), defaulted
+
+
+def _field(
+    path: FieldPath,
+    op: Op,
+    class_: ChangeClass,
+    before: Any,
+    after: Any,
+    plan: ResourcePlan,
+    spec: Spec,
+    hidden: tuple[FieldPath, ...],
+    screen: Seal,
+) -> FieldChange:
+    hides = is_sensitive(path, hidden) or any(starts_with(each, path) for each in hidden)
+
+    def shown(value: Any) -> Any:
+        return None if value is MISSING else masked(value, hidden, screen, path)
+
+    return FieldChange(
+        path=path,
+        op=op,
+        class_=class_,
+        before=shown(before),
+        after=shown(after),
+        is_masked=hides or screen.hides(before) or screen.hides(after),
+        source=spec.chain(plan.id, path),
+        replaces=any(_overlap(each, path) for each in plan.prediction.replaces),
+    )
+
+
+def _overlapping_same(recorded: Any, drift: FieldPath, after: Any, path: FieldPath) -> bool:
+    """Whether an apply would bring back what the state had."""
+    if len(path) >= len(drift):
+        value = find(recorded, path[len(drift) :]) if recorded is not None else MISSING
+        return bool(value == after) if value is not MISSING else after is MISSING
+    return bool(find(after, drift[len(path) :]) == recorded)
+
+
+def _identities(list_keys: Mapping[tuple[str, ...], tuple[str, ...]]) -> Any:
+    return lambda path: list_keys.get(tuple(each for each in path if isinstance(each, str)), ())
+
+
+def _overlap(one: FieldPath, other: FieldPath) -> bool:
+    return starts_with(one, other) or starts_with(other, one)
+
+
+def _problem(spec: Spec, finding: Finding, root: Path | None) -> Problem:
+    chain = spec.chain(finding.id, finding.path) if finding.id is not None else ()
+    what = f"{format_path(finding.path)}: {finding.message}" if finding.path else finding.message
+    if chain:
+        what += f" ({chain[0].relative_to(root) if root else f'{chain[0].file}:{chain[0].line}'})"
+    address = Address(TERRAFORM_PLACE, finding.id) if finding.id is not None else None
+    return Problem(TERRAFORM_PLACE, "Rejected", what, finding.detail, address, chain)
+
+
+def _line(finding: Finding) -> str:
+    about = f"{Address(TERRAFORM_PLACE, finding.id)}: " if finding.id is not None else f"{TERRAFORM_PLACE}: "
+    return about + finding.message
+
+
+def _first_difference(approved: Any, fresh: Any, path: FieldPath = ()) -> FieldPath | None:
+    """Returns where a fresh value is not the approved one; a value not known then may be anything now."""
+    if isinstance(approved, Unknown):
+        return None
+    if isinstance(approved, Mapping) and isinstance(fresh, Mapping):
+        pairs: Iterable[tuple[str | int, Any, Any]] = (
+            (key, approved.get(key), fresh.get(key)) for key in dict.fromkeys((*approved, *fresh))
+        )
+    elif isinstance(approved, list) and isinstance(fresh, list) and len(approved) == len(fresh):
+        pairs = ((index, *both) for index, both in enumerate(zip(approved, fresh, strict=True)))
+    else:
+        return None if approved == fresh else path
+    for key, one, other in pairs:
+        if (found := _first_difference(one, other, (*path, key))) is not None:
+            return found
+    return None

@@ -1,0 +1,312 @@
+"""The Terraform steps of an apply: as few runs of the workspace as their order allows, each accepted before it writes.
+
+A step of the workspace that needs nothing of a cluster, however indirectly, is in the first run; one that needs a
+cluster's step which itself waits for the first run is in the second, and so on. Inside a run the workspace keeps the
+order. A run plans again, and only what comes out as it was approved is applied: what does not fails as `Moved`, with
+all that needs it, and the rest is tried again without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from typing import Protocol, assert_never
+
+import anyio
+
+from runtimes.base import (
+    Address,
+    LiveResource,
+    Moved,
+    Report,
+    Resource,
+    ResourceFailed,
+    ResourceFinished,
+    ResourceId,
+    ResourceProgress,
+    ResourceStarted,
+    RuntimeFailure,
+    TerraformId,
+    Unreachable,
+    Workspace,
+    WorkspacePlan,
+    WorkspaceRun,
+)
+from workbench.engine.changes import Change
+from workbench.engine.events import Action
+from workbench.engine.plan import Plan
+from workbench.engine.values import Filled
+from workbench.engine.workspace import Clusters, Wanted, disagreement, wanted
+from workbench.project import TERRAFORM_PLACE
+
+_AWAY = frozenset({Action.DELETE, Action.FORGET})
+
+
+class Telling(Protocol):
+    """What the runs need of the apply they are part of."""
+
+    def is_stopping(self) -> bool: ...
+
+    async def settled(self, address: Address) -> None:
+        """Waits until a step has ended, whichever way."""
+
+    def is_done(self, address: Address) -> bool: ...
+
+    async def begin(self, change: Change) -> None:
+        """Tells that a step began; once."""
+
+    async def progress(self, change: Change, message: str) -> None: ...
+
+    async def finish(self, change: Change, live: LiveResource | None) -> None: ...
+
+    async def fail(self, change: Change, error: RuntimeFailure) -> None: ...
+
+    async def skip(self, change: Change, because: Address | None) -> None: ...
+
+    def settle(self, address: Address) -> None:
+        """Lets go on those who wait for the step: what it made can be read now."""
+
+    async def resolve(self, change: Change) -> Filled:
+        """Puts in place what a resource refers to in Kubernetes, waiting for it; raises `RuntimeFailure`."""
+
+
+class Disagreed(Exception):
+    """A fresh plan is not what was approved: `wrong` says of each resource how."""
+
+    def __init__(self, wrong: Mapping[ResourceId, str]) -> None:
+        super().__init__("the workspace would do something else than was approved")
+        self.wrong = wrong
+
+
+def runs(plan: Plan) -> tuple[tuple[Change, ...], ...]:
+    """Groups the steps of the workspace into runs, first to last."""
+    level: dict[Address, int] = {}
+    for change in plan.steps():  # in an order in which every step comes after its needs
+        own = change.address.cluster == TERRAFORM_PLACE
+        level[change.address] = max(
+            (level[need] + (need.cluster == TERRAFORM_PLACE and not own) for need in plan.needs[change.address]),
+            default=0,
+        )
+    grouped: dict[int, list[Change]] = {}
+    for change in plan.steps():
+        if change.address.cluster == TERRAFORM_PLACE:
+            grouped.setdefault(level[change.address], []).append(change)
+    return tuple(tuple(grouped[each]) for each in sorted(grouped))
+
+
+class WorkspaceSteps:
+    """`known` is what the workspace has by id: what is there now, kept up to date run by run."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        workspace: Workspace,
+        clusters: Clusters,
+        known: Mapping[ResourceId, LiveResource],
+        telling: Telling,
+    ) -> None:
+        self._plan, self._workspace, self._clusters, self._telling = plan, workspace, clusters, telling
+        self.known = dict(known)
+        self._approved = {each.address.id: each for each in plan.changes if each.address.cluster == TERRAFORM_PLACE}
+        self._all = {each.address.id for each in plan.steps() if each.address.cluster == TERRAFORM_PLACE}
+        self._resolved: dict[ResourceId, Resource] = {}
+        self._secrets: frozenset[str] = frozenset()
+        self._run: WorkspaceRun | None = None
+        self._at_once = False
+
+    async def run(self) -> None:
+        for group in runs(self._plan):
+            await self._group(group)
+
+    async def interrupt(self, *, at_once: bool) -> None:
+        """Asks a run that is under way to stop; one that is still planned is asked as soon as it begins."""
+        self._at_once = self._at_once or at_once
+        if self._run is not None:
+            await self._run.interrupt(at_once=at_once)
+
+    async def _group(self, group: tuple[Change, ...]) -> None:
+        members = {each.address for each in group}
+        ready: list[Change] = []
+        for change in group:
+            address = change.address
+            if self._telling.is_done(address):
+                continue
+            for need in sorted(self._plan.needs[address] - members):
+                await self._telling.settled(need)
+            stopped = self._stopped(change, {each.address for each in ready})
+            if stopped is not None or self._telling.is_stopping():
+                await self._telling.skip(change, stopped)
+            elif await self._resolve(change):
+                ready.append(change)
+        await self._attempts(ready)
+        for change in group:
+            self._telling.settle(change.address)
+
+    def _stopped(self, change: Change, going: set[Address]) -> Address | None:
+        needs = sorted(self._plan.needs[change.address])
+        return next((each for each in needs if each not in going and not self._telling.is_done(each)), None)
+
+    async def _resolve(self, change: Change) -> bool:
+        if change.resource is None:
+            return True
+        try:
+            filled = await self._telling.resolve(change)
+        except RuntimeFailure as error:
+            await self._telling.begin(change)
+            await self._telling.fail(change, error)
+            return False
+        self._resolved[change.address.id] = filled.resource
+        self._secrets |= filled.secrets
+        return True
+
+    async def _attempts(self, ready: list[Change]) -> None:
+        """Applies what is ready, again without what turns out not to be as approved, until nothing is left."""
+        while ready:
+            try:
+                await self._attempt(ready)
+                return
+            except Disagreed as refusal:
+                wrong = {
+                    each.address: refusal.wrong[each.address.id] for each in ready if each.address.id in refusal.wrong
+                }
+                if not wrong:
+                    others = "; ".join(f"{id_} {what}" for id_, what in refusal.wrong.items())
+                    wrong = {each.address: f"the workspace would do more: {others}" for each in ready}
+                for change in ready:
+                    if change.address in wrong:
+                        error = Moved(
+                            wrong[change.address],
+                            target=TERRAFORM_PLACE,
+                            subject=str(change.address.id),
+                            hint="plan again and look at what changed",
+                        )
+                        await self._telling.begin(change)
+                        await self._telling.fail(change, error)
+                ready = await self._without_stopped([each for each in ready if each.address not in wrong])
+            except RuntimeFailure as error:
+                for change in ready:
+                    if not self._telling.is_done(change.address):
+                        await self._telling.begin(change)
+                        await self._telling.fail(change, error)
+                return
+
+    async def _without_stopped(self, ready: list[Change]) -> list[Change]:
+        left: list[Change] = []
+        for change in ready:
+            stopped = self._stopped(change, {each.address for each in left})
+            if stopped is None:
+                left.append(change)
+            else:
+                await self._telling.skip(change, stopped)
+        return left
+
+    async def _attempt(self, ready: list[Change]) -> None:
+        if self._telling.is_stopping():
+            for change in ready:
+                await self._telling.skip(change, None)
+            return
+        ids = frozenset(each.address.id for each in ready)
+        asked = await wanted(self._plan.spec, self._clusters)
+        asked = Wanted(
+            tuple(self._resolved.get(each.id, each) for each in asked.resources), {}, asked.secrets | self._secrets
+        )
+        # Everything at once needs no limit, which terraform would warn of.
+        only = None if ids == self._all and self._plan.prune else ids
+        request = asked.request(self._plan.spec, only)
+        async with self._workspace.apply_all(request, lambda plan: self._accept(plan, ready)) as run:
+            self._run = run
+            try:
+                # What was begun ends in its own time; asking it to stop is what cancelling does.
+                with anyio.CancelScope(shield=True):
+                    if self._telling.is_stopping():
+                        await run.interrupt(at_once=self._at_once)
+                    await self._follow(run, ready)
+            finally:
+                self._run = None
+
+    def _accept(self, fresh: WorkspacePlan, ready: Iterable[Change]) -> None:
+        """Raises `Disagreed` unless the fresh plan does what was approved, and nothing else."""
+        expected = {each.address.id: each for each in ready}
+        wrong = {
+            each.id: f"cannot be planned any more: {each.message}"
+            for each in fresh.findings
+            if each.is_error and each.id is not None
+        }
+        planned = {each.id for each in fresh.resources}
+        for each in fresh.resources:
+            approved = expected.get(each.id)
+            if approved is None and (other := self._approved.get(each.id)) and other.action is Action.MOVE:
+                approved = other  # a workspace moves all that is to be moved, or does nothing
+            if what := disagreement(approved, each):
+                wrong.setdefault(each.id, what)
+        for id_, change in expected.items():
+            if id_ not in planned and change.action not in _AWAY:
+                wrong[id_] = "is no longer planned"
+        if wrong:
+            raise Disagreed(wrong)
+
+    async def _follow(self, run: WorkspaceRun, ready: list[Change]) -> None:
+        failure: RuntimeFailure | None = None
+        begun: set[ResourceId] = set()
+        ended: set[ResourceId] = set()
+        try:
+            async for report in run:
+                await self._report(report, begun, ended)
+        except RuntimeFailure as error:
+            failure = error
+        with suppress(RuntimeFailure):
+            self.known = dict(await run.outcome())
+        for change in ready:
+            id_ = change.address.id
+            if id_ in ended:
+                continue
+            if failure is not None:
+                await self._telling.begin(change)
+                await self._telling.fail(change, failure)
+            elif id_ in begun:
+                await self._telling.fail(change, _lost(id_))
+            elif change.action in _AWAY and id_ not in self.known:
+                await self._telling.begin(change)
+                await self._telling.finish(change, None)
+            else:
+                await self._telling.skip(change, self._stopped(change, set()))
+
+    async def _report(self, report: Report, begun: set[ResourceId], ended: set[ResourceId]) -> None:
+        change = self._approved.get(report.id)
+        if change is None or change.action is Action.NONE:
+            return
+        match report:
+            case ResourceStarted():
+                begun.add(report.id)
+                await self._telling.begin(change)
+            case ResourceProgress(message=message):
+                await self._telling.progress(change, message)
+            case ResourceFinished():
+                ended.add(report.id)
+                await self._telling.finish(change, None)
+            case ResourceFailed(error=error):
+                ended.add(report.id)
+                await self._telling.fail(change, error)
+            case _:
+                assert_never(report)
+
+
+def _lost(id_: ResourceId) -> Unreachable:
+    return Unreachable(
+        "it was begun, and what became of it was not told",
+        target=TERRAFORM_PLACE,
+        subject=str(id_),
+        hint="plan again: what can be found out is looked for then",
+        is_uncertain=True,
+    )
+
+
+def reads_workspace(plan: Plan) -> bool:
+    """Whether applying needs to know the workspace: it has steps in it, or writes what refers to it."""
+    if not plan.workspace:
+        return False
+    if any(each.address.cluster == TERRAFORM_PLACE for each in plan.steps()):
+        return True
+    return any(isinstance(each.address.id, TerraformId) for each in plan.changes) and any(
+        each.resolved is not None for each in plan.steps()
+    )
