@@ -19,7 +19,6 @@ from kcl.evaluator.configurations import config_code, lower_item
 from kcl.evaluator.dialect import KCL, Dialect
 from kcl.evaluator.functions import RuleType
 from kcl.evaluator.lexical import ConfigScope, GlobalScope, Scope, Unit
-from kcl.evaluator.merge import Merged, Merges, find_merges, schema_expression
 from kcl.evaluator.mismatch import wrong_type
 from kcl.evaluator.operations import equals, kind
 from kcl.evaluator.provenance import Provenance
@@ -41,7 +40,8 @@ from kcl.evaluator.type_lowering import literal_type, lower_type
 from kcl.evaluator.union import bit_or
 from kcl.evaluator.value import UNDEFINED, KDict, Library, SchemaInstance, Value, ValueFailure
 from kcl.loader.program import MAIN_PACKAGE, Package, Program
-from kcl.semantic import check
+from kcl.semantic import CheckCache, Rules, check
+from kcl.semantic.merge import Merged, Merges, find_merges, schema_expression
 from kcl.syntax import ast
 
 _STACK_BYTES = 64 * 1024 * 1024
@@ -82,14 +82,17 @@ def evaluate(
     options: Mapping[str, Value] | None = None,
     dialect: Dialect = KCL,
     limits: Limits | None = None,
+    checks: CheckCache | None = None,
 ) -> Evaluation:
     """Evaluates a program. Raises KclError if it is wrong; no other exception comes from the program's doing.
+
+    `checks` keeps what the checker finds out about packages, for the next evaluation of the same files.
 
     Runs in a thread of its own with a stack deep enough for nested calls, so it may be called from any thread.
     """
     limits = limits or Limits()
     try:
-        return _in_deep_thread(lambda: _evaluate(program, library, options or {}, dialect, limits))
+        return _in_deep_thread(lambda: _evaluate(program, library, options or {}, dialect, limits, checks))
     except KclError as problem:
         if not limits.debug:
             raise
@@ -146,16 +149,22 @@ _STACK_SIZE_LOCK = threading.Lock()
 
 
 def _evaluate(
-    program: Program, library: Library, options: Mapping[str, Value], dialect: Dialect, limits: Limits
+    program: Program,
+    library: Library,
+    options: Mapping[str, Value],
+    dialect: Dialect,
+    limits: Limits,
+    checks: CheckCache | None,
 ) -> Evaluation:
-    findings = check(program)
-    if not findings:
-        return _evaluate_checked(program, library, options, dialect, limits)
-    try:
-        _evaluate_checked(program, library, options, dialect, limits)
-    except KclError as problem:
-        findings += problem.diagnostics
-    raise KclError(tuple(findings))
+    rules = Rules(
+        unknown_names=dialect.unknown_name_is_undefined,
+        missing_arguments=dialect.missing_argument_is_none,
+        file_scoped_imports=dialect.file_scoped_imports,
+    )
+    findings = check(program, library.types, rules, checks)
+    if findings:
+        raise KclError(tuple(findings))
+    return _evaluate_checked(program, library, options, dialect, limits)
 
 
 def _evaluate_checked(

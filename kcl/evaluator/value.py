@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from kcl.diagnostics import Span
+from kcl.semantic.signatures import LibraryTypes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -240,6 +241,8 @@ class Library:
     builtins: Mapping[str, Builtin] = field(default_factory=dict)
     string_methods: Mapping[str, Builtin] = field(default_factory=dict)
     modules: Mapping[str, Mapping[str, Builtin | Value]] = field(default_factory=dict)
+    types: LibraryTypes = field(default_factory=LibraryTypes)
+    """The same as the checker sees it."""
 
 
 @dataclass(frozen=True, slots=True)

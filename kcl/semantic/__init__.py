@@ -1,13 +1,24 @@
-"""What can be said of a program without evaluating it."""
+"""What can be said of a program without evaluating it: names, types, and the rules on declarations.
+
+    findings = check(program, library, rules, cache)
+
+A checker walks every package once, its imports first, and gives each expression a type (`types`). Findings have the
+codes, texts, places and the order of the official compiler. `State` is what the walk knows at a moment; each class
+above it adds one concern: `names`, `assignability`, `operators`, `calls`, `configurations`, `expressions`,
+`statements`, `schemas`, `packages`. Nothing here reads a file or knows a value.
+"""
 
 from kcl.diagnostics import Diagnostic
 from kcl.loader.program import Program
-from kcl.semantic.declarations import check_declarations
-from kcl.semantic.inheritance import check_inheritance
+from kcl.semantic.packages import CheckCache, Checker
+from kcl.semantic.signatures import LibraryTypes, Members
+from kcl.semantic.state import Rules
 
-__all__ = ["check"]
+__all__ = ["CheckCache", "LibraryTypes", "Members", "Rules", "check"]
 
 
-def check(program: Program) -> list[Diagnostic]:
-    """Everything wrong with a program that its declarations alone show."""
-    return [*check_declarations(program), *check_inheritance(program)]
+def check(
+    program: Program, library: LibraryTypes, rules: Rules | None = None, cache: CheckCache | None = None
+) -> list[Diagnostic]:
+    """Everything wrong with a program that can be told without running it, in the order it is told."""
+    return Checker(program, library, rules or Rules(), cache or CheckCache()).check()

@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Final
 
 from kcl.evaluator.value import Builtin, Library, Value
+from kcl.semantic.signatures import LibraryTypes
 from kcl.stdlib.access import Access
 from kcl.stdlib.builtins import BUILTINS
 from kcl.stdlib.declaration import Module
@@ -77,10 +78,38 @@ class _Members(Mapping[str, Mapping[str, Builtin | Value]]):
         return len(MODULES)
 
 
+class _Types(Mapping[str, Module]):
+    """The system modules as the checker looks into them."""
+
+    def __getitem__(self, name: str) -> Module:
+        return MODULES[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in _PLACES
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_PLACES)
+
+    def __len__(self) -> int:
+        return len(_PLACES)
+
+
+TYPES: Final = LibraryTypes(
+    builtins=BUILTINS.signatures,
+    string_methods=METHODS.signatures,
+    modules=_Types(),
+    decorators={
+        "deprecated": "deprecated(version?: str, reason?: str, strict?: bool) -> any",
+        "info": "info(*values: any, **named: any) -> any",
+    },
+)
+
+
 def build_library(access: Access) -> Library:
     """The library as the evaluator takes it; functions that reach outside do so through `access`."""
     return Library(
         builtins={name: function.builtin(access) for name, function in BUILTINS.functions.items()},
         string_methods={name: function.builtin(access, method=True) for name, function in METHODS.functions.items()},
         modules=_Members(access),
+        types=TYPES,
     )

@@ -10,11 +10,11 @@ def test_locals_may_be_reassigned_and_do_not_leak(values):
     program = """
 n = 5
 f = lambda x {
-    n = x
-    n += 1
-    if n > 2:
-        n = n * 10
-    n
+    m = x
+    m += 1
+    if m > 2:
+        m = m * 10
+    m
 }
 a = f(1)
 b = f(2)
@@ -44,7 +44,7 @@ def test_a_lambda_of_a_schema_reads_the_attributes_of_its_instance(values):
 
 
 def test_the_result_and_the_parameters_are_held_to_their_types(finding):
-    assert finding("f = lambda x: int -> str {\n    x\n}\na = f(1)\n")[:2] == ("E3M38", "expect str, got int")
+    assert finding("f = lambda x: int -> str {\n    x\n}\na = f(1)\n")[:2] == ("E2G22", "expected str, got int")
     assert finding("f = lambda x: int -> int {\n    x\n}\na = f('no')\n") == (
         "E2G22",
         "expected int, got str(no)",

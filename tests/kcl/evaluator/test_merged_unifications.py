@@ -1,5 +1,7 @@
 """Unifications of one name in several main files describe one instance."""
 
+from kcl.evaluator.dialect import KONFIG_2023
+
 SCHEMA = """schema Server:
     image: str
     replicas: int = 1
@@ -26,7 +28,7 @@ def test_each_entry_is_read_in_the_file_it_was_written_in(values):
     files = {"lib/s.k": SCHEMA, "one/v.k": "n = 1\n", "two/v.k": "n = 2\n"}
     base = "import lib\nimport one as version\nserver: lib.Server {\n    image = str(version.n)\n}\n"
     stack = "import lib\nimport two as version\nserver: lib.Server {\n    replicas = version.n\n}\n"
-    found = values(base, files={**files, "stack.k": stack}, also=("stack.k",))
+    found = values(base, files={**files, "stack.k": stack}, also=("stack.k",), dialect=KONFIG_2023)
     assert found["server"]["image"] == "1"
     assert found["server"]["replicas"] == 2
 

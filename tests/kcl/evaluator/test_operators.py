@@ -39,7 +39,7 @@ from kcl.evaluator.value import UNDEFINED, KDict, KList
         ("[1, 2, 3, 4][1:3]", [2, 3]),
         ("[1, 2, 3][::-1]", [3, 2, 1]),
         ("{a = 1}['b'] or 2", 2),
-        ("None?.a?.b", None),
+        ("(lambda x { x })(None)?.a?.b", None),
         ("1 if 'x' else 2", 1),
         ('"${1 + 1}-${[1, None, True, 1.5]}"', "2-[1, None, True, 1.5]"),
     ],
@@ -53,12 +53,12 @@ def test_expressions(values, expression, expected):
 @pytest.mark.parametrize(
     ("expression", "message"),
     [
-        ("[1, 'a'][0] + 'a'", "unsupported operand type(s) for +: 'int' and 'str'"),
+        ("(lambda x { x })(1) + 'a'", "unsupported operand type(s) for +: 'int' and 'str'"),
         ("[1][:] + {}.x", 'can only concatenate list (not "UndefinedType") to list'),
         ("9223372036854775807 + 1", "9223372036854775808: A 64 bit integer overflow"),
         ("[1][1]", "list index out of range: 1"),
-        ("Undefined.a", "invalid value 'UndefinedType' to load attribute 'a'"),
-        ("1 // 0", "attempt to divide by zero"),
+        ("(lambda x { x })(Undefined).a", "invalid value 'UndefinedType' to load attribute 'a'"),
+        ("1 // (lambda x { x })(0)", "attempt to divide by zero"),
     ],
 )
 def test_what_cannot_be_done_says_so_at_its_place(finding, expression, message):

@@ -27,6 +27,7 @@ def test_configuration_wins_over_every_assignment_in_the_body(values):
     program = """
 schema S:
     a: int = 1
+    b?: str
     if a > 2:
         b = "big"
     else:
@@ -118,7 +119,7 @@ def test_parameters_are_bound_by_position_and_name(values, finding):
     program = "schema S[a: int, b: str = 'x']:\n    v: str = b + str(a)\n"
     assert values(program + "s = S(1) {}\nt = S(b='y', a=2)\n") == {"s": {"v": "x1"}, "t": {"v": "y2"}}
     assert finding(program + "s = S() {}\n")[:2] == ("E2L23", "expected 1 positional argument, found 0")
-    assert finding(program + "s = S(1, 'y', 2) {}\n")[1] == '"S" takes 2 positional argument but 3 were given'
+    assert finding(program + "s = S(1, 'y', 2) {}\n")[1] == '"S" takes 2 positional arguments but 3 were given'
     assert finding(program + "s = S('no') {}\n") == ("E2G22", "expected int, got str(no)", 3, 7)
 
 
@@ -152,6 +153,6 @@ def test_a_deprecated_attribute_that_is_used_is_an_error(finding):
 
 
 def test_rules_check_their_host(values, finding):
-    program = "protocol P:\n    n: int\nrule Small for P:\n    n < 10, 'too big'\na = Small {n = %s}\n"
+    program = "protocol PProtocol:\n    n: int\nrule Small for PProtocol:\n    n < 10, 'too big'\na = Small {n = %s}\n"
     assert values(program % 1)["a"] == {"n": 1}
     assert finding(program % 11)[1] == "Instance check failed"

@@ -1,0 +1,458 @@
+"""Configurations and lists: their types, and their entries against what is asked of them.
+
+While a value is walked that a type is asked of, `contexts` holds that type; each key then looks up the type asked of
+its own value. None on the stack stands for a value nothing is known about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from kcl.diagnostics import Code, Span
+from kcl.semantic.calls import Calls
+from kcl.semantic.scopes import Binding
+from kcl.semantic.signatures import LibraryTypes
+from kcl.semantic.state import Context, Rules
+from kcl.semantic.types import (
+    ANY,
+    BOOL,
+    CONFIG,
+    INT,
+    LIST_FLAG,
+    NONE_FLAG,
+    STR,
+    STR_FLAG,
+    VOID,
+    DictType,
+    Entry,
+    ListType,
+    LiteralType,
+    SchemaInfo,
+    SchemaType,
+    Type,
+    UnionType,
+    all_of,
+    common,
+    is_key,
+    widened,
+)
+from kcl.syntax import ast
+
+_LONG_LIST = 10
+"""A longer list of instances of one schema is a list of anything, which keeps such lists cheap."""
+
+
+def config_key(type_: Type) -> Type:
+    return type_.key if isinstance(type_, DictType) else STR
+
+
+def config_value(type_: Type) -> Type:
+    if isinstance(type_, SchemaType):
+        return type_.info.value_type
+    assert isinstance(type_, DictType)
+    return type_.value
+
+
+class Configurations(Calls):
+    def __init__(self, library: LibraryTypes, rules: Rules) -> None:
+        super().__init__(library, rules)
+        self._spreading: set[tuple[SchemaInfo, SchemaInfo]] = set()
+
+    # ------------------------------------------------------------ what is asked of the value of a key
+
+    def _context_of(self, key: str) -> Context | None:
+        context = self.context
+        if context is None or not key:
+            return None
+        type_, place = context
+        if isinstance(type_, SchemaType):
+            attribute = type_.info.attribute(key)
+            if attribute is not None:
+                return attribute.type, attribute.span
+            signature = type_.info.signature
+            return None if signature is None else (signature.value, place)
+        if isinstance(type_, ListType):
+            return type_.item, place
+        if isinstance(type_, DictType):
+            return type_.value, place
+        if isinstance(type_, UnionType):
+            return common(_of_members(type_, key)), place
+        return None
+
+    def _push_key(self, item: ast.Entry) -> int:
+        """Puts what is asked of the entry's value on the stack; returns how many were put there."""
+        if item.index is not None:
+            if not (isinstance(item.key, ast.Name) and isinstance(item.index, (ast.Int, ast.Float))):
+                return 0
+            name = item.key.id
+        else:
+            match item.key:
+                case ast.Name(id=name) | ast.Str(value=name):
+                    pass
+                case ast.JoinedStr():
+                    name = ""
+                case _:
+                    return 0
+        self.contexts.append(self._context_of(name))
+        return 1
+
+    # ------------------------------------------------------------ lists
+
+    def list_literal(self, node: ast.List) -> Type:
+        self.contexts.append(self._context_of("[]"))
+        items = node.items
+        if len(items) > _LONG_LIST and self._is_of_one_schema(items):
+            types = self._instances(items)
+        else:
+            types = [self.expression(item) for item in items]
+        self.contexts.pop()
+        return ListType(common(types))
+
+    def _is_of_one_schema(self, items: Sequence[ast.ListItem]) -> bool:
+        first: SchemaType | None = None
+        for item in items:
+            if not isinstance(item, ast.SchemaExpr):
+                return False
+            type_ = self.instantiated(item)
+            if not isinstance(type_, SchemaType) or (first is not None and type_.info is not first.info):
+                return False
+            first = type_
+        return first is not None
+
+    def _instances(self, items: Sequence[ast.ListItem]) -> list[Type]:
+        for item in items:
+            assert isinstance(item, ast.SchemaExpr)
+            type_ = self.instantiated(item)
+            self.expression_within(item.config, (type_, None))
+        return [ANY]
+
+    def instantiated(self, node: ast.SchemaExpr) -> Type:
+        """The type of what stands before the braces."""
+        raise NotImplementedError
+
+    def list_if(self, node: ast.ListIf) -> Type:
+        self.expression(node.cond)
+        otherwise: Type = ANY
+        if node.orelse:
+            [alone] = node.orelse if len(node.orelse) == 1 else [None]
+            if isinstance(alone, ast.ListIf):
+                otherwise = self.list_if(alone)
+            else:
+                self.contexts.append(self._context_of("[]"))
+                otherwise = common([self.expression(item) for item in node.orelse])
+                self.contexts.pop()
+        body = common([self.expression(item) for item in node.body])
+        return common([otherwise, body])
+
+    def starred(self, node: ast.Starred) -> Type:
+        found = self.expression(node.value)
+        item, allowed = _unpacked_item(found)
+        if not allowed:
+            message = f"only list, dict, schema object can be used * unpacked, got {item}"
+            self.compile_error(message, self.span(node.value))
+        return item
+
+    # ------------------------------------------------------------ comprehensions
+
+    @contextmanager
+    def loops(self, clauses: Sequence[ast.CompClause]) -> Iterator[None]:
+        self.enter()
+        for clause in clauses:
+            iterated = self.expression(clause.iter)
+            self._loop_targets(clause.targets)
+            if iterated is not ANY:
+                self._loop_types(clause.targets, iterated, self.span(clause.iter))
+            for cond in clause.conds:
+                self.expression(cond)
+        yield
+        self.leave()
+
+    def _loop_targets(self, targets: Sequence[ast.Name]) -> None:
+        for target in targets[:2]:
+            self.loop_names.add(target.id)
+            self.bind(target.id, ANY, self.span(target))
+        if len(targets) > 2:
+            message = f"the number of loop variables is {len(targets)}, which can only be 1 or 2"
+            self.compile_error(message, Span(self.path, targets[1].end, targets[2].end))
+
+    def _loop_types(self, targets: Sequence[ast.Name], iterated: Type, place: Span) -> None:
+        first: Type = VOID
+        second: Type = VOID
+        for type_ in iterated.members if isinstance(iterated, UnionType) else (iterated,):
+            if isinstance(type_, ListType) or type_.flags & STR_FLAG:
+                item = type_.item if isinstance(type_, ListType) else STR
+                if len(targets) > 1:
+                    first, second = common([INT, first]), common([item, second])
+                else:
+                    first = common([item, first])
+            elif type_.flags & CONFIG:
+                first, second = common([config_key(type_), first]), common([config_value(type_), second])
+            else:
+                if type_ is not ANY:
+                    self.compile_error(f"'{type_}' object is not iterable", place)
+                continue
+            names = self.scope.names
+            names[targets[0].id].type = widened(first)
+            if len(targets) > 1:
+                names[targets[1].id].type = widened(second)
+
+    def quantifier(self, node: ast.Quantifier) -> Type:
+        iterated = self.expression(node.iter)
+        self.enter()
+        self._loop_targets(node.targets)
+        self._loop_types(node.targets, iterated, self.span(node.iter))
+        if node.cond is not None:
+            self.aside(node.cond)
+        item = self.expression(node.body)
+        self.leave()
+        match node.op:
+            case ast.QuantifierOp.FILTER:
+                return iterated
+            case ast.QuantifierOp.MAP:
+                return ListType(item)
+            case _:
+                return BOOL
+
+    def aside(self, node: ast.Expr) -> Type:
+        """The type of an expression whose unknown names are reported where the walk was last, as officially."""
+        raise NotImplementedError
+
+    def list_comprehension(self, node: ast.ListComp) -> Type:
+        self.contexts.append(self._context_of("[]"))
+        with self.loops(node.clauses):
+            if isinstance(node.element, ast.Starred):
+                message = "list unpacking cannot be used in list comprehension"
+                self.compile_error(message, self.span(node.element))
+            item = self.expression(node.element)
+        self.contexts.pop()
+        return ListType(item)
+
+    def config_comprehension(self, node: ast.ConfigComp) -> Type:
+        entry = node.entry
+        if isinstance(entry, ast.Unpack):
+            message = "dict unpacking cannot be used in dict comprehension"
+            self.compile_error(message, self.span(entry.value))
+            with self.loops(node.clauses):
+                value = self.expression(entry.value)
+            return DictType(config_key(value), value)
+        with self.loops(node.clauses):
+            key_node, value_node = _computed_key(entry)
+            key = self.expression(key_node)
+            self._must_be_key(key, key_node)
+            pushed = self._push_key(entry) if value_node is entry.value else 0
+            value = self.expression(value_node)
+            self._pop(pushed)
+        return DictType(key, value)
+
+    # ------------------------------------------------------------ configurations
+
+    def config(self, node: ast.Config) -> Type:
+        return self._entries(node.items)
+
+    def config_if(self, node: ast.ConfigIf) -> Type:
+        self.expression(node.cond)
+        body = self._entries(node.body)
+        if not node.orelse:
+            return body
+        if len(node.orelse) == 1 and isinstance(node.orelse[0], ast.ConfigIf):
+            return common([body, self.config_if(node.orelse[0])])
+        return common([body, self._entries(node.orelse)])
+
+    def _entries(self, items: Sequence[ast.ConfigItem]) -> DictType:
+        self.enter()
+        keys: list[Type] = []
+        values: list[Type] = []
+        known: dict[str, Entry] = {}
+        for item in items:
+            self.before_item(item)
+            if isinstance(item, ast.Entry):
+                self._entry(item, keys, values, known)
+            else:
+                self._unpacked(item, keys, values, known)
+        self.leave()
+        return DictType(common(keys), common(values), known)
+
+    def before_item(self, item: ast.ConfigItem) -> None:
+        """Called with each entry, which may be of another file."""
+
+    def _entry(self, item: ast.Entry, keys: list[Type], values: list[Type], known: dict[str, Entry]) -> None:
+        value = self._checked_value(item)
+        pushed = self._push_key(item)
+        key_node = item.key
+        if item.index is not None and isinstance(key_node, ast.Name) and _is_constant(item.index):
+            if value is None:
+                value = self.expression(item.value)
+            keys.append(STR)
+            values.append(value if item.op is ast.ConfigOp.INSERT else ListType(value))
+        else:
+            if isinstance(key_node, ast.Name) and item.index is None:
+                if value is None:
+                    value = self.expression(item.value)
+                name: str | None = key_node.id
+                if key_node.id in self.loop_names:
+                    key = self.expression_within(key_node, None)
+                    self._must_be_key(key, key_node)
+                else:
+                    key = LiteralType(key_node.id)
+            else:
+                name = key_node.value if isinstance(key_node, ast.Str) and item.index is None else None
+                key = self._key(item)
+                if value is None:
+                    value = self.expression(item.value)
+                self._must_be_key(key, key_node)
+            if name is not None:
+                place = self.span(key_node)
+                type_ = common([known[name].type, value]) if name in known else value
+                known[name] = Entry(widened(type_), place)
+                self.scope.names[name] = Binding(type_, place)
+            keys.append(key)
+            values.append(value)
+        if item.op is ast.ConfigOp.INSERT and value is not ANY and not value.flags & LIST_FLAG:
+            message = f"only list type can in inserted, got '{value}'"
+            self.report(Code.ILLEGAL_ATTRIBUTE, message, self.span(item.value))
+        self._pop(pushed)
+
+    def _key(self, item: ast.Entry) -> Type:
+        key = self.expression_within(item.key, None)
+        if item.index is None:
+            return key
+        return self.item(key, item.index, self.span(item.key))
+
+    def _must_be_key(self, type_: Type, node: ast.Node) -> None:
+        if type_ is not ANY and not is_key(type_):
+            message = f"A attribute must be string type, got '{type_}'"
+            self.report(Code.ILLEGAL_ATTRIBUTE, message, self.span(node))
+
+    def _checked_value(self, item: ast.Entry) -> Type | None:
+        """The type of the value once it is checked against what is asked of it; None where that is nothing."""
+        if self.context is None:
+            return None
+        match item.key:
+            case ast.Name(id=name) if item.index is None or _is_constant(item.index):
+                pass
+            case ast.Str(value=name) if item.index is None:
+                pass
+            case _:
+                return None
+        place = self.span(item.key)
+        if name:
+            self.check_key(name, self.context[0], place, None)
+        asked = self._context_of(name)
+        value = self.expression_within(item.value, asked)
+        if asked is not None:
+            self.must_fit(value, asked[0], place, asked[1])
+        return value
+
+    def _unpacked(
+        self, item: ast.Unpack | ast.ConfigIf, keys: list[Type], values: list[Type], known: dict[str, Entry]
+    ) -> None:
+        if isinstance(item, ast.Unpack):
+            value, place = self.expression(item.value), self.span(item.value)
+        else:
+            value, place = self.config_if(item), self.span(item)
+        self._check_spread(value, place)
+        if value is ANY or value.flags & NONE_FLAG:
+            values.append(value)
+        elif isinstance(value, DictType):
+            keys.append(value.key)
+            values.append(value.value)
+            known.update(value.attributes)
+        elif isinstance(value, SchemaType):
+            keys.append(STR)
+            values.append(value.info.value_type)
+            for name, attribute in value.info.attributes.items():
+                if attribute.span is not None:
+                    known[name] = Entry(attribute.type, attribute.span)
+        elif isinstance(value, UnionType) and all_of(value, CONFIG):
+            keys.append(common([config_key(member) for member in value.members]))
+            values.append(common([config_value(member) for member in value.members]))
+        else:
+            self.compile_error(f"only dict and schema can be used ** unpack, got '{value}'", place)
+
+    def _check_spread(self, value: Type, place: Span) -> None:
+        """Checks what is known of a configuration that is written elsewhere against what is asked here."""
+        if self.context is None:
+            return
+        asked_of_all = self.context[0]
+        if isinstance(value, SchemaType) and isinstance(asked_of_all, SchemaType):
+            # Schemas refer to each other in circles: each pair is compared once.
+            pair = (value.info, asked_of_all.info)
+            if value.info.extends(asked_of_all.info) or pair in self._spreading:
+                return
+            self._spreading.add(pair)
+            self._check_members(value, place)
+            self._spreading.discard(pair)
+        else:
+            self._check_members(value, place)
+
+    def _check_members(self, value: Type, place: Span) -> None:
+        pairs: Iterator[tuple[str, Type, Span | None]]
+        if isinstance(value, DictType):
+            pairs = ((name, entry.type, entry.span) for name, entry in value.attributes.items())
+        elif isinstance(value, SchemaType):
+            pairs = ((name, each.type, each.span) for name, each in value.info.attributes.items())
+        else:
+            return
+        for name, type_, defined in pairs:
+            if not name:
+                continue
+            assert self.context is not None
+            self.check_key(name, self.context[0], place, defined)
+            asked = self._context_of(name)
+            if asked is not None:
+                self.must_fit(type_, asked[0], place, asked[1], defined)
+                self.contexts.append(asked)
+                self._check_spread(type_, place)
+                self.contexts.pop()
+
+    def _pop(self, count: int) -> None:
+        for _ in range(count):
+            self.contexts.pop()
+
+
+def _computed_key(entry: ast.Entry) -> tuple[ast.Expr, ast.Expr]:
+    """The key and value of the entry of a comprehension, where `x.name: v` has the value of `x.name` as its key."""
+    key, value = entry.key, entry.value
+    while isinstance(value, ast.Config) and not value.written:
+        [inner] = value.items
+        assert isinstance(inner, ast.Entry)
+        name = inner.key
+        assert isinstance(name, ast.Name)
+        key = ast.Selector(key.start, name.end, key, name.id, False, name.start)
+        value = inner.value
+    return key, value
+
+
+def _is_constant(index: ast.Expr) -> bool:
+    if isinstance(index, ast.Unary):
+        index = index.operand
+    return isinstance(index, (ast.Int, ast.Float))
+
+
+def _of_members(union: UnionType, key: str) -> list[Type]:
+    found: list[Type] = []
+    for member in union.members:
+        if isinstance(member, SchemaType):
+            attribute = member.info.attribute(key)
+            if attribute is not None:
+                found.append(attribute.type)
+            elif member.info.signature is not None:
+                found.append(member.info.signature.value)
+        elif isinstance(member, DictType):
+            found.append(member.value)
+    return found
+
+
+def _unpacked_item(type_: Type) -> tuple[Type, bool]:
+    """What `*` makes of a value, and whether it may be used on it."""
+    if type_ is ANY or type_.flags & NONE_FLAG:
+        return type_, True
+    if isinstance(type_, ListType):
+        return type_.item, True
+    if type_.flags & CONFIG:
+        return config_key(type_), True
+    if isinstance(type_, UnionType):
+        items = [_unpacked_item(member) for member in type_.members]
+        return common([item for item, _ in items]), all(allowed for _, allowed in items)
+    return ANY, False

@@ -1,0 +1,255 @@
+"""Expressions: one method for each kind of node, found by its class."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from kcl.diagnostics import Span
+from kcl.semantic.configurations import Configurations
+from kcl.semantic.names import dotted
+from kcl.semantic.signatures import LibraryTypes
+from kcl.semantic.state import Rules
+from kcl.semantic.types import (
+    ANY,
+    BOOL,
+    INT,
+    LIST_FLAG,
+    NONE,
+    STR,
+    STR_FLAG,
+    DictType,
+    FunctionType,
+    LiteralType,
+    ModuleType,
+    MultiplierType,
+    Parameter,
+    SchemaType,
+    Type,
+    common,
+)
+from kcl.syntax import ast
+
+_FORMATS: Final = frozenset({None, "json", "yaml", "#json", "#yaml"})
+
+
+class Expressions(Configurations):
+    def __init__(self, library: LibraryTypes, rules: Rules) -> None:
+        super().__init__(library, rules)
+        self._walks: Final[Mapping[type, Callable[[Any], Type]]] = {
+            ast.Binary: self._operation,
+            ast.Call: self.call,
+            ast.Cast: self._cast,
+            ast.Compare: self._compare,
+            ast.Config: self.config,
+            ast.ConfigComp: self.config_comprehension,
+            ast.Constant: self._constant,
+            ast.Float: self._literal,
+            ast.IfExpr: self._conditional,
+            ast.Int: self._integer,
+            ast.JoinedStr: self._joined,
+            ast.Lambda: self._lambda,
+            ast.List: self.list_literal,
+            ast.ListComp: self.list_comprehension,
+            ast.ListIf: self.list_if,
+            ast.Name: self._name,
+            ast.Paren: self._paren,
+            ast.Quantifier: self.quantifier,
+            ast.SchemaExpr: self._schema_expression,
+            ast.Selector: self._selector,
+            ast.Slice: self._slice,
+            ast.Starred: self.starred,
+            ast.Str: self._literal,
+            ast.Subscript: self._subscript,
+            ast.Unary: self._unary,
+        }
+
+    def expression(self, node: ast.Expr | ast.ListItem) -> Type:
+        cls = type(node)
+        if cls is ast.Name or cls is ast.Selector:
+            self.here = (node.start, node.end)
+        return self._walks[cls](node)
+
+    def aside(self, node: ast.Expr) -> Type:
+        names = dotted(node)
+        if names is not None:
+            return self.named(names, self.here)
+        return self._walks[type(node)](node)
+
+    # ------------------------------------------------------------ values
+
+    def _literal(self, node: ast.Str | ast.Float) -> Type:
+        return LiteralType(node.value)
+
+    def _integer(self, node: ast.Int) -> Type:
+        return LiteralType(node.value) if node.suffix is None else MultiplierType(f"{node.value}{node.suffix}")
+
+    def _constant(self, node: ast.Constant) -> Type:
+        match node.kind:
+            case ast.ConstantKind.TRUE:
+                return LiteralType(True)
+            case ast.ConstantKind.FALSE:
+                return LiteralType(False)
+            case _:
+                return NONE
+
+    def _joined(self, node: ast.JoinedStr) -> Type:
+        for part in node.parts:
+            if not isinstance(part, str):
+                if part.spec not in _FORMATS:
+                    self.compile_error(f"{part.spec} is a invalid format spec", self.span(part.value))
+                self.expression(part.value)
+        return STR
+
+    def _paren(self, node: ast.Paren) -> Type:
+        return self.expression(node.value)
+
+    # ------------------------------------------------------------ names and parts
+
+    def _name(self, node: ast.Name) -> Type:
+        return self.named((node.id,), (node.start, node.end))
+
+    def _selector(self, node: ast.Selector) -> Type:
+        names = dotted(node)
+        if names is not None:
+            return self.named(names, (node.start, node.end))
+        value = self.expression(node.value)
+        if isinstance(value, ModuleType) and node.optional:
+            message = (
+                f"For the module type, the use of '?.{node.name}' is unnecessary and it can be modified as "
+                f"'.{node.name}'"
+            )
+            self.compile_error(message, Span(self.path, node.value.end, node.name_start))
+        return self.member(value, node.name, (node.name_start, node.end))
+
+    def _subscript(self, node: ast.Subscript) -> Type:
+        return self.item(self.expression(node.value), node.index, self.span(node.value))
+
+    def _slice(self, node: ast.Slice) -> Type:
+        value = self.expression(node.value)
+        if value is ANY:
+            return ANY
+        if value.flags & (STR_FLAG | LIST_FLAG):
+            for bound in (node.lower, node.upper, node.step):
+                if bound is not None:
+                    self.must_fit(self.expression(bound), INT, self.span(bound))
+            return value if value.flags & LIST_FLAG else STR
+        if isinstance(value, (DictType, SchemaType)):
+            self.compile_error("unhashable type: 'slice'", self.span(node.value))
+        else:
+            self.compile_error(f"'{value}' object is not subscriptable", self.span(node.value))
+        return ANY
+
+    # ------------------------------------------------------------ operators
+
+    def _unary(self, node: ast.Unary) -> Type:
+        return self.unary(self.expression(node.operand), node.op, self.span(node.operand))
+
+    def _operation(self, node: ast.Binary) -> Type:
+        # Chains of one operator lean to the left, and are as long as users make them.
+        rights: list[ast.Binary] = [node]
+        left = node.left
+        while isinstance(left, ast.Binary):
+            rights.append(left)
+            left = left.left
+        type_ = self.expression(left)
+        for each in reversed(rights):
+            right = self.expression(each.right)
+            type_ = self.binary(type_, right, each.op, Span(self.path, each.start, each.right.end))
+        return type_
+
+    def _compare(self, node: ast.Compare) -> Type:
+        left = self.expression(node.left)
+        right = self.expression(node.comparators[0])
+        self.compare(left, right, node.ops[0], Span(self.path, node.left.start, node.comparators[0].end))
+        # The last operand of a longer chain is left to the run, as the official compiler does.
+        for operator, operand in zip(node.ops[2:], node.comparators[1:-1], strict=False):
+            self.compare(left, self.expression(operand), operator, self.span(operand))
+        return BOOL
+
+    def _conditional(self, node: ast.IfExpr) -> Type:
+        self.expression(node.cond)
+        return common([self.expression(node.body), self.expression(node.orelse)])
+
+    def _cast(self, node: ast.Cast) -> Type:
+        value = self.expression(node.value)
+        target = self.annotated(node.type)
+        if isinstance(target, SchemaType):
+            target = SchemaType(target.info, True)
+        return self.cast(value, target, self.span(node))
+
+    # ------------------------------------------------------------ schemas and lambdas
+
+    def instantiated(self, node: ast.SchemaExpr) -> Type:
+        names = dotted(node.name)
+        if names is None:
+            return self.expression(node.name)
+        return self.named(names, (node.name.start, node.name.end))
+
+    def _schema_expression(self, node: ast.SchemaExpr) -> Type:
+        type_ = self.instantiated(node)
+        if not isinstance(node.config, ast.Config):
+            message = "Invalid schema config expr, expect config entries, e.g., {k1 = v1, k2 = v2}"
+            self.compile_error(message, self.span(node.config))
+        if type_ is ANY:
+            return ANY
+        if isinstance(type_, DictType):
+            config = self.expression_within(node.config, (type_, None))
+            return self.binary(type_, config, ast.BinaryOp.BIT_OR, self.span(node.name))
+        if not isinstance(type_, SchemaType):
+            self.compile_error(f"Invalid schema type '{type_}'", self.span(node.name))
+            return ANY
+        self.expression_within(node.config, (type_, None))
+        if not type_.is_instance:
+            self.arguments(node.name, node.args, node.keywords, type_.info.function)
+        elif node.args or node.keywords:
+            message = "Arguments cannot be used in the schema modification expression"
+            self.compile_error(message, self.span(node.name))
+        return SchemaType(type_.info, True)
+
+    def defaults_come_last(self, params: list[ast.Param]) -> None:
+        raise NotImplementedError
+
+    def statement(self, node: ast.Stmt) -> Type:
+        raise NotImplementedError
+
+    def lambda_parameters(self, node: ast.Lambda) -> list[Parameter]:
+        found: list[Parameter] = []
+        for param in node.params:
+            type_ = self.annotated(param.type)
+            if isinstance(type_, SchemaType):
+                type_ = SchemaType(type_.info, True)
+            found.append(Parameter(param.name, type_, param.default is not None, name_span(self.path, param)))
+        return found
+
+    def _lambda(self, node: ast.Lambda) -> Type:
+        self.defaults_come_last(node.params)
+        params = self.lambda_parameters(node)
+        for param in node.params:
+            if param.default is not None:
+                self.aside(param.default)
+        start, end = self.here
+        expected = self.annotated(node.result)
+        self.enter()
+        for parameter in params:
+            self.bind(parameter.name, parameter.type, Span(self.path, start, end))
+        result: Type = ANY
+        if node.body:
+            *before, last = node.body
+            if not isinstance(last, (ast.ExprStmt, ast.Assign, ast.AugAssign, ast.Assert)):
+                message = "The last statement of the lambda body must be a expression e.g., x, 1, etc."
+                self.compile_error(message, self.span(last))
+            for statement in before:
+                self.statement(statement)
+            if isinstance(last, ast.ExprStmt):
+                asked = None if node.result is None else self.span(node.result)
+                result = self.expression_for(expected, last.value, self.span(last.value), asked)
+            else:
+                result = self.statement(last)
+                self.must_fit(result, expected, Span(self.path, start, end))
+        self.leave()
+        return FunctionType(params, result if node.result is None else expected)
+
+
+def name_span(path: str, param: ast.Param) -> Span:
+    return Span(path, param.start, param.start + len(param.name))

@@ -1,0 +1,322 @@
+"""Packages: their imports first, then what their files declare, then every statement.
+
+What was found out about a package is kept in a `CheckCache` and taken again while its files, and those of the packages
+it imports, are the same parsed trees.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from kcl.diagnostics import Code, Diagnostic, Label, Span, error
+from kcl.loader.program import MAIN_PACKAGE, Import, ImportKind, Module, Package, Program
+from kcl.semantic.merge import Merged, Merges, find_merges, schema_expression
+from kcl.semantic.schemas import Schemas
+from kcl.semantic.scopes import Binding, Kind, Scope
+from kcl.semantic.signatures import LibraryTypes
+from kcl.semantic.state import Rules
+from kcl.semantic.statements import is_private, mutable_note
+from kcl.semantic.types import ANY, FunctionType, ModuleType, SchemaInfo, SchemaType, Type, is_upper_bound
+from kcl.syntax import ast
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Checked:
+    """What is known of a package: the names it declares, what is wrong with it, and what that rests on."""
+
+    scope: Scope
+    findings: tuple[Diagnostic, ...]
+    trees: tuple[ast.Module, ...]
+    imports: tuple[Checked, ...]
+
+
+@dataclass(slots=True)
+class CheckCache:
+    """Packages checked before, by the paths of their files and the rules they were checked by.
+
+    Hand one to every compilation of the same repository; safe to share between threads (an entry is replaced whole).
+    """
+
+    entries: dict[tuple[Rules, tuple[str, ...]], Checked] = field(default_factory=dict)
+
+
+class Checker(Schemas):
+    """Checks the packages of one program."""
+
+    def __init__(self, program: Program, library: LibraryTypes, rules: Rules, cache: CheckCache) -> None:
+        super().__init__(library, rules)
+        self._program = program
+        self._cache = cache
+        self._scopes: dict[str, Scope] = {}
+        """Of the packages that are checked or being checked."""
+        self._checked: dict[str, Checked] = {}
+        self._pending: dict[SchemaInfo, tuple[ast.Schema | ast.Rule, Module]] = {}
+        self._built_findings: dict[SchemaInfo, dict[Diagnostic, None]] = {}
+        self._name_places: dict[SchemaInfo, Span] = {}
+        self._placed: dict[int, Module] = {}
+        """Entries that were joined into a configuration of another file, by identity, with their own file."""
+
+    def check(self) -> list[Diagnostic]:
+        """Everything that is wrong with the program, the packages in the order they are first imported."""
+        self._package(MAIN_PACKAGE, self._program.main)
+        findings: dict[Diagnostic, None] = {}
+        for checked in self._checked.values():
+            findings.update(dict.fromkeys(checked.findings))
+        return list(findings)
+
+    # ------------------------------------------------------------ one package
+
+    def _package(self, path: str, package: Package) -> Scope:
+        known = self._scopes.get(path)
+        if known is not None:
+            return known
+        scope = self._scopes[path] = Scope(self.builtins)
+        found: list[Diagnostic] = []
+        imports = self._import_packages(package, scope, found)
+        trees = tuple(module.tree for module in package.modules)
+        key = (self.rules, tuple(module.source.path for module in package.modules))
+        cached = self._cache.entries.get(key)
+        if (
+            cached is not None
+            and imports is not None
+            and len(cached.trees) == len(trees)
+            and len(cached.imports) == len(imports)
+            and all(mine is theirs for mine, theirs in zip(cached.trees, trees, strict=True))
+            and all(mine is theirs for mine, theirs in zip(cached.imports, imports, strict=True))
+        ):
+            self._scopes[path] = cached.scope
+            self._checked[path] = cached
+            return cached.scope
+        self._start(path, scope, found)
+        self._declarations(path, package)
+        for module, body in self._bodies(path, package):
+            self._open(module)
+            for statement in body:
+                self.statement(statement)
+        checked = Checked(scope, tuple(self.findings), trees, imports or ())
+        self._checked[path] = checked
+        if imports is not None:
+            self._cache.entries[key] = checked
+        return scope
+
+    def _import_packages(self, package: Package, scope: Scope, found: list[Diagnostic]) -> tuple[Checked, ...] | None:
+        """Binds what the files import, checking it before. None if a package imports itself by a detour."""
+        paths: dict[str, str] = {}
+        imports: dict[str, Checked] = {}
+        in_circle = False
+        for module in package.modules:
+            resolved = {id(each.statement): each for each in module.imports.values()}
+            for statement in module.tree.body:
+                if not isinstance(statement, ast.Import):
+                    continue
+                imported = resolved.get(id(statement))
+                if imported is None:
+                    imported = module.imports.get(statement.name)
+                    if imported is None:
+                        continue
+                place = Span(module.source.path, statement.start, statement.end)
+                name = statement.name
+                target = ".".join(statement.names) if imported.statement is not statement else imported.package
+                if paths.setdefault(name, target) != target and not self.rules.file_scoped_imports:
+                    message = f"the name '{name}' is defined multiple times, '{name}' must be defined only once"
+                    found.append(error(Code.COMPILE, message, place))
+                type_ = ModuleType(imported.package, self._imported_scope(imported))
+                self.modules[module.source.path, name] = type_
+                if name not in scope.names:
+                    scope.names[name] = Binding(type_, place, Kind.MODULE)
+                if imported.kind is ImportKind.PACKAGE:
+                    if imported.package in self._checked:
+                        imports[imported.package] = self._checked[imported.package]
+                    else:
+                        in_circle = True
+        return None if in_circle else tuple(imports.values())
+
+    def _imported_scope(self, imported: Import) -> Scope | None:
+        if imported.kind is not ImportKind.PACKAGE:
+            return None
+        return self._package(imported.package, self._program.packages[imported.package])
+
+    def _start(self, path: str, scope: Scope, found: list[Diagnostic]) -> None:
+        self.findings = dict.fromkeys(found)
+        self.package = "" if path == MAIN_PACKAGE else path
+        self.top = self.scope = scope
+        self.level = 0
+        self.declared, self.lambdas, self.assigned = {}, {}, {}
+        self.infos, self.order, self.later = {}, {}, []
+        self._pending, self._built_findings, self._name_places, self._placed = {}, {}, {}, {}
+        self.schema = None
+        self.loop_names.clear()
+        self.contexts.clear()
+
+    def _open(self, module: Module) -> None:
+        self.path, self.text, self.imports = module.source.path, module.source.text, module.imports
+
+    # ------------------------------------------------------------ statements, joined as they are evaluated
+
+    def _bodies(self, path: str, package: Package) -> Iterator[tuple[Module, Sequence[ast.Stmt]]]:
+        """The statements of each file; those that describe one instance together are joined into the last."""
+        merges = Merges({}, frozenset())
+        if path == MAIN_PACKAGE:
+            merges = find_merges([module.tree.body for module in package.modules])
+        for module in package.modules:
+            if not merges.merged:
+                yield module, module.tree.body
+                continue
+            yield (
+                module,
+                [
+                    self._joined_statement(merges.merged[id(statement)], package)
+                    if id(statement) in merges.merged
+                    else statement
+                    for statement in module.tree.body
+                    if id(statement) not in merges.dropped
+                ],
+            )
+
+    def _joined_statement(self, merged: Merged, package: Package) -> ast.Stmt:
+        statement = merged.statement
+        whole = schema_expression(statement)
+        for placed in merged.items:
+            self._placed[id(placed.item)] = package.modules[placed.file]
+        config = ast.Config(whole.config.start, whole.config.end, [placed.item for placed in merged.items])
+        value = ast.SchemaExpr(whole.start, whole.end, whole.name, whole.args, whole.keywords, config)
+        if isinstance(statement, ast.Unification):
+            return ast.Unification(statement.start, statement.end, statement.target, value)
+        return ast.Assign(statement.start, statement.end, statement.targets, statement.type, value)
+
+    def before_item(self, item: ast.ConfigItem) -> None:
+        module = self._placed.get(id(item))
+        if module is not None:
+            self._open(module)
+
+    # ------------------------------------------------------------ declarations
+
+    def _declarations(self, path: str, package: Package) -> None:
+        bodies = list(self._bodies(path, package))
+        self._schema_names(bodies)
+        for module, body in bodies:
+            self._open(module)
+            self._variables(body, first=True)
+        self._build_schemas()
+        for module, body in bodies:
+            self._open(module)
+            self._variables(body, first=False)
+        for module, body in bodies:
+            self._open(module)
+            self._lambdas(body)
+
+    def _schema_names(self, bodies: Sequence[tuple[Module, Sequence[ast.Stmt]]]) -> None:
+        names = self.scope.names
+        infos: dict[str, SchemaInfo] = {}
+        for module, body in bodies:
+            self._open(module)
+            for statement in body:
+                if not isinstance(statement, (ast.Schema, ast.Rule)):
+                    continue
+                name = statement.name
+                if name in names:
+                    self.report(Code.UNIQUE_KEY, f"Unique key error name '{name}'", self.span(statement))
+                    continue
+                info = infos[name] = SchemaInfo(
+                    name,
+                    self.package,
+                    is_mixin=isinstance(statement, ast.Schema) and statement.is_mixin,
+                    is_protocol=isinstance(statement, ast.Schema) and statement.is_protocol,
+                    is_rule=isinstance(statement, ast.Rule),
+                )
+                self.infos[id(statement)] = info
+                self.order[info] = len(self.order)
+                self._name_places[info] = Span(self.path, statement.name_start, statement.name_end)
+                self._pending[info] = (statement, module)
+                self.bind(name, SchemaType(info, False), self.span(statement), Kind.DEFINITION)
+
+    def _variables(self, body: Sequence[ast.Stmt], *, first: bool) -> None:
+        """Binds the variables of a file; `first` time the exported ones that are assigned twice are reported."""
+        for statement in body:
+            if isinstance(statement, ast.TypeAlias):
+                self.here = (statement.start, statement.end)
+                self.alias(statement)
+        self._assigned_variables(body, first)
+
+    def _assigned_variables(self, body: Sequence[ast.Stmt], first: bool) -> None:
+        for statement in body:
+            match statement:
+                case ast.Assign():
+                    for target in statement.targets:
+                        self._variable(target, statement.type, first)
+                case ast.Unification(target=target):
+                    self.bind(target.name, self.instantiated(statement.value), self.span(target))
+                case ast.If():
+                    self._assigned_variables(statement.body, first)
+                    self._assigned_variables(statement.orelse, first)
+                case _:
+                    pass
+
+    def _variable(self, target: ast.Target, annotation: ast.Type | None, first: bool) -> None:
+        name, place = target.name, self.span(target)
+        known = self.scope.names.get(name)
+        if first and known is not None and not is_private(name):
+            assert known.span is not None
+            self.report(
+                Code.IMMUTABLE,
+                f"Can not change the value of '{name}', because it was declared immutable",
+                place,
+                (Label(known.span, f"The variable '{name}' is declared here"),),
+                (mutable_note(name),),
+            )
+            return
+        type_: Type = ANY if known is None else known.type
+        if annotation is not None:
+            type_ = self.annotated(annotation)
+            if known is not None and not is_upper_bound(known.type, type_):
+                self.type_changes(target, type_, known.type, known.span, shown=known.type)
+        self.bind(name, type_, place)
+
+    def _lambdas(self, body: Sequence[ast.Stmt]) -> None:
+        for statement in body:
+            if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Lambda):
+                function = FunctionType(self.lambda_parameters(statement.value), ANY)
+                for target in statement.targets:
+                    if not target.path:
+                        self.lambdas[target.name] = function
+
+    # ------------------------------------------------------------ schemas
+
+    def _build_schemas(self) -> None:
+        for info in list(self.order):
+            self._built(info)
+            self.findings.update(self._built_findings.get(info, {}))
+        self.findings.update(dict.fromkeys(self.later))
+        self._report_circles()
+
+    def _built(self, info: SchemaInfo) -> SchemaInfo:
+        pending = self._pending.pop(info, None)
+        if pending is None:
+            return info
+        node, module = pending
+        before = self.findings, self.path, self.text, self.imports, self.here
+        self.findings = {}
+        self._open(module)
+        if isinstance(node, ast.Schema):
+            self.build_schema(node)
+        else:
+            self.build_rule(node)
+        self._built_findings[info] = self.findings
+        self.findings, self.path, self.text, self.imports, self.here = before
+        return info
+
+    def _report_circles(self) -> None:
+        reported: set[SchemaInfo] = set()
+        for info in self.order:
+            circle: list[SchemaInfo] = [info]
+            while (base := circle[-1].base) is not None and base is not info and base not in circle:
+                circle.append(base)
+            if base is not info or info in reported:
+                continue
+            reported.update(circle)
+            names = ", ".join(member.full for member in circle)
+            for member in circle:
+                place = self._name_places.get(member)
+                if place is not None:
+                    self.compile_error(f"There is a circular reference between schemas {names}", place)

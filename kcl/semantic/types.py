@@ -1,0 +1,496 @@
+"""Types as the checker infers them, and the two questions it asks: may one stand for another, what is common to many.
+
+Basic types are single objects, so identity answers most comparisons. `str(type)` is how messages spell a type;
+a literal's type carries its value (`int(1)`), a variable never has such a type (`widened`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import TYPE_CHECKING, Final
+
+from kcl.diagnostics import Span
+from kcl.syntax import ast
+
+if TYPE_CHECKING:
+    from kcl.semantic.scopes import Scope
+
+NONE_FLAG: Final = 1
+ANY_FLAG: Final = 2
+INT_FLAG: Final = 4
+FLOAT_FLAG: Final = 8
+BOOL_FLAG: Final = 16
+STR_FLAG: Final = 32
+LITERAL_FLAG: Final = 64
+LIST_FLAG: Final = 128
+DICT_FLAG: Final = 256
+SCHEMA_FLAG: Final = 512
+UNION_FLAG: Final = 1024
+MULTIPLIER_FLAG: Final = 2048
+FUNCTION_FLAG: Final = 4096
+MODULE_FLAG: Final = 8192
+VOID_FLAG: Final = 16384
+
+NUMBER: Final = INT_FLAG | FLOAT_FLAG
+CONFIG: Final = DICT_FLAG | SCHEMA_FLAG
+ITERABLE: Final = STR_FLAG | LIST_FLAG | DICT_FLAG | SCHEMA_FLAG
+_SCALAR: Final = INT_FLAG | FLOAT_FLAG | BOOL_FLAG | STR_FLAG
+_MOST_ALTERNATIVES: Final = 64
+"""So many types other than literals are told apart in one union; more are `any`, since each is compared with each."""
+
+
+class Type:
+    """A type without parts. `flags` say of what kind it is; a literal has the flag of its kind as well."""
+
+    __slots__ = ("_text", "flags")
+
+    def __init__(self, flags: int, text: str) -> None:
+        self.flags = flags
+        self._text = text
+
+    def __str__(self) -> str:
+        return self._text
+
+    @property
+    def full(self) -> str:
+        """As messages spell it where schemas are told with their package."""
+        return str(self)
+
+
+ANY: Final = Type(ANY_FLAG, "any")
+NONE: Final = Type(NONE_FLAG, "NoneType")
+VOID: Final = Type(VOID_FLAG, "void")
+INT: Final = Type(INT_FLAG, "int")
+FLOAT: Final = Type(FLOAT_FLAG, "float")
+BOOL: Final = Type(BOOL_FLAG, "bool")
+STR: Final = Type(STR_FLAG, "str")
+_BY_FLAG: Final = {INT_FLAG: INT, FLOAT_FLAG: FLOAT, BOOL_FLAG: BOOL, STR_FLAG: STR}
+
+
+class LiteralType(Type):
+    """The type of one value."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: int | float | str | bool) -> None:
+        self.value = value
+        match value:
+            case bool():
+                super().__init__(BOOL_FLAG | LITERAL_FLAG, "")
+            case int():
+                super().__init__(INT_FLAG | LITERAL_FLAG, "")
+            case float():
+                super().__init__(FLOAT_FLAG | LITERAL_FLAG, "")
+            case str():
+                super().__init__(STR_FLAG | LITERAL_FLAG, "")
+
+    @property
+    def base(self) -> Type:
+        return _BY_FLAG[self.flags ^ LITERAL_FLAG]
+
+    def __str__(self) -> str:
+        return f"{self.base}({_plain(self.value) if isinstance(self.value, float) else self.value})"
+
+
+def _plain(value: float) -> str:
+    """A float without exponent and without a fraction of zero."""
+    if value != value or value in (float("inf"), float("-inf")):
+        return {"nan": "NaN"}.get(str(value), str(value))
+    text = format(Decimal(repr(value)), "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+class MultiplierType(Type):
+    """`units.NumberMultiplier`, or one such number such as `1Ki` when `number` is given."""
+
+    __slots__ = ("number",)
+
+    def __init__(self, number: str | None = None) -> None:
+        super().__init__(MULTIPLIER_FLAG, f"number_multiplier({number})" if number else "number_multiplier")
+        self.number = number
+
+
+MULTIPLIER: Final = MultiplierType()
+
+
+class ListType(Type):
+    __slots__ = ("item",)
+
+    def __init__(self, item: Type) -> None:
+        self.flags = LIST_FLAG
+        self.item = item
+
+    def __str__(self) -> str:
+        return f"[{self.item}]"
+
+    @property
+    def full(self) -> str:
+        return f"[{self.item.full}]"
+
+
+@dataclass(slots=True)
+class Entry:
+    """What is known of one key of a dictionary."""
+
+    type: Type
+    span: Span
+
+
+class DictType(Type):
+    """`attributes` holds the keys that are known by name; empty for a type that was written."""
+
+    __slots__ = ("attributes", "key", "value")
+
+    def __init__(self, key: Type, value: Type, attributes: dict[str, Entry] | None = None) -> None:
+        self.flags = DICT_FLAG
+        self.key = key
+        self.value = value
+        self.attributes = attributes or {}
+
+    def __str__(self) -> str:
+        return f"{{{self.key}:{self.value}}}"
+
+    @property
+    def full(self) -> str:
+        return f"{{{self.key.full}:{self.value.full}}}"
+
+
+class UnionType(Type):
+    __slots__ = ("members",)
+
+    def __init__(self, members: Sequence[Type]) -> None:
+        self.flags = UNION_FLAG
+        self.members = members
+
+    def __str__(self) -> str:
+        return " | ".join(map(str, self.members))
+
+    @property
+    def full(self) -> str:
+        return " | ".join(member.full for member in self.members)
+
+
+@dataclass(slots=True)
+class Parameter:
+    """One parameter of a function; `span` is None where it was not written in KCL."""
+
+    name: str
+    type: Type
+    has_default: bool
+    span: Span | None = None
+
+
+class FunctionType(Type):
+    """A lambda, a library function, or how a schema is called. A variadic one takes any arguments."""
+
+    __slots__ = ("params", "result", "variadic")
+
+    def __init__(self, params: Sequence[Parameter], result: Type, *, variadic: bool = False) -> None:
+        self.flags = FUNCTION_FLAG
+        self.params = params
+        self.result = result
+        self.variadic = variadic
+
+    def __str__(self) -> str:
+        return f"({', '.join(str(param.type) for param in self.params)}) -> {self.result}"
+
+
+VARIADIC: Final = FunctionType((), ANY, variadic=True)
+
+
+class ModuleType(Type):
+    """An imported package (`scope` holds what it declares), or a module whose `members` are known."""
+
+    __slots__ = ("members", "path", "scope")
+
+    def __init__(self, path: str, scope: Scope | None) -> None:
+        self.flags = MODULE_FLAG
+        self.path = path
+        self.scope = scope
+
+    def __str__(self) -> str:
+        return f"module '{self.path}'"
+
+
+@dataclass(slots=True)
+class Attribute:
+    """What a schema declares of one attribute."""
+
+    type: Type
+    optional: bool
+    span: Span | None
+    """Where it is declared; None for one that was only assigned to."""
+
+
+@dataclass(slots=True)
+class Signature:
+    """The index signature of a schema."""
+
+    key_name: str | None
+    key: Type
+    value: Type
+    any_other: bool
+
+    def __str__(self) -> str:
+        name = "" if self.key_name is None else f"{self.key_name}: "
+        return f"[{name}{'...' if self.any_other else ''}{self.key}]: {self.value}"
+
+
+@dataclass(slots=True, eq=False)
+class SchemaInfo:
+    """One schema, mixin, protocol or rule. Filled in while its package is checked, not changed after that."""
+
+    name: str
+    package: str
+    """Dotted path; "" for the main package."""
+    is_mixin: bool
+    is_protocol: bool
+    is_rule: bool
+    base: SchemaInfo | None = None
+    protocol: SchemaInfo | None = None
+    mixins: list[SchemaInfo] = field(default_factory=list)
+    attributes: dict[str, Attribute] = field(default_factory=dict)
+    function: FunctionType = VARIADIC
+    signature: Signature | None = None
+
+    @property
+    def full(self) -> str:
+        return f"{self.package}.{self.name}" if self.package else self.name
+
+    def attribute(self, name: str) -> Attribute | None:
+        """The attribute as the schema, or else a base of it, or else its protocol, declares it."""
+        current: SchemaInfo | None = self
+        seen = 0
+        while current is not None:
+            found = current.attributes.get(name)
+            if found is not None:
+                return found
+            current = current.base or current.protocol
+            seen += 1
+            if seen > 1000:  # bases that inherit from each other are reported elsewhere
+                return None
+        return None
+
+    def extends(self, other: SchemaInfo) -> bool:
+        current: SchemaInfo | None = self
+        seen = 0
+        while current is not None and seen <= 1000:
+            if current is other or current.full == other.full:
+                return True
+            current = current.base
+            seen += 1
+        return False
+
+    @property
+    def value_type(self) -> Type:
+        return ANY if self.signature is None else self.signature.value
+
+
+class SchemaType(Type):
+    """A schema itself, or (`is_instance`) a value made of it."""
+
+    __slots__ = ("info", "is_instance")
+
+    def __init__(self, info: SchemaInfo, is_instance: bool) -> None:
+        self.flags = SCHEMA_FLAG
+        self.info = info
+        self.is_instance = is_instance
+
+    def __str__(self) -> str:
+        return self.info.name
+
+    @property
+    def full(self) -> str:
+        return self.info.full
+
+
+# ---------------------------------------------------------------- relations
+
+
+def subsumed(left: Type, right: Type, left_any: bool = False) -> bool:
+    """Whether every value of `left` is one of `right`. `left_any`: `any` is taken for whatever is asked for."""
+    if left is right:
+        return True
+    of_left, of_right = left.flags, right.flags
+    if of_right & ANY_FLAG or of_left & NONE_FLAG or (left_any and of_left & ANY_FLAG):
+        return True
+    if isinstance(left, UnionType):
+        return all(subsumed(member, right) for member in left.members)
+    if isinstance(right, UnionType):
+        return any(subsumed(left, member) for member in right.members)
+    if isinstance(left, SchemaType):
+        return isinstance(right, SchemaType) and left.info.extends(right.info)
+    if of_left & INT_FLAG and of_right & FLOAT_FLAG:
+        return True
+    if isinstance(left, MultiplierType) and isinstance(right, MultiplierType):
+        return right.number is None or left.number == right.number
+    if isinstance(left, LiteralType):
+        return _literal_subsumed(left, right)
+    if isinstance(left, ListType) and isinstance(right, ListType):
+        return subsumed(left.item, right.item, left_any)
+    if isinstance(left, DictType) and isinstance(right, DictType):
+        return subsumed(left.key, right.key, left_any) and subsumed(left.value, right.value, left_any)
+    if of_left & STR_FLAG and of_right & STR_FLAG:
+        return True
+    if isinstance(left, FunctionType) and isinstance(right, FunctionType):
+        return (
+            len(left.params) == len(right.params)
+            and all(
+                subsumed(theirs.type, ours.type, left_any)
+                for ours, theirs in zip(left.params, right.params, strict=True)
+            )
+            and subsumed(left.result, right.result, left_any)
+        )
+    return False
+
+
+def _literal_subsumed(left: LiteralType, right: Type) -> bool:
+    if isinstance(right, LiteralType):
+        return left.flags == right.flags and left.value == right.value
+    if not right.flags & _SCALAR:
+        return False
+    if right is FLOAT and not left.flags & STR_FLAG:
+        return True
+    # The official compiler looks for the name of the type in the spelling of the literal's type, so that `"point"`
+    # passes for an int here; the run tells.
+    return str(right) in str(left)
+
+
+def assignable(type_: Type, expected: Type) -> bool:
+    return not type_.flags & (VOID_FLAG | MODULE_FLAG) and subsumed(type_, expected, True)
+
+
+def is_upper_bound(upper: Type, lower: Type) -> bool:
+    return subsumed(lower, upper)
+
+
+def common(types: Sequence[Type]) -> Type:
+    """The least type that has all values of all `types`; `any` for none of them."""
+    if len(types) == 1 and not types[0].flags & (UNION_FLAG | VOID_FLAG):
+        return types[0]
+    flat = _alternatives(types)
+    if not flat:
+        return ANY
+    if len(flat) == 1:
+        return flat[0]
+    if any(type_.flags & ANY_FLAG for type_ in flat):
+        return ANY
+    redundant = _redundant(flat)
+    if redundant is None:
+        return ANY
+    if redundant:
+        flat = _without(flat, redundant)
+    return flat[0] if len(flat) == 1 else UnionType(flat)
+
+
+def _alternatives(types: Iterable[Type]) -> list[Type]:
+    """All types with the members of unions in their place; the first of equal ones, but of dictionaries all."""
+    flat: dict[object, Type] = {}
+    pending = list(reversed(list(types)))
+    while pending:
+        type_ = pending.pop()
+        if isinstance(type_, UnionType):
+            pending.extend(reversed(type_.members))
+        elif not type_.flags & VOID_FLAG:
+            flat.setdefault(_identity(type_), type_)
+    return list(flat.values())
+
+
+def _identity(type_: Type) -> object:
+    """Equal for types that are equal in every part; a dictionary, whose keys have places, equals only itself."""
+    if isinstance(type_, LiteralType):
+        return type_.flags, type_.value
+    if isinstance(type_, ListType):
+        return "list", _identity(type_.item)
+    if isinstance(type_, SchemaType):
+        return type_.info, type_.is_instance
+    if isinstance(type_, MultiplierType):
+        return "multiplier", type_.number
+    if isinstance(type_, FunctionType):
+        return "function", tuple(_identity(param.type) for param in type_.params), _identity(type_.result)
+    return type_
+
+
+def _redundant(types: Sequence[Type]) -> set[int] | None:
+    """Indexes of types that others say already; None when there are too many to compare.
+
+    Literals are compared with other types only: lists of literals are long.
+    """
+    redundant: set[int] = set()
+    literals = [index for index, type_ in enumerate(types) if isinstance(type_, LiteralType)]
+    others = [index for index, type_ in enumerate(types) if not isinstance(type_, LiteralType)]
+    if len(others) > _MOST_ALTERNATIVES:
+        return None
+    for position, index in enumerate(others):
+        for other in others[position + 1 :]:
+            redundant |= _lesser(types, index, other)
+    for other in others:
+        for index in literals:
+            redundant |= _lesser(types, min(index, other), max(index, other))
+    if any(types[index].flags & FLOAT_FLAG for index in literals):
+        # A whole number passes for a float, even for one of another value.
+        redundant.update(index for index in literals if types[index].flags & INT_FLAG)
+    return redundant
+
+
+def _lesser(types: Sequence[Type], first: int, second: int) -> set[int]:
+    if subsumed(types[first], types[second]):
+        return {first}
+    return {second} if subsumed(types[second], types[first]) else set()
+
+
+def _without(types: Sequence[Type], redundant: set[int]) -> list[Type]:
+    """The types but those at some indexes; the last takes the place of one that goes, as official lists do it."""
+    kept = list(types)
+    places = list(range(len(types)))
+    at = {index: index for index in places}
+    for index in sorted(redundant):
+        place = at[index]
+        moved = places[-1]
+        kept[place] = kept[-1]
+        places[place] = moved
+        at[moved] = place
+        kept.pop()
+        places.pop()
+    return kept
+
+
+def widened(type_: Type) -> Type:
+    """The type of a variable that is first given a value of this type."""
+    flags = type_.flags
+    if flags & LITERAL_FLAG and isinstance(type_, LiteralType):
+        return type_.base
+    if flags & NONE_FLAG:
+        return ANY
+    if isinstance(type_, ListType):
+        item = widened(type_.item)
+        return type_ if item is type_.item else ListType(item)
+    if isinstance(type_, DictType):
+        return DictType(widened(type_.key), widened(type_.value), type_.attributes)
+    if isinstance(type_, UnionType):
+        return common([widened(member) for member in type_.members])
+    return type_
+
+
+def all_of(type_: Type, flags: int) -> bool:
+    """Whether the type, or each member of the union it is, has one of the flags."""
+    if isinstance(type_, UnionType):
+        return all(member.flags & flags for member in type_.members)
+    return bool(type_.flags & flags)
+
+
+def is_key(type_: Type) -> bool:
+    if isinstance(type_, UnionType):
+        return all(map(is_key, type_.members))
+    return bool(type_.flags & STR_FLAG)
+
+
+BASIC: Final = {
+    ast.BasicTypeName.ANY: ANY,
+    ast.BasicTypeName.BOOL: BOOL,
+    ast.BasicTypeName.INT: INT,
+    ast.BasicTypeName.FLOAT: FLOAT,
+    ast.BasicTypeName.STR: STR,
+}
