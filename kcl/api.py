@@ -44,6 +44,7 @@ from kcl.loader import (
     overridden_texts,
 )
 from kcl.plugins.code import EntryPointCode, FileCode, PluginCode, PluginFinder, PluginRefused
+from kcl.semantic import CheckCache
 from kcl.source import FileSystem, InMemoryFileSystem, OsFileSystem, OverlayFileSystem, SourceFile
 from kcl.stdlib import Access, build_library, to_value
 from kcl.syntax import ParseResult
@@ -217,6 +218,7 @@ def run(
                 {key: to_value(value) for key, value in given.items()},
                 chosen,
                 limits or _limits(merged),
+                _checks(cache),
             )
             used = extensions.files if extensions is not None else used
         shown = output or PlanOptions(
@@ -265,6 +267,14 @@ def _settings(
         if default is not None and default not in [os.path.join(folder, str(item)) for item in settings]:
             merged = merge_settings([load_settings(default, file_system), merged])
     return merged
+
+
+def _checks(cache: ParseCache | None) -> CheckCache | None:
+    """What the checker keeps beside the parsed files."""
+    if cache is None:
+        return None
+    kept: CheckCache = cache.kept.setdefault("semantic", CheckCache())
+    return kept
 
 
 def _limits(settings: Settings) -> Limits:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os.path
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from kcl.diagnostics import Code, Diagnostic, KclError, Severity, Span, error
 from kcl.loader.manifest import MANIFEST_NAME, Manifest, find_root, read_manifest
@@ -49,6 +50,8 @@ class ParseCache:
     """
 
     entries: dict[tuple[str, bool], tuple[SourceFile, ast.Module, tuple[Diagnostic, ...]]] = field(default_factory=dict)
+    kept: dict[str, Any] = field(default_factory=dict)
+    """What later stages found out about these files and keep beside them, by stage."""
 
     def parse(self, path: str, text: str, dedent: bool) -> tuple[SourceFile, ast.Module, tuple[Diagnostic, ...]]:
         known = self.entries.get((path, dedent))
