@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -18,6 +18,7 @@ from runtimes.base import (
     Overloaded,
     PlannedAction,
     Rejected,
+    Resource,
     ResourceId,
     RuntimeFailure,
     TerraformId,
@@ -223,8 +224,7 @@ class TerraformWorkspace:
             recorded = await terraform.state()
             prior = self._read(recorded)
             written = built(None)
-        types = {each.id.resource_type for each in request.resources if isinstance(each.id, TerraformId)}
-        types |= {each.resource_type for each in prior.resources}
+        types = _types(request.resources) | {each.resource_type for each in prior.resources}
         schemas = await terraform.schemas(written, types)
         if schemas is not None:
             assert recorded is not None
@@ -327,3 +327,12 @@ def _creations(attempt: _Attempt) -> tuple[Creation, ...]:
             candidates = record.candidates(change.get("after") or {}, change.get("after_sensitive"))
             found.append(Creation(id_, each["address"], candidates))
     return tuple(found)
+
+
+def _types(resources: Iterable[Resource]) -> set[str]:
+    said = {each.id: each.extensions.get("resourceType") for each in resources}
+    return {
+        type_ if isinstance(type_, str) else id_.resource_type
+        for id_, type_ in said.items()
+        if isinstance(id_, TerraformId)
+    }

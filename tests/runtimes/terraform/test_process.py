@@ -37,7 +37,7 @@ async def test_what_it_says_is_in_files_that_only_the_user_may_read(tmp_path: Pa
 
 
 async def test_it_is_the_leader_of_a_session_of_its_own(tmp_path: Path) -> None:
-    running = await start(shell("sleep 30", tmp_path), output=tmp_path / "out", errors=tmp_path / "err")
+    running = await start(shell("exec sleep 30", tmp_path), output=tmp_path / "out", errors=tmp_path / "err")
     assert os.getsid(running.mark.pid) == running.mark.pid != os.getsid(0)
     assert running.mark.is_running()
     running.interrupt()
