@@ -51,7 +51,11 @@ class _Stdio(grpc_stdio_pb2_grpc.GRPCStdioServicer):  # type: ignore[misc]  # ge
 
 
 def serve(provider: Any, certificates: Path) -> int:
-    """Serves until terraform is done with it; returns the exit code. Certificates are kept in that folder."""
+    """Serves until terraform is done with it; certificates are kept in that folder.
+
+    Returns only where terraform did not start it. Otherwise the process ends here, without waiting for calls that are
+    still under way: nobody would hear their answers.
+    """
     if os.environ.get(_COOKIE[0]) != _COOKIE[1]:
         sys.stderr.write("This is a Terraform provider: terraform starts it, nobody else has use for it.\n")
         return 1
@@ -73,7 +77,7 @@ def serve(provider: Any, certificates: Path) -> int:
         server.stop(grace=0.2).wait()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    return 0
+    os._exit(0)
 
 
 def _shake_hands(socket: Path, certificate: bytes) -> None:

@@ -1,0 +1,66 @@
+"""The practice provider in a mirror."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from runtimes.sandbox.provider import install
+from runtimes.sandbox.provider.install import missing
+
+ROOT = Path(__file__).parents[4]
+needs_modules = pytest.mark.skipif(bool(missing()), reason=f"no module {', '.join(missing())}")
+
+
+def program_in(mirror: Path) -> Path:
+    (found,) = mirror.glob("workbench.local/sandbox/sandbox/0.1.0/*/terraform-provider-sandbox_v0.1.0")
+    return found
+
+
+@needs_modules
+def test_the_program_says_whom_it_is_for(tmp_path: Path) -> None:
+    install(tmp_path / "a mirror's place")
+
+    program = program_in(tmp_path / "a mirror's place")
+    done = subprocess.run([program], capture_output=True, text=True, timeout=60, check=False)
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "This is a Terraform provider: terraform starts it, nobody else has use for it.\n"
+
+
+@needs_modules
+def test_installing_again_changes_nothing(tmp_path: Path) -> None:
+    install(tmp_path)
+    before = program_in(tmp_path).stat()
+
+    install(tmp_path)
+
+    assert program_in(tmp_path).stat().st_ino == before.st_ino
+    assert [each.name for each in program_in(tmp_path).parent.iterdir()] == [program_in(tmp_path).name]
+
+
+def test_without_its_modules_it_says_what_to_install() -> None:
+    """In a Python of its own, which finds nothing but the standard library and this package."""
+    script = (
+        "from pathlib import Path; from runtimes.sandbox.provider import install, ProviderMissing\n"
+        "try: install(Path('nowhere'))\n"
+        "except ProviderMissing as error: print(error.message, '|', error.hint)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", script],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+
+    assert done.stdout == (
+        "the practice provider needs Python modules: tf, grpc, msgpack, cryptography | "
+        "pip install 'konfig-workbench[practice]'\n"
+    )
