@@ -205,6 +205,11 @@ class Constant(Node):
 
 
 @dataclass(slots=True, eq=False, repr=False)
+class Missing(Constant):
+    """A value that the text leaves out, as Undefined; only in trees of texts with errors."""
+
+
+@dataclass(slots=True, eq=False, repr=False)
 class Int(Node):
     """An integer literal. With a unit (`1Ki`), `suffix` is the unit and `value` the number before it."""
 

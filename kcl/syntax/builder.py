@@ -17,7 +17,7 @@ from kcl.syntax.lexer import Token
 from kcl.syntax.literals import dedent
 
 _AUG = {op.value: op for op in ast.AugOp}
-_EXPRESSION_NAMES = {
+EXPRESSION_NAMES = {
     ast.Name: "Identifier",
     ast.Constant: "NameConstantLitExpression",
     ast.Int: "NumberLitExpression",
@@ -41,9 +41,10 @@ _EXPRESSION_NAMES = {
     ast.ConfigComp: "DictCompExpression",
     ast.Quantifier: "QuantExpression",
     ast.Lambda: "LambdaExpression",
+    ast.Missing: "MissingExpression",
 }
-_NOT_ASSIGNABLE = {
-    ast.Slice: ", because the left-hand side of an assignment expression may not be a slice access",
+NOT_ASSIGNABLE = {
+    ast.Slice: ", because the left-hand side of an assignment expression may not be a slice access.",
     ast.Selector: ", because the left-hand side of an assignment expression may not be an optional attribute access.",
     ast.Subscript: ", because the left-hand side of an assignment expression may not be an optional subscript access",
 }
@@ -95,6 +96,8 @@ class Builder(Expressions):
         for statement in statements:
             if isinstance(statement, Declaration):
                 statement = self._assignment(statement)
+            elif isinstance(statement, ast.ExprStmt) and self.text[statement.start] in "+-":
+                self.report(statement.start, statement.end, "a statement may not begin with a sign")
             elif isinstance(statement, _SCHEMA_ONLY):
                 self.report(statement.start, statement.end, "this may stand only in the body of a schema")
                 continue
@@ -136,12 +139,14 @@ class Builder(Expressions):
     # ------------------------------------------------------------------ simple statements
 
     def import_plain(self, keyword: Token, dots: list[Token], name: ast.Expr) -> ast.Import:
-        return self._import(keyword, dots, name, None, name.end)
+        return self.import_statement(keyword, dots, name, None, name.end)
 
     def import_as(self, keyword: Token, dots: list[Token], name: ast.Expr, _: Token, alias: Token) -> ast.Import:
-        return self._import(keyword, dots, name, alias[3], alias[2])
+        return self.import_statement(keyword, dots, name, alias[3], alias[2])
 
-    def _import(self, keyword: Token, dots: list[Token], name: ast.Expr, alias: str | None, end: int) -> ast.Import:
+    def import_statement(
+        self, keyword: Token, dots: list[Token], name: ast.Expr, alias: str | None, end: int
+    ) -> ast.Import:
         names = dotted_names(name)
         level = sum(len(dot[3]) for dot in dots)
         start = dots[0][1] if dots else name.start
@@ -215,7 +220,7 @@ class Builder(Expressions):
                     path.append(ast.Index(inner.index.start, inner.end, inner.index))
                     inner = inner.value
                 case _:
-                    name, why = _EXPRESSION_NAMES[type(inner)], _NOT_ASSIGNABLE.get(type(inner), "")
+                    name, why = EXPRESSION_NAMES[type(inner)], NOT_ASSIGNABLE.get(type(inner), "")
                     self.report(value.start, value.end, f"'{name}' is an illegal expression for assignment{why}")
                     return None
 
@@ -315,6 +320,8 @@ class Builder(Expressions):
                     if place != len(statements) - 1:
                         self.report(statement.start, statement.end, "checks must stand last in the body of a schema")
                     checks += statement.checks
+                case ast.Schema() | ast.Rule() | ast.Import() | ast.TypeAlias():
+                    self.report(statement.start, statement.end, "this may not stand in the body of a schema")
                 case _:
                     body.append(statement)
         return ast.Schema(
@@ -335,6 +342,20 @@ class Builder(Expressions):
             signature,
             checks,
         )
+
+    def attribute(
+        self,
+        name: ast.Expr,
+        optional: bool,
+        type_: ast.Type,
+        op: ast.AugOp | ast.ConfigOp | None,
+        value: ast.Expr | None,
+        decorators: list[ast.Decorator],
+    ) -> ast.SchemaAttr | None:
+        """An attribute of a schema; None, reported, where `name` cannot be its name."""
+        end = type_.end if value is None else value.end
+        values = [] if value is None else [value]
+        return self._attribute(Declaration(name.start, end, name, optional, type_, op, values, decorators))
 
     def _attribute(self, declaration: Declaration) -> ast.SchemaAttr | None:
         name = declaration.name

@@ -56,6 +56,10 @@ def replace_value(source: SourceFile, variable: str, path: Path, new_text: str) 
     return text
 
 
+_INTERPOLATION = re.compile(r"\$\{(?=[^}]*\})")
+_OPEN_INTERPOLATION = re.compile(r"(?<!\\)\$\{")
+
+
 def expression_text(value: object) -> str:
     """A plain value (None, bool, number, str, list, mapping of str) as the text of a KCL expression.
 
@@ -73,13 +77,13 @@ def expression_text(value: object) -> str:
                 raise ValueError(f"KCL cannot write the number {value}")
             return repr(value)
         case str():
-            return json.dumps(value, ensure_ascii=False).replace("${", "\\${")
+            # An escaped `${` must still find its brace.
+            text = _INTERPOLATION.sub(r"\\${", json.dumps(value, ensure_ascii=False))
+            return _OPEN_INTERPOLATION.sub(r"\\x24{", text)
         case list() | tuple():
             return "[" + ", ".join(expression_text(item) for item in value) + "]"
         case Mapping():
-            entries = (
-                f"{json.dumps(key, ensure_ascii=False)} = {expression_text(item)}" for key, item in value.items()
-            )
+            entries = (f"{expression_text(key)} = {expression_text(item)}" for key, item in value.items())
             return "{" + ", ".join(entries) + "}"
         case _:
             raise TypeError(f"{type(value).__name__} is no plain value")

@@ -43,8 +43,8 @@ _TOKEN = re.compile(
       (?P<string>[rR]?(?:
           "{3}(?:[^"\\]++|\\.|"(?!""))*+"{3}
         | '{3}(?:[^'\\]++|\\.|'(?!''))*+'{3}
-        | "(?!"")(?:[^"\\\n]++|\\.)*+"
-        | '(?!'')(?:[^'\\\n]++|\\.)*+'
+        | "(?!"")(?:[^"\\\r\n\0]++|\\[^\r\n\0])*+"
+        | '(?!'')(?:[^'\\\r\n\0]++|\\[^\r\n\0])*+'
       ))
     | (?P<name>\$?[^\W\d]\w*)
     | (?P<newline>(?:\#[^\n]*)?\n(?:[ \t\r\f]*(?:\#[^\n]*)?\n)*+[ \t\r\f]*)
@@ -108,6 +108,10 @@ _OPERATOR_TYPES = {
     **dict.fromkeys(["/", "//", "%", "<<", ">>", "^", "&", "==", "!=", "<", "<=", ">", ">="], "OPERATOR"),
     **dict.fromkeys(["-=", "*=", "/=", "//=", "%=", "**=", "<<=", ">>=", "|=", "^=", "&="], "AUG_ASSIGN"),
 }
+_BEFORE_TYPE = frozenset(
+    ("COLON", "BAR", "ARROW", "LBRACKET", "SIGNATURE_LBRACKET", "ELLIPSIS", "LBRACE", "LPAR", "COMMA", "AS")
+)
+_HEADERS = frozenset(("SCHEMA", "MIXIN", "PROTOCOL", "RULE"))
 _CLOSERS = {"(": ")", "[": "]", "?[": "]", "{": "}"}
 _MISMATCH = {
     ")": "error nesting on close paren",
@@ -180,6 +184,8 @@ class _Lexer:
         "context",
         "contexts",
         "end",
+        "left_block",
+        "levels_by_line",
         "line_level",
         "pending",
         "previous",
@@ -200,6 +206,9 @@ class _Lexer:
         self.context = _Context(_FILE, "", [(0, 0)])
         self.contexts = [self.context]
         self.line_level: _Level = (0, 0)
+        # Indentation as the official scanner follows it, which does not look at brackets.
+        self.levels_by_line: list[_Level] = [(0, 0)]
+        self.left_block = False  # whether a line between brackets stood left of the block they are in, or askew
         # Lambdas and quantifiers whose brace is still to come: (type, depth of contexts).
         self.pending: list[tuple[str, int]] = []
 
@@ -282,14 +291,31 @@ class _Lexer:
         elif _LOOP_FOLLOWS.match(self.text, at, self.end):
             token_type = "QUANTIFIER"
             self.pending.append(("QUANTIFIER", len(self.contexts)))
+        elif word != "any" or not self._in_type():
+            token_type = "QUANTIFIER"  # one without its loop, which the tables refuse
         self.tokens.append((token_type, start, at, word))
         self.previous = token_type
         return at
 
+    def _in_type(self) -> bool:
+        """Whether a type may stand after the last token; where a value may as well, that is decided by what follows."""
+        if self.previous == "ASSIGN":
+            return len(self.tokens) > 2 and self.tokens[-3][0] == "TYPE"
+        return self.previous in _BEFORE_TYPE
+
     def _starts_statement(self, word: str, at: int) -> bool:
+        """Whether the official parser takes `word`, where a statement begins, for the keyword it may be.
+
+        It does so without looking further, but in the body of a schema. Where that cannot be told from other blocks,
+        what follows decides.
+        """
         text, end = self.text, self.end
+        if word != "check" and (self.context.kind == _BODY or len(self.context.levels) == 1):
+            return True
         match word:
-            case "import" | "assert":
+            case "assert":
+                return True
+            case "import":
                 return not _USED_AS_NAME.match(text, at, end)
             case "check":
                 return _BLOCK_FOLLOWS.match(text, at, end) is not None
@@ -317,7 +343,8 @@ class _Lexer:
                 token_type = "SIGNATURE_LBRACKET"
         follows_operand = previous in _OPERAND_ENDS
         if word == "(":
-            kind = _LINE if follows_operand else _RIGID
+            is_header = len(self.tokens) > 1 and self.tokens[-2][0] in _HEADERS
+            kind = _LINE if follows_operand and not is_header else _RIGID
         else:
             kind = _RIGID if follows_operand or token_type != "LBRACKET" else _ITEMS
         self._push(kind, _CLOSERS[word])
@@ -411,6 +438,7 @@ class _Lexer:
         if at >= self.end or text[at] == "#":
             # The end, or a last comment: there is no further line to lay out.
             if context.kind == _FILE:
+                self._check_levels(at)
                 self._end_line(start, (0, 0), at)
             elif context.kind > _ITEMS and self.previous not in _OPENERS and not self._may_end_later():
                 self._break_line(start, (0, 0), at)
@@ -420,6 +448,10 @@ class _Lexer:
         else:
             level = (0, len(run) - run.rfind("\n") - 1)
         before, self.line_level = self.line_level, level
+        if context.kind == _FILE:
+            self._check_levels(at)
+        if level != self.levels_by_line[-1]:
+            self._follow(level)
         kind = context.kind
         if kind == _FILE:
             self._end_line(start, level, at)
@@ -440,10 +472,28 @@ class _Lexer:
             else:
                 self._break_line(start, level, at)
 
+    def _follow(self, level: _Level) -> None:
+        """Keep up `levels_by_line` with a line at `level`; one between two levels leaves the deeper one open."""
+        levels = self.levels_by_line
+        last: _Level | None = None
+        while _compare(level, levels[-1]) < 0:
+            last = levels.pop()
+        self.left_block |= _compare(level, levels[-1]) is _INCOMPARABLE
+        if _compare(level, levels[-1]) > 0:
+            levels.append(level if last is None else last)
+        elif len(levels) < len(self.contexts[0].levels) and len(self.contexts) > 1:
+            self.left_block = True
+
     def _end_line(self, start: int, level: _Level, at: int) -> None:
         if self.previous and self.previous not in _STATEMENT_STARTS:
             self._emit("NEWLINE", start)
         self._indent(level, at, always=True)
+
+    def _check_levels(self, at: int) -> None:
+        if self.left_block or self.levels_by_line != self.context.levels:
+            # The lines between brackets left a level open or closed one, which the official parser sees after them.
+            self.left_block = False
+            self._emit("DEDENT", at)
 
     def _end_body_line(self, start: int, level: _Level, at: int) -> None:
         """As in a file, but in a lambda's body: the first line sets the base, and only blocks indent."""
@@ -471,6 +521,9 @@ class _Lexer:
                 self._emit("INDENT", at)
                 return
             self._emit("NEWLINE", start)
+            return
+        if levels and _compare(level, levels[-1]) > 0:
+            self._emit("INDENT", at)  # deeper than the block of an `if`, where nothing opens another
             return
         closed_block = False
         while levels and _compare(level, levels[-1]) < 0:
@@ -527,6 +580,8 @@ class _Lexer:
     def _finish(self, end: int) -> None:
         """End the last statement, close the blocks of the file, and what a lambda left open."""
         if self.previous not in _STATEMENT_STARTS and not self._may_end_later():
+            if self.context.kind == _FILE:
+                self._check_levels(end)
             self._emit("NEWLINE", end)
         if len(self.contexts) == 1:
             for _ in self.context.levels[1:]:

@@ -24,9 +24,11 @@ _SIMPLE = {
     "t": "\t",
     "v": "\v",
 }
-_INTEGER = re.compile(r"(?P<base>0[xX]|0[bB]|0[oO])?(?P<digits>[0-9][\d_]*|[\da-fA-F_]*)(?P<suffix>.*)")
-_BASES = {"x": 16, "b": 2, "o": 8}
-_BASE_DIGITS = {16: "0123456789abcdef", 8: "01234567", 2: "01"}
+_INTEGER = re.compile(
+    r"0x[\da-fA-F_]*|(?:0b[01_]+|0o[0-7_]+|0[0-7_][0-7_]+|0|[1-9][0-9_]*)(?:n|u|m|k|Ki?|Mi?|Gi?|Ti?|Pi?)?", re.ASCII
+)
+_BASES = {"x": (16, 2), "X": (16, 2), "b": (2, 2), "B": (2, 2), "o": (8, 2), "O": (8, 2)}
+_WORD = 1 << 64
 
 
 class LiteralError(ValueError):
@@ -85,26 +87,43 @@ def dedent(content: str) -> str:
 
 
 def integer(token: str) -> tuple[int, str | None]:
-    """Value and unit of an integer literal. Raises LiteralError."""
-    if token.isdecimal() and token[0] != "0":
+    """Value and unit of an integer literal. Raises LiteralError for one that is not written as it should be."""
+    if len(token) < 19 and token.isascii() and token.isdecimal() and token[0] != "0":
         return int(token), None
-    found = _INTEGER.fullmatch(token)
-    assert found is not None  # the pattern takes anything
-    prefix, digits, suffix = found["base"], found["digits"].replace("_", ""), found["suffix"]
-    if prefix:
-        base = _BASES[prefix[1].lower()]
-        return _in_base(found["digits"] + suffix, base), None
-    if suffix and suffix not in UNITS:
-        raise LiteralError("invalid int binary suffix")
-    if len(digits) > 1 and digits[0] == "0" and digits.strip("0"):
-        return _in_base(digits[1:], 8), suffix or None  # a leading zero means octal, as in C
-    return int(digits), suffix or None
+    if not _INTEGER.fullmatch(token):
+        raise LiteralError("invalid int literal")
+    value, suffix = wide_integer(token)
+    if value is None:
+        raise LiteralError(f'expected one of ["int"] got {token}')
+    return value, suffix
 
 
-def _in_base(digits: str, base: int) -> int:
-    digits = digits.replace("_", "").lower()
-    if not digits:
-        raise LiteralError("no valid digits found for number")
-    if any(digit not in _BASE_DIGITS[base] for digit in digits):
-        raise LiteralError(f"invalid digit for a base {base} literal")
-    return int(digits, base)
+def wide_integer(written: str) -> tuple[int | None, str | None]:
+    """Value and unit of an integer literal; the value is None where the digits are too many or stand wrong."""
+    suffix = None
+    if written[1:2] not in ("x", "X"):
+        digits = written.rstrip("numkKMGTPi")
+        if digits != written and written[len(digits) :] in UNITS:
+            suffix = written[len(digits) :]
+            written = digits
+    return _digits_value(written), suffix
+
+
+def _digits_value(written: str) -> int | None:
+    base = 10
+    if written[0] == "0" and len(written) > 1:
+        base, length = _BASES.get(written[1], (8, 1))  # a leading zero means octal, as in C
+        written = written[length:].removeprefix("_")
+    if not written or "__" in written or written[-1] == "_" or written[0] == "_":
+        return None
+    significant = written.replace("_", "").lstrip("0")
+    if len(significant) > 64:
+        return None
+    try:
+        value = int(significant, base) if significant else 0
+    except ValueError:
+        return None
+    if value >= _WORD:
+        return None
+    # The official parser keeps the 64 bits as they are, which makes the upper half negative.
+    return value - _WORD if value >= _WORD // 2 else value

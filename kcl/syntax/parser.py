@@ -1,23 +1,25 @@
-"""Parse a file: tokens, tables and builder together, and what to say when they disagree.
+"""Parse a file: by the tables, and where they refuse it, by the tolerant parser.
 
-After an error the parser goes on without the broken statement, so one run reports every one, and
-what could be read is still in the tree.
+The tables read what people write. What they refuse is either wrong or merely unusual; the tolerant parser tells which,
+says what is wrong as the official parser does, and makes a tree of what could be read.
 """
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 
 from kcl.diagnostics import Code, Diagnostic, error
 from kcl.source import SourceFile
-from kcl.syntax import ast
+from kcl.syntax import ast, tolerant
 from kcl.syntax.builder import Builder
 from kcl.syntax.driver import UnexpectedToken, run
 from kcl.syntax.lexer import tokenize
-from kcl.syntax.recovery import next_statement_of_file, statement_of_file, without_error
-from kcl.syntax.unexpected import describe
+from kcl.syntax.tolerant.reader import GaveUp
 
-_MAX_ERRORS = 50
+_MOST_ERRORS = 50
+# The tolerant parser takes some ten Python frames for a level of nesting, whose number it limits.
+_RECURSION_LIMIT = 6_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,49 +35,61 @@ def parse(source: SourceFile, *, dedent: bool = True) -> ParseResult:
 
     `dedent` takes the common indentation off triple-quoted strings; older dialects keep it.
     """
-    return _Parse(source, dedent).result()
+    findings = _Findings(source)
+    comments: list[ast.Comment] = []
+    builder = Builder(source.text, findings.report, dedent)
+    body: list[ast.Stmt] | None = None
+    try:
+        tokens = tokenize(source.text, findings.report, comments)
+        if not findings.found:
+            body = run("file", tokens, builder)
+    except UnexpectedToken:
+        body = None
+    except GaveUp:
+        body = None
+    if body is None or findings.found:
+        findings = _Findings(source)
+        builder = Builder(source.text, findings.report, dedent)
+        if sys.getrecursionlimit() < _RECURSION_LIMIT:
+            sys.setrecursionlimit(_RECURSION_LIMIT)
+        try:
+            body = tolerant.read(source.text, findings.report, builder)
+        except GaveUp:
+            body = []
+    doc, rest = builder.split_doc(body)
+    if doc is not None:
+        # Below a blank line or a comment the official compiler takes it for a value the file states.
+        doc, body = (None, body) if "\n" in source.text[: doc.start] else (doc, rest)
+    module = ast.Module(0, len(source.text), source.path, doc, body, comments)
+    return ParseResult(module, tuple(findings.found))
 
 
-class _Parse:
-    def __init__(self, source: SourceFile, dedent: bool) -> None:
+class _Findings:
+    """What is wrong with a file, each thing once, in the order of the official compiler."""
+
+    def __init__(self, source: SourceFile) -> None:
         self._source = source
-        self._diagnostics: list[Diagnostic] = []
-        self._comments: list[ast.Comment] = []
-        self._tokens = tokenize(source.text, self._report, self._comments)
-        self._builder = Builder(source.text, self._report, dedent)
+        self.found: list[Diagnostic] = []
+        self._said: set[tuple[int, str]] = set()
 
-    def result(self) -> ParseResult:
-        body = self._statements()
-        doc, rest = self._builder.split_doc(body)
-        if doc is not None:
-            # Below a blank line or a comment the official compiler takes it for a value the file states.
-            doc, body = (None, body) if "\n" in self._source.text[: doc.start] else (doc, rest)
-        module = ast.Module(0, len(self._source.text), self._source.path, doc, body, self._comments)
-        self._diagnostics.sort(key=lambda diagnostic: diagnostic.primary.start if diagnostic.primary else 0)
-        return ParseResult(module, tuple(self._diagnostics))
-
-    def _statements(self) -> list[ast.Stmt]:
-        body: list[ast.Stmt] = []
-        tokens, text, first = self._tokens, self._source.text, 0
-        for _ in range(_MAX_ERRORS):
-            try:
-                body += run("file", tokens, self._builder, first)
-                break
-            except UnexpectedToken as unexpected:
-                self._report(*describe(tokens, unexpected.index, unexpected.accepted, text))
-                if isinstance(unexpected.done, list):
-                    body += self._builder.file(unexpected.done)
-                first = statement_of_file(tokens, unexpected.index, text)
-                rest = without_error(tokens, first, unexpected.index, unexpected.accepted)
-                if rest is not None:
-                    tokens = rest
-                else:
-                    first = next_statement_of_file(tokens, unexpected.index, text)
-        return body
-
-    def _report(self, start: int, end: int, message: str, code: Code = Code.INVALID_SYNTAX, /) -> None:
+    def report(self, start: int, end: int, message: str, code: Code = Code.INVALID_SYNTAX, /) -> None:
+        """Raises GaveUp when there are enough."""
+        if (start, message) in self._said:
+            return
+        self._said.add((start, message))
+        start = self._shown_at(start)
+        text = self._source.text
         # The official compiler shows no caret for an error in the first column.
-        first_column = start == 0 or self._source.text[start - 1 : start] == "\n"
-        diagnostic = error(code, message, self._source.span(start, end), line_only=first_column)
-        if diagnostic not in self._diagnostics:  # a statement of the file is read again when a part of it is broken
-            self._diagnostics.append(diagnostic)
+        first_column = start == 0 or text[start - 1 : start] == "\n"
+        diagnostic = error(code, message, self._source.span(start, max(start, end)), line_only=first_column)
+        self.found.append(diagnostic)
+        if len(self.found) >= _MOST_ERRORS:
+            raise GaveUp
+
+    def _shown_at(self, start: int) -> int:
+        """What is missing at the end of a line is shown at its last character, as the official compiler has it."""
+        text = self._source.text
+        if start >= len(text) and text.endswith("\n"):
+            start = len(text) - 1
+        at_end = start >= len(text) or text[start] == "\n"
+        return start - 1 if at_end and start and text[start - 1] != "\n" else start

@@ -86,8 +86,6 @@ def test_what_is_not_written_is_added_in_the_style_around_it(
 def test_an_added_line_follows_the_last_entry_and_its_comment() -> None:
     text = "a = {\n    b = 1 # why\n}\n"
     assert replace_value(SourceFile("f.k", text), "a", ["c"], "2") == "a = {\n    b = 1 # why\n    c = 2\n}\n"
-    text = "a = {\n    b = 1}\n"
-    assert replace_value(SourceFile("f.k", text), "a", ["c"], "2") == "a = {\n    b = 1\n    c = 2}\n"
 
 
 def test_the_last_of_several_entries_counts() -> None:

@@ -94,7 +94,7 @@ def test_a_member_of_an_integer_is_no_float() -> None:
     assert expression("1.foo") == ("selector", ("int", 1, None), "foo", False)
 
 
-@pytest.mark.parametrize("word", ["type", "schema", "check", "import", "all", "filter", "in", "as", "map", "rule"])
+@pytest.mark.parametrize("word", ["type", "schema", "check", "import", "in", "as", "rule"])
 def test_keywords_are_names_where_nothing_else_is_possible(word: str) -> None:
     assert expression(f"a.{word}") == ("selector", ("name", "a"), word, False)
     assert expression(f"{{{word} = 1}}") == ("config", [("entry", ("name", word), None, "=", ("int", 1, None))])

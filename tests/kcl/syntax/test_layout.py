@@ -28,7 +28,7 @@ def same(*texts: str) -> bool:
         "x = [\n    1,\n    2,\n]",
         "x = [\n    1, # one\n\n    # two\n    2\n]",
         "x = [1,\n2]",
-        "x = [1\n     2]",
+        "x = [1\n2]",
         "x = [1, 2\n]",
     ],
 )

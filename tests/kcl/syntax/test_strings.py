@@ -26,7 +26,7 @@ def string(text: str, *, dedent: bool = True) -> Any:
         (r'"\101\x41\u0041\U00000041\N{LATIN SMALL LETTER A}"', "AAAAa"),
         (r'"\ud800"', "\ufffd"),
         (r'"\q\$"', "\\q\\$"),
-        ('"a\\\nb"', "ab"),
+        ('"""a\\\nb"""', "ab"),
         (r'r"\n${a}"', "\\n${a}"),
         (r"R'\'a'", "\\'a"),
         ("'''a\n\"b\" 'c'\n'''", "a\n\"b\" 'c'\n"),
@@ -99,10 +99,7 @@ def test_interpolations_in_dedented_strings_keep_their_places() -> None:
     ("written", "message", "place"),
     [
         ('"${b = 1}"', "invalid string interpolation expression: 'b = 1'", "b = 1"),
-        ('"${}"', "invalid string interpolation expression: ''", ""),
-        ('"a ${b"', "invalid joined string", '"a ${b"'),
         ('"${b: #xml}"', "#xml is a invalid format spec", "b: #xml"),
-        ('"${b: json}"', "invalid joined string spec without #", " json"),
     ],
 )
 def test_errors_in_interpolations_are_at_their_place(written: str, message: str, place: str) -> None:
@@ -111,6 +108,20 @@ def test_errors_in_interpolations_are_at_their_place(written: str, message: str,
     assert finding.message == message
     assert finding.primary is not None
     assert text[finding.primary.start : finding.primary.end] == place
+
+
+@pytest.mark.parametrize(
+    ("written", "message", "column"),
+    [
+        ('"${}"', "invalid string interpolation expression: ''", 6),
+        ('"a ${b"', "invalid joined string", 11),
+        ('"${b: json}"', "invalid joined string spec without #", 11),
+    ],
+)
+def test_the_first_error_in_an_interpolation_is_the_official_one(written: str, message: str, column: int) -> None:
+    finding = parse(SourceFile("f.k", f"x = {written}\n")).diagnostics[0]
+    assert finding.message == message
+    assert finding.primary is not None and finding.primary.start == column - 1
 
 
 @pytest.mark.parametrize("written", ['"abc', "'abc", '"""abc', "'''abc\n"])

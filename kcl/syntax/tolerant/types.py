@@ -1,0 +1,114 @@
+"""Types and dotted names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kcl.syntax import ast
+from kcl.syntax.expressions import dotted_names
+from kcl.syntax.lexer import Token
+from kcl.syntax.literals import wide_integer
+from kcl.syntax.tolerant.reader import ANY_TYPE, Reader, string_value
+
+_BASIC = {name.value: name for name in ast.BasicTypeName}
+
+
+class Types(Reader):
+    def dotted(self) -> Any:
+        """`a.b.c` as a Name or Selector. Where no name stands, an empty one is made of nothing."""
+        if self.token[0] != "name":
+            self.missing("identifier")
+            return ast.Name(self.token[1], self.token[1], "")
+        value: ast.Name | ast.Selector = self.name(self.bump())
+        while self.token[0] == ".":
+            self.bump()
+            if self.token[0] == "name":
+                part = self.bump()
+                value = ast.Selector(value.start, part[2], value, part[3].removeprefix("$"), False, part[1])
+            else:
+                self.missing("identifier")
+                at = self.token[1]
+                value = ast.Selector(value.start, at, value, "", False, at)
+        return value
+
+    def name(self, token: Token) -> ast.Name:
+        return ast.Name(token[1], token[2], token[3].removeprefix("$"))
+
+    def type(self) -> ast.Type:
+        members = [self._type_element()]
+        while self.token[0] == "|":
+            self.bump()
+            members.append(self._type_element())
+        if len(members) == 1:
+            return members[0]
+        return ast.UnionType(members[0].start, members[-1].end, members)
+
+    def _type_element(self) -> ast.Type:
+        self.enter()
+        try:
+            return self._element()
+        finally:
+            self.leave()
+
+    def _element(self) -> ast.Type:
+        kind, start, end, text = self.token
+        match kind:
+            case "name" if text in _BASIC:
+                self.bump()
+                return ast.BasicType(start, end, _BASIC[text])
+            case "name" if text in ("True", "False"):
+                self.bump()
+                return ast.LiteralType(start, end, text == "True")
+            case "name":
+                name = self.dotted()
+                return ast.NamedType(start, name.end, dotted_names(name))
+            case "int" | "float" | "str":
+                return self._literal(self.bump())
+            case "[":
+                self.bump()
+                if self.token[0] == "]":
+                    return ast.ListType(start, self.bump()[2], None)
+                item = self.type()
+                return ast.ListType(start, self.expect("]")[2], item)
+            case "{":
+                self.bump()
+                key = None if self.token[0] == ":" else self.type()
+                self.expect(":")
+                value = None if self.token[0] == "}" else self.type()
+                return ast.DictType(start, self.expect("}")[2], key, value)
+            case "(":
+                return self._function(start)
+            case _:
+                self.missing(*ANY_TYPE)
+                self.bump()
+                return ast.BasicType(start, start, ast.BasicTypeName.ANY)
+
+    def _function(self, start: int) -> ast.Type:
+        self.bump()
+        params: list[ast.Type] = []
+        while self.token[0] != ")" and self.ahead() is not None:
+            params.append(self.type())
+            if self.token[0] == ",":
+                self.bump()
+        end = self.expect(")")[2]
+        if self.token[0] != "->":
+            return ast.FunctionType(start, end, params, None)
+        self.bump()
+        result = self.type()
+        return ast.FunctionType(start, result.end, params, result)
+
+    def _literal(self, token: Token) -> ast.LiteralType:
+        kind, start, end, text = token
+        if kind == "str":
+            return ast.LiteralType(start, end, string_value(text, self.make.dedents))
+        if kind == "float":
+            return ast.LiteralType(start, end, float(text))
+        value, suffix = wide_integer(text)
+        return ast.LiteralType(start, end, value or 0, suffix)
+
+
+def is_identifier(value: Any) -> bool:
+    """Whether `value` is a name or dotted names."""
+    while isinstance(value, ast.Selector) and not value.optional:
+        value = value.value
+    return isinstance(value, ast.Name)
