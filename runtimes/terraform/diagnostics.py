@@ -2,11 +2,35 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Final
 
-from runtimes.base import Finding, ResourceId, RuntimeFailure
-from runtimes.terraform.configuration import Configuration
+from runtimes.base import (
+    FieldPath,
+    Finding,
+    Forbidden,
+    Misconfigured,
+    Moved,
+    NotThere,
+    Overloaded,
+    Rejected,
+    ResourceId,
+    RuntimeFailure,
+    Unauthenticated,
+    Unreachable,
+    format_path,
+)
+from runtimes.terraform.configured import Configuration, Place
+
+CONFIGURATION_FILE: Final = "main.tf.json"
+
+_LONGEST_MESSAGE = 400
+
+_CAUSED_BY_TARGETS = ("Resource targeting is in effect", "Applied changes may be incomplete")
+_LOCKED = "Error acquiring the state lock"
+_NOTHING_TO_IMPORT = re.compile(r"non-existent remote object|not exist|not found|couldn't find|no such", re.IGNORECASE)
 
 
 def finding(diagnostic: Mapping[str, Any], configuration: Configuration | None) -> Finding | None:
@@ -14,7 +38,23 @@ def finding(diagnostic: Mapping[str, Any], configuration: Configuration | None) 
 
     `configuration` is None before there is one (`init` of an empty folder, `version`).
     """
-    raise NotImplementedError
+    summary, detail = str(diagnostic.get("summary") or ""), str(diagnostic.get("detail") or "")
+    is_error = diagnostic.get("severity") == "error"
+    if not is_error and summary in _CAUSED_BY_TARGETS:
+        return None
+    place = _place(diagnostic, configuration)
+    if configuration is not None:
+        summary, detail = configuration.scrubbed(summary), configuration.scrubbed(detail)
+    if place.in_provider:
+        where = f"extensions.providerMeta of {place.id}"
+        detail = f"{detail}\n\nThis is {format_path(place.path)} in {where}.".strip() if place.path else detail
+    return Finding(
+        is_error,
+        " ".join(summary.split()) or "Terraform says no more",
+        detail.strip(),
+        place.id,
+        () if place.in_provider else place.path,
+    )
 
 
 def failure(
@@ -25,9 +65,179 @@ def failure(
     `doing` is what terraform was asked for, in words of ours: init, plan, apply. Locked is `Overloaded`, and says by
     whom and since when; a stale plan is `Moved`.
     """
-    raise NotImplementedError
+    errors = [each for each in findings if each.is_error]
+    subject = str(id_) if id_ else next((str(each.id) for each in errors if each.id), "")
+    if not errors:
+        return RuntimeFailure(
+            f"terraform {doing} failed and gave no reason",
+            target=place,
+            subject=subject,
+            hint="run it again; what it had done is in its state",
+        )
+    first = min(errors, key=_rank)
+    said = f"{first.message}\n{first.detail}"
+    if first.message == _LOCKED:
+        return _locked(first.detail, place)
+    kind = _kind(said)
+    message = _message(first) + _more(len(errors) - 1)
+    if kind.type_ is Rejected:
+        causes = tuple((format_path(each.path) if each.path else "", _message(each)) for each in errors)
+        return Rejected(message, causes=causes, target=place, subject=subject, hint=kind.hint)
+    return kind.type_(message, target=place, subject=subject, hint=kind.hint)
 
 
 def does_not_exist(finding: Finding) -> bool:
     """Whether an import failed only because there is nothing under that id."""
-    raise NotImplementedError
+    return finding.is_error and bool(_NOTHING_TO_IMPORT.search(f"{finding.message}\n{finding.detail}"))
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """Who holds the lock of a state. `since` is as Terraform writes it, in UTC; empty texts where it doesn't say."""
+
+    id: str
+    who: str
+    since: str
+    operation: str
+
+
+def lock_of(detail: str) -> Lock:
+    """Reads the `Lock Info` of the detail of a diagnostic."""
+    told = dict(re.findall(r"^\s*(ID|Who|Created|Operation):\s*(.*?)\s*$", detail, re.MULTILINE))
+    since = re.sub(r"(:\d\d)\.\d+", r"\1", told.get("Created", "").removesuffix(" UTC").replace(" +0000", ""))
+    operation = told.get("Operation", "").removeprefix("OperationType").lower()
+    return Lock(told.get("ID", ""), told.get("Who", ""), since, operation)
+
+
+def _locked(detail: str, place: str) -> Overloaded:
+    lock = lock_of(detail)
+    if not lock.who and not lock.id:
+        hint = "run it again later; if nobody works with it, look at what its backend says of the lock"
+        return Overloaded(f"the state can't be locked: {_first_paragraph(detail)}", target=place, hint=hint)
+    since = f" since {lock.since} UTC" if lock.since else ""
+    what = f" ({lock.operation})" if lock.operation else ""
+    return Overloaded(
+        f"the state is locked by {lock.who or 'somebody'}{since}{what}",
+        target=place,
+        hint=f"wait until it is done; if nothing of it runs any more: terraform force-unlock {lock.id}",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    pattern: re.Pattern[str]
+    type_: type[RuntimeFailure]
+    hint: str
+
+
+def _kind_of(pattern: str, type_: type[RuntimeFailure], hint: str) -> _Kind:
+    return _Kind(re.compile(pattern, re.IGNORECASE), type_, hint)
+
+
+# The first one that fits counts. Terraform's own messages come before those of providers, which differ widely.
+_KINDS: Final = (
+    _kind_of(r"^saved plan is stale", Moved, "plan again: the state was written since"),
+    _kind_of(
+        r"^plugin did not respond|^failed to load plugin|plugin (process )?exited|^provider produced inconsistent"
+        r"|rpc error: code = Unavailable|panic:",
+        RuntimeFailure,
+        "the provider broke down; what it finished is in the state, so run it again, and report it to the provider",
+    ),
+    _kind_of(
+        r"could not connect to registry|failed to (query available provider|install provider|retrieve)[\s\S]*?"
+        r"(dial tcp|no such host|connection refused|timeout|i/o|unreachable|proxyconnect|deadline exceeded|lookup )",
+        Unreachable,
+        "terraform init needs a network for this provider, or a mirror that has it (terraform.mirrors)",
+    ),
+    _kind_of(
+        r"^failed to (query available provider|install provider)|no available releases match"
+        r"|does not have a provider named|not found in any of the search locations|^invalid provider registry",
+        Misconfigured,
+        "check extensions.provider: host/namespace/name/version, and the mirrors that are configured",
+    ),
+    _kind_of(
+        r"^(inconsistent dependency lock file|required plugins are not installed|backend initialization required"
+        r"|module not installed|missing or corrupted provider plugins)",
+        Misconfigured,
+        "the working folder is not initialised for this configuration; plan again",
+    ),
+    _kind_of(
+        r"^provider configuration not present",
+        Misconfigured,
+        "what is to be deleted was made with a providerMeta that is no longer known: configure a resource with it"
+        " again, delete, and then take it out",
+    ),
+    _kind_of(r"^unsupported terraform core version", Misconfigured, "install a version that the configuration allows"),
+    _kind_of(r"^instance cannot be destroyed", Rejected, "lifecycle.prevent_destroy keeps it; take that out first"),
+    _kind_of(
+        r"^(error loading state|failed to (load|read|get existing|write|save) (the )?(state|workspaces)"
+        r"|error (loading|saving|refreshing) state|failed to persist state)",
+        Unreachable,
+        "check that the backend of the state can be reached and written",
+    ),
+    _kind_of(
+        r"no valid credential|invalidclienttoken|authfailure|unauthenticated|expiredtoken"
+        r"|invalid (access key|credentials)|could not find default credentials|\b401\b",
+        Unauthenticated,
+        "check the credentials that the provider reads",
+    ),
+    _kind_of(r"access ?denied|unauthorizedoperation|permission denied|forbidden|\b403\b", Forbidden, ""),
+    _kind_of(r"throttl|rate ?limit|rate exceeded|too many requests|\b429\b", Overloaded, "run it again later"),
+    _kind_of(r"quota|limit ?exceeded", Rejected, "free some of what is used, or ask for a larger quota"),
+    _kind_of(r"^cannot import non-existent remote object", NotThere, "check importId: nothing exists under it"),
+    _kind_of(
+        r"already exists|alreadyexists|entityalreadyexists|bucketalreadyowned",
+        Rejected,
+        "take it over with extensions.importId, or give the new one another name",
+    ),
+    _kind_of(
+        r"dial tcp|no such host|connection (refused|reset)|i/o timeout|context deadline exceeded|tls handshake",
+        Unreachable,
+        "",
+    ),
+)
+_OTHER = _kind_of("", Rejected, "")
+
+
+def _kind(said: str) -> _Kind:
+    return next((each for each in _KINDS if each.pattern.search(said)), _OTHER)
+
+
+def _rank(finding: Finding) -> int:
+    """Orders errors by how much they explain: a lock or a breakdown before what follows from it."""
+    kind = _kind(f"{finding.message}\n{finding.detail}")
+    return (
+        -1
+        if finding.message == _LOCKED
+        else next((index for index, each in enumerate(_KINDS) if each is kind), len(_KINDS))
+    )
+
+
+def _message(finding: Finding) -> str:
+    first = _first_paragraph(finding.detail)
+    text = f"{finding.message}: {first}" if first and first != finding.message else finding.message
+    return text if len(text) <= _LONGEST_MESSAGE else f"{text[: _LONGEST_MESSAGE - 1]}…"
+
+
+def _more(count: int) -> str:
+    return f" (and {count} more error{'s' if count > 1 else ''})" if count > 0 else ""
+
+
+def _first_paragraph(text: str) -> str:
+    return " ".join(text.strip().partition("\n\n")[0].split())
+
+
+def _place(diagnostic: Mapping[str, Any], configuration: Configuration | None) -> Place:
+    """Returns what a diagnostic is about: by its range in our file, else by its address."""
+    if configuration is None:
+        return Place()
+    found = Place()
+    match diagnostic.get("range"):
+        case {"filename": str(name), "start": {"line": int(line)}} if name.endswith(CONFIGURATION_FILE):
+            found = configuration.place(line)
+    address = str(diagnostic.get("address") or "")
+    id_ = configuration.id_at(address) if address else None
+    if id_ is None or (found.id == id_ and (found.path or not found.in_provider)):
+        return found
+    path: FieldPath = found.path if found.id == id_ else ()
+    return Place(id_, path)
