@@ -1,10 +1,16 @@
 """From file names to a parsed program. The only part of the language that reads files.
 
-program.py    the result: Program, Package, Module, Import
-load.py       import resolution and the module graph
-manifest.py   kcl.mod
-settings.py   kcl.yaml, settings files, top-level arguments
-yaml_text.py  YAML as the official tools read it
+program.py       the result: Program, Package, Module, Import
+load.py          import resolution and the module graph
+manifest.py      kcl.mod
+requirement.py   what it asks for
+lock.py          kcl.mod.lock
+checksum.py      the checksum of a package
+dependencies.py  where on this machine the packages are
+settings.py      kcl.yaml, settings files, top-level arguments
+overrides.py     other values for a run
+yaml_text.py     YAML as the official tools read it
+toml_text.py     TOML with places
 """
 
 from kcl.loader.load import SYSTEM_MODULES, Loaded, LoadRequest, ParseCache, has_errors, load

@@ -2,17 +2,20 @@
 
 Imports are followed by dotted path from the program's root (the folder of the nearest kcl.mod), relative to the
 importing file, into external packages (`-E name=path`, kcl.mod dependencies, the vendor folder), or name a module of
-the standard library. Nothing here knows what the files mean.
+the standard library. What lies outside of the root of the importing package, links included, is no part of a program
+unless it is such a package. Nothing here knows what the files mean.
 """
 
 from __future__ import annotations
 
 import os.path
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kcl.diagnostics import Code, Diagnostic, KclError, Severity, Span, error
+from kcl.loader.dependencies import Dependency, find_dependencies
+from kcl.loader.lock import LOCK_NAME
 from kcl.loader.manifest import MANIFEST_NAME, Manifest, find_root, read_manifest
 from kcl.loader.program import MAIN_PACKAGE, Import, ImportKind, Module, Package, Program
 from kcl.source import FileSystem, SourceFile
@@ -79,6 +82,9 @@ class LoadRequest:
     texts: Mapping[str, str] = field(default_factory=dict)
     package_maps: Mapping[str, str] = field(default_factory=dict)
     vendor_dir: str | None = None
+    """Folder of packages that were downloaded earlier; None for none."""
+    vendored: bool = False
+    """Take packages from the folder `vendor` beside kcl.mod and from nowhere else."""
     dedent_strings: bool | None = None
     """Whether triple-quoted strings lose their common indentation; None leaves it to the age kcl.mod tells."""
 
@@ -129,6 +135,10 @@ class _Loader:
         self._root = ""
         self._dedent = True
         self._externals: dict[str, str] = {}
+        self._dependencies: Mapping[str, Dependency] = {}
+        self._refused: set[str] = set()
+        self._usable: set[str] = set()
+        self._real: dict[str, str] = {}
         self._main_files: tuple[str, ...] = ()
         self._importers: dict[str, list[tuple[str, Span]]] = {}
 
@@ -140,7 +150,7 @@ class _Loader:
         self._read.add(os.path.join(self._root, MANIFEST_NAME))
         wanted = self._request.dedent_strings
         self._dedent = not manifest.expects_before_0_5 if wanted is None else wanted
-        self._externals = self._external_folders(manifest)
+        self._find_externals(manifest)
         files = self._main_paths(self._request.files or manifest.entries)
         self._main_files = tuple(files)
         main = self._package(_Found(MAIN_PACKAGE, os.path.dirname(files[0]), tuple(files), self._root, ""))
@@ -199,26 +209,44 @@ class _Loader:
             variable, closed, rest = name[2:].partition("}")
             package, _, last = variable.rpartition(":")
             if closed and last == _MOD_VARIABLE:
-                base = self._externals.get(package) if package else self._root
+                base = self._external(package, None) if package else self._root
                 if base is None:
                     message = f"the package '{package}' of '{name}' is not known"
                     notes = (f"give its folder with -E {package}=FOLDER",)
-                    raise KclError((error(Code.CANNOT_FIND_MODULE, message, None, notes=notes),))
+                    unknown = error(Code.CANNOT_FIND_MODULE, message, None, notes=notes)
+                    raise KclError(tuple(self._diagnostics) or (unknown,))
                 return os.path.normpath(base + "/" + rest.lstrip("/\\"))
         return self._absolute(name)
 
-    def _external_folders(self, manifest: Manifest) -> dict[str, str]:
-        folders = dict(manifest.dependencies)
-        vendor = self._request.vendor_dir
-        if vendor is not None:
-            for name, version in manifest.versions.items():
-                for candidate in (f"{name}_{version}", name):
-                    path = os.path.join(vendor, candidate)
-                    if self._fs.is_dir(path):
-                        folders[name] = path
-                        break
-        folders.update({name: self._absolute(folder) for name, folder in self._request.package_maps.items()})
-        return folders
+    def _find_externals(self, manifest: Manifest) -> None:
+        request = self._request
+        self._externals = {name: self._absolute(folder) for name, folder in request.package_maps.items()}
+        self._dependencies = find_dependencies(
+            self._root, manifest, self._fs, downloaded=request.vendor_dir, vendored=request.vendored
+        )
+        if self._dependencies:
+            self._read.add(os.path.join(self._root, LOCK_NAME))
+
+    def _external(self, name: str, span: Span | None) -> str | None:
+        """The folder of the package that is called `name` outside of the program, None when there is none.
+
+        A package that was asked for and cannot be used is reported, once, at the import `span`.
+        """
+        if name in self._externals:
+            return self._externals[name]
+        dependency = self._dependencies.get(name)
+        if dependency is None:
+            return None
+        if name not in self._usable and name not in self._refused:
+            problem = dependency.problem(self._fs)
+            if problem is None:
+                self._usable.add(name)
+            else:
+                self._refused.add(name)
+                self._diagnostics.append(replace(problem, primary=span))
+                for label in problem.labels:
+                    self._sources.setdefault(label.span.path, self._fs.read_text(label.span.path))
+        return dependency.folder if name in self._usable else None
 
     # ---------------------------------------------------------------- packages and modules
 
@@ -258,7 +286,8 @@ class _Loader:
         found = self._located[key]
         span = Span(path, statement.start, statement.end)
         if found is None:
-            self._not_found(statement, path, package, span)
+            if statement.level or not statement.names or statement.names[0] not in self._refused:
+                self._not_found(statement, path, package, span)
             return None
         if len(found.files) == 1 and not found.is_folder:
             self._importers.setdefault(path, []).append((found.files[0], span))
@@ -282,11 +311,7 @@ class _Loader:
         target = os.path.join(package.root, *statement.names)
         own = self._at(package.prefix + dotted, target, package.root, package.prefix)
         head, rest = statement.names[0], statement.names[1:]
-        external = self._externals.get(head)
-        if external is None and own is None and self._request.vendor_dir is not None:
-            candidate = os.path.join(self._request.vendor_dir, head)
-            if self._fs.is_file(os.path.join(candidate, MANIFEST_NAME)):
-                external = candidate
+        external = self._external(head, Span(path, statement.start, statement.end))
         other = self._at(dotted, os.path.join(external, *rest), external, f"{head}.") if external else None
         if own is not None and other is not None:
             message = f"the `{dotted}` is found multiple times in the current package and vendor package"
@@ -298,14 +323,25 @@ class _Loader:
     def _at(self, package: str, target: str, root: str, prefix: str) -> _Found | None:
         """The package at `target`: the files of that folder, else the file of that name with `.k`."""
         self._read.add(target)
-        files = package_files(target, self._fs)
+        files = [file for file in package_files(target, self._fs) if self._lies_inside(file, root)]
         if files:
             return _Found(package, target, tuple(files), root, prefix, is_folder=True)
         path = target + ".k"
         self._read.add(path)
-        if path in self._texts or self._fs.is_file(path):
+        if (path in self._texts or self._fs.is_file(path)) and self._lies_inside(path, root):
             return _Found(package, os.path.dirname(target), (path,), root, prefix)
         return None
+
+    def _lies_inside(self, path: str, root: str) -> bool:
+        """Whether no link leads from the file `path` out of the folder `root`."""
+        folder = os.path.dirname(path)
+        for name in (root, folder):
+            if name not in self._real:
+                self._real[name] = os.path.realpath(name)
+        real_root = self._real[root].rstrip(os.sep) + os.sep
+        if not (self._real[folder] + os.sep).startswith(real_root):
+            return False
+        return not os.path.islink(path) or os.path.realpath(path).startswith(real_root)
 
     def _not_found(self, statement: ast.Import, path: str, package: _Found, span: Span) -> None:
         dotted = statement.path

@@ -5,35 +5,64 @@ from __future__ import annotations
 import os.path
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from kcl.diagnostics import Code, KclError, Span, error
+from kcl.loader.requirement import GitSource, LocalSource, OciSource, Requirement, Source
+from kcl.loader.toml_text import line_of_key, line_of_table, parse_toml
 from kcl.source import FileSystem
 
 MANIFEST_NAME: Final = "kcl.mod"
 _VERSION: Final = re.compile(r"v?(\d+)\.(\d+)")
+_PACKAGE_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+_SOURCE_KEYS: Final = frozenset({"path", "git", "oci", "repo", "reg", "tag", "branch", "commit", "version", "package"})
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """`[profile]`: how the package is run when the command line does not say otherwise."""
+
+    entries: tuple[str, ...] = ()
+    """The files of the program when none is named."""
+    arguments: tuple[str, ...] = ()
+    """`key=value`, as `-D` takes them."""
+    selectors: tuple[str, ...] = ()
+    overrides: tuple[str, ...] = ()
+    disable_none: bool | None = None
+    sort_keys: bool | None = None
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """The parts of a kcl.mod that compiling a program depends on. A missing or empty file has none of them."""
+    """What a kcl.mod says. A missing or empty file says nothing."""
 
     path: str | None
     """Where it was read, None when the program has no kcl.mod."""
     name: str = ""
     version: str = ""
+    edition: str = ""
+    """The compiler that the package was made with."""
+    description: str = ""
+    include: tuple[str, ...] = ()
+    """Patterns of the files that are published; () for all."""
+    exclude: tuple[str, ...] = ()
+    """Patterns of files that are not published."""
+    vendored: bool = False
+    """`[package] vendor`: packages are taken from the folder `vendor` beside kcl.mod, and from nowhere else."""
     language_version: str = ""
     """`[expected] kclvm_version`, the compiler the repository was written for; "" when it does not say."""
-    dependencies: Mapping[str, str] = field(default_factory=dict)
-    """Dependencies with a local path: package name → absolute folder."""
-    versions: Mapping[str, str] = field(default_factory=dict)
-    """Dependencies with a version: package name → version, looked for in the vendor folder."""
-    entries: tuple[str, ...] = ()
-    """`[profile] entries`: the files of the program when none is named."""
+    requirements: tuple[Requirement, ...] = ()
+    """`[dependencies]`, in the order of the file."""
+    profile: Profile = Profile()
     omit_empty_lists: bool = False
     """`[profile] omit_empty_lists`: resources are built without keys whose value is `[]`, as in 2023."""
+
+    @property
+    def entries(self) -> tuple[str, ...]:
+        return self.profile.entries
 
     @cached_property
     def expects_before_0_5(self) -> bool:
@@ -65,59 +94,115 @@ def read_manifest(folder: str, file_system: FileSystem) -> Manifest:
         raise KclError((error(Code.INVALID_SETTINGS, f"cannot read {path}: {problem}", None),)) from None
     if not text.strip():
         return Manifest(path)
-    return _manifest(path, folder, _parse(path, text))
+    return _Reading(path, folder, text).manifest()
 
 
-def _parse(path: str, text: str) -> dict[str, Any]:
-    import tomllib  # only repositories with a manifest pay for it
+class _Reading:
+    """One kcl.mod that is being read."""
 
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as problem:
-        offset = _offset_in_message(str(problem), text)
-        raise KclError(
-            (error(Code.INVALID_SETTINGS, f"not valid TOML: {problem}", Span(path, offset, offset)),)
-        ) from None
+    def __init__(self, path: str, folder: str, text: str) -> None:
+        self._path = path
+        self._folder = folder
+        self._text = text
+        self._data = parse_toml(path, text)
 
+    def manifest(self) -> Manifest:
+        profile = self._table("profile")
+        return Manifest(
+            self._path,
+            name=self._string("package", "name"),
+            version=self._string("package", "version"),
+            edition=self._string("package", "edition"),
+            description=self._string("package", "description"),
+            include=self._strings("package", "include"),
+            exclude=self._strings("package", "exclude"),
+            vendored=self._switch("package", "vendor") is True,
+            language_version=self._string("expected", "kclvm_version"),
+            requirements=tuple(self._requirement(name, wanted) for name, wanted in self._table("dependencies").items()),
+            profile=Profile(
+                entries=self._strings("profile", "entries"),
+                arguments=self._strings("profile", "arguments"),
+                selectors=self._strings("profile", "selectors"),
+                overrides=self._strings("profile", "overrides"),
+                disable_none=self._switch("profile", "disable_none"),
+                sort_keys=self._switch("profile", "sort_keys"),
+            ),
+            omit_empty_lists=profile.get("omit_empty_lists") is True,
+        )
 
-def _offset_in_message(message: str, text: str) -> int:
-    """tomllib tells the place only in words: `(at line 3, column 7)`."""
-    match = re.search(r"at line (\d+), column (\d+)", message)
-    if match is None:
-        return len(text)
-    lines = text.splitlines(keepends=True)
-    return sum(map(len, lines[: int(match[1]) - 1])) + int(match[2]) - 1
+    # ---------------------------------------------------------------- values by place
 
+    def _wrong(self, table: str, key: str, message: str, *notes: str) -> KclError:
+        span = line_of_key(self._path, self._text, table, key)
+        return KclError((error(Code.INVALID_SETTINGS, message, span, notes=notes),))
 
-def _manifest(path: str, folder: str, data: Mapping[str, Any]) -> Manifest:
-    package = _table(data, "package", path)
-    paths: dict[str, str] = {}
-    versions: dict[str, str] = {}
-    for name, wanted in _table(data, "dependencies", path).items():
+    def _table(self, name: str) -> Mapping[str, Any]:
+        value = self._data.get(name, {})
+        if not isinstance(value, dict):
+            message = f"[{name}] in {self._path} must be a table"
+            raise KclError((error(Code.INVALID_SETTINGS, message, line_of_table(self._path, self._text, (name,))),))
+        return value
+
+    def _string(self, table: str, key: str) -> str:
+        value = self._table(table).get(key, "")
+        if not isinstance(value, str):
+            raise self._wrong(table, key, f"{key} of [{table}] must be a string")
+        return value
+
+    def _strings(self, table: str, key: str) -> tuple[str, ...]:
+        value = self._table(table).get(key, [])
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise self._wrong(table, key, f"{key} of [{table}] must be a list of strings")
+        return tuple(value)
+
+    def _switch(self, table: str, key: str) -> bool | None:
+        value = self._table(table).get(key)
+        if value is not None and not isinstance(value, bool):
+            raise self._wrong(table, key, f"{key} of [{table}] must be true or false")
+        return value
+
+    # ---------------------------------------------------------------- dependencies
+
+    def _requirement(self, key: str, wanted: Any) -> Requirement:
+        span = line_of_key(self._path, self._text, "dependencies", key)
+        if not _PACKAGE_NAME.fullmatch(key):
+            raise self._wrong("dependencies", key, f"'{key}' is no name of a package")
         if isinstance(wanted, str):
-            versions[name] = wanted
-        elif isinstance(wanted, dict) and isinstance(wanted.get("path"), str):
-            paths[name] = os.path.normpath(os.path.join(folder, wanted["path"]))
-        elif isinstance(wanted, dict):
-            version = wanted.get("version", wanted.get("tag", ""))
-            versions[name] = version if isinstance(version, str) else ""
-    profile = _table(data, "profile", path)
-    entries = profile.get("entries", [])
-    return Manifest(
-        path,
-        name=str(package.get("name", "")),
-        version=str(package.get("version", "")),
-        language_version=str(_table(data, "expected", path).get("kclvm_version", "")),
-        dependencies=paths,
-        versions=versions,
-        entries=tuple(str(entry) for entry in entries) if isinstance(entries, list) else (),
-        omit_empty_lists=profile.get("omit_empty_lists") is True,
-    )
+            return Requirement(key, key, OciSource("", "", wanted), span, wanted)
+        if not isinstance(wanted, dict) or not all(isinstance(value, str) for value in wanted.values()):
+            raise self._wrong("dependencies", key, f"dependency '{key}' must be a version or a table of strings")
+        unknown = sorted(wanted.keys() - _SOURCE_KEYS)
+        if unknown:
+            raise self._wrong(
+                "dependencies",
+                key,
+                f"dependency '{key}' says '{unknown[0]}', which means nothing here",
+                "a dependency is a version, or { path }, { git, tag | branch | commit } or { oci, tag }",
+            )
+        package = wanted.get("package", key)
+        if not _PACKAGE_NAME.fullmatch(package):
+            raise self._wrong("dependencies", key, f"'{package}' is no name of a package")
+        return Requirement(key, package, self._source(key, wanted), span, wanted.get("version", ""))
 
-
-def _table(data: Mapping[str, Any], key: str, path: str) -> Mapping[str, Any]:
-    value = data.get(key, {})
-    if not isinstance(value, dict):
-        message = f"[{key}] in {path} must be a table"
-        raise KclError((error(Code.INVALID_SETTINGS, message, Span(path, 0, 0)),))
-    return value
+    def _source(self, key: str, wanted: Mapping[str, str]) -> Source:
+        places = [name for name in ("path", "git", "oci", "repo") if name in wanted]
+        if len(places) > 1:
+            raise self._wrong("dependencies", key, f"dependency '{key}' names two places: {' and '.join(places)}")
+        if "path" in wanted:
+            written = wanted["path"]
+            return LocalSource(os.path.normpath(os.path.join(self._folder, written)), written)
+        if "git" in wanted:
+            said = [name for name in ("tag", "branch", "commit") if wanted.get(name)]
+            if len(said) > 1:
+                message = f"dependency '{key}' says {' and '.join(said)}; only one of tag, branch and commit can hold"
+                raise self._wrong("dependencies", key, message)
+            url, tag, branch, commit = (wanted.get(name, "") for name in ("git", "tag", "branch", "commit"))
+            return GitSource(url, tag, branch, commit)
+        tag = wanted.get("tag", wanted.get("version", ""))
+        if "oci" not in wanted:
+            return OciSource(wanted.get("reg", ""), wanted.get("repo", ""), tag)
+        address = urlsplit(wanted["oci"])
+        if address.scheme != "oci" or not address.netloc or not address.path.strip("/"):
+            message = f"dependency '{key}': '{wanted['oci']}' is no address of a package, write oci://HOST/PATH"
+            raise self._wrong("dependencies", key, message)
+        return OciSource(address.netloc, address.path.strip("/"), tag)
