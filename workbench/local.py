@@ -34,7 +34,8 @@ class AlreadyServed(LocalStateFailure):
 class ServedPractice:
     """Practice clusters that run. `plugins` are settings by plugin and may hold tokens; `trusted` digests by plugin.
 
-    `incident` and `hostnames` are an alarm to practise on.
+    `incident` and `hostnames` are an alarm to practise on. `terraform_mirrors` hold the provider to practise with,
+    and `terraform_environment` says where its cloud is.
     """
 
     kubeconfig: str
@@ -43,6 +44,8 @@ class ServedPractice:
     trusted: Mapping[str, str] = field(default_factory=dict)
     incident: str = ""
     hostnames: tuple[str, ...] = ()
+    terraform_mirrors: tuple[str, ...] = ()
+    terraform_environment: Mapping[str, str] = field(default_factory=dict)
 
 
 class LocalState:
@@ -81,6 +84,8 @@ class LocalState:
                 trusted=dict(content["trusted"]),
                 incident=str(content["incident"]),
                 hostnames=tuple(content["hostnames"]),
+                terraform_mirrors=tuple(content.get("terraform_mirrors", ())),
+                terraform_environment=dict(content.get("terraform_environment", {})),
             )
         except (KeyError, TypeError, ValueError):
             return None

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Self
 
 from workbench.local import LocalState, ServedPractice
 from workbench.project import (
+    TERRAFORM_PLACE,
     BrokenFile,
     Impact,
     KonfigTree,
@@ -40,11 +41,11 @@ from workbench.settings import Settings
 if TYPE_CHECKING:
     # The engine pulls in the language; a session that only lists stacks must not pay for it.
     from kcl.tools.migrate import Outcome
-    from runtimes.base import LiveOperations, ObjectRef, Runtime, RuntimeFailure
+    from runtimes.base import LiveOperations, ObjectRef, Runtime, RuntimeFailure, Workspace
     from workbench.audit import Actor, AuditTrail
     from workbench.engine.changes import StackDiff
     from workbench.engine.compile import CompiledStack, CompileInputs, ParseCache
-    from workbench.engine.events import Event
+    from workbench.engine.execute import Applying
     from workbench.engine.masking import Seal
     from workbench.engine.migration import Migration
     from workbench.engine.plan import Plan
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from workbench.engine.survey import Seals
     from workbench.engine.whatif import WhatIf
     from workbench.release import Lock, ReleaseStore
+    from workbench.workspaces import ConnectWorkspace, Workspaces
 
 Connect = Callable[[str], "Awaitable[Runtime]"]
 """Gives the runtime of a cluster by the name the repository has for it, or raises `RuntimeFailure`."""
@@ -76,11 +78,14 @@ class Session:
         *,
         current: Path | None = None,
         connect: Connect | None = None,
+        connect_workspace: ConnectWorkspace | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._root, self._settings, self._current, self._now = root, settings, current, now
         self._connect = connect or self._connected
         self._runtimes: dict[str, Runtime] = {}
+        self._connect_workspace = connect_workspace
+        self._workspaces: Workspaces | None = None
         self._read: dict[StackPath, frozenset[Path]] = {}
         self._screen_key: bytes | None = None
         self._served: ServedPractice | None = None
@@ -97,11 +102,13 @@ class Session:
         kubeconfig: str | Path | None = None,
         settings: Settings | None = None,
         connect: Connect | None = None,
+        connect_workspace: ConnectWorkspace | None = None,
     ) -> Self:
         """Opens the repository at or above `path`; raises `NotARepository`.
 
         `kubeconfig` wins over settings. Where neither says anything, practice clusters that `wb demo --headless` serves
-        for this repository are used while it runs. `connect` replaces the way clusters are reached (tests, rehearsals).
+        for this repository are used while it runs. `connect` replaces the way clusters are reached (tests, rehearsals),
+        `connect_workspace` the way Terraform is.
         """
         settings = settings or Settings.load()
         if kubeconfig is not None:
@@ -109,11 +116,17 @@ class Session:
         start = Path(path).resolve()
         root = find_root(start)
         served = LocalState(settings.state_dir, root).practice()
-        opened = cls(root, settings, current=start, connect=connect)
+        opened = cls(root, settings, current=start, connect=connect, connect_workspace=connect_workspace)
         opened._served = served
         if served is not None and not settings.kubeconfig:
             # Releases of practice clusters are kept with them, apart from those of real ones.
-            opened._settings = replace(settings, kubeconfig=served.kubeconfig, state_dir=Path(served.state_dir))
+            opened._settings = replace(
+                settings,
+                kubeconfig=served.kubeconfig,
+                state_dir=Path(served.state_dir),
+                terraform_mirrors=tuple(Path(each) for each in served.terraform_mirrors) or settings.terraform_mirrors,
+                terraform_environment={**settings.terraform_environment, **served.terraform_environment},
+            )
         return opened
 
     async def __aenter__(self) -> Self:
@@ -129,6 +142,8 @@ class Session:
             for runtime in self._runtimes.values():
                 await runtime.close()
             self._runtimes.clear()
+            if self._workspaces is not None:
+                await self._workspaces.close()
 
     # Browsing: synchronous, reads files only
 
@@ -217,14 +232,16 @@ class Session:
         from workbench.engine.errors import ReleaseFailure
         from workbench.engine.masking import Seal
 
+        self._refuse_doubtful(stack)
         compiled = await self.compile(stack, inputs)
-        chosen, salt = self._clusters(stack, clusters), secrets.token_bytes(32)
+        salt = secrets.token_bytes(32)
         warnings: tuple[str, ...] = ()
         try:
             prior, record = self._store().latest(stack.path), self._store().seal()
         except ReleaseFailure as error:
             # Nothing is written, so this is no reason to show nothing; drift is then told from owners alone.
             prior, record, warnings = None, Seal.random(), (f"release records are not used: {error}",)
+        chosen = self._clusters(stack, clusters, compiled.spec, prior)
         found = await self._survey(stack, compiled.spec, chosen, prior, self._seals(record, salt))
         return replace(found, warnings=(*(prior.warnings if prior else ()), *warnings, *found.warnings))
 
@@ -243,8 +260,17 @@ class Session:
         """
         import secrets
 
-        chosen = self._clusters(stack, clusters)
-        return await self._plan(stack, inputs, chosen, prune=prune, force=force, salt=secrets.token_bytes(32))
+        return await self._plan(stack, inputs, clusters, prune=prune, force=force, salt=secrets.token_bytes(32))
+
+    async def plan_destroy(self, stack: Stack, inputs: CompileInputs | None = None) -> Plan:
+        """Returns the plan that takes everything away that the stack has, in every place its releases wrote to.
+
+        Needs no configuration: what there is is told by releases, labels and Terraform's state. Where the stack
+        compiles, Terraform is told how its providers are configured there. A protected stack is refused by a guard.
+        """
+        import secrets
+
+        return await self._plan_destroy(stack, inputs, secrets.token_bytes(32))
 
     def save_plan(self, plan: Plan, path: str | Path) -> None:
         """Writes what is needed to make the same plan again, without secrets; raises `EngineError`."""
@@ -261,20 +287,21 @@ class Session:
 
         saved = plan_file.load(Path(path), self._root)
         stack = self.tree().stack(StackPath.parse(saved.stack))
-        plan = await self._plan(
-            stack,
-            plan_file.completed(saved, inputs),
-            self._clusters(stack, saved.clusters),
-            prune=saved.prune,
-            force=saved.force,
-            salt=saved.salt,
-        )
+        completed = plan_file.completed(saved, inputs)
+        if saved.destroys:
+            plan = await self._plan_destroy(stack, completed, saved.salt)
+        else:
+            plan = await self._plan(
+                stack, completed, saved.clusters, prune=saved.prune, force=saved.force, salt=saved.salt
+            )
         plan_file.compare(saved, plan)
         return plan
 
     @asynccontextmanager
-    async def apply(self, plan: Plan, *, confirm: str = "") -> AsyncIterator[AsyncIterator[Event]]:
+    async def apply(self, plan: Plan, *, confirm: str = "") -> AsyncIterator[Applying]:
         """Executes a plan; the events are `ApplyStarted` first and `ApplyFinished` last.
+
+        What is yielded is iterated for events, and can be interrupted: then what was begun ends, and so do the events.
 
         Entering raises `Refused`, `UnresolvedConflict`, `ConfirmationRequired`, `Locked`, `StalePlan`,
         `ReleaseFailure` or `RuntimeFailure`, each before anything is written. Failures of single steps are events.
@@ -284,7 +311,7 @@ class Session:
         from workbench.engine import release
         from workbench.engine.approval import approve
         from workbench.engine.errors import MovedObject, StalePlan
-        from workbench.engine.execute import check, execute
+        from workbench.engine.execute import check, check_workspace, execute
 
         approve(plan, confirm)
         path = StackPath.parse(plan.stack)
@@ -296,6 +323,8 @@ class Session:
                 newer = f"release {store.next_revision(path) - 1} was made since"
                 raise StalePlan([MovedObject(None, newer)], where=plan.stack)
             runtimes = {cluster: await self._runtime(cluster) for cluster in plan.clusters}
+            workspace = await self._workspace().of(self.select(plan.stack)) if plan.workspace else None
+            known = await check_workspace(plan, workspace, runtimes) if workspace is not None else {}
             identities = await check(plan, runtimes)
             intent = release.begin(
                 plan.changes,
@@ -310,7 +339,10 @@ class Session:
                 seal=store.seal().knowing(plan.spec.secrets),
             )
             journal = self._audited(store.journal(path, intent, lock), plan, confirm)
-            async with self._renewing(lock), execute(plan, runtimes, identities, journal, self._now) as events:
+            async with (
+                self._renewing(lock),
+                execute(plan, runtimes, identities, journal, self._now, workspace=workspace, known=known) as events,
+            ):
                 yield events
         finally:
             lock.release()
@@ -334,12 +366,17 @@ class Session:
         from workbench.engine import reconcile
         from workbench.engine.placement import place
 
+        self._refuse_doubtful(stack)
         if spec is None:
             spec = (await self.compile(stack, inputs)).spec
         rule = stack.placement.namespace if stack.placement else None
-        watched = reconcile.addresses(place(spec, stack.path, rule), self._clusters(stack, clusters))
+        watched = reconcile.addresses(place(spec, stack.path, rule), self._clusters(stack, clusters, spec, None))
+
+        async def connect(place: str) -> Runtime:
+            return await (self._workspace().of(stack) if place == TERRAFORM_PLACE else self._runtime(place))
+
         async with reconcile.watch(
-            watched, self._runtime, until_settled=until_settled, timeout_seconds=timeout_seconds
+            watched, connect, until_settled=until_settled, timeout_seconds=timeout_seconds
         ) as trees:
             yield trees
 
@@ -460,7 +497,7 @@ class Session:
         self,
         stack: Stack,
         inputs: CompileInputs | None,
-        clusters: tuple[str, ...],
+        clusters: Iterable[str],
         *,
         prune: bool,
         force: bool,
@@ -469,12 +506,14 @@ class Session:
         from workbench.engine.compile import CompileInputs
         from workbench.engine.planning import make_plan
 
+        self._refuse_doubtful(stack)
         inputs = inputs or CompileInputs()
         compiled = await self.compile(stack, inputs)
         store = self._store()
         prior = store.latest(stack.path)
         seals = self._seals(store.seal(), salt)
-        found = await self._survey(stack, compiled.spec, clusters, prior, seals, prune=prune)
+        chosen = self._clusters(stack, clusters, compiled.spec, prior)
+        found = await self._survey(stack, compiled.spec, chosen, prior, seals, prune=prune)
         return make_plan(
             found,
             stack,
@@ -486,6 +525,42 @@ class Session:
             is_read_only=self._settings.is_read_only,
             salt=salt,
             now=self._now(),
+        )
+
+    async def _plan_destroy(self, stack: Stack, inputs: CompileInputs | None, salt: bytes) -> Plan:
+        from workbench.engine.compile import CompileInputs
+        from workbench.engine.errors import EngineError
+        from workbench.engine.planning import make_plan
+        from workbench.engine.spec import Spec
+        from workbench.engine.workspace import terraform
+
+        if stack.doubts:
+            self._refuse_doubtful(stack)
+        store = self._store()
+        prior = store.latest(stack.path)
+        inputs = inputs or CompileInputs()
+        nothing = Spec(str(stack.path), ())
+        try:
+            compiled = (await self.compile(stack, inputs)).spec
+            nothing = replace(nothing, former=terraform(compiled), secrets=compiled.secrets)
+        except EngineError:
+            pass  # what is there is told by the state and the releases
+        written = {each.cluster for each in prior.resources} - {TERRAFORM_PLACE} if prior else set()
+        clusters = tuple(dict.fromkeys((*stack.clusters, *sorted(written)))) if written else ()
+        seals = self._seals(store.seal(), salt)
+        found = await self._survey(stack, nothing, clusters, prior, seals)
+        return make_plan(
+            found,
+            stack,
+            prior=prior,
+            revision=store.next_revision(stack.path),
+            inputs=inputs,
+            force=False,
+            prune=True,
+            is_read_only=self._settings.is_read_only,
+            salt=salt,
+            now=self._now(),
+            destroys=True,
         )
 
     async def _survey(
@@ -510,7 +585,29 @@ class Session:
                 runtimes[cluster] = failure
         placed = place(spec, stack.path, stack.placement.namespace if stack.placement else None)
         seals = replace(seals, screen=seals.screen.knowing(spec.secrets), record=seals.record.knowing(spec.secrets))
-        return await survey(placed, runtimes, prior=prior, labels=ownership(stack.path), prune=prune, seals=seals)
+        workspace: Workspace | RuntimeFailure | None = None
+        if self._workspace().is_needed(stack, spec, prior):
+            try:
+                workspace = await self._workspace().of(stack)
+            except RuntimeFailure as failure:
+                workspace = failure
+        return await survey(
+            placed,
+            runtimes,
+            workspace=workspace,
+            prior=prior,
+            labels=ownership(stack.path),
+            prune=prune,
+            seals=seals,
+            root=self._root,
+        )
+
+    def _workspace(self) -> Workspaces:
+        from workbench.workspaces import Workspaces
+
+        if self._workspaces is None:
+            self._workspaces = Workspaces(self._settings, self._store().workspace_folder, self._connect_workspace)
+        return self._workspaces
 
     def _seals(self, record: Seal, salt: bytes) -> Seals:
         import secrets
@@ -546,12 +643,24 @@ class Session:
         async with running(renew):
             yield
 
-    def _clusters(self, stack: Stack, only: Iterable[str]) -> tuple[str, ...]:
-        """Returns the stack's clusters, or those of `only`; raises `BrokenFile` or `UnknownCluster`."""
-        chosen = tuple(dict.fromkeys(only))
+    def _refuse_doubtful(self, stack: Stack) -> None:
+        """Raises `BrokenFile` where a file leaves open what the stack is called or where it goes."""
         why = stack.doubts or (() if stack.placement else (*stack.findings, *self.tree().findings))
         if why:
             raise BrokenFile(why[0].message, where=why[0].where, hint=why[0].hint or f"{stack.name} can't go anywhere")
+
+    def _clusters(self, stack: Stack, only: Iterable[str], spec: Spec, prior: Release | None) -> tuple[str, ...]:
+        """Returns the stack's clusters, or those of `only`; raises `UnknownCluster`.
+
+        A stack that has and had nothing but Terraform resources goes to no cluster, and needs no placement.
+        """
+        from runtimes.base import TerraformId
+
+        chosen = tuple(dict.fromkeys(only))
+        addresses = prior.resources if prior is not None else ()
+        ids = [*(each.id for each in spec), *(each.id for each in addresses)]
+        if ids and not chosen and all(isinstance(each, TerraformId) for each in ids):
+            return ()
         if stack.placement is None:
             raise UnknownCluster("has no place to go to", where=stack.name, hint="add a placement to clusters.yaml")
         for each in chosen:

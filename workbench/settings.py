@@ -9,9 +9,12 @@ Precedence is flag, then environment, then default. Environment variables:
     WB_TIMEOUT     seconds to wait for readiness
     WB_ASCII       1: no glyphs outside of ASCII
     WB_ALLOW_EXEC  1: the kubeconfig's credential programs may run
+    WB_TERRAFORM   the terraform or tofu to use; else the one on PATH
+    WB_TERRAFORM_MIRROR  folders with providers, as `terraform providers mirror` makes them, taken before any registry
     WB_TRUST_PLUGINS  1: Python functions of the repository may run when its KCL calls them
     WB_PLUGIN_NAME_KEY  the setting `key` of the plugin `name`, such as WB_PLUGIN_CMDB_TOKEN
     KUBECONFIG     as kubectl reads it
+    TF_CLI_CONFIG_FILE  the user's own settings for terraform, such as credentials of registries
     NO_COLOR       any text: no colour
 """
 
@@ -21,7 +24,7 @@ import getpass
 import os
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
@@ -37,7 +40,10 @@ class BadSetting(ProjectError):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """`kubeconfig` empty means: as kubectl finds it. `context` empty means the kubeconfig's current one."""
+    """`kubeconfig` empty means: as kubectl finds it. `context` empty means the kubeconfig's current one.
+
+    `terraform` empty means the one on PATH. `terraform_environment` is added to what terraform gets.
+    """
 
     state_dir: Path
     cache_dir: Path
@@ -51,6 +57,10 @@ class Settings:
     timeout_seconds: float = _DEFAULT_TIMEOUT_SECONDS
     allows_exec_credentials: bool = False
     trusts_plugins: bool = False
+    terraform: str = ""
+    terraform_mirrors: tuple[Path, ...] = ()
+    terraform_config: str = ""
+    terraform_environment: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
     def load(cls, environment: Mapping[str, str] | None = None) -> Self:
@@ -71,6 +81,11 @@ class Settings:
             timeout_seconds=_seconds(env, "WB_TIMEOUT", _DEFAULT_TIMEOUT_SECONDS),
             allows_exec_credentials=_flag(env, "WB_ALLOW_EXEC"),
             trusts_plugins=_flag(env, "WB_TRUST_PLUGINS"),
+            terraform=env.get("WB_TERRAFORM", ""),
+            terraform_mirrors=tuple(
+                Path(each) for each in env.get("WB_TERRAFORM_MIRROR", "").split(os.pathsep) if each
+            ),
+            terraform_config=env.get("TF_CLI_CONFIG_FILE", ""),
         )
 
 

@@ -61,7 +61,7 @@ def place(spec: Spec, stack: StackPath, rule: NamespaceRule | None) -> Spec:
     )
     validate(resources, spec.stack)
     origins = {moved[id_]: origin for id_, origin in spec.origins.items()}
-    return Spec(spec.stack, resources, origins, spec.lookup, spec.secrets)
+    return replace(spec, resources=resources, origins=origins)
 
 
 def component(body: Body) -> str:

@@ -40,6 +40,7 @@ class SavedPlan:
     prior: int
     prune: bool
     force: bool
+    destroys: bool
     options: dict[str, str] = field(repr=False)
     withheld: tuple[str, ...]
     settings: tuple[str, ...]
@@ -63,6 +64,7 @@ def save(plan: Plan, path: Path, root: Path) -> None:
         "prior": plan.prior,
         "prune": plan.prune,
         "force": plan.force,
+        "destroys": plan.destroys,
         "options": {name: value for name, value in options.items() if not SECRET_NAME.search(name)},
         "withheld": sorted(name for name in options if SECRET_NAME.search(name)),
         "settings": list(plan.inputs.settings),
@@ -96,6 +98,7 @@ def load(path: Path, root: Path) -> SavedPlan:
             prior=int(content["prior"]),
             prune=bool(content["prune"]),
             force=bool(content["force"]),
+            destroys=bool(content.get("destroys")),
             options={str(key): str(value) for key, value in content["options"].items()},
             withheld=tuple(str(each) for each in content["withheld"]),
             settings=tuple(str(each) for each in content["settings"]),

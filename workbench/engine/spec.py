@@ -82,6 +82,8 @@ class Spec:
     lookup: Lookup | None = field(default=None, compare=False, repr=False)
     secrets: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
     """Texts that are secret wherever they turn up: the values of options whose names say so."""
+    former: tuple[Resource, ...] = field(default=(), compare=False, repr=False)
+    """Resources as once configured, where the Spec only takes them away: that may need their provider's settings."""
     _by_id: Mapping[ResourceId, Resource] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:

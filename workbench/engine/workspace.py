@@ -62,7 +62,7 @@ class Wanted:
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
 
     def request(self, spec: Spec, only: frozenset[ResourceId] | None = None) -> WorkspacePlanRequest:
-        return WorkspacePlanRequest(self.resources, only, spec.secrets | self.secrets)
+        return WorkspacePlanRequest(self.resources, only, spec.secrets | self.secrets, spec.former)
 
 
 @dataclass(frozen=True, slots=True)

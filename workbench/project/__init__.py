@@ -29,6 +29,7 @@ from workbench.project.errors import (
 )
 from workbench.project.impact import Impact, affected
 from workbench.project.names import ProjectName, StackName, StackPath
+from workbench.project.terraform import TerraformOptions
 from workbench.project.tree import Component, Finding, KonfigTree, Project, Stack
 
 __all__ = [
@@ -50,6 +51,7 @@ __all__ = [
     "Stack",
     "StackName",
     "StackPath",
+    "TerraformOptions",
     "UnknownCluster",
     "UnknownStack",
     "WorkbenchError",

@@ -23,6 +23,7 @@ from workbench.project.clusters import (
 from workbench.project.components import read_components
 from workbench.project.errors import NotARepository, ProjectError
 from workbench.project.names import ProjectName, StackName, StackPath
+from workbench.project.terraform import TerraformOptions, terraform_options
 from workbench.project.tree import Finding, KonfigTree, Project, Stack
 from workbench.project.yaml_file import mapping_at, read_mapping, text_at
 
@@ -79,19 +80,28 @@ def _project(folder: Path, root: Path, clusters: ClusterMapping) -> Project:
     findings: list[Finding] = []
     content, labels = _described(folder / PROJECT_FILE, findings)
     name = ProjectName(_name(content, folder, folder / PROJECT_FILE, findings))
+    terraform = _terraform(content, folder / PROJECT_FILE, TerraformOptions(), findings)
     doubts = tuple(findings)
-    stacks = tuple(_stack(each, name, folder, clusters, doubts) for each in _folders_with(STACK_FILE, folder))
+    stacks = tuple(
+        _stack(each, name, folder, clusters, doubts, terraform) for each in _folders_with(STACK_FILE, folder)
+    )
     domain = folder.relative_to(root).parent.as_posix()
     return Project(name, folder, "" if domain == "." else domain, stacks, labels, tuple(findings))
 
 
 def _stack(
-    folder: Path, project: ProjectName, project_folder: Path, clusters: ClusterMapping, doubts: tuple[Finding, ...]
+    folder: Path,
+    project: ProjectName,
+    project_folder: Path,
+    clusters: ClusterMapping,
+    doubts: tuple[Finding, ...],
+    terraform: TerraformOptions,
 ) -> Stack:
     findings: list[Finding] = []
     file = folder / STACK_FILE
     content, labels = _described(file, findings)
     path = StackPath(project, StackName(_name(content, folder, file, findings)))
+    terraform = _terraform(content, file, terraform, findings)
     doubts = (*doubts, *findings)
     placement: Placement | None = None
     try:
@@ -101,7 +111,18 @@ def _stack(
     except ProjectError as error:
         findings.append(Finding.of(error))
     components = read_components(folder, project_folder)
-    return Stack(path, folder, project_folder, placement, components, labels, tuple(findings), doubts)
+    return Stack(path, folder, project_folder, placement, components, labels, tuple(findings), doubts, terraform)
+
+
+def _terraform(
+    content: Mapping[str, object], file: Path, above: TerraformOptions, findings: list[Finding]
+) -> TerraformOptions:
+    """Where a state is must not be guessed: what is wrong here is a doubt of the stack."""
+    try:
+        return terraform_options(content, file, above)
+    except ProjectError as error:
+        findings.append(Finding.of(error))
+        return above
 
 
 def _described(file: Path, findings: list[Finding]) -> tuple[Mapping[str, object], Mapping[str, str]]:

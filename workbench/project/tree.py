@@ -10,6 +10,7 @@ from pathlib import Path
 from workbench.project.clusters import ClusterMapping, Placement
 from workbench.project.errors import UnknownStack, WorkbenchError
 from workbench.project.names import ProjectName, StackPath
+from workbench.project.terraform import TerraformOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +55,7 @@ class Stack:
     labels: Mapping[str, str] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
     doubts: tuple[Finding, ...] = ()
+    terraform: TerraformOptions = field(default_factory=TerraformOptions)
 
     @property
     def name(self) -> str:

@@ -47,6 +47,11 @@ class ReleaseStore:
     def folder(self, stack: StackPath) -> Path:
         return self._folder / _file_name(stack.project) / _file_name(stack.stack)
 
+    def workspace_folder(self, stack: StackPath) -> Path:
+        """Returns where the stack's Terraform configuration and local state are: beside the releases, kept alike."""
+        own = self._folder.relative_to(self._state_dir / "releases")
+        return self._state_dir / "terraform" / own / _file_name(stack.project) / _file_name(stack.stack)
+
     def releases(self, stack: StackPath) -> tuple[Release, ...]:
         """Returns the readable records, newest first; the first names newer ones that are broken as warnings.
 

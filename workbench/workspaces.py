@@ -1,0 +1,95 @@
+"""The Terraform workspaces of a session: one a stack, in a folder of its own in the state folder.
+
+    STATE/terraform/REPOSITORY/PROJECT/STACK/    configuration, local state and its backups, lock of provider versions
+
+Connected when a verb first needs one, and kept until the session closes. Whether a stack has one is told by what it
+configures, what its last release had, and, where there is no release, by a state that is there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from workbench.project import TERRAFORM_PLACE, Stack, StackPath
+from workbench.settings import Settings
+
+if TYPE_CHECKING:
+    from runtimes.base import Runtime, Workspace
+    from workbench.engine.release import Release
+    from workbench.engine.spec import Spec
+
+    class TerraformPlace(Runtime, Workspace, Protocol):
+        """What a stack's Terraform resources are reached by: all of them together, and each to be watched."""
+
+    ConnectWorkspace = Callable[[Stack], Awaitable[TerraformPlace]]
+    """Gives the workspace of a stack, or raises `RuntimeFailure`."""
+
+
+class Workspaces:
+    """`folder_of` names the working folder of a stack. `connect` replaces the way workspaces are reached."""
+
+    def __init__(
+        self, settings: Settings, folder_of: Callable[[StackPath], Path], connect: ConnectWorkspace | None = None
+    ) -> None:
+        self._settings, self._folder_of = settings, folder_of
+        self._connect = connect or self._connected
+        self._open: dict[StackPath, TerraformPlace] = {}
+
+    def is_needed(self, stack: Stack, spec: Spec, prior: Release | None) -> bool:
+        from runtimes.base import TerraformId
+
+        if any(isinstance(each.id, TerraformId) for each in spec):
+            return True
+        if prior is not None:
+            return any(each.cluster == TERRAFORM_PLACE for each in prior.resources)
+        return _has_resources(self._folder_of(stack.path) / "terraform.tfstate")
+
+    async def of(self, stack: Stack) -> TerraformPlace:
+        """Raises `RuntimeFailure`."""
+        if stack.path not in self._open:
+            opened = await self._connect(stack)
+            self._open.setdefault(stack.path, opened)
+        return self._open[stack.path]
+
+    async def close(self) -> None:
+        for each in self._open.values():
+            await each.close()
+        self._open.clear()
+
+    async def _connected(self, stack: Stack) -> TerraformPlace:
+        from runtimes.base import Misconfigured, RuntimeType, Workspace
+        from runtimes.registry import connect
+
+        settings, options = self._settings, stack.terraform
+        runtime = connect(
+            RuntimeType.TERRAFORM,
+            {
+                "folder": self._folder_of(stack.path),
+                "place": TERRAFORM_PLACE,
+                "binary": settings.terraform or None,
+                "backend": dict(options.backend) if options.backend else None,
+                "cli_config": Path(settings.terraform_config) if settings.terraform_config else None,
+                "mirrors": settings.terraform_mirrors,
+                "plugin_cache": settings.cache_dir / "terraform-plugins",
+                "required_version": options.required_version,
+                "lock_timeout_seconds": options.lock_timeout_seconds,
+                "environment": dict(settings.terraform_environment),
+            },
+        )
+        if not isinstance(runtime, Workspace):
+            raise Misconfigured("has no workspace", target=TERRAFORM_PLACE)
+        return runtime
+
+
+def _has_resources(state: Path) -> bool:
+    """Whether a state that is a file holds anything; one that cannot be read counts, so that terraform says why."""
+    try:
+        content = json.loads(state.read_bytes())
+    except FileNotFoundError:
+        return False
+    except (OSError, ValueError):
+        return True
+    return bool(content.get("resources")) if isinstance(content, dict) else True
