@@ -25,7 +25,8 @@ from kcl.semantic.types import (
     UnionType,
 )
 
-_SIGNATURE: Final = re.compile(r"\w+\((?P<params>.*)\)\s*->\s*(?P<result>.+)", re.DOTALL)
+_SIGNATURE: Final = re.compile(r"\w+\((?P<params>.*)\)\s*->\s*(?P<result>[^()]+)", re.DOTALL)
+_FUNCTION: Final = re.compile(r"\((?P<params>.*?)\)\s*->\s*(?P<result>.+)", re.DOTALL)
 _PARAMETER: Final = re.compile(r"(?P<star>\*{0,2})(?P<name>\w+)(?P<optional>\?)?(?::\s*(?P<type>.+))?", re.DOTALL)
 _NAMED: Final = {
     "": ANY,
@@ -94,6 +95,10 @@ def written_type(text: str) -> Type:
     members = _split(text, "|")
     if len(members) > 1:
         return UnionType([written_type(member) for member in members])
+    function = _FUNCTION.fullmatch(text)
+    if function is not None:
+        params = [Parameter("", written_type(part), False) for part in _split(function["params"], ",")]
+        return FunctionType(params, written_type(function["result"]))
     if text.startswith("["):
         return ListType(written_type(text[1:-1]))
     if text.startswith("{"):

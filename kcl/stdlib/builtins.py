@@ -219,9 +219,9 @@ def in_int64(number: Any) -> Any:
     return number
 
 
-@BUILTINS.function("abs(x: any) -> any")
-def absolute(x: Value) -> Value:
-    number = number_of(x)
+@BUILTINS.function("abs(inval: any) -> any")
+def absolute(inval: Value) -> Value:
+    number = number_of(inval)
     if type(number) in (int, float):
         return in_int64(abs(number))
     return UNDEFINED
@@ -394,11 +394,11 @@ def zipped(*values: Value) -> KList:
 _MISSING: Final[Any] = object()
 
 
-@BUILTINS.function("reduce(reducer: any, iterable: [any], initial?: any) -> any", contextual=True)
-def reduce_list(context: CallContext, reducer: Value, iterable: Value, initial: Value = _MISSING) -> Value:
+@BUILTINS.function("reduce(reducer: any, list: [any], initial?: any) -> any", contextual=True)
+def reduce_list(context: CallContext, reducer: Value, list: Value, initial: Value = _MISSING) -> Value:
     if type_name_of(reducer) != "function":
         raise ValueFailure("reduce() argument 'reducer' must be a function")
-    items = list(iterable)
+    items = [*list]
     if initial is _MISSING:
         if not items:
             accumulator = _accumulator_type(reducer)

@@ -6,7 +6,7 @@ import re
 from datetime import datetime
 from typing import Final
 
-from kcl.evaluator.value import CallContext
+from kcl.evaluator.value import CallContext, ValueFailure
 from kcl.stdlib.access import Access
 from kcl.stdlib.declaration import Module
 
@@ -37,9 +37,16 @@ def today(access: Access, context: CallContext) -> str:
     return access.now().strftime("%Y-%m-%d %H:%M:%S.%f")
 
 
-@MODULE.function("now(format?: str) -> str", contextual=True, needs_access=True, capture="time")
-def now(access: Access, context: CallContext, format: str = _DEFAULT_FORMAT) -> str:
-    return access.now().strftime(format)
+@MODULE.function("now(format?: str, ticks?: float) -> str", contextual=True, needs_access=True, capture="time")
+def now(access: Access, context: CallContext, format: str = _DEFAULT_FORMAT, ticks: float | None = None) -> str:
+    """The time of the run, or `ticks` seconds after 1970."""
+    moment = access.now()
+    if ticks is not None:
+        try:
+            moment = datetime.fromtimestamp(ticks, moment.tzinfo)
+        except (ValueError, OverflowError, OSError):
+            raise ValueFailure(f"no time is {ticks} seconds after 1970") from None
+    return moment.strftime(format)
 
 
 @MODULE.function("validate(date: str, format: str) -> bool")
@@ -53,15 +60,15 @@ def validate(date: str, format: str) -> bool:
     return any(alternative <= given for alternative in _WHOLE)
 
 
-@MODULE.function("is_rfc3339(value: str) -> bool")
-def is_rfc3339(value: str) -> bool:
-    return _is_instant(value)
+@MODULE.function("is_rfc3339(date: str) -> bool")
+def is_rfc3339(date: str) -> bool:
+    return _is_instant(date)
 
 
-@MODULE.function("is_iso8601(value: str) -> bool")
-def is_iso8601(value: str) -> bool:
+@MODULE.function("is_iso8601(date: str) -> bool")
+def is_iso8601(date: str) -> bool:
     """The official function accepts what RFC 3339 and ISO 8601 have in common: a full date, time and offset."""
-    return _is_instant(value)
+    return _is_instant(date)
 
 
 def _is_instant(value: str) -> bool:

@@ -237,11 +237,6 @@ class Module:
     functions: dict[str, Function] = field(default_factory=dict)
     constants: dict[str, Value] = field(default_factory=dict)
 
-    checked: dict[str, str] = field(default_factory=dict)
-    """By name the signature a program is held to before it runs, where that is not the one a call is held to."""
-    constant_types: dict[str, str] = field(default_factory=dict)
-    """By name the type of a constant before the program runs; `any` where it is not here."""
-
     def function(
         self, signature: str, *, contextual: bool = False, needs_access: bool = False, capture: str = ""
     ) -> Callable[[_Implementation], _Implementation]:
@@ -255,18 +250,6 @@ class Module:
             return implementation
 
         return declare
-
-    @property
-    def signatures(self) -> Mapping[str, str]:
-        """How each function may be called, for who checks a program before it runs."""
-        return {name: self.checked.get(name) or function.signature for name, function in self.functions.items()}
-
-    def signature_of(self, name: str) -> str | None:
-        function = self.functions.get(name)
-        return None if function is None else self.checked.get(name) or function.signature
-
-    def type_of_constant(self, name: str) -> str | None:
-        return self.constant_types.get(name, "any") if name in self.constants else None
 
     def members(self, access: Access) -> dict[str, Builtin | Value]:
         """What the evaluator finds in the module when it runs with these capabilities."""

@@ -149,17 +149,17 @@ def mkdir(access: Access, context: CallContext, directory: str, exists: bool = F
         raise ValueFailure(f"Failed to create directory '{directory}': {_reason(problem)}") from None
 
 
-@MODULE.function("delete(target: str) -> None", contextual=True, needs_access=True)
-def delete(access: Access, context: CallContext, target: str) -> None:
+@MODULE.function("delete(filepath: str) -> None", contextual=True, needs_access=True)
+def delete(access: Access, context: CallContext, filepath: str) -> None:
     """A file, or a folder that is empty."""
-    path = Path(access.writable(target, _folder(context)))
+    path = Path(access.writable(filepath, _folder(context)))
     try:
         if path.is_dir():
             path.rmdir()
         else:
             path.unlink()
     except OSError as problem:
-        raise ValueFailure(f"failed to delete '{target}': {_reason(problem)}") from None
+        raise ValueFailure(f"failed to delete '{filepath}': {_reason(problem)}") from None
 
 
 @MODULE.function("cp(src: str, dest: str) -> None", contextual=True, needs_access=True)

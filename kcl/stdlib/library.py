@@ -14,6 +14,7 @@ from kcl.evaluator.value import Builtin, Library, Value
 from kcl.semantic.signatures import LibraryTypes
 from kcl.stdlib.access import Access
 from kcl.stdlib.builtins import BUILTINS
+from kcl.stdlib.checked import DECORATORS, TypedModule
 from kcl.stdlib.declaration import Module
 from kcl.stdlib.strings import METHODS
 
@@ -78,11 +79,11 @@ class _Members(Mapping[str, Mapping[str, Builtin | Value]]):
         return len(MODULES)
 
 
-class _Types(Mapping[str, Module]):
+class _Types(Mapping[str, TypedModule]):
     """The system modules as the checker looks into them."""
 
-    def __getitem__(self, name: str) -> Module:
-        return MODULES[name]
+    def __getitem__(self, name: str) -> TypedModule:
+        return TypedModule(MODULES[name])
 
     def __contains__(self, name: object) -> bool:
         return name in _PLACES
@@ -95,14 +96,12 @@ class _Types(Mapping[str, Module]):
 
 
 TYPES: Final = LibraryTypes(
-    builtins=BUILTINS.signatures,
-    string_methods=METHODS.signatures,
+    builtins=TypedModule(BUILTINS).signatures(),
+    string_methods=TypedModule(METHODS).signatures(),
     modules=_Types(),
-    decorators={
-        "deprecated": "deprecated(version?: str, reason?: str, strict?: bool) -> any",
-        "info": "info(*values: any, **named: any) -> any",
-    },
+    decorators=DECORATORS,
 )
+"""The library as the checker sees it."""
 
 
 def build_library(access: Access) -> Library:
