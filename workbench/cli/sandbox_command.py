@@ -6,13 +6,18 @@ from pathlib import Path
 
 import click
 
+from workbench.cli.sandbox_cloud import provider, world
 from workbench.exit_codes import ExitCode
 from workbench.project import WorkbenchError
 
 
 @click.group("sandbox")
 def command() -> None:
-    """Embedded clusters to practise on. They are simulated, and say so in their version."""
+    """Embedded clusters to practise on, and a cloud. They are simulated, and say so."""
+
+
+command.add_command(provider)
+command.add_command(world)
 
 
 @command.command("start")
