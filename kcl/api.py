@@ -26,7 +26,7 @@ from kcl.emit import json_text, yaml_stream, yaml_text
 from kcl.emit.planning import PlanOptions, plan, plan_documents
 from kcl.emit.selection import select, selector_path
 from kcl.evaluator.dialect import KCL, KONFIG_2023, PRESETS, Dialect
-from kcl.evaluator.evaluate import Evaluation, evaluate
+from kcl.evaluator.evaluate import Evaluation, evaluate, findings
 from kcl.evaluator.provenance import Provenance, Site, SiteKind
 from kcl.evaluator.runtime import Limits
 from kcl.loader import (
@@ -201,7 +201,7 @@ def run(
         loaded = load(request, reader, cache)
         sources.update(loaded.sources)
         if has_errors(loaded.diagnostics):
-            raise KclError(loaded.diagnostics)
+            raise KclError((*loaded.diagnostics, *_further_findings(loaded, folder, reader, dialect or KCL)))
         changes = tuple(overrides) or merged.overrides
         if changes:
             request = replace(request, texts={**request.texts, **overridden_texts(loaded.program, changes)})
@@ -239,6 +239,14 @@ def run(
         emitted=None if shown.omit_empty_lists else evaluation.emitted,
         sort_keys=sort_keys or bool(merged.sort_keys),
     )
+
+
+def _further_findings(loaded: Loaded, folder: str, reader: FileSystem, dialect: Dialect) -> list[Diagnostic]:
+    """What the checker says of a program with syntax errors, which after recovery may be follow-ups of them."""
+    if all(item.code is not Code.INVALID_SYNTAX for item in loaded.diagnostics):
+        return []
+    library = build_library(_access(loaded, folder, reader, None))
+    return [item for item in findings(loaded.program, library, dialect) if item not in loaded.diagnostics]
 
 
 @contextmanager

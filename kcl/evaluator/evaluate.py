@@ -99,6 +99,24 @@ def evaluate(
         raise KclError(tuple(_with_backtrace(program, finding) for finding in problem.diagnostics)) from None
 
 
+def findings(
+    program: Program, library: Library, dialect: Dialect = KCL, checks: CheckCache | None = None
+) -> list[Diagnostic]:
+    """What the checker says of a program that is not to be evaluated, since not all of it could be read."""
+    try:
+        return _in_deep_thread(lambda: check(program, library.types, _rules(dialect), checks))
+    except KclError as problem:
+        return list(problem.diagnostics)
+
+
+def _rules(dialect: Dialect) -> Rules:
+    return Rules(
+        unknown_names=dialect.unknown_name_is_undefined,
+        missing_arguments=dialect.missing_argument_is_none,
+        file_scoped_imports=dialect.file_scoped_imports,
+    )
+
+
 def _with_backtrace(program: Program, finding: Diagnostic) -> Diagnostic:
     """The finding with the place it happened at as a note, as the debug mode prints it."""
     if finding.code is not Code.EVALUATION or finding.primary is None:
@@ -124,6 +142,8 @@ def _in_deep_thread(work: Callable[[], _T]) -> _T:
             result.append(work())
         except RecursionError:
             failure.append(evaluation_error("the program nests too deeply to be evaluated", None))
+        except MemoryError:
+            failure.append(evaluation_error("the program makes values that are too large for this machine", None))
         except BaseException as exception:
             failure.append(exception)
         finally:
@@ -156,14 +176,9 @@ def _evaluate(
     limits: Limits,
     checks: CheckCache | None,
 ) -> Evaluation:
-    rules = Rules(
-        unknown_names=dialect.unknown_name_is_undefined,
-        missing_arguments=dialect.missing_argument_is_none,
-        file_scoped_imports=dialect.file_scoped_imports,
-    )
-    findings = check(program, library.types, rules, checks)
-    if findings:
-        raise KclError(tuple(findings))
+    found = check(program, library.types, _rules(dialect), checks)
+    if found:
+        raise KclError(tuple(found))
     return _evaluate_checked(program, library, options, dialect, limits)
 
 

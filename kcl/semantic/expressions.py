@@ -44,6 +44,7 @@ class Expressions(Configurations):
             ast.Config: self.config,
             ast.ConfigComp: self.config_comprehension,
             ast.Constant: self._constant,
+            ast.Missing: self._constant,
             ast.Float: self._literal,
             ast.IfExpr: self._conditional,
             ast.Int: self._integer,

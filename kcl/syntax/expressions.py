@@ -8,7 +8,7 @@ from kcl.diagnostics import Code
 from kcl.syntax import ast
 from kcl.syntax.interpolation import Strings
 from kcl.syntax.lexer import Token
-from kcl.syntax.literals import LiteralError, integer
+from kcl.syntax.literals import LiteralError, decimal, integer
 from kcl.syntax.operators import group
 
 _CONSTANTS = {kind.value: kind for kind in ast.ConstantKind}
@@ -156,11 +156,10 @@ class Expressions(Strings):
 
     def float_number(self, token: Token) -> ast.Float:
         _, start, end, text = token
-        try:
-            return ast.Float(start, end, float(text))
-        except ValueError:
-            self.report(start, end, "expected at least one digit in exponent")
-            return ast.Float(start, end, 0.0)
+        value = decimal(text)
+        if value is None:
+            self.report(start, end, f'expected one of ["float"] got {text}')
+        return ast.Float(start, end, value or 0.0)
 
     def paren(self, open_: Token, value: ast.Expr, close: Token) -> ast.Paren:
         return ast.Paren(open_[1], close[2], value)

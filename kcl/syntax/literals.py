@@ -127,3 +127,11 @@ def _digits_value(written: str) -> int | None:
         return None
     # The official parser keeps the 64 bits as they are, which makes the upper half negative.
     return value - _WORD if value >= _WORD // 2 else value
+
+
+def decimal(written: str) -> float | None:
+    """The value of a float literal; None where it has separators, which only integers may have."""
+    try:
+        return None if "_" in written else float(written)
+    except ValueError:
+        return None

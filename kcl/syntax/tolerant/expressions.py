@@ -9,7 +9,7 @@ from kcl.diagnostics import Code
 from kcl.syntax import ast
 from kcl.syntax.expressions import dotted_names
 from kcl.syntax.lexer import Token
-from kcl.syntax.literals import string_parts, wide_integer
+from kcl.syntax.literals import decimal, string_parts, wide_integer
 from kcl.syntax.operators import group
 from kcl.syntax.tolerant.reader import OPERAND, string_value
 from kcl.syntax.tolerant.types import Types, is_identifier
@@ -220,7 +220,10 @@ class Expressions(Types, ABC):
     def _number(self, token: Token) -> ast.Int | ast.Float:
         kind, start, end, text = token
         if kind == "float":
-            return ast.Float(start, end, float(text))
+            number = decimal(text)
+            if number is None:
+                self.error(token, f'expected one of ["float"] got {text}')
+            return ast.Float(start, end, number or 0.0)
         value, suffix = wide_integer(text)
         if value is None:
             self.error(token, f'expected one of ["int"] got {text}')

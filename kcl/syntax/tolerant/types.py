@@ -7,7 +7,7 @@ from typing import Any
 from kcl.syntax import ast
 from kcl.syntax.expressions import dotted_names
 from kcl.syntax.lexer import Token
-from kcl.syntax.literals import wide_integer
+from kcl.syntax.literals import decimal, wide_integer
 from kcl.syntax.tolerant.reader import ANY_TYPE, Reader, string_value
 
 _BASIC = {name.value: name for name in ast.BasicTypeName}
@@ -102,7 +102,7 @@ class Types(Reader):
         if kind == "str":
             return ast.LiteralType(start, end, string_value(text, self.make.dedents))
         if kind == "float":
-            return ast.LiteralType(start, end, float(text))
+            return ast.LiteralType(start, end, decimal(text) or 0.0)
         value, suffix = wide_integer(text)
         return ast.LiteralType(start, end, value or 0, suffix)
 
