@@ -81,7 +81,7 @@ def _block(label: Label, sources: Mapping[str, str], official_columns: bool) -> 
         f"{' ' * len(number)}--> {span.path}:{place.line}:{1 if line_only else place.column}",
         gutter,
         f"{number} | {source_line}",
-        f"{gutter} {caret} {first}",
+        f"{gutter} {caret} {first}" if first else f"{gutter} {caret}",
         *rest,
         gutter,
     ]

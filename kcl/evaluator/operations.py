@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from kcl.diagnostics import Span
-from kcl.evaluator.numbers import float_display
+from kcl.evaluator.numbers import float_display, float_text
 from kcl.evaluator.value import (
     OVERRIDE,
     UNDEFINED,
@@ -256,7 +256,7 @@ class Arithmetic:
             if self._wide and not _INT64_MIN <= value <= _INT64_MAX:
                 raise ValueFailure(f"{value}: A 64 bit integer overflow")
         elif self._strict and abs(value) > _FLOAT32_MAX:
-            raise ValueFailure(f"{float_display(value)}: A 32-bit floating point number overflow")
+            raise ValueFailure(f"{float_text(value, plus=True)}: A 32-bit floating point number overflow")
         return value
 
     def add(self, left: Value, right: Value) -> Value:
