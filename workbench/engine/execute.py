@@ -14,6 +14,7 @@ records the rest as skipped: the next plan continues from there.
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
@@ -386,7 +387,7 @@ class _Execution:
         """Waits for a field of a Kubernetes object: in the same cluster, or in all for a resource of the workspace."""
         own = change.address.cluster
         clusters = list(self._runtimes) if own == TERRAFORM_PLACE else [own]
-        started, told = anyio.current_time(), anyio.current_time()
+        started, told = anyio.current_time(), -math.inf
         while True:
             live = {each: await self._runtimes[each].read(ReadRequest(reference.id)) for each in clusters}
             try:
@@ -400,7 +401,7 @@ class _Execution:
                 why = "the apply was stopped" if self._is_stopping else f"waited {VALUE_PATIENCE_SECONDS:.0f} s"
                 raise _unresolved(change, path, f"{reference} has no value yet ({why})")
             await self.begin(change)
-            if now - told > _PROGRESS_SECONDS or told == started:
+            if now - told > _PROGRESS_SECONDS:
                 told = now
                 await self.progress(change, f"waits for {reference}")
             await anyio.sleep(_VALUE_PAUSE_SECONDS)

@@ -82,6 +82,7 @@ class FakeCluster:
         self.before_write: Callable[[str, ResourceId], None] = lambda verb, id_: None
         self.gate: anyio.Event | None = None
         self.health: dict[ResourceId, tuple[Health, Blocking | None]] = {}
+        self.status: dict[ResourceId, Mapping[str, Any]] = {}
         self.closed = False
         self._changed: list[anyio.Event] = []
         self._count = 0
@@ -282,7 +283,10 @@ class FakeCluster:
             for manager, (operation, when) in each.items()
         )
         identity = Identity(stored.uid, str(stored.version))
-        return LiveResource(id_, identity, built(stored.leaves), owners, self.health.get(id_, (None, None))[0])
+        body = built(stored.leaves)
+        observed = {**body, "status": self.status[id_]} if id_ in self.status else body
+        health = self.health.get(id_, (None, None))[0]
+        return LiveResource(id_, identity, body, owners, health, observed)
 
     def _raise(self, verb: str, id_: ResourceId | None) -> None:
         for key in ((verb, str(id_)), verb, "everything"):

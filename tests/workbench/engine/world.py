@@ -11,12 +11,13 @@ from typing import Any
 
 from runtimes.base import RuntimeFailure
 from tests.workbench.engine.fake_cluster import EPOCH, FakeCluster
+from tests.workbench.engine.fake_workspace import FakeWorkspace
 from workbench.engine import release
 from workbench.engine.approval import approve
 from workbench.engine.changes import StackDiff
 from workbench.engine.compile import CompileInputs
 from workbench.engine.events import Event
-from workbench.engine.execute import check, execute
+from workbench.engine.execute import check, check_workspace, execute
 from workbench.engine.masking import Seal
 from workbench.engine.placement import ownership, place
 from workbench.engine.plan import Plan
@@ -65,6 +66,11 @@ def deployment(name: str, *, image: str = "web:1", replicas: int | None = None, 
     }
 
 
+def resource(name: str, **attributes: Any) -> dict[str, Any]:
+    """A Terraform resource of the fake workspace's one type."""
+    return {"id": f"acme:cloud:thing:{name}", "type": "Terraform", "attributes": {"name": name, **attributes}}
+
+
 def spec_of(*bodies: Any) -> Spec:
     """A Spec whose every field says it was written on line 1 + its depth of `main.k`."""
     documents = copy.deepcopy(list(bodies))
@@ -97,6 +103,7 @@ class World:
     """Clusters, the last release, and a clock that moves a second at each look."""
 
     clusters: dict[str, FakeCluster | RuntimeFailure] = field(default_factory=lambda: {"hz": FakeCluster("hz")})
+    workspace: FakeWorkspace | RuntimeFailure | None = None
     prior: Release | None = None
     protected: bool = False
     seals: Seals = field(default_factory=lambda: Seals(Seal.random(), Seal.random(), Seal(SALT)))
@@ -120,10 +127,16 @@ class World:
     async def diff(self, *bodies: Any, prune: bool = True) -> StackDiff:
         placed = place(spec_of(*bodies), STACK, None)
         return await survey(
-            placed, self.clusters, prior=self.prior, labels=ownership(STACK), prune=prune, seals=self.seals
+            placed,
+            self.clusters,
+            workspace=self.workspace,
+            prior=self.prior,
+            labels=ownership(STACK),
+            prune=prune,
+            seals=self.seals,
         )
 
-    async def plan(self, *bodies: Any, force: bool = False, prune: bool = True) -> Plan:
+    async def plan(self, *bodies: Any, force: bool = False, prune: bool = True, destroys: bool = False) -> Plan:
         return make_plan(
             await self.diff(*bodies, prune=prune),
             self.stack,
@@ -135,6 +148,7 @@ class World:
             is_read_only=False,
             salt=SALT,
             now=self.now(),
+            destroys=destroys,
         )
 
     def begin(self, plan: Plan) -> Recorded:
@@ -149,7 +163,7 @@ class World:
                 user="ann",
                 host="box",
                 now=self.now(),
-                seal=self.seals.record,
+                seal=self.seals.record.knowing(plan.spec.secrets),
             )
         )
 
@@ -157,10 +171,12 @@ class World:
         """Applies with the right confirmation and keeps the release."""
         approve(plan, plan.confirmation.phrase)
         runtimes = {name: each for name, each in self.clusters.items() if isinstance(each, FakeCluster)}
+        workspace = self.workspace if isinstance(self.workspace, FakeWorkspace) else None
+        known = await check_workspace(plan, workspace, runtimes) if workspace is not None else {}
         identities = await check(plan, runtimes)
         journal = self.begin(plan)
         tweak(journal)
-        async with execute(plan, runtimes, identities, journal, self.now) as events:
+        async with execute(plan, runtimes, identities, journal, self.now, workspace=workspace, known=known) as events:
             found = [event async for event in events]
         self.prior = journal.release
         return found
