@@ -9,12 +9,30 @@ generated ids, and people who change things behind terraform's back.
     kinds      what the four types of resources are, without any terraform in it
     plugin     the kinds as resources of the PyPI package `tf`
     serving    the plugin protocol: handshake, TLS, shutdown
-    install    lays the provider into a folder that terraform takes providers from
+    mirror     lays the provider into a folder that terraform takes providers from
 
 Only `plugin` and `serving` need `tf` and `grpc`; they run in the process that terraform starts and nowhere else.
 """
 
-from runtimes.sandbox.provider.install import SOURCE, VERSION, ProviderMissing, install
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
 from runtimes.sandbox.provider.world import WORLD_VARIABLE, World, WorldBroken
 
+SOURCE: Final = "workbench.local/sandbox/sandbox"
+VERSION: Final = "0.1.0"
+
+if TYPE_CHECKING:
+    from runtimes.sandbox.provider.mirror import ProviderMissing, install
+
 __all__ = ["SOURCE", "VERSION", "WORLD_VARIABLE", "ProviderMissing", "World", "WorldBroken", "install"]
+
+
+def __getattr__(name: str) -> Any:
+    """Installing knows the failures of all runtimes, which the provider's own process has no time to import."""
+    if name not in ("ProviderMissing", "install"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module("runtimes.sandbox.provider.mirror"), name)

@@ -15,9 +15,8 @@ from typing import Any, ClassVar, Final, TypeVar
 from tf import schema, types
 from tf.types import Unknown
 
-from runtimes.sandbox.provider import faults
+from runtimes.sandbox.provider import SOURCE, faults
 from runtimes.sandbox.provider.faults import Fault
-from runtimes.sandbox.provider.install import SOURCE
 from runtimes.sandbox.provider.kinds import KINDS, Field, Kind, Refused, number
 from runtimes.sandbox.provider.world import WORLD_VARIABLE, Content, World, WorldBroken
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from runtimes.sandbox.provider import WORLD_VARIABLE, World
-from runtimes.sandbox.provider.install import missing
+from runtimes.sandbox.provider.mirror import missing
 from runtimes.sandbox.provider.kinds import KINDS
 from tests.workbench.cli.command import Wb
 from workbench.exit_codes import ExitCode

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from runtimes.sandbox.provider import SOURCE, WORLD_VARIABLE, World, install
-from runtimes.sandbox.provider.install import missing
+from runtimes.sandbox.provider.mirror import missing
 
 NOWHERE = "http://127.0.0.1:9"
 """A proxy that nothing listens at: whoever tries the network fails."""

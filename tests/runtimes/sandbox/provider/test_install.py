@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from runtimes.sandbox.provider import install
-from runtimes.sandbox.provider.install import missing
+from runtimes.sandbox.provider.mirror import missing
 
 ROOT = Path(__file__).parents[4]
 needs_modules = pytest.mark.skipif(bool(missing()), reason=f"no module {', '.join(missing())}")

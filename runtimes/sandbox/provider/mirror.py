@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Final
 
 from runtimes.base.errors import Misconfigured
+from runtimes.sandbox.provider import SOURCE, VERSION
 
-SOURCE: Final = "workbench.local/sandbox/sandbox"
-VERSION: Final = "0.1.0"
 NEEDED: Final = ("tf", "grpc", "msgpack", "cryptography")
 """The modules that must be there; the extra `practice` names their packages."""
 
