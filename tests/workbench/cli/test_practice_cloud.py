@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from runtimes.sandbox.provider import WORLD_VARIABLE, World
-from runtimes.sandbox.provider.mirror import missing
 from runtimes.sandbox.provider.kinds import KINDS
+from runtimes.sandbox.provider.mirror import missing
 from tests.workbench.cli.command import Wb
 from workbench.exit_codes import ExitCode
 
