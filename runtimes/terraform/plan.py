@@ -65,7 +65,8 @@ def unchanged(state: PriorState, configuration: Configuration, *, schemas: Schem
             there.body if there else {},
             sensitive=_sensitive_of(there, configuration, schemas) if there else (),
         )
-        plans.append(ResourcePlan(prediction, PlannedAction.NONE, was_recorded=there is not None))
+        types = _types(there.observed, _type(schemas, id_)) if there else {}
+        plans.append(ResourcePlan(prediction, PlannedAction.NONE, types=types, was_recorded=there is not None))
     return WorkspacePlan(tuple(plans))
 
 
@@ -156,7 +157,7 @@ def _resource_plan(
         action,
         reason=_reason(each, action, replaces),
         drift=_drifted(drift),
-        types=_types(each, type_),
+        types=_types(each.after or {}, type_),
         was_recorded=was_recorded and not each.import_id,
         import_id=each.import_id,
         former=each.former,
@@ -258,10 +259,10 @@ def _over(body: Mapping[str, Any], recorded: Mapping[str, Any]) -> dict[str, Any
     return {**recorded, **{key: each for key, each in body.items() if each is not None}}
 
 
-def _types(each: Planned, type_: Type | None) -> Mapping[str, str]:
+def _types(after: Mapping[str, Any], type_: Type | None) -> Mapping[str, str]:
     """Returns what top attributes will be, as the schema says or as their values show."""
     found = {}
-    for key, value in (each.after or {}).items():
+    for key, value in after.items():
         attribute = type_.fields.get(key) if type_ else None
         if word := attribute.type.word if attribute else _word(key, value):
             found[key] = word

@@ -1,0 +1,100 @@
+"""Any value that a Spec may hold comes back from terraform as it was written."""
+
+from __future__ import annotations
+
+import unicodedata
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from runtimes.base import TerraformId
+from runtimes.terraform import expressions
+from tests.runtimes.terraform import direct
+from tests.runtimes.terraform.direct import Direct, data
+
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.text(st.sampled_from('$%{}~"\\ if\n'))
+NUMBERS = st.integers(-(2**60), 2**60) | st.floats(-1e15, 1e15, allow_nan=False).map(lambda each: round(each, 6))
+VALUES = st.recursive(
+    TEXTS | NUMBERS | st.booleans(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(TEXTS, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory: pytest.TempPathFactory) -> Direct:
+    return direct.made(tmp_path_factory.mktemp("escapes"), None)
+
+
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(VALUES, min_size=10, max_size=60))
+@example(
+    ["${x}", "$${x}", "$$${x}", "%{if true}x%{endif}", "%%{", "$", "$$", "${", "a$", "\0", '${"', {"${k}": 1, "//": 2}]
+)
+@example(["$kusion_path", "e\u0301", "\u2028", "\ud7ff", 1.0, 0.1, -0.0, 10**18])
+def test_values_come_back_as_they_were_written(bare: Direct, written: list[Any]) -> None:
+    plan = bare.plan(data("all", input={"values": written}))
+    assert plan.resources[0].prediction.after["input"] == _as_terraform_has_it({"values": written})
+
+
+@settings(max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1), min_size=5))
+@example(["${x}", "%{x}", 'qu"ote', "\\", "new\nline", "$"])
+def test_secrets_come_back_and_are_not_in_the_file(bare: Direct, secrets: list[str]) -> None:
+    canaries = [f"canary-{each}" for each in secrets]
+    resource = data("secrets", input={"values": canaries})
+    written = bare.write(resource, secrets=frozenset(canaries))
+    plan = bare.plan(resource, secrets=frozenset(canaries))
+    assert plan.resources[0].prediction.after["input"] == _as_terraform_has_it({"values": canaries})
+    assert "canary" not in written.text
+    assert "canary" not in repr(written)
+    assert {path[:2] for path in plan.resources[0].prediction.sensitive} == {("input", "values")}
+
+
+@given(TEXTS)
+def test_an_escaped_text_can_be_read_back(text: str) -> None:
+    if "$${" not in text and "%%{" not in text:
+        assert expressions.unescaped(expressions.escaped(text)) == text
+
+
+def test_names_that_terraform_does_not_take_are_written_otherwise(bare: Direct) -> None:
+    names = ["a.b", "1st", "-x", "naïve", "x y", "数据库", "a/b", "_-x", "$", "unknown-xa"]
+    plan = bare.plan(*(data(name, input=name) for name in names))
+    found = {
+        each.id.name: each.prediction.after["input"] for each in plan.resources if isinstance(each.id, TerraformId)
+    }
+    assert found == {name: name for name in names}
+
+
+def test_references_find_what_they_name(tmp_path: Path) -> None:
+    place = direct.made(tmp_path, None)
+    producer = data("a.b", input={"list": [{"x": "one"}, {"x": "two"}], "app.io/name": "shop", "plain": {"deep": 1}})
+    named = "$kusion_path.builtin:terraform:terraform_data:a.b.output"
+    references = {
+        "digits": f"{named}.list.1.x",
+        "index": f"{named}.list[0].x",
+        "key": f'{named}["app.io/name"]',
+        "deep": f"{named}.plain.deep",
+    }
+    state = place.apply(producer, data("consumer", input=references))
+    recorded = state.resources[TerraformId("builtin", "terraform", "terraform_data", "consumer")]
+    assert recorded.attributes["input"] == {"digits": "two", "index": "one", "key": "shop", "deep": 1}
+    assert recorded.depends_on == ("terraform_data.a-x2e-b",)
+
+
+def _as_terraform_has_it(value: Any) -> Any:
+    """Texts in normal form C, which is what the language has; whole numbers as ints."""
+    match value:
+        case dict():
+            return {unicodedata.normalize("NFC", key): _as_terraform_has_it(each) for key, each in value.items()}
+        case list():
+            return [_as_terraform_has_it(each) for each in value]
+        case str():
+            return unicodedata.normalize("NFC", value)
+        case float() if value.is_integer():
+            return int(value)
+        case _:
+            return value
