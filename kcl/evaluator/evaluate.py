@@ -19,7 +19,6 @@ from kcl.evaluator.configurations import config_code, lower_item
 from kcl.evaluator.dialect import KCL, Dialect
 from kcl.evaluator.functions import RuleType
 from kcl.evaluator.lexical import ConfigScope, GlobalScope, Scope, Unit
-from kcl.evaluator.mismatch import wrong_type
 from kcl.evaluator.operations import equals, kind
 from kcl.evaluator.provenance import Provenance
 from kcl.evaluator.runtime import (
@@ -30,13 +29,10 @@ from kcl.evaluator.runtime import (
     Runtime,
     Where,
     evaluation_error,
-    is_literal,
 )
-from kcl.evaluator.runtime_types import RuntimeType, pack
 from kcl.evaluator.schemas import SchemaType
 from kcl.evaluator.scopes import LazyScope, PackageScope, Setter
-from kcl.evaluator.statements import Assigning, Body, Finish, lower_assignment, lower_setter, lower_statements
-from kcl.evaluator.type_lowering import literal_type, lower_type
+from kcl.evaluator.statements import Assigning, Body, lower_assignment, lower_setter, lower_statements
 from kcl.evaluator.union import bit_or
 from kcl.evaluator.value import UNDEFINED, KDict, Library, SchemaInstance, Value, ValueFailure
 from kcl.loader.program import MAIN_PACKAGE, Package, Program
@@ -272,41 +268,10 @@ def _setter(
         unit = Unit()
         scope = GlobalScope(context, unit)
         right_side = None if merged is None else _merged_expression(merged, scope, contexts)
-        finish = _held_to_first(package, place, context)
-        code = lower_assignment(place, scope, lambda environment: package, finish, right_side)
+        code = lower_assignment(place, scope, lambda environment: package, lambda environment, value: value, right_side)
         return _isolated(lower_setter(place, body, scope, code, lambda environment: package), unit, context)
 
     return compile_
-
-
-def _held_to_first(package: PackageScope, place: Assigning, context: ModuleContext) -> Finish:
-    """What is done with a value assigned to a variable again: it is held to the type of its first assignment."""
-    statement = place.statement
-    first = package.first_assignments.get(place.name)
-    written = (ast.Str, ast.JoinedStr, ast.Int, ast.Float, ast.List, ast.Config)
-    if (
-        first is None
-        or not isinstance(statement, ast.Assign)
-        or first[1] is statement
-        or statement.type is not None
-        or (place.target is not None and place.target.path)
-        or not isinstance(statement.value, written)
-    ):
-        return lambda environment, value: value
-    declaring, assign = first
-    type_ = lower_type(assign.type, declaring) if assign.type is not None else literal_type(assign.value)
-    if type_ is None:
-        return lambda environment, value: value
-    expected: RuntimeType = type_
-    span, literal, table = context.where(statement).span, is_literal(statement.value), context.runtime.table
-
-    def finish(environment: Environment, value: Value) -> Value:
-        try:
-            return pack(expected, value, span)
-        except ValueFailure:
-            raise wrong_type(expected, value, literal, table, span) from None
-
-    return finish
 
 
 def _merged_expression(merged: Merged, scope: Scope, contexts: list[ModuleContext]) -> Evaluate:

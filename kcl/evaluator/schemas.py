@@ -8,17 +8,14 @@ over every value the statements give it.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from kcl.diagnostics import Code, Diagnostic, KclError, Span, error
-from kcl.evaluator.mismatch import pack_entry
-from kcl.evaluator.names import did_you_mean
 from kcl.evaluator.parameters import Parameters
 from kcl.evaluator.runtime import Environment, Evaluate, ModuleContext, Runtime, Where, evaluation_error, on_the_way
-from kcl.evaluator.runtime_types import RuntimeType
+from kcl.evaluator.runtime_types import RuntimeType, pack
 from kcl.evaluator.scopes import SchemaFrame, Setter
 from kcl.evaluator.union import configured, joined_sites
 from kcl.evaluator.value import (
@@ -302,7 +299,7 @@ class SchemaType:
         if signature is None:
             places = [(key, config.sites_of(key)) for key in extra]
             spans = [(key, runtime.table.span(sites[0]) if sites else instance.origin) for key, sites in places]
-            raise KclError(tuple(self.unknown_attribute(key, span) for key, span in spans))
+            raise KclError(tuple(self._unknown_attribute(key, span) for key, span in spans))
         for key in extra:
             default: Value = UNDEFINED
             if signature.default is not None:
@@ -312,8 +309,7 @@ class SchemaType:
                 default = signature.default(environment)
             place = default.origin if isinstance(default, SchemaInstance) else instance.origin
             value = configured(default, config, key, place)
-            sites = config.sites_of(key)
-            value = pack_entry(signature.type, value, sites, runtime.table, None, instance.origin)
+            value = pack(signature.type, value, instance.origin)
             dict.__setitem__(instance, key, value)
             if signature.name != key:
                 frame.final[key] = value
@@ -331,12 +327,9 @@ class SchemaType:
         setters = self.layout.setters
         return [key for key in config if key not in setters and not key.startswith("_")]
 
-    def unknown_attribute(self, key: str, span: Span | None) -> Diagnostic:
+    def _unknown_attribute(self, key: str, span: Span | None) -> Diagnostic:
         """The finding that a key given at `span` is no attribute."""
-        known = [name for schema in self._stack() for name in schema.own.optional]
-        close = difflib.get_close_matches(key, known, n=3, cutoff=0.7)
-        message = f"Cannot add member '{key}' to schema '{self.name}'{did_you_mean(close)}"
-        return error(Code.COMPILE, message, span)
+        return error(Code.EVALUATION, f"No attribute named '{key}' in the schema '{self.name}'", span, line_only=True)
 
     def _run_checks(self, frame: SchemaFrame, extra: Sequence[str]) -> None:
         signature = self.layout.index_signature
@@ -383,13 +376,13 @@ def store(frame: SchemaFrame, name: str, value: Value, declared: Span, merge_ins
     if type_ is not None:
         # A value that came from elsewhere is of a type only known now, and told here.
         default_place = table.span(sites[0]) if sites else None
-        value = pack_entry(type_, value, sites if len(sites) == 1 else (), table, None, default_place)
+        value = pack(type_, value, default_place)
     if name in config and (merge_insertions or config.operator(name) != INSERT):
         given = config.sites_of(name)
         place = table.span(given[0]) if given else instance.origin
         value = configured(value, config, name, place)
         if type_ is not None:
-            value = pack_entry(type_, value, given, table, declared, place)
+            value = pack(type_, value, place)
         sites = joined_sites(given, sites)
     runtime.origin = sites
     return value

@@ -44,7 +44,7 @@ class Expressions(Configurations):
             ast.Config: self.config,
             ast.ConfigComp: self.config_comprehension,
             ast.Constant: self._constant,
-            ast.Missing: self._constant,
+            ast.Missing: self._missing,
             ast.Float: self._literal,
             ast.IfExpr: self._conditional,
             ast.Int: self._integer,
@@ -93,6 +93,9 @@ class Expressions(Configurations):
                 return LiteralType(False)
             case _:
                 return NONE
+
+    def _missing(self, node: ast.Missing) -> Type:
+        return ANY
 
     def _joined(self, node: ast.JoinedStr) -> Type:
         for part in node.parts:

@@ -112,7 +112,7 @@ def test_checks_of_bases_and_mixins_hold_too(finding):
 def test_merging_into_an_instance_builds_it_anew(values, finding):
     program = SHAPES + "_a = Base {x = 5}\na = _a | {x = 7}\n_b = _a\n_b.x = 8\nb = _b\n"
     assert values(program) == {"a": {"x": 7, "y": 14}, "b": {"x": 8, "y": 16}}
-    assert finding(SHAPES + "a = Base {} | {w = 1}\n")[1] == "Cannot add member 'w' to schema 'Base'"
+    assert finding(SHAPES + "a = Base {} | {w = 1}\n")[1] == "No attribute named 'w' in the schema 'Base'"
 
 
 def test_parameters_are_bound_by_position_and_name(values, finding):
