@@ -7,7 +7,7 @@ this workspace began to create.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from runtimes.base import Finding, Resource, ResourceId
@@ -41,14 +41,23 @@ class Adoption:
         """The ids to import by in the next attempt."""
         return {id_: candidates[0] for id_, candidates in self.left.items() if candidates}
 
-    def after(self, errors: Iterable[Finding]) -> Adoption:
-        """Returns what is left to try after an attempt; itself where that did not fail for an import."""
+    def after(self, errors: Collection[Finding], address_of: Callable[[ResourceId], str]) -> Adoption:
+        """Returns what is left to try after an attempt; itself where that did not fail for an import.
+
+        That there is nothing under an id is an error that names the resource in its text alone. Where an error names
+        none at all, it may be any import's: they are then all given up.
+        """
         left, unclear = dict(self.left), dict(self.unclear)
-        for id_ in {each.id for each in errors if each.id is not None} & set(self.chosen):
-            said = [each for each in errors if each.id == id_]
-            if not any(diagnostics.does_not_exist(each) for each in said):
+        for id_ in self.chosen:
+            said = [each for each in errors if each.id == id_ or _names(each, address_of(id_))]
+            if said and not any(diagnostics.does_not_exist(each) for each in said):
                 unclear[id_] = said[0].message
-            left[id_] = left[id_][1:]
+            if said:
+                left[id_] = left[id_][1:]
+        nameless = [each for each in errors if each.id is None]
+        if nameless and left == self.left:
+            for id_ in self.chosen:
+                unclear[id_], left[id_] = nameless[0].message, ()
         return self if left == self.left else replace(self, left=left, unclear=unclear)
 
     @property
@@ -87,6 +96,10 @@ def unasked(doubts: Iterable[Doubt], resources: Iterable[Resource]) -> tuple[Fin
         for each in doubts
         if each.id not in said
     )
+
+
+def _names(error: Finding, address: str) -> bool:
+    return error.id is None and f'"{address}"' in error.detail
 
 
 def _under(doubt: Doubt) -> str:

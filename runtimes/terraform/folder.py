@@ -130,11 +130,7 @@ class Folder:
             deadline = time.monotonic() + patience_seconds
             while not _locked(file):
                 if time.monotonic() >= deadline:
-                    raise Overloaded(
-                        f"another workbench is at work on this stack's Terraform resources{_holder(self.lock)}",
-                        target=place,
-                        hint="wait until it is done, or stop it there",
-                    )
+                    raise _busy(self.lock, place)
                 await asyncio.sleep(_POLL_SECONDS)
             os.ftruncate(file, 0)
             since = datetime.now(UTC).isoformat(timespec="seconds")
@@ -162,9 +158,14 @@ def _locked(file: int) -> bool:
     return True
 
 
-def _holder(lock: Path) -> str:
+def _busy(lock: Path, place: str) -> Overloaded:
+    who, since = "another workbench", ""
     match read_json(lock):
-        case {"pid": int(pid), "doing": str(doing), "since": str(since)}:
-            return f": process {pid}, which {doing} since {since}"
-        case _:
-            return ""
+        case {"pid": int(pid), "doing": str(doing), "since": str(time_)}:
+            who = "this workbench itself" if pid == os.getpid() else who
+            since = f": process {pid}, which {doing} since {time_}"
+    return Overloaded(
+        f"{who} is at work on this stack's Terraform resources{since}",
+        target=place,
+        hint="wait until it is done, or stop it there",
+    )

@@ -49,13 +49,17 @@ class Doubt:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """`process` is None once the apply has ended and was looked at. `ids` are by the addresses it works on."""
+    """`process` is None once the apply has ended and was looked at. `ids` are by the addresses it works on.
+
+    `is_started`: the process is terraform's; until it is started, that of the workbench which is about to.
+    """
 
     process: ProcessMark | None
     begun: str
     creations: tuple[Creation, ...]
     ids: Mapping[str, TerraformId]
     doubts: tuple[Doubt, ...]
+    is_started: bool = False
 
     @property
     def is_open(self) -> bool:
@@ -65,7 +69,7 @@ class Record:
         """Returns the record of an apply that has ended: with the doubts it left, and those that are still open."""
         fresh = doubts(self.creations, events, knows)
         kept = tuple(each for each in self.doubts if not knows(each.id) and each.id not in {new.id for new in fresh})
-        return replace(self, process=None, doubts=(*kept, *fresh))
+        return replace(self, process=None, is_started=False, doubts=(*kept, *fresh))
 
 
 NOTHING = Record(None, "", (), {}, ())
@@ -76,26 +80,23 @@ def doubts(
 ) -> tuple[Doubt, ...]:
     """Returns the creations that were begun and of which the state knows nothing, though they may have happened.
 
-    What the provider refused has not happened, unless it crashed or was cut off.
+    What the provider refused has not happened: there is an error that names it, and it is not that of a crash.
     """
     begun: dict[str, str] = {}
     made: dict[str, str] = {}
-    refused: set[str] = set()
-    crashed: set[str] = set()
+    answered: set[str] = set()
     for event in events:
         match event:
             case ApplyHook(phase=Phase.STARTED, address=address, action="create"):
                 begun[address] = event.when
             case ApplyHook(phase=Phase.COMPLETED, address=address, action="create"):
                 made[address] = event.id_value
-            case ApplyHook(phase=Phase.ERRORED, address=address, action="create"):
-                refused.add(address)
-            case Diagnosed() if _CRASHED.search(event.summary):
-                crashed.add(event.address)
+            case Diagnosed(is_error=True) if not _CRASHED.search(event.summary):
+                answered.add(event.address)
     found = []
     for creation in creations:
         since = begun.get(creation.address)
-        if since is None or knows(creation.id) or creation.address in refused - crashed:
+        if since is None or knows(creation.id) or creation.address in answered:
             continue
         known = [made[creation.address]] if made.get(creation.address) else []
         candidates = tuple(dict.fromkeys((*known, *creation.candidates)))
@@ -131,6 +132,7 @@ def load(folder: Folder) -> Record:
                 tuple(_creation(each) for each in creations),
                 {address: _id(text) for address, text in ids.items()},
                 tuple(Doubt(_creation(each["creation"]), each["since"]) for each in open_doubts),
+                bool(rest.get("is_started")),
             )
         case _:
             return NOTHING
@@ -139,6 +141,7 @@ def load(folder: Folder) -> Record:
 def save(folder: Folder, record: Record) -> None:
     document = {
         "process": asdict(record.process) if record.process else None,
+        "is_started": record.is_started,
         "begun": record.begun,
         "creations": [_written(each) for each in record.creations],
         "ids": {address: str(id_) for address, id_ in record.ids.items()},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Final
@@ -32,6 +33,8 @@ _PROGRESS_SECONDS = 2.0
 # How long terraform may be silent after it was told to stop at once, before it is ended without its consent: it then
 # loses what it was doing from its state.
 _SILENCE_SECONDS = 60.0
+
+_CUT_OFF = re.compile(r"operation cancell?ed|execution halted|interrupted", re.IGNORECASE)
 
 Ended = Callable[[tuple[Event, ...]], Awaitable[Mapping[ResourceId, LiveResource]]]
 """What is to be done once terraform has ended: settle the record, and return what the new state knows."""
@@ -87,7 +90,7 @@ class Telling:
         """Returns why nothing could be applied, where it is not the fault of a resource."""
         if code == 0 or self._begun:
             return None
-        loose = [each for each in self.findings if each.is_error and each.id is None]
+        loose = self._loose()
         return diagnostics.failure(loose, place=self._place, doing="apply") if loose else None
 
     @property
@@ -119,6 +122,9 @@ class Telling:
         self._told_at[id_] = now
         return ResourceProgress(id_, now - self._begun[id_], message)
 
+    def _loose(self) -> list[Finding]:
+        return [each for each in self.findings if each.is_error and each.id is None]
+
     def _under_way(self) -> list[ResourceId]:
         return [id_ for id_ in self._begun if id_ not in self._ended]
 
@@ -126,7 +132,7 @@ class Telling:
         said = [each for each in self.findings if each.is_error and each.id == id_]
         if said:
             return diagnostics.failure(said, place=self._place, id_=id_, doing="apply")
-        loose = [each for each in self.findings if each.is_error and each.id is None]
+        loose = [each for each in self._loose() if not _CUT_OFF.search(each.message)]
         if id_ in self._errored and loose:
             return diagnostics.failure(loose, place=self._place, id_=id_, doing="apply")
         how = f"ended by signal {-code}" if code < 0 else "stopped"

@@ -118,7 +118,8 @@ class TerraformWorkspace:
         left = record.load(folder)
         if left.process is not None:
             await self._wait_for(left, left.process, folder.apply_events)
-            await left.process.end_leftovers()
+            if left.is_started:
+                await left.process.end_leftovers()
         await terraform.restore_state()
         if left.process is not None:
             state = await self._prior(terraform)
@@ -155,7 +156,7 @@ class TerraformWorkspace:
                 is_initialised_anew = True
                 await terraform.initialise(configured.written)
                 continue
-            further = adoptions.after(planned.errors)
+            further = adoptions.after(planned.errors, configured.written.address_of)
             if further is adoptions:
                 break
             adoptions = further
@@ -261,7 +262,7 @@ class TerraformWorkspace:
         except RuntimeFailure:
             record.save(folder, known)
             raise
-        opened = replace(opened, process=running.mark)
+        opened = replace(opened, process=running.mark, is_started=True)
         record.save(folder, opened)
 
         async def ended(told: tuple[events.Event, ...]) -> Mapping[ResourceId, LiveResource]:
@@ -278,8 +279,7 @@ class TerraformWorkspace:
         running: Running,
         told: tuple[events.Event, ...],
     ) -> Mapping[ResourceId, LiveResource]:
-        if running.code is not None and running.code < 0:
-            await running.mark.end_leftovers()
+        await running.mark.end_leftovers()
         try:
             state = read_new(await terraform.state(), schemas=configured.schemas)
         except UnreadableState as error:

@@ -27,7 +27,17 @@ from runtimes.base import (
 )
 from runtimes.terraform import record
 from runtimes.terraform.process import ProcessMark
-from tests.runtimes.terraform.practice import Place, actions, anything, bucket, database, network, texts_in, until
+from tests.runtimes.terraform.practice import (
+    TERRAFORM,
+    Place,
+    actions,
+    anything,
+    bucket,
+    database,
+    network,
+    texts_in,
+    until,
+)
 
 ROOT = Path(__file__).parents[3]
 
@@ -100,7 +110,12 @@ async def test_a_state_that_another_terraform_has_locked_says_who(place: Place) 
     place.order(slow(3))
     environment = {**os.environ, **place.settings["environment"], "TF_CLI_CONFIG_FILE": str(place.folder.cli_config)}
     by_hand = await asyncio.create_subprocess_exec(
-        "terraform", "apply", "-auto-approve", cwd=place.folder.path, env=environment, stdout=asyncio.subprocess.DEVNULL
+        TERRAFORM or "terraform",
+        "apply",
+        "-auto-approve",
+        cwd=place.folder.path,
+        env=environment,
+        stdout=asyncio.subprocess.DEVNULL,
     )
     await until((place.folder.path / ".terraform.tfstate.lock.info").exists, "the lock")
     with pytest.raises(Overloaded) as raised:

@@ -24,6 +24,7 @@ def hook(phase: Phase, action: str = "create", id_value: str = "") -> ApplyHook:
 
 
 CRASH = Diagnosed({"severity": "error", "summary": "Plugin did not respond", "address": "sandbox_bucket.invoices"})
+NAMELESS = Diagnosed({"severity": "error", "summary": "Plugin did not respond"})
 REFUSED = Diagnosed({"severity": "error", "summary": "Quota exceeded", "address": "sandbox_bucket.invoices"})
 
 
@@ -41,6 +42,7 @@ REFUSED = Diagnosed({"severity": "error", "summary": "Quota exceeded", "address"
             (Doubt(Creation(BUCKET, "sandbox_bucket.invoices", ("b-7", "invoices")), BEGUN),),
         ),
         ([hook(Phase.STARTED), hook(Phase.ERRORED), REFUSED], False, ()),
+        ([hook(Phase.STARTED), hook(Phase.ERRORED), NAMELESS], False, (Doubt(CREATION, BEGUN),)),
         ([hook(Phase.STARTED), hook(Phase.ERRORED), CRASH], False, (Doubt(CREATION, BEGUN),)),
         # of a replacement, the deletion alone was begun
         ([hook(Phase.STARTED, "delete")], False, ()),
@@ -74,6 +76,7 @@ def test_a_record_is_read_back_as_it_was_written(tmp_path: Path) -> None:
         (CREATION,),
         {"sandbox_bucket.invoices": BUCKET},
         (Doubt(CREATION, "earlier"),),
+        is_started=True,
     )
     record.save(folder, written)
     assert record.load(folder) == written
