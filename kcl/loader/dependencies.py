@@ -18,7 +18,7 @@ from kcl.diagnostics import Code, Diagnostic, Label, error
 from kcl.loader.checksum import checksum
 from kcl.loader.lock import Locked, read_lock
 from kcl.loader.manifest import MANIFEST_NAME, Manifest, read_manifest
-from kcl.loader.requirement import LocalSource, Requirement
+from kcl.loader.requirement import LocalSource, Requirement, import_name
 from kcl.source import FileSystem
 
 VENDOR_FOLDER: Final = "vendor"
@@ -72,7 +72,8 @@ def find_dependencies(
     """
     if not manifest.requirements:
         return {}
-    locked = read_lock(root, file_system)
+    locked = {import_name(name): item for name, item in read_lock(root, file_system).items()}
+    own = {requirement.name for requirement in manifest.requirements}
     vendor = os.path.join(root, VENDOR_FOLDER)
     places = [vendor] if vendored or manifest.vendored or downloaded is None else [vendor, downloaded]
     found: dict[str, Dependency] = {}
@@ -81,7 +82,10 @@ def find_dependencies(
         requirement = waiting.popleft()
         if requirement.name in found:
             continue
-        dependency = _located(requirement, locked.get(requirement.key), places, file_system)
+        chosen = locked.get(requirement.name)
+        if chosen is not None and requirement.name in own and requirement.wanted not in ("", chosen.version):
+            chosen = None  # kcl.mod was changed since
+        dependency = _located(requirement, chosen, places, file_system)
         found[requirement.name] = dependency
         if dependency.folder is not None and file_system.is_file(os.path.join(dependency.folder, MANIFEST_NAME)):
             waiting += read_manifest(dependency.folder, file_system).requirements
@@ -91,8 +95,6 @@ def find_dependencies(
 def _located(requirement: Requirement, locked: Locked | None, places: list[str], file_system: FileSystem) -> Dependency:
     if isinstance(requirement.source, LocalSource):
         return Dependency(requirement, requirement.source.path, None)
-    if locked is not None and requirement.wanted not in ("", locked.version):
-        locked = None  # kcl.mod was changed since
     names = (*((locked.full_name,) if locked is not None else ()), *requirement.folder_names)
     for place in places:
         for name in names:

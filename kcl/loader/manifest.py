@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from kcl.diagnostics import Code, KclError, Span, error
+from kcl.diagnostics import Code, KclError, error
 from kcl.loader.requirement import GitSource, LocalSource, OciSource, Requirement, Source
 from kcl.loader.toml_text import line_of_key, line_of_table, parse_toml
 from kcl.source import FileSystem
