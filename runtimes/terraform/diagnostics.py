@@ -18,6 +18,7 @@ from runtimes.base import (
     Rejected,
     ResourceId,
     RuntimeFailure,
+    TerraformId,
     Unauthenticated,
     Unreachable,
     format_path,
@@ -29,8 +30,11 @@ CONFIGURATION_FILE: Final = "main.tf.json"
 _LONGEST_MESSAGE = 400
 
 _CAUSED_BY_TARGETS = ("Resource targeting is in effect", "Applied changes may be incomplete")
+_NOTHING_THERE = "nothing exists under the id it is to be taken over by"
 _LOCKED = "Error acquiring the state lock"
-_NOTHING_TO_IMPORT = re.compile(r"non-existent remote object|not exist|not found|couldn't find|no such", re.IGNORECASE)
+_NOTHING_TO_IMPORT = re.compile(
+    r"nothing exists|non-existent remote object|not exist|not found|couldn't find|no such", re.IGNORECASE
+)
 
 
 def finding(diagnostic: Mapping[str, Any], configuration: Configuration | None) -> Finding | None:
@@ -43,6 +47,7 @@ def finding(diagnostic: Mapping[str, Any], configuration: Configuration | None) 
     if not is_error and summary in _CAUSED_BY_TARGETS:
         return None
     place = _place(diagnostic, configuration)
+    summary, detail = _in_our_words(summary, detail, place, configuration)
     if configuration is not None:
         summary, detail = configuration.scrubbed(summary), configuration.scrubbed(detail)
     if place.in_provider:
@@ -184,7 +189,9 @@ _KINDS: Final = (
     _kind_of(r"access ?denied|unauthorizedoperation|permission denied|forbidden|\b403\b", Forbidden, ""),
     _kind_of(r"throttl|rate ?limit|rate exceeded|too many requests|\b429\b", Overloaded, "run it again later"),
     _kind_of(r"quota|limit ?exceeded", Rejected, "free some of what is used, or ask for a larger quota"),
-    _kind_of(r"^cannot import non-existent remote object", NotThere, "check importId: nothing exists under it"),
+    _kind_of(
+        r"^(nothing exists under|cannot import non-existent)", NotThere, "check importId: nothing exists under it"
+    ),
     _kind_of(
         r"already exists|alreadyexists|entityalreadyexists|bucketalreadyowned",
         Rejected,
@@ -227,6 +234,32 @@ def _first_paragraph(text: str) -> str:
     return " ".join(text.strip().partition("\n\n")[0].split())
 
 
+def _in_our_words(summary: str, detail: str, place: Place, configuration: Configuration | None) -> tuple[str, str]:
+    """Says in terms of a Spec what Terraform says in terms of its files; anything else stays as it is."""
+    quoted = re.search(r'"([^"]+)"', detail)
+    match summary:
+        case "Extraneous JSON object property" | "Unsupported argument" if quoted and place.id:
+            what = "its provider" if place.in_provider else place.id.resource_type
+            return f"{what} has no attribute {quoted[1]!r}", ""
+        case "Missing required argument" if quoted and place.id:
+            what = "its provider" if place.in_provider else place.id.resource_type
+            return f"{what} needs the attribute {quoted[1]!r}", ""
+        case "Incorrect attribute value type" if match := re.search(r'for attribute "([^"]+)": (.*?)\.?$', detail):
+            return f"{match[1]}: {match[2]}", ""
+        case "Cannot import non-existent remote object" if place.id and configuration:
+            under = configuration.adopted.get(place.id, "")
+            return _NOTHING_THERE, f"The id is {under!r}. It may be of another region or account than the provider's."
+        case _:
+            return summary, detail
+
+
+def _named(text: str, configuration: Configuration) -> TerraformId | None:
+    """Returns the resource whose address a text names, if it is one."""
+    addresses = {*configuration.addresses, *configuration.recorded}
+    said = {word.rstrip(".") for word in re.findall(r"[A-Za-z_][\w.-]*", text)} & addresses
+    return configuration.id_at(said.pop()) if len(said) == 1 else None
+
+
 def _place(diagnostic: Mapping[str, Any], configuration: Configuration | None) -> Place:
     """Returns what a diagnostic is about: by its range in our file, else by its address."""
     if configuration is None:
@@ -237,6 +270,8 @@ def _place(diagnostic: Mapping[str, Any], configuration: Configuration | None) -
             found = configuration.place(line)
     address = str(diagnostic.get("address") or "")
     id_ = configuration.id_at(address) if address else None
+    if id_ is None and found.id is None:
+        id_ = _named(str(diagnostic.get("detail") or ""), configuration)
     if id_ is None or (found.id == id_ and (found.path or not found.in_provider)):
         return found
     path: FieldPath = found.path if found.id == id_ else ()
