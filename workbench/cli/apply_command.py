@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,13 +10,10 @@ import click
 
 from workbench.cli.stacks import cluster_option, compile_options, find, inputs, timeout_option, workdir_option
 from workbench.exit_codes import ExitCode
-from workbench.present.text import Span, Tone
 
 if TYPE_CHECKING:
     from workbench.cli.main import Context
-    from workbench.cli.output import Output
     from workbench.engine.plan import Plan
-    from workbench.session import Session
 
 
 @click.command("apply")
@@ -64,6 +60,7 @@ def command(
         session, found = find(context, stack, workdir)
     output = context.output
 
+    from workbench.cli.applying import carry_out, confirmation, say_what_is_left
     from workbench.present import plan as present
 
     # Asking happens between two runs of the event loop: inside one, an answer would keep ^C from being heard.
@@ -82,23 +79,19 @@ def command(
         ctx.exit(ExitCode.REFUSED)
     if dry_run:
         ctx.exit(ExitCode.OK)
-    phrase = _confirmation(made, yes, confirm, output)
+    phrase = confirmation(made, yes, confirm, output, nothing_done="Nothing was applied.")
     if phrase is None:
         ctx.exit(ExitCode.REFUSED)
+    if not made.is_empty and (code := carry_out(session, made, phrase, output)) is not ExitCode.OK:
+        ctx.exit(code)
+    if not watch:
+        ctx.exit(ExitCode.OK)
 
-    async def run() -> ExitCode:
+    # Watching is a run of its own: while applying, ^C means something else.
+    async def settle() -> ExitCode:
         from workbench.cli import progress
-        from workbench.engine.events import Outcome
 
         async with session:
-            if not made.is_empty:
-                async with session.apply(made, confirm=phrase) as events:
-                    finished = await progress.show_events(events, output)
-                if finished is None or finished.outcome is not Outcome.SUCCEEDED:
-                    output.talk(Span("what failed is named above; put it right and apply again", Tone.WARN))
-                    return ExitCode.PARTIAL if finished and finished.done else ExitCode.ERROR
-            if not watch:
-                return ExitCode.OK
             target = session.select(made.stack)
             seconds = timeout or session.settings.timeout_seconds
             async with session.watch(
@@ -108,47 +101,8 @@ def command(
             return progress.show_end(last, output) if last is not None else ExitCode.NOT_READY
 
     try:
-        code = anyio.run(run)
+        code = anyio.run(settle)
     except KeyboardInterrupt:
-        _say_what_is_left(session, made, output)
+        say_what_is_left(session, made, output)
         raise
     ctx.exit(code)
-
-
-def _say_what_is_left(session: Session, made: Plan, output: Output) -> None:
-    """After ^C: whether the release was begun, and how to go on."""
-    from workbench.engine.release import Phase
-
-    latest = next(iter(session.releases(session.select(made.stack))), None)
-    if latest is None or latest.revision != made.revision:
-        said = "nothing was applied"
-    elif latest.phase is Phase.SUCCEEDED:
-        said = f"release #{latest.revision} is applied; wb watch {made.stack} shows what becomes of it"
-    else:
-        said = f"release #{latest.revision} ends half-way, what was done is recorded; wb apply {made.stack} goes on"
-    output.talk(Span(said, Tone.WARN))
-
-
-def _confirmation(made: Plan, yes: bool, confirm: str, output: Output) -> str | None:
-    """Returns what to hand to apply, None where it was not confirmed. Without a terminal nothing is asked."""
-    from workbench.engine.plan import Level
-
-    wanted = made.confirmation
-    if wanted.level is Level.NOTHING:
-        return ""
-    if confirm:
-        if confirm == wanted.phrase or (wanted.level is Level.YES and yes):
-            return wanted.phrase
-        output.talk(Span(f"{confirm!r} is not the phrase: it is {wanted.phrase!r}. Nothing was applied.", Tone.BAD))
-        return None
-    if wanted.level is Level.YES and yes:
-        return wanted.phrase
-    if not sys.stdin.isatty():
-        how = "--yes" if wanted.level is Level.YES else f"--confirm {wanted.phrase!r}"
-        output.talk(Span(f"not confirmed: give {how}. Nothing was applied.", Tone.BAD))
-        return None
-    answer = str(click.prompt(f"type {wanted.phrase!r} to apply", default="", show_default=False, err=True))
-    if answer == wanted.phrase:
-        return wanted.phrase
-    output.talk(Span("not confirmed. Nothing was applied.", Tone.WARN))
-    return None

@@ -29,6 +29,7 @@ _COMMANDS = {
     "diff": "what an apply would change live, and the source line behind every field",
     "plan": "what would be done, in which order, bound to what is live now",
     "apply": "do what the configuration says, and watch it become ready",
+    "destroy": "take away everything that a stack has",
     "watch": "watch a stack until it is ready, or say why it is not",
     "explain": "where a field of a resource comes from",
     "migrate": "bring KCL of 2023 to today's language, and prove that no stack changes",

@@ -1,0 +1,119 @@
+"""What `wb apply` and `wb destroy` share: asking, doing with ^C heeded, saying what is left."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+import anyio
+import click
+
+from workbench.exit_codes import ExitCode
+from workbench.present.text import Span, Tone
+
+if TYPE_CHECKING:
+    from workbench.cli.output import Output
+    from workbench.engine.events import ApplyFinished
+    from workbench.engine.execute import Applying
+    from workbench.engine.plan import Plan
+    from workbench.session import Session
+
+
+def confirmation(made: Plan, yes: bool, confirm: str, output: Output, *, nothing_done: str) -> str | None:
+    """Returns what to hand to apply, None where it was not confirmed. Without a terminal nothing is asked."""
+    from workbench.engine.plan import Level
+
+    wanted = made.confirmation
+    if wanted.level is Level.NOTHING:
+        return ""
+    if confirm:
+        if confirm == wanted.phrase or (wanted.level is Level.YES and yes):
+            return wanted.phrase
+        output.talk(Span(f"{confirm!r} is not the phrase: it is {wanted.phrase!r}. {nothing_done}", Tone.BAD))
+        return None
+    if wanted.level is Level.YES and yes:
+        return wanted.phrase
+    if not sys.stdin.isatty():
+        how = "--yes" if wanted.level is Level.YES else f"--confirm {wanted.phrase!r}"
+        output.talk(Span(f"not confirmed: give {how}. {nothing_done}", Tone.BAD))
+        return None
+    verb = "destroy" if made.destroys else "apply"
+    answer = str(click.prompt(f"type {wanted.phrase!r} to {verb}", default="", show_default=False, err=True))
+    if answer == wanted.phrase:
+        return wanted.phrase
+    output.talk(Span(f"not confirmed. {nothing_done}", Tone.WARN))
+    return None
+
+
+def carry_out(session: Session, made: Plan, phrase: str, output: Output) -> ExitCode:
+    """Applies a confirmed plan and shows it. Raises `KeyboardInterrupt` where it was stopped, after telling."""
+    from workbench.engine.events import Outcome
+
+    was_stopped = False
+
+    async def run() -> ApplyFinished | None:
+        nonlocal was_stopped
+        async with session, session.apply(made, confirm=phrase) as applying:
+            finished, was_stopped = await _show(applying, output)
+            return finished
+
+    try:
+        finished = anyio.run(run)
+    except KeyboardInterrupt:
+        say_what_is_left(session, made, output)
+        raise
+    if was_stopped:
+        say_what_is_left(session, made, output)
+        raise KeyboardInterrupt
+    if finished is None or finished.outcome is not Outcome.SUCCEEDED:
+        again = "destroy" if made.destroys else "apply"
+        output.talk(Span(f"what failed is named above; put it right and {again} again", Tone.WARN))
+        return ExitCode.PARTIAL if finished and finished.done else ExitCode.ERROR
+    return ExitCode.OK
+
+
+async def _show(applying: Applying, output: Output) -> tuple[ApplyFinished | None, bool]:
+    """Shows events to their end. ^C asks for an end in order; a second one makes Terraform drop what it has begun."""
+    from workbench.cli import progress
+
+    # who does not listen to ^C (a job in the background) shall not begin to
+    if threading.current_thread() is not threading.main_thread() or not callable(signal.getsignal(signal.SIGINT)):
+        return await progress.show_events(applying, output), False
+    times = 0
+
+    async def heed() -> None:
+        nonlocal times
+        async for _ in signals:
+            times += 1
+            if times == 1:
+                said = (
+                    "stopping: what was begun ends first; ^C again makes Terraform drop it, which may lose track of it"
+                )
+            else:
+                said = "stopping at once: wb plan finds out what became of what was dropped"
+            output.talk(Span(said, Tone.WARN))
+            await applying.interrupt(at_once=times > 1)
+
+    with anyio.open_signal_receiver(signal.SIGINT) as signals:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(heed)
+            finished = await progress.show_events(applying, output)
+            tasks.cancel_scope.cancel()
+    return finished, times > 0
+
+
+def say_what_is_left(session: Session, made: Plan, output: Output) -> None:
+    """After ^C: whether the release was begun, and how to go on."""
+    from workbench.engine.release import Phase
+
+    latest = next(iter(session.releases(session.select(made.stack))), None)
+    verb = "destroy" if made.destroys else "apply"
+    if latest is None or latest.revision != made.revision:
+        said = "nothing was applied"
+    elif latest.phase is Phase.SUCCEEDED:
+        said = f"release #{latest.revision} is applied; wb watch {made.stack} shows what becomes of it"
+    else:
+        said = f"release #{latest.revision} ends half-way, what was done is recorded; wb {verb} {made.stack} goes on"
+    output.talk(Span(said, Tone.WARN))

@@ -1,0 +1,68 @@
+"""`wb destroy`"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+import click
+
+from workbench.cli.stacks import compile_options, find, inputs, workdir_option
+from workbench.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from workbench.cli.main import Context
+    from workbench.engine.plan import Plan
+
+
+@click.command("destroy")
+@click.argument("stack", default="", metavar="[STACK]")
+@compile_options
+@workdir_option
+@click.option(
+    "-y", "--yes", is_flag=True, help="As for wb apply; does not stand for the phrase, which is always asked."
+)
+@click.option("--confirm", default="", metavar="PHRASE", help="The phrase the plan asks for.")
+@click.option("--dry-run", is_flag=True, help="Show the plan and stop.")
+@click.pass_context
+def command(
+    ctx: click.Context,
+    stack: str,
+    options: tuple[str, ...],
+    settings: tuple[str, ...],
+    workdir: Path | None,
+    yes: bool,
+    confirm: str,
+    dry_run: bool,
+) -> None:
+    """Take away everything the stack has, on its clusters and in Terraform, after asking for the phrase.
+
+    Needs no configuration that compiles. Protected stacks are refused.
+
+    Exit code: 0 all is gone; 4 refused or not confirmed; 6 partly; 7 out of date or somebody else holds the stack.
+    """
+    from workbench.cli.applying import carry_out, confirmation
+    from workbench.present import plan as present
+
+    context: Context = ctx.obj
+    output = context.output
+    session, found = find(context, stack, workdir)
+    given = inputs(options, settings)
+
+    async def make() -> Plan:
+        async with session:
+            return await session.plan_destroy(found, given)
+
+    made = anyio.run(make)
+    output.lines(present.lines(made, output.glyphs))
+    if made.is_refused:
+        for each in present.refusal(made, output.glyphs):
+            output.talk(each)
+        ctx.exit(ExitCode.REFUSED)
+    if dry_run or made.is_empty:
+        ctx.exit(ExitCode.OK)
+    phrase = confirmation(made, yes, confirm, output, nothing_done="Nothing was destroyed.")
+    if phrase is None:
+        ctx.exit(ExitCode.REFUSED)
+    ctx.exit(carry_out(session, made, phrase, output))
