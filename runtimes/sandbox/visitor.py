@@ -31,6 +31,13 @@ def pods(kubeconfig: Path, context: str) -> list[dict[str, Any]]:
     return found
 
 
+def deployment(kubeconfig: Path, context: str, namespace: str, name: str) -> dict[str, Any]:
+    """Returns a live Deployment; raises `OSError` if there is none, or the cluster refuses or is gone."""
+    path = f"/apis/apps/v1/namespaces/{namespace}/deployments/{name}"
+    found: dict[str, Any] = _send(kubeconfig, context, "GET", path)
+    return found
+
+
 def _patch(kubeconfig: Path, context: str, path: str, change: dict[str, Any]) -> None:
     _send(kubeconfig, context, "PATCH", path + "?" + urllib.parse.urlencode({"fieldManager": "kubectl-edit"}), change)
 

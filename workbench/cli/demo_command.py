@@ -20,7 +20,9 @@ from workbench.present.text import Span, Tone
 if TYPE_CHECKING:
     from workbench.cli.main import Context
     from workbench.cli.output import Output
+    from workbench.cli.practice import Practice
     from workbench.engine.compile import CompileInputs
+    from workbench.engine.plan import Plan
     from workbench.engine.status import StatusTree
     from workbench.project import Stack
     from workbench.session import Session
@@ -89,6 +91,8 @@ async def _plain(context: Context) -> int:
         output.line(f"  hangzhou and shanghai run {', '.join((practice.STACK, *practice.OTHERS))} of yesterday")
         output.line(f"  {await practice.change_by_hand(place)}")
         code = await _main_job(session, session.select(practice.STACK), output)
+        if code == ExitCode.OK:
+            code = await _cloud(session, place, output)
     output.line()
     output.line(f"done in {time.monotonic() - began:.0f} s")
     return code
@@ -135,6 +139,16 @@ async def _main_job(session: Session, stack: Stack, output: Output) -> int:
     return ExitCode.OK if tree.verdict is Verdict.READY else ExitCode.NOT_READY
 
 
+async def _cloud(session: Session, place: Practice, output: Output) -> int:
+    if place.no_cloud:
+        output.line()
+        output.line(f"databases from Terraform are left out: {place.no_cloud}")
+        return ExitCode.OK
+    from workbench.cli import demo_cloud
+
+    return await demo_cloud.show(session, place, output, _step, _applied)
+
+
 def _step(output: Output, title: str, command: str) -> None:
     output.line()
     output.line(Span(f"== {title}", Tone.STRONG))
@@ -157,11 +171,15 @@ async def _compile(session: Session, stack: Stack, output: Output) -> None:
 
 
 async def _apply(session: Session, stack: Stack, inputs: CompileInputs | None, output: Output) -> bool:
+    return await _applied(session, await session.plan(stack, inputs, force=True), output)
+
+
+async def _applied(session: Session, made: Plan, output: Output) -> bool:
+    """Shows a plan and does it, as if it had been confirmed; tells whether all of it went well."""
     from workbench.cli import progress
     from workbench.engine.events import Outcome
     from workbench.present import plan
 
-    made = await session.plan(stack, inputs, force=True)
     output.lines(plan.lines(made, output.glyphs))
     if made.is_refused:
         return False

@@ -84,6 +84,8 @@ async def serving(place: Practice, session: Session, local: LocalState) -> Async
             trusted={PLUGIN: _digest(session)},
             incident=INCIDENT,
             hostnames=(*found, *_DOUBTFUL),
+            terraform_mirrors=tuple(str(each) for each in place.settings.terraform_mirrors),
+            terraform_environment=place.settings.terraform_environment,
         )
         with local.serve(practice):
             yield practice

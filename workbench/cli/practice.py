@@ -2,10 +2,13 @@
 
 They are a process of their own (`wb sandbox start`), reached over HTTP like any cluster. What was yesterday is said in
 one place below, as edits of today's files; it is applied through the same session as everything else.
+
+Where terraform is, there is a cloud to practise on beside them: a file, and a provider for it.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -14,6 +17,7 @@ import tempfile
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,6 +34,8 @@ if TYPE_CHECKING:
 
 STACK = "checkout/prod"
 """What the demo is about."""
+RENTING = "orders/dev"
+"""The stack that has Terraform resources too."""
 OTHERS = ("gateway/prod",)
 """Stacks that run as well, so that the repository does not look deserted."""
 CLUSTER = "hangzhou"
@@ -51,6 +57,7 @@ _YESTERDAY: Mapping[str, tuple[tuple[str, str], ...]] = {
     "payments/gateway/base/base.k": (("payments/gateway:3.2.5", "payments/gateway:3.2.4"),),
 }
 _CONTEXTS = 2
+_OLDEST_TERRAFORM = (1, 5)
 
 
 class PracticeFailed(WorkbenchError):
@@ -59,11 +66,19 @@ class PracticeFailed(WorkbenchError):
 
 @dataclass(frozen=True, slots=True)
 class Practice:
-    """`settings` lead to the practice clusters and keep releases apart from real ones. `home` goes away with it."""
+    """`settings` lead to the practice clusters and keep releases apart from real ones. `home` goes away with it.
+
+    `no_cloud` says what is missing for Terraform resources, empty where nothing is; `world` is their cloud.
+    """
 
     root: Path
     settings: Settings
     home: Path
+    no_cloud: str = ""
+
+    @property
+    def world(self) -> Path:
+        return self.home / "world.json"
 
 
 def sample_root(here: Path) -> Path:
@@ -90,8 +105,46 @@ async def practise(settings: Settings, here: Path) -> AsyncIterator[Practice]:
     with tempfile.TemporaryDirectory(prefix="konfig-practice-") as name:
         home = Path(name)
         kubeconfig = home / "kubeconfig"
+        own = replace(settings, kubeconfig=str(kubeconfig), state_dir=home / "state")
         async with _clusters(kubeconfig):
-            yield Practice(root, replace(settings, kubeconfig=str(kubeconfig), state_dir=home / "state"), home)
+            yield await _with_cloud(Practice(root, own, home))
+
+
+async def _with_cloud(place: Practice) -> Practice:
+    """Adds the provider to practise with, where it can run; nothing of the user's terraform is touched or needed."""
+    if lacking := await lacking_for_cloud(place.settings):
+        return replace(place, no_cloud=lacking)
+    from runtimes.sandbox.provider import WORLD_VARIABLE, install
+
+    mirror = place.home / "providers"
+    await anyio.to_thread.run_sync(install, mirror)
+    settings = replace(
+        place.settings,
+        terraform_config="",
+        terraform_mirrors=(mirror,),
+        terraform_environment={**place.settings.terraform_environment, WORLD_VARIABLE: str(place.world)},
+    )
+    return replace(place, settings=settings)
+
+
+async def lacking_for_cloud(settings: Settings) -> str:
+    """Returns what is missing to have Terraform resources here, in words; empty if nothing is."""
+    from runtimes.sandbox.provider.mirror import missing
+
+    program = settings.terraform or shutil.which("terraform") or shutil.which("tofu")
+    if program is None:
+        return "no terraform or tofu is on the PATH"
+    absent = [*(each for each in ("python_terraform",) if find_spec(each) is None), *missing()]
+    if absent:
+        return f"Python has no {', '.join(absent)}: pip install 'konfig-workbench[practice,terraform]'"
+    try:
+        done = await anyio.run_process([program, "version", "-json"], check=False, stderr=subprocess.DEVNULL)
+        version = str(json.loads(done.stdout)["terraform_version"])
+        is_enough = tuple(int(each) for each in version.split("-")[0].split(".")[:2]) >= _OLDEST_TERRAFORM
+    except (OSError, ValueError, KeyError, TypeError):
+        return f"{program} does not say which version of terraform it is"
+    oldest = ".".join(str(each) for each in _OLDEST_TERRAFORM)
+    return "" if is_enough else f"{program} is of version {version}: {oldest} or newer is needed"
 
 
 @asynccontextmanager

@@ -141,13 +141,17 @@ def field_path(body: Any, path: PlainPath, list_keys: Mapping[Any, Any]) -> Fiel
     return tuple(steps)
 
 
+_IN_PLACE = frozenset({PlannedAction.NONE, PlannedAction.MOVE, PlannedAction.UPDATE, PlannedAction.IMPORT})
+
+
 def of_plan(plan: ResourcePlan, reference: Reference) -> Value:
     """What a workspace plan says of an attribute; raises `NoSuchValue`."""
     live = plan.prediction.live
     hidden = (*plan.prediction.sensitive, *(live.hidden if live else ()))
     is_secret = _is_hidden(reference.attribute, hidden)
     bodies: list[Body] = [plan.prediction.after]
-    if plan.action in (PlannedAction.NONE, PlannedAction.MOVE) and live is not None:
+    if plan.action in _IN_PLACE and live is not None:
+        # what is neither configured nor changed is left out of the planned body, and stays as it is
         bodies += [live.observed, live.body]
     value = _in_any(bodies, reference)
     return Value(value, is_secret, plan.types.get(str(reference.attribute[0]), "") if _is_top(reference) else "")

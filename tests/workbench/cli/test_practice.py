@@ -1,0 +1,47 @@
+"""What the practice place needs for its cloud, and what it says where that is missing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from runtimes.sandbox.provider.mirror import missing
+from workbench.cli.practice import lacking_for_cloud
+from workbench.settings import Settings
+
+
+def settings(tmp_path: Path, terraform: str = "") -> Settings:
+    return Settings(state_dir=tmp_path / "state", cache_dir=tmp_path / "cache", terraform=terraform)
+
+
+def program(folder: Path, name: str, said: str) -> Path:
+    """Makes a program that prints a text, whatever it is asked."""
+    file = folder / name
+    file.write_text(f"#!/bin/sh\ncat <<'END'\n{said}\nEND\n")
+    file.chmod(0o755)
+    return file
+
+
+async def test_without_terraform_it_is_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    assert await lacking_for_cloud(settings(tmp_path)) == "no terraform or tofu is on the PATH"
+
+
+@pytest.mark.skipif(bool(missing()), reason=f"no module {', '.join(missing())}")
+@pytest.mark.parametrize(
+    ("said", "lacking"),
+    [
+        ('{"terraform_version": "1.5.0"}', ""),
+        ('{"terraform_version": "1.10.0-rc1"}', ""),
+        ('{"terraform_version": "1.4.6"}', "{program} is of version 1.4.6: 1.5 or newer is needed"),
+        ("Terraform v0.11", "{program} does not say which version of terraform it is"),
+        ("[]", "{program} does not say which version of terraform it is"),
+    ],
+)
+async def test_its_version_has_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, lacking: str) -> None:
+    found = program(tmp_path, "tofu", said)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+
+    assert await lacking_for_cloud(settings(tmp_path, terraform=str(found))) == lacking.format(program=found)
