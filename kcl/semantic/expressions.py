@@ -124,7 +124,11 @@ class Expressions(Configurations):
                 f"'.{node.name}'"
             )
             self.compile_error(message, Span(self.path, node.value.end, node.name_start))
-        return self.member(value, node.name, (node.name_start, node.end))
+        found = self.member(value, node.name, (node.name_start, node.end))
+        if isinstance(found, FunctionType):
+            # The official compiler lets the name of a method be a name from here on; what uses it so passes there.
+            self.bind(node.name, found, Span(self.path, node.name_start, node.end))
+        return found
 
     def _subscript(self, node: ast.Subscript) -> Type:
         return self.item(self.expression(node.value), node.index, self.span(node.value))
@@ -177,6 +181,9 @@ class Expressions(Configurations):
 
     def _cast(self, node: ast.Cast) -> Type:
         value = self.expression(node.value)
+        if not isinstance(node.type, (ast.BasicType, ast.NamedType)) or _is_constant(node.type):
+            self.compile_error("keyword 'as' right operand must be a type", self.span(node))
+            return value
         target = self.annotated(node.type)
         if isinstance(target, SchemaType):
             target = SchemaType(target.info, True)
@@ -233,7 +240,7 @@ class Expressions(Configurations):
             if param.default is not None:
                 self.aside(param.default)
         start, end = self.here
-        expected = self.annotated(node.result)
+        expected = self.annotated(node.result, ast.Constant(start, end, ast.ConstantKind.NONE))
         self.enter()
         for parameter in params:
             self.bind(parameter.name, parameter.type, Span(self.path, start, end))
@@ -253,6 +260,10 @@ class Expressions(Configurations):
                 self.must_fit(result, expected, Span(self.path, start, end))
         self.leave()
         return FunctionType(params, result if node.result is None else expected)
+
+
+def _is_constant(node: ast.BasicType | ast.NamedType) -> bool:
+    return isinstance(node, ast.NamedType) and node.names[0] in ("None", "Undefined")
 
 
 def name_span(path: str, param: ast.Param) -> Span:

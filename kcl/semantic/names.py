@@ -231,7 +231,8 @@ class Names(State):
             case ast.UnionType():
                 return UnionType([self._annotated(member, place) for member in node.members])
             case ast.FunctionType():
-                params = [Parameter("", self._annotated(param, place), False) for param in node.params]
+                asked = self.span(node)
+                params = [Parameter("", self._annotated(param, place), False, asked) for param in node.params]
                 return FunctionType(params, self._annotated(node.result, place))
             case _:
                 assert_never(node)

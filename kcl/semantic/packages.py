@@ -207,8 +207,8 @@ class Checker(Schemas):
             self._lambdas(body)
 
     def _schema_names(self, bodies: Sequence[tuple[Module, Sequence[ast.Stmt]]]) -> None:
+        """Binds the names of schemas and rules. Of several with one name the last is meant everywhere."""
         names = self.scope.names
-        infos: dict[str, SchemaInfo] = {}
         for module, body in bodies:
             self._open(module)
             for statement in body:
@@ -217,8 +217,7 @@ class Checker(Schemas):
                 name = statement.name
                 if name in names:
                     self.report(Code.UNIQUE_KEY, f"Unique key error name '{name}'", self.span(statement))
-                    continue
-                info = infos[name] = SchemaInfo(
+                info = SchemaInfo(
                     name,
                     self.package,
                     is_mixin=isinstance(statement, ast.Schema) and statement.is_mixin,
@@ -312,7 +311,7 @@ class Checker(Schemas):
             circle: list[SchemaInfo] = [info]
             while (base := circle[-1].base) is not None and base is not info and base not in circle:
                 circle.append(base)
-            if base is not info or info in reported:
+            if base is not info or info in reported or len(circle) == 1:
                 continue
             reported.update(circle)
             names = ", ".join(member.full for member in circle)

@@ -161,6 +161,8 @@ class Schemas(Statements):
                 case _:
                     continue
             place = self.span(statement)
+            if isinstance(statement, ast.SchemaAttr) and statement.decorators:
+                place = Span(self.path, statement.decorators[0].start, statement.end)
             inherited = None if info.base is None else info.base.attribute(name)
             attribute = attributes.get(name)
             if attribute is None:
@@ -245,7 +247,7 @@ class Schemas(Statements):
         if binding is None or not isinstance(binding.type, SchemaType):
             wanted = "schema" if isinstance(node, ast.Schema) else "rule"
             type_ = ANY if binding is None else binding.type
-            self.type_error(f"expected {wanted} type, got {type_}", self.span(node))
+            self.type_error(f"expected {wanted} type, got {type_}", place)
             return
         info = binding.type.info
         self.schema, self.assigned = info, {}
