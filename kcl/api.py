@@ -165,6 +165,7 @@ def run(
     file_system: FileSystem | None = None,
     package_maps: Mapping[str, str] | None = None,
     vendor_dir: str | None = None,
+    vendored: bool = False,
     output: PlanOptions | None = None,
     sort_keys: bool = False,
     path_selector: Sequence[str] = (),
@@ -181,7 +182,8 @@ def run(
     the first to the last; `options` are put over theirs. `texts` gives the text of some files by name instead of
     reading them. `dialect` defaults to what kcl.mod asks for. `output`, `sort_keys` and `path_selector` say what of
     the result to show, `overrides` (`path=value`) what to change in the main files for this run; they are put over the
-    settings. By default a program may read files below its root and
+    settings. Packages with a version are looked for in the folder `vendor` beside kcl.mod and in `vendor_dir`, with
+    `vendored` only in the first. By default a program may read files below its root and
     `work_dir`, and write none; `access` is given those capabilities and answers others. `plugins` finds what
     `import kcl_plugin.NAME` may mean; without it no plugin is found.
     """
@@ -189,19 +191,21 @@ def run(
     reader = _RecordingFileSystem(file_system or OsFileSystem())
     sources: dict[str, str] = {}
     try:
-        merged = _settings(files, settings, folder, reader)
+        merged, givers = _settings(files, settings, folder, reader)
+        givers.update(dict.fromkeys(options or {}, "-D"))
         request = LoadRequest(
             files=tuple(files) or merged.files,
             work_dir=folder,
             texts=texts or {},
             package_maps={**merged.package_maps, **(package_maps or {})},
             vendor_dir=vendor_dir,
+            vendored=vendored,
             dedent_strings=None if dialect is None else dialect.dedent_triple_quoted,
         )
         loaded = load(request, reader, cache)
         sources.update(loaded.sources)
         if has_errors(loaded.diagnostics):
-            raise KclError((*loaded.diagnostics, *_further_findings(loaded, folder, reader, dialect or KCL)))
+            raise KclError(_with_findings(loaded, folder, reader, dialect or KCL))
         changes = tuple(overrides) or merged.overrides
         if changes:
             request = replace(request, texts={**request.texts, **overridden_texts(loaded.program, changes)})
@@ -229,7 +233,7 @@ def run(
         raise ProgramError(problem.diagnostics, sources) from None
     return RunResult(
         documents=documents,
-        provenance=evaluation.provenance,
+        provenance=replace(evaluation.provenance, givers=givers),
         diagnostics=(*loaded.diagnostics, *evaluation.warnings),
         sources=sources,
         dependency_names=loaded.program.dependencies | reader.seen | used,
@@ -241,12 +245,12 @@ def run(
     )
 
 
-def _further_findings(loaded: Loaded, folder: str, reader: FileSystem, dialect: Dialect) -> list[Diagnostic]:
-    """What the checker says of a program with syntax errors, which after recovery may be follow-ups of them."""
-    if all(item.code is not Code.INVALID_SYNTAX for item in loaded.diagnostics):
-        return []
-    library = build_library(_access(loaded, folder, reader, None))
-    return [item for item in findings(loaded.program, library, dialect) if item not in loaded.diagnostics]
+def _with_findings(loaded: Loaded, folder: str, reader: FileSystem, dialect: Dialect) -> tuple[Diagnostic, ...]:
+    """What is wrong with the files, and what the checker says of what could be read of them."""
+    if any(item.code is Code.RECURSIVE_LOAD for item in loaded.diagnostics):
+        return loaded.diagnostics
+    found = findings(loaded.program, build_library(_access(loaded, folder, reader, None)), dialect)
+    return (*(item for item in loaded.diagnostics if item not in found), *found)
 
 
 @contextmanager
@@ -264,17 +268,21 @@ def _library(access: Access, finder: PluginFinder | None) -> Iterator[tuple[Libr
 
 def _settings(
     files: Sequence[str], settings: Sequence[str | Settings], folder: str, file_system: FileSystem
-) -> Settings:
+) -> tuple[Settings, dict[str, str]]:
+    """The settings merged, and for each option the file that gave it its value; "" for settings without a file."""
     given = [
-        item if isinstance(item, Settings) else load_settings(os.path.join(folder, item), file_system, shown_as=item)
+        (item, "")
+        if isinstance(item, Settings)
+        else (load_settings(os.path.join(folder, item), file_system, shown_as=item), item)
         for item in settings
     ]
-    merged = merge_settings(given)
+    merged = merge_settings(item for item, _ in given)
     if not files and not merged.files:
         default = default_settings_file(folder, file_system)
         if default is not None and default not in [os.path.join(folder, str(item)) for item in settings]:
-            merged = merge_settings([load_settings(default, file_system), merged])
-    return merged
+            given.insert(0, (load_settings(default, file_system), os.path.basename(default)))
+            merged = merge_settings(item for item, _ in given)
+    return merged, {key: name for item, name in given for key, _ in item.options}
 
 
 def _checks(cache: ParseCache | None) -> CheckCache | None:

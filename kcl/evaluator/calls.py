@@ -2,27 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
 from kcl.evaluator.expressions import module_selector, selector_of
 from kcl.evaluator.functions import Lambda, LambdaCode, RuleType, call
 from kcl.evaluator.lambda_statements import lower_lambda_body
 from kcl.evaluator.lexical import LambdaScope, Scope, Unit, is_local
 from kcl.evaluator.lowering import is_tracked, lower, lower_tracked, lowers, lowers_tracked
-from kcl.evaluator.parameters import lower_parameters
+from kcl.evaluator.names import imported_module
+from kcl.evaluator.parameters import Arguments, lower_parameters
 from kcl.evaluator.provenance import SiteKind
 from kcl.evaluator.runtime import Environment, Evaluate
 from kcl.evaluator.schemas import SchemaType
 from kcl.evaluator.type_lowering import lower_type
 from kcl.evaluator.union import bit_or, joined_sites
-from kcl.evaluator.value import Value, ValueFailure
+from kcl.evaluator.value import Sites, Value, ValueFailure
+from kcl.loader.program import ImportKind
 from kcl.syntax import ast
 
+_NOWHERE: Sites = ()
 
-def _lower_arguments(
-    args: Sequence[ast.Expr], keywords: Sequence[ast.Keyword], scope: Scope
-) -> tuple[list[Evaluate], list[tuple[str, Evaluate]]]:
-    return [lower(arg, scope) for arg in args], [(keyword.name, lower(keyword.value, scope)) for keyword in keywords]
+
+class _ArgumentCode:
+    """Code for the arguments of a call. It also keeps where each came from, and where it is handed over."""
+
+    __slots__ = ("_args", "_keywords", "_named_places", "_places", "_runtime")
+
+    def __init__(self, node: ast.Call | ast.SchemaExpr, scope: Scope) -> None:
+        self._runtime = scope.module.runtime
+        self._args = [_operand(arg, scope) for arg in node.args]
+        self._keywords = [(word.name, *_operand(word.value, scope)) for word in node.keywords]
+        self._places = [_place(arg, scope) for arg in node.args]
+        self._named_places = {word.name: _place(word.value, scope) for word in node.keywords}
+
+    def __call__(self, environment: Environment) -> tuple[Arguments, dict[str, Value]]:
+        runtime = self._runtime
+        args = Arguments()
+        args.places, args.named_places = self._places, self._named_places
+        origins: list[Sites] = []
+        for evaluate, tracked in self._args:
+            args.append(evaluate(environment))
+            origins.append(runtime.origin if tracked else ())
+        args.origins = origins
+        args.named_origins = {}
+        named: dict[str, Value] = {}
+        for name, evaluate, tracked in self._keywords:
+            named[name] = evaluate(environment)
+            args.named_origins[name] = runtime.origin if tracked else ()
+        return args, named
+
+
+def _operand(node: ast.Expr, scope: Scope) -> tuple[Evaluate, bool]:
+    """Code for an operand, and whether it leaves the sites of its value."""
+    tracked = is_tracked(node)
+    return lower_tracked(node, scope) if tracked else lower(node, scope), tracked
+
+
+def _place(node: ast.Expr, scope: Scope) -> Sites:
+    return scope.module.site(node, SiteKind.ARGUMENT, node)
 
 
 def _argument_nodes(node: ast.Call | ast.SchemaExpr) -> dict[int | str, ast.Expr | ast.Keyword]:
@@ -35,26 +70,16 @@ def _argument_nodes(node: ast.Call | ast.SchemaExpr) -> dict[int | str, ast.Expr
 
 @lowers(ast.Call)
 def _call(node: ast.Call, scope: Scope) -> Evaluate:
-    return _call_code(node, scope, lower(node.func, scope), *_lower_arguments(node.args, node.keywords, scope))
-
-
-def _call_code(
-    node: ast.Call,
-    scope: Scope,
-    function: Evaluate,
-    args: Sequence[Evaluate],
-    keywords: Sequence[tuple[str, Evaluate]],
-) -> Evaluate:
+    function, arguments = lower(node.func, scope), _ArgumentCode(node, scope)
     where = scope.module.where(node)
     where.arguments = _argument_nodes(node)
     runtime = scope.module.runtime
 
     def run(environment: Environment) -> Value:
         callee = function(environment)
-        values = [arg(environment) for arg in args]
-        named = {name: value(environment) for name, value in keywords} if keywords else {}
+        args, named = arguments(environment)
         try:
-            return call(runtime, callee, values, named, where)
+            return call(runtime, callee, args, named, where)
         except ValueFailure as failure:
             raise where.located(failure) from None
 
@@ -63,57 +88,76 @@ def _call_code(
 
 @lowers_tracked(ast.Call)
 def _tracked_call(node: ast.Call, scope: Scope) -> Evaluate:
-    """A scalar that a function makes comes from what it was made of: the receiver and the arguments."""
+    """A scalar that a library function makes comes from what it was made of: the receiver and the arguments.
+
+    What a lambda answers comes from where its body took it, else from its arguments.
+    """
     module = scope.module
     runtime = module.runtime
     if isinstance(node.func, ast.Name) and node.func.id == "option" and not is_local(scope, "option"):
-        code, site = _call(node, scope), module.site(node, SiteKind.OPTION)
+        option, asked = _call(node, scope), module.option_site(node)
 
         def run_option(environment: Environment) -> Value:
-            value = code(environment)
-            runtime.origin = site
+            value = option(environment)
+            runtime.origin = asked
             return value
 
         return run_option
-    gathered: list[tuple[int, ...]] = []
-
-    def gathering(evaluate: Evaluate) -> Evaluate:
-        def run_gathering(environment: Environment) -> Value:
-            value = evaluate(environment)
-            gathered.append(runtime.origin)
-            return value
-
-        return run_gathering
-
-    def tracked_operand(operand: ast.Expr) -> Evaluate:
-        return gathering(lower_tracked(operand, scope)) if is_tracked(operand) else lower(operand, scope)
-
-    function = _tracked_callee(node.func, scope, tracked_operand)
-    args = [tracked_operand(arg) for arg in node.args]
-    code = _call_code(node, scope, function, args, [(word.name, tracked_operand(word.value)) for word in node.keywords])
+    function, follows = _tracked_callee(node.func, scope)
+    arguments = _ArgumentCode(node, scope)
+    where = module.where(node)
+    where.arguments = _argument_nodes(node)
 
     def run(environment: Environment) -> Value:
-        mark = len(gathered)
-        value = code(environment)
-        sites: tuple[int, ...] = ()
-        if not isinstance(value, (list, dict)):
-            for found in gathered[mark:]:
-                sites = joined_sites(sites, found)
-        del gathered[mark:]
+        callee = function(environment)
+        sites = runtime.origin if follows else ()
+        args, named = arguments(environment)
+        try:
+            runtime.origin = _NOWHERE
+            value = call(runtime, callee, args, named, where)
+        except ValueFailure as failure:
+            raise where.located(failure) from None
+        if isinstance(value, (list, dict)):
+            runtime.origin = ()
+            return value
+        if type(callee) is Lambda and runtime.origin:
+            return value
+        for origin in args.origins:
+            if origin:
+                sites = joined_sites(sites, origin)
+        for origin in args.named_origins.values():
+            sites = joined_sites(sites, origin)
         runtime.origin = sites
         return value
 
-    return run
+    if not _is_plugin(node.func, scope):
+        return run
+    made = module.site(node, SiteKind.PLUGIN)
+
+    def run_plugin(environment: Environment) -> Value:
+        value = run(environment)
+        runtime.origin = joined_sites(made, runtime.origin)
+        return value
+
+    return run_plugin
 
 
-def _tracked_callee(function: ast.Expr, scope: Scope, tracked: Callable[[ast.Expr], Evaluate]) -> Evaluate:
+def _is_plugin(function: ast.Expr, scope: Scope) -> bool:
+    """Whether this is a function of an imported plugin, made outside of the program."""
+    if not isinstance(function, ast.Selector) or not isinstance(function.value, ast.Name):
+        return False
+    imported = imported_module(scope.module, function.value.id)
+    return imported is not None and imported.kind is ImportKind.PLUGIN and not is_local(scope, function.value.id)
+
+
+def _tracked_callee(function: ast.Expr, scope: Scope) -> tuple[Evaluate, bool]:
     """The function of a call; of a method call, tracking the value it is called on."""
     if not (isinstance(function, ast.Selector) and is_tracked(function.value)):
-        return lower(function, scope)
+        return lower(function, scope), False
     of_module = module_selector(function, scope)
     if of_module is not None:
-        return of_module
-    return selector_of(function, scope, tracked(function.value))
+        return of_module, False
+    return selector_of(function, scope, lower_tracked(function.value, scope)), True
 
 
 @lowers(ast.Lambda)
@@ -140,15 +184,14 @@ def schema_expression_code(node: ast.SchemaExpr, scope: Scope, config_code: Eval
     named_at = module.where(node.name)
     named_at.arguments = _argument_nodes(node)
     schema_code = lower(node.name, scope)
-    args, keywords = _lower_arguments(node.args, node.keywords, scope)
+    arguments = _ArgumentCode(node, scope)
 
     def run(environment: Environment) -> Value:
         runtime.schema_expression_depth += 1
         try:
             config = config_code(environment)
             schema = schema_code(environment)
-            values = [arg(environment) for arg in args]
-            named = {name: value(environment) for name, value in keywords} if keywords else {}
+            values, named = arguments(environment)
             if isinstance(schema, SchemaType):
                 return schema.instantiate(config, values, named, named_at)
             if isinstance(schema, RuleType):

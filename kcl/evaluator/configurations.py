@@ -15,11 +15,11 @@ from kcl.evaluator.lexical import (
     child,
     loop_variable,
 )
-from kcl.evaluator.lowering import is_tracked, lower, lower_tracked, lowers
+from kcl.evaluator.lowering import lower, lower_value, lowers
 from kcl.evaluator.operations import iterate, kind, truthy
 from kcl.evaluator.provenance import SiteKind
 from kcl.evaluator.runtime import UNSET, Environment, Evaluate
-from kcl.evaluator.union import joined_sites, merge_all, merge_entry
+from kcl.evaluator.union import merge_all, merge_entry
 from kcl.evaluator.value import INSERT, OVERRIDE, UNDEFINED, UNION, KDict, KList, Sites, Value, ValueFailure
 from kcl.syntax import ast
 
@@ -60,11 +60,11 @@ def config_code(steps: Sequence[Step], scope: Scope) -> Evaluate:
     return run
 
 
-def lower_item(item: ast.ConfigItem, scope: Scope) -> Step:
-    """Code for an entry, an unpacked value or an `if` in a configuration."""
+def lower_item(item: ast.ConfigItem, scope: Scope, kind: SiteKind | None = None) -> Step:
+    """Code for an entry, an unpacked value or an `if` in a configuration; `kind` is what an entry's place is called."""
     match item:
         case ast.Entry():
-            return lower_entry(item, scope)
+            return lower_entry(item, scope, kind)
         case ast.Unpack():
             return _unpack(item, scope)
         case ast.ConfigIf():
@@ -97,36 +97,13 @@ def _checked_key(node: ast.Expr, scope: Scope) -> Evaluate:
     return run
 
 
-def lower_value(
-    node: ast.Expr, scope: Scope, site: Sites, *, chooses: bool = False
-) -> Callable[[Environment], tuple[Value, Sites]]:
-    """Code for a value that is about to be stored: answers it and the sites to store with it.
-
-    With `chooses`, a container that is referred to counts as chosen here: the site is one of each of its entries, too.
-    """
-    if not is_tracked(node):
-        plain = lower(node, scope)
-        return lambda environment: (plain(environment), site)
-    tracked = lower_tracked(node, scope)
-    runtime = scope.module.runtime
-
-    def run(environment: Environment) -> tuple[Value, Sites]:
-        value = tracked(environment)
-        origin = runtime.origin
-        if chooses and origin and isinstance(value, KDict):
-            value = value.held(site)
-        return value, joined_sites(origin, site)
-
-    return run
-
-
-def lower_entry(node: ast.Entry, scope: Scope) -> Step:
+def lower_entry(node: ast.Entry, scope: Scope, site_kind: SiteKind | None = None) -> Step:
     """Code for one entry; its key becomes a variable for what follows in the same configuration."""
     module = scope.module
     where = module.where(node)
     span = where.span
     operator = _OPERATORS[node.op]
-    site = module.site(node.key, _SITE_KINDS[node.op], node.value)
+    site = module.site(node.key, site_kind or _SITE_KINDS[node.op], node.value)
     evaluate = lower_value(node.value, scope, site, chooses=True)
     key_node, index_node = node.key, node.index
     if index_node is not None and not _is_list_index(index_node):
@@ -160,6 +137,8 @@ def lower_entry(node: ast.Entry, scope: Scope) -> Step:
                 raise where.located(failure) from None
         if variable is not None and variable.slot is not None:
             environment[variable.slot] = target[key]
+            if variable.sites_slot is not None:
+                environment[variable.sites_slot] = target.sites_of(key)
 
     return run
 
@@ -212,7 +191,7 @@ def _config_comprehension(node: ast.ConfigComp, scope: Scope) -> Evaluate:
         # Here a bare name is the value of the variable.
         key: ast.Expr = ast.Paren(entry.key.start, entry.key.end, entry.key)
         entry = ast.Entry(entry.start, entry.end, key, entry.index, entry.op, entry.value)
-    step = lower_item(entry, inner)
+    step = lower_item(entry, inner, SiteKind.COMPREHENSION)
 
     def run(environment: Environment) -> Value:
         result = KDict()
@@ -314,6 +293,8 @@ def _quantifier(node: ast.Quantifier, scope: Scope) -> Evaluate:
     inner = child(scope, LoopScope)
     assign = _assign_targets(node.targets, inner)
     condition = None if node.cond is None else lower(node.cond, inner)
+    if node.op is ast.QuantifierOp.MAP:
+        return _map(node, inner, assign, condition, iterable)
     body = lower(node.body, inner)
 
     def items(environment: Environment) -> tuple[Value, list[tuple[Value, Value, Value]]]:
@@ -337,9 +318,6 @@ def _quantifier(node: ast.Quantifier, scope: Scope) -> Evaluate:
         triples = items(environment)[1]
         return any(chosen(environment, triple) and truthy(body(environment)) for triple in triples)
 
-    def run_map(environment: Environment) -> Value:
-        return KList([body(environment) for triple in items(environment)[1] if chosen(environment, triple)])
-
     def run_filter(environment: Environment) -> Value:
         value, triples = items(environment)
         kept = [triple for triple in triples if not chosen(environment, triple) or truthy(body(environment))]
@@ -349,7 +327,8 @@ def _quantifier(node: ast.Quantifier, scope: Scope) -> Evaluate:
                 result.sites = {key: value.sites[key] for key in result if key in value.sites}
             return result
         if isinstance(value, list):
-            return KList([item for item, _, _ in kept])
+            sites = [sites_of(value, index) for _, index, _ in kept] if getattr(value, "sites", None) else None
+            return KList([item for item, _, _ in kept], sites)
         raise where.located(ValueFailure("only list, dict and schema can be removed item"))
 
     match node.op:
@@ -357,12 +336,39 @@ def _quantifier(node: ast.Quantifier, scope: Scope) -> Evaluate:
             return run_all
         case ast.QuantifierOp.ANY:
             return run_any
-        case ast.QuantifierOp.MAP:
-            return run_map
         case ast.QuantifierOp.FILTER:
             return run_filter
         case _:
             assert_never(node.op)
+
+
+def _map(
+    node: ast.Quantifier,
+    scope: Scope,
+    assign: Callable[[Environment, tuple[Value, Value, Value], Value], None],
+    condition: Evaluate | None,
+    iterable: Evaluate,
+) -> Evaluate:
+    where = scope.module.where(node.iter)
+    body = lower_value(node.body, scope, scope.module.site(node.body, SiteKind.COMPREHENSION, node.body))
+
+    def run(environment: Environment) -> Value:
+        container = iterable(environment)
+        try:
+            triples = iterate(container)
+        except ValueFailure as failure:
+            raise where.located(failure) from None
+        items: list[Value] = []
+        sites: list[Sites] = []
+        for triple in triples:
+            assign(environment, triple, container)
+            if condition is None or truthy(condition(environment)):
+                value, site = body(environment)
+                items.append(value)
+                sites.append(site)
+        return KList(items, sites)
+
+    return run
 
 
 # --- Lists ---
@@ -382,14 +388,14 @@ def _list(node: ast.List, scope: Scope) -> Evaluate:
     return run
 
 
-def _listlower_item(node: ast.ListItem, scope: Scope) -> ItemStep:
+def _listlower_item(node: ast.ListItem, scope: Scope, site_kind: SiteKind = SiteKind.LITERAL) -> ItemStep:
     match node:
         case ast.Starred():
             return _starred(node, scope)
         case ast.ListIf():
             return _list_if(node, scope)
         case _:
-            evaluate = lower_value(node, scope, scope.module.site(node, SiteKind.LITERAL, node))
+            evaluate = lower_value(node, scope, scope.module.site(node, site_kind, node))
 
             def run(environment: Environment, items: list[Value], sites: list[Sites]) -> None:
                 value, site = evaluate(environment)
@@ -434,7 +440,7 @@ def _list_if(node: ast.ListIf, scope: Scope) -> ItemStep:
 @lowers(ast.ListComp)
 def _list_comprehension(node: ast.ListComp, scope: Scope) -> Evaluate:
     loop, start = _loops(node.clauses, scope)
-    step = _listlower_item(node.element, loop)
+    step = _listlower_item(node.element, loop, SiteKind.COMPREHENSION)
 
     def run(environment: Environment) -> Value:
         items: list[Value] = []

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from kcl.diagnostics import Code, KclError
 from kcl.evaluator import operations
 from kcl.evaluator.attributes import load_attribute, sites_of
-from kcl.evaluator.lexical import Scope, is_local, loop_variable, reader
+from kcl.evaluator.lexical import Scope, is_local, reader
 from kcl.evaluator.lowering import is_tracked, lower, lower_tracked, lowers, lowers_tracked
 from kcl.evaluator.mismatch import operator_mismatch
 from kcl.evaluator.names import global_reader, imported_module, is_unknown, module_member
@@ -316,19 +316,10 @@ def _name(node: ast.Name, scope: Scope) -> Evaluate:
 @lowers_tracked(ast.Name)
 def _tracked_name(node: ast.Name, scope: Scope) -> Evaluate:
     runtime = scope.module.runtime
-    read = _name(node, scope)
-    variable = loop_variable(scope, node.id)
-    if variable is not None:
-        sites_slot = variable.sites_place()
-
-        def run_loop_variable(environment: Environment) -> Value:
-            runtime.origin = environment[sites_slot]
-            return read(environment)
-
-        return run_loop_variable
+    read = reader(scope, node.id, lambda: global_reader(node, scope), tracked=True)
 
     def run(environment: Environment) -> Value:
-        # Reading a package variable or an attribute sets the origin, reading a local leaves it.
+        # Reading a variable or an attribute sets the origin, a function or schema of that name leaves it.
         runtime.origin = ()
         return read(environment)
 

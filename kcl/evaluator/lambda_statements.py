@@ -5,26 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kcl.diagnostics import Span
-from kcl.evaluator.lexical import Scope, is_local, local_slot
-from kcl.evaluator.lowering import lower
+from kcl.evaluator.lexical import Scope, Variable, is_local, local_variable
+from kcl.evaluator.lowering import lower, lower_tracked
 from kcl.evaluator.operations import subscript, truthy, with_path
-from kcl.evaluator.runtime import Environment, Evaluate, Where, evaluation_error
+from kcl.evaluator.provenance import SiteKind
+from kcl.evaluator.runtime import Environment, Evaluate, Where, evaluation_error, is_literal
 from kcl.evaluator.runtime_types import pack
 from kcl.evaluator.type_lowering import lower_type
 from kcl.evaluator.union import bit_or
-from kcl.evaluator.value import UNDEFINED, Value, ValueFailure
+from kcl.evaluator.value import UNDEFINED, Sites, Value, ValueFailure
 from kcl.syntax import ast
 
 
 def lower_lambda_body(body: Sequence[ast.Stmt], scope: Scope) -> list[Evaluate]:
-    """Code for each statement; the value of the last one is the lambda's."""
+    """Code for each statement; the value of the last one is the lambda's, and its sites are in `Runtime.origin`."""
     return [_statement(statement, scope) for statement in body]
 
 
 def _statement(node: ast.Stmt, scope: Scope) -> Evaluate:
     match node:
         case ast.ExprStmt():
-            return lower(node.value, scope)
+            return _value(node.value, scope)
         case ast.Assign():
             return _assign(node, scope)
         case ast.AugAssign():
@@ -39,21 +40,38 @@ def _statement(node: ast.Stmt, scope: Scope) -> Evaluate:
             return lambda environment: UNDEFINED
 
 
+def _value(node: ast.Expr, scope: Scope) -> Evaluate:
+    """Code for a value that leaves its sites: a literal comes from where it stands."""
+    if not is_literal(node):
+        return lower_tracked(node, scope)
+    evaluate, site = lower(node, scope), scope.module.site(node, SiteKind.LITERAL, node)
+    runtime = scope.module.runtime
+
+    def run(environment: Environment) -> Value:
+        runtime.origin = site
+        return evaluate(environment)
+
+    return run
+
+
 def _assign(node: ast.Assign, scope: Scope) -> Evaluate:
     where = scope.module.where(node)
-    evaluate = lower(node.value, scope)
+    runtime = scope.module.runtime
+    evaluate = _value(node.value, scope)
     type_ = None if node.type is None else lower_type(node.type, scope.module)
     stores = [_store(target, scope) for target in node.targets]
 
     def run(environment: Environment) -> Value:
         value = evaluate(environment)
+        sites = runtime.origin
         try:
             if type_ is not None:
                 value = pack(type_, value, where.span)
             for store in stores:
-                store(environment, value)
+                store(environment, value, sites)
         except ValueFailure as failure:
             raise where.located(failure) from None
+        runtime.origin = sites
         return value
 
     return run
@@ -62,19 +80,22 @@ def _assign(node: ast.Assign, scope: Scope) -> Evaluate:
 class _Store:
     """Puts a value into a local variable, or into a place inside the value it has."""
 
-    __slots__ = ("_origin", "_path", "_read", "_slot")
+    __slots__ = ("_origin", "_path", "_read", "_variable")
 
-    def __init__(self, slot: int, read: Evaluate, path: Sequence[Evaluate], origin: Span) -> None:
+    def __init__(self, variable: Variable, read: Evaluate, path: Sequence[Evaluate], origin: Span) -> None:
         self._origin = origin
-        self._slot = slot
+        self._variable = variable
         self._read = read
         self._path = path
 
-    def __call__(self, environment: Environment, value: Value) -> None:
+    def __call__(self, environment: Environment, value: Value, sites: Sites = ()) -> None:
         if self._path:
             path = [step(environment) for step in self._path]
-            value = with_path(self._read(environment), path, value, (), self._origin)
-        environment[self._slot] = value
+            value = with_path(self._read(environment), path, value, sites, self._origin)
+        variable = self._variable
+        environment[variable.place()] = value
+        if variable.sites_slot is not None:
+            environment[variable.sites_slot] = () if isinstance(value, (list, dict)) else sites
 
     def load(self, environment: Environment) -> Value:
         value = self._read(environment)
@@ -85,10 +106,9 @@ class _Store:
 
 def _store(target: ast.Target, scope: Scope) -> _Store:
     read = lower(ast.Name(target.start, target.name_end, target.name), scope)
-    slot = local_slot(scope, target.name)
-    if slot is None:
-        slot = scope.declare(target.name, definite=False).place()
-    return _Store(slot, read, lower_path(target, scope), scope.module.where(target).span)
+    variable = local_variable(scope, target.name) or scope.declare(target.name, definite=False)
+    variable.place()
+    return _Store(variable, read, lower_path(target, scope), scope.module.where(target).span)
 
 
 def lower_path(target: ast.Target, scope: Scope) -> list[Evaluate]:

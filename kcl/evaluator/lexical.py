@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from kcl.evaluator.runtime import UNSET, Environment, Evaluate, ModuleContext
+from kcl.evaluator.runtime import UNSET, Environment, Evaluate, ModuleContext, Runtime
 from kcl.evaluator.value import Value
 
 
@@ -38,7 +38,7 @@ class Variable:
     """A local variable. `definite` says it always has a value where it is visible.
 
     The key of a configuration entry becomes one; it gets a slot only if some expression reads it. `sites_slot` holds
-    the sites of a loop variable's value, if some tracked expression asks for them.
+    the sites of its value, if some tracked expression asks for them.
     """
 
     __slots__ = ("definite", "sites_slot", "slot", "unit")
@@ -111,13 +111,13 @@ class LambdaScope(Scope):
     def __init__(self, module: ModuleContext, unit: Unit, parent: Scope) -> None:
         super().__init__(module, unit, parent)
         self.captures: list[tuple[int, int]] = []
-        self._captured: dict[Variable, int] = {}
+        self._captured: dict[tuple[Variable, bool], int] = {}
 
-    def capture(self, variable: Variable, outer_slot: int) -> int:
-        """The slot in this lambda's environment that holds a copy of an outer variable."""
-        slot = self._captured.get(variable)
+    def capture(self, variable: Variable, outer_slot: int, sites: bool = False) -> int:
+        """The slot in this lambda's environment that holds a copy of an outer variable, or of its sites."""
+        slot = self._captured.get((variable, sites))
         if slot is None:
-            slot = self._captured[variable] = self.unit.new_slot()
+            slot = self._captured[variable, sites] = self.unit.new_slot()
             self.captures.append((outer_slot, slot))
         return slot
 
@@ -156,36 +156,46 @@ def in_schema(scope: Scope) -> bool:
     return False
 
 
-def local_slot(scope: Scope, name: str) -> int | None:
-    """The slot of a variable declared in this very scope or an enclosing one of the same lambda, for assignment."""
+def local_variable(scope: Scope, name: str) -> Variable | None:
+    """The variable of that name declared in this very scope or an enclosing one of the same lambda, for assignment."""
     current: Scope | None = scope
     while current is not None:
         if isinstance(current, (LoopScope, LambdaScope)) and name in current.variables:
-            return current.variables[name].place()
+            return current.variables[name]
         if isinstance(current, LambdaScope):
             return None
         current = current.parent
     return None
 
 
-def reader(scope: Scope, name: str, otherwise: Callable[[], Evaluate]) -> Evaluate:
-    """Code that reads the name from `scope`; `otherwise` makes the code for a name that is not found inside it."""
-    slots, attribute_at = _candidates(scope, name)
+def reader(scope: Scope, name: str, otherwise: Callable[[], Evaluate], *, tracked: bool = False) -> Evaluate:
+    """Code that reads the name from `scope`; `otherwise` makes the code for a name that is not found inside it.
+
+    Tracked code leaves the sites of a local variable in `Runtime.origin`, too.
+    """
+    slots, attribute_at = _candidates(scope, name, tracked)
+    runtime = scope.module.runtime
     if slots and slots[-1][1]:
-        read = _definite(slots.pop()[0])
+        slot, _, sites_slot = slots.pop()
+        read = _definite(slot) if sites_slot is None else _tracked_definite(slot, sites_slot, runtime)
     else:
         read = otherwise()
     for position in range(len(slots), -1, -1):
         if position == attribute_at:
             read = _attribute(name, read)
         if position:
-            read = _local(slots[position - 1][0], read)
+            slot, _, sites_slot = slots[position - 1]
+            read = _local(slot, read) if sites_slot is None else _tracked_local(slot, sites_slot, read, runtime)
     return read
 
 
-def _candidates(scope: Scope, name: str) -> tuple[list[tuple[int, bool]], int | None]:
-    """The (slot, definite) the name may be in, innermost first, and before which of them the attributes come."""
-    slots: list[tuple[int, bool]] = []
+# Where a name may be: its slot, whether it always has a value there, and the slot of its sites where they are wanted.
+_Candidate = tuple[int, bool, int | None]
+
+
+def _candidates(scope: Scope, name: str, tracked: bool) -> tuple[list[_Candidate], int | None]:
+    """The places the name may be in, innermost first, and before which of them the attributes come."""
+    slots: list[_Candidate] = []
     crossed: list[LambdaScope] = []
     attribute_at: int | None = None
     inside_lambda = 0
@@ -196,9 +206,12 @@ def _candidates(scope: Scope, name: str) -> tuple[list[tuple[int, bool]], int | 
         variable = current.variables.get(name)
         if variable is not None:
             slot = variable.place()
+            sites_slot = variable.sites_place() if tracked else None
             for lambda_scope in reversed(crossed):
                 slot = lambda_scope.capture(variable, slot)
-            slots.append((slot, variable.definite))
+                if sites_slot is not None:
+                    sites_slot = lambda_scope.capture(variable, sites_slot, sites=True)
+            slots.append((slot, variable.definite, sites_slot))
             if variable.definite:
                 if attribute_at is None and not isinstance(current, ConfigScope):
                     return slots, None
@@ -213,6 +226,27 @@ def _candidates(scope: Scope, name: str) -> tuple[list[tuple[int, bool]], int | 
 
 def _definite(slot: int) -> Evaluate:
     return lambda environment: environment[slot]
+
+
+def _tracked_definite(slot: int, sites_slot: int, runtime: Runtime) -> Evaluate:
+    def read(environment: Environment) -> Value:
+        sites = environment[sites_slot]
+        runtime.origin = () if sites is UNSET else sites
+        return environment[slot]
+
+    return read
+
+
+def _tracked_local(slot: int, sites_slot: int, otherwise: Evaluate, runtime: Runtime) -> Evaluate:
+    def read(environment: Environment) -> Value:
+        value = environment[slot]
+        if value is UNSET:
+            return otherwise(environment)
+        sites = environment[sites_slot]
+        runtime.origin = () if sites is UNSET else sites
+        return value
+
+    return read
 
 
 def _local(slot: int, otherwise: Evaluate) -> Evaluate:

@@ -15,10 +15,13 @@ from typing import Any, TypeVar
 
 from kcl.evaluator.lexical import Scope
 from kcl.evaluator.runtime import Environment, Evaluate
-from kcl.evaluator.value import Value
+from kcl.evaluator.union import joined_sites
+from kcl.evaluator.value import KDict, Sites, Value
 from kcl.syntax import ast
 
 Lower = Callable[[Any, Scope], Evaluate]
+# Code for a value and its sites.
+Tracked = Callable[[Environment], tuple[Value, Sites]]
 _F = TypeVar("_F", bound=Callable[[Any, Scope], Evaluate])
 
 _LOWER: dict[type, Lower] = {}
@@ -71,3 +74,24 @@ def lower_tracked(node: ast.Expr, scope: Scope) -> Evaluate:
 def is_tracked(node: ast.Expr) -> bool:
     """Whether the value of an expression may have come from elsewhere."""
     return type(node) in _TRACKED
+
+
+def lower_value(node: ast.Expr, scope: Scope, site: Sites, *, chooses: bool = False) -> Tracked:
+    """Code for a value that is about to be stored: answers it and the sites to store with it.
+
+    With `chooses`, a container that is referred to counts as chosen here: the site is one of each of its entries, too.
+    """
+    if not is_tracked(node):
+        plain = lower(node, scope)
+        return lambda environment: (plain(environment), site)
+    tracked = lower_tracked(node, scope)
+    runtime = scope.module.runtime
+
+    def run(environment: Environment) -> tuple[Value, Sites]:
+        value = tracked(environment)
+        origin = runtime.origin
+        if chooses and origin and isinstance(value, KDict):
+            value = value.held(site)
+        return value, joined_sites(origin, site)
+
+    return run

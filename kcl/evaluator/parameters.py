@@ -7,13 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kcl.diagnostics import Code, KclError, Label, Span, error
-from kcl.evaluator.lexical import Scope
-from kcl.evaluator.lowering import lower
+from kcl.evaluator.lexical import Scope, Variable
+from kcl.evaluator.lowering import Tracked, lower_value
 from kcl.evaluator.mismatch import spelled
-from kcl.evaluator.runtime import Environment, Evaluate, Where
+from kcl.evaluator.provenance import SiteKind
+from kcl.evaluator.runtime import Environment, Where
 from kcl.evaluator.runtime_types import RuntimeType, pack
 from kcl.evaluator.type_lowering import lower_type
-from kcl.evaluator.value import Value, ValueFailure
+from kcl.evaluator.union import joined_sites
+from kcl.evaluator.value import Sites, Value, ValueFailure
 from kcl.syntax import ast
 
 
@@ -22,8 +24,26 @@ class Parameter:
     name: str
     slot: int
     type: RuntimeType | None
-    default: Evaluate | None
+    default: Tracked | None
     span: Span
+    variable: Variable
+
+
+class Arguments(list[Value]):
+    """The positional arguments of a call; for them and the keyword arguments where each came from and stands."""
+
+    __slots__ = ("named_origins", "named_places", "origins", "places")
+
+    origins: list[Sites]
+    places: Sequence[Sites]
+    named_origins: dict[str, Sites]
+    named_places: Mapping[str, Sites]
+
+    def sites(self, key: int | str) -> Sites:
+        """The sites of an argument, by position or name."""
+        if isinstance(key, int):
+            return joined_sites(self.origins[key], self.places[key])
+        return joined_sites(self.named_origins[key], self.named_places[key])
 
 
 class Parameters:
@@ -85,11 +105,20 @@ class Parameters:
             elif item.name in kwargs:
                 value, key = kwargs[item.name], item.name
             else:
-                value = None if item.default is None else item.default(environment)
+                sites: Sites = ()
+                value = None
+                if item.default is not None:
+                    value, sites = item.default(environment)
                 if item.type is not None:
                     value = pack(item.type, value, None)
                 environment[item.slot] = value
+                if item.variable.sites_slot is not None:
+                    environment[item.variable.sites_slot] = sites
                 continue
+            if item.variable.sites_slot is not None:
+                # The entries of a container keep theirs; that it is handed over says nothing of them.
+                scalar = isinstance(args, Arguments) and not isinstance(value, (list, dict))
+                environment[item.variable.sites_slot] = args.sites(key) if scalar else ()  # type: ignore[attr-defined]
             if item.type is not None:
                 value = pack(item.type, value, None) if where is None else _typed(item, item.type, value, where, key)
             environment[item.slot] = value
@@ -116,8 +145,10 @@ def lower_parameters(params: Sequence[ast.Param], scope: Scope) -> Parameters:
     """Declares the parameters in `scope` and compiles their defaults, each of which sees those before it."""
     items = []
     for param in params:
-        default = None if param.default is None else lower(param.default, scope)
+        default = None
+        if param.default is not None:
+            default = lower_value(param.default, scope, scope.module.site(param, SiteKind.DEFAULT, param.default))
         variable = scope.declare(param.name)
         type_ = None if param.type is None else lower_type(param.type, scope.module)
-        items.append(Parameter(param.name, variable.place(), type_, default, scope.module.where(param).span))
+        items.append(Parameter(param.name, variable.place(), type_, default, scope.module.where(param).span, variable))
     return Parameters(items, scope.module.runtime.dialect.missing_argument_is_none)

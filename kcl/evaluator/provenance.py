@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from kcl.diagnostics import Span
@@ -15,26 +15,41 @@ class SiteKind(StrEnum):
     """What a place in the source did to a value."""
 
     LITERAL = "literal"
-    """`key: value` in a configuration, or an assignment."""
+    """`key: value` in a configuration, an item of a list or an assignment, with the value written out."""
+    EXPRESSION = "expression"
+    """The same, with a value that is computed or comes from elsewhere."""
     OVERRIDE = "override"
     """`key = value` in a configuration."""
     INSERT = "insert"
     """`key += value` in a configuration."""
     DEFAULT = "default"
     """The default of a schema's attribute."""
+    COMPREHENSION = "comprehension"
+    """What a comprehension makes of each item."""
+    ARGUMENT = "argument"
+    """An argument of a lambda or schema, which the value came through."""
     OPTION = "option"
     """A call of `option`: the value was given from outside the program."""
+    PLUGIN = "plugin"
+    """A call of a Python function: the value was made there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """One place in the source; lines and columns count from 1."""
+    """One place in the source; lines and columns count from 1.
+
+    `literal` is where the value itself stands, None if the place does not write it out. `option` is the name of the
+    option a value was asked for under, and `given_by` who gave it (a settings file, `-D`), "" where that is not known.
+    """
 
     file: str
     line: int
     column: int
     kind: SiteKind
     span: Span
+    literal: Span | None = None
+    option: str = ""
+    given_by: str = ""
 
 
 class SiteTable:
@@ -43,24 +58,35 @@ class SiteTable:
     __slots__ = ("_entries",)
 
     def __init__(self) -> None:
-        self._entries: list[tuple[SourceFile, int, int, SiteKind, bool]] = []
+        self._entries: list[tuple[SourceFile, int, int, SiteKind, tuple[int, int] | None, str]] = []
 
-    def add(self, source: SourceFile, start: int, end: int, kind: SiteKind, literal: bool) -> Sites:
-        """A chain of just the new site; `literal` says that the value stands there as it is."""
-        self._entries.append((source, start, end, kind, literal))
+    def add(
+        self,
+        source: SourceFile,
+        start: int,
+        end: int,
+        kind: SiteKind,
+        literal: tuple[int, int] | None,
+        option: str = "",
+    ) -> Sites:
+        """A chain of just the new site; `literal` is where the value stands as it is, None if it does not."""
+        self._entries.append((source, start, end, kind, literal, option))
         return (len(self._entries) - 1,)
 
     def is_literal(self, index: int) -> bool:
-        return self._entries[index][4]
+        return self._entries[index][4] is not None
 
     def span(self, index: int) -> Span:
-        source, start, end, _, _ = self._entries[index]
+        source, start, end, *_ = self._entries[index]
         return Span(source.path, start, end)
 
-    def site(self, index: int) -> Site:
-        source, start, end, kind, _ = self._entries[index]
+    def site(self, index: int, givers: Mapping[str, str] | None = None) -> Site:
+        """`givers` says who gave each option."""
+        source, start, end, kind, literal, option = self._entries[index]
         place = source.position(start)
-        return Site(source.path, place.line, place.column, kind, Span(source.path, start, end))
+        written = None if literal is None else Span(source.path, *literal)
+        giver = givers.get(option, "") if givers else ""
+        return Site(source.path, place.line, place.column, kind, Span(source.path, start, end), written, option, giver)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +94,13 @@ class Provenance:
     """The sites behind each value of the output.
 
     `documents` are the values the output documents were planned from, in order. `user_files` are the files of the main
-    package: what a user writes, as opposed to the models it is written in.
+    package: what a user writes, as opposed to the models it is written in. `givers` says who gave each option.
     """
 
     table: SiteTable
     documents: Sequence[Value]
     user_files: frozenset[str] = frozenset()
+    givers: Mapping[str, str] = field(default_factory=dict)
 
     def lookup(self, document: int, path: Sequence[str | int]) -> tuple[Site, ...]:
         """The places that decided the value at `path` of an output document, the most decisive first.
@@ -103,7 +130,8 @@ class Provenance:
                 value = value[step]
             else:
                 return ()
-        places = list({(site.span, site.kind): site for site in map(self.table.site, found)}.values())
+        behind = [self.table.site(index, self.givers) for index in found]
+        places = list({(site.span, site.kind): site for site in behind}.values())
         return tuple(sorted(places, key=lambda place: place.file not in self.user_files))
 
     def schema(self, document: int, path: Sequence[str | int]) -> str | None:

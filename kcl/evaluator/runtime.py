@@ -124,8 +124,19 @@ class ModuleContext:
 
     def site(self, node: Any, kind: SiteKind, value: ast.Expr | None = None) -> Sites:
         """A site at `node` for the value that `value` stands for."""
-        literal = value is not None and is_literal(value)
+        literal = None
+        if value is not None and is_literal(value):
+            literal = (value.start, value.end)
+        elif kind is SiteKind.LITERAL and not isinstance(value, (ast.Config, ast.List, ast.SchemaExpr)):
+            kind = SiteKind.EXPRESSION
         return self.runtime.table.add(self.module.source, node.start, node.end, kind, literal)
+
+    def option_site(self, node: ast.Call) -> Sites:
+        """A site at a call of `option`, with the name it asks for where that is written out."""
+        named = [keyword.value for keyword in node.keywords if keyword.name == "key"]
+        asked = [*node.args[:1], *named]
+        name = asked[0].value if asked and isinstance(asked[0], ast.Str) else ""
+        return self.runtime.table.add(self.module.source, node.start, node.end, SiteKind.OPTION, None, name)
 
 
 class Where:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from kcl.diagnostics import Code, KclError, Label, Span, error, warning
-from kcl.evaluator.configurations import lower_value
 from kcl.evaluator.functions import RuleType
 from kcl.evaluator.lexical import GlobalScope, SchemaScope, Scope, Unit
-from kcl.evaluator.lowering import lower
+from kcl.evaluator.lowering import lower, lower_value
 from kcl.evaluator.mismatch import pack_entry
 from kcl.evaluator.operations import number_multiplier, truthy
 from kcl.evaluator.parameters import lower_parameters

@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kcl.evaluator.attributes import load_attribute
-from kcl.evaluator.configurations import lower_value
 from kcl.evaluator.lambda_statements import augmented, lower_assert, lower_path
 from kcl.evaluator.lexical import Scope
-from kcl.evaluator.lowering import lower
+from kcl.evaluator.lowering import lower, lower_value
 from kcl.evaluator.mismatch import wrong_type
 from kcl.evaluator.operations import subscript, truthy, with_path
 from kcl.evaluator.provenance import SiteKind

@@ -109,7 +109,7 @@ def compile_now(
 
     def chain(document: int, path: tuple[str | int, ...]) -> Chain:
         found = result.provenance.lookup(document, path)
-        return tuple(SourceSite(Path(each.file), each.line, each.column, each.kind.value) for each in found)
+        return tuple(SourceSite(Path(each.file), each.line, each.column, _kind(each)) for each in found)
 
     spec = build(
         [*result.documents, *_definitions(stack)],
@@ -120,6 +120,13 @@ def compile_now(
     spec = replace(spec, secrets=secret_values(inputs))
     seconds = perf_counter() - started
     return CompiledStack(spec, result.diagnostics, result.dependencies, seconds, result.printed)
+
+
+def _kind(site: api.Site) -> str:
+    """What a place did, in a word; of an option also its name and who gave it."""
+    if site.kind is not api.SiteKind.OPTION or not site.option:
+        return site.kind.value
+    return f"option {site.option} from {site.given_by}" if site.given_by else f"option {site.option}"
 
 
 @dataclass(frozen=True, slots=True)

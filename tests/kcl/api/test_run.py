@@ -96,6 +96,29 @@ def test_provenance_leads_to_the_line_of_the_user() -> None:
     assert (replicas.file, replicas.line) == ("/w/main.k", 3)
 
 
+def test_provenance_tells_who_gave_an_option() -> None:
+    files = InMemoryFileSystem(
+        {
+            "/w/kcl.yaml": "kcl_options:\n  - {key: a, value: 1}\n  - {key: b, value: 1}\n  - {key: c, value: 1}\n",
+            "/w/ci/more.yaml": "kcl_options:\n  - {key: b, value: 2}\n  - {key: c, value: 2}\n",
+        }
+    )
+    text = "x = {k: option(k) for k in ['a']}\na = option('a')\nb = option('b')\nc = option('c')\n"
+    text += "d = option('d') or 4\n"
+    given = [Settings(options=(("own", 1),)), "kcl.yaml", "ci/more.yaml"]
+    result = _run(text + "own = option(key='own')\n", file_system=files, settings=given, options={"c": 3})
+    found = {name: result.provenance.lookup(0, (name,))[0] for name in ("a", "b", "c", "own")}
+    assert {(site.option, site.given_by) for site in found.values()} == {
+        ("a", "kcl.yaml"),
+        ("b", "ci/more.yaml"),
+        ("c", "-D"),
+        ("own", ""),
+    }
+    assert {site.kind for site in found.values()} == {SiteKind.OPTION}
+    assert [site.kind for site in result.provenance.lookup(0, ("d",))] == [SiteKind.EXPRESSION]
+    assert result.provenance.lookup(0, ("x", "a"))[0].option == ""
+
+
 def test_errors_show_the_source_line_and_a_caret() -> None:
     with pytest.raises(ProgramError) as caught:
         _run("a = 1\nb = a +\n")

@@ -94,3 +94,77 @@ def test_items_of_lists_have_lines_of_their_own(evaluated):
     lookup = evaluated(program).provenance.lookup
     assert [lookup(0, ("a", 0))[0].line, lookup(0, ("a", 1, "b"))[0].line, lookup(0, ("a", 2))[0].line] == [2, 3, 4]
     assert [lookup(0, ("b", "l", 0))[0].line, lookup(0, ("b", "l", 1))[0].line] == [6, 8]
+
+
+def _lines(evaluated, program, *path, **more):
+    """Line and kind of each place behind a value of a program in one file."""
+    return [(site.line, site.kind) for site in evaluated(program, **more).provenance.lookup(0, path)]
+
+
+def test_a_scalar_keeps_its_place_through_a_parameter_of_a_schema(evaluated):
+    program = (
+        "schema S[name, size=3]:\n    n = name\n    s = size\n_name = 'web'\na = S(_name) {}\nb = S('lit', size=4) {}\n"
+    )
+    assert _lines(evaluated, program, "a", "n") == [
+        (4, SiteKind.LITERAL),
+        (5, SiteKind.ARGUMENT),
+        (2, SiteKind.EXPRESSION),
+    ]
+    assert _lines(evaluated, program, "b", "n")[0] == (6, SiteKind.ARGUMENT)
+    assert _lines(evaluated, program, "b", "s")[0] == (6, SiteKind.ARGUMENT)
+    assert _lines(evaluated, program, "a", "s")[0] == (1, SiteKind.DEFAULT)
+
+
+def test_an_argument_keeps_its_place_when_the_instance_is_merged_again(evaluated):
+    program = "schema S[name]:\n    n = name\n    m?: int\n_name = 'web'\na = S(_name) {} | {m = 1}\n"
+    assert _lines(evaluated, program, "a", "n")[0] == (4, SiteKind.LITERAL)
+
+
+def test_a_scalar_keeps_its_place_through_a_lambda(evaluated):
+    program = (
+        "f = lambda x, y=5 {\n    z = x\n    {k = z, l = y}\n}\n_name = 'web'\na = f(_name)\n"
+        "g = lambda x {\n    x\n}\nb = g('lit')\nh = lambda {\n    'inside'\n}\nc = h()\n"
+        "d = lambda x {\n    lambda { {k = x} }\n}(_name)()\n"
+    )
+    assert _lines(evaluated, program, "a", "k") == [
+        (5, SiteKind.LITERAL),
+        (6, SiteKind.ARGUMENT),
+        (3, SiteKind.OVERRIDE),
+    ]
+    assert _lines(evaluated, program, "a", "l")[0] == (1, SiteKind.DEFAULT)
+    assert _lines(evaluated, program, "b") == [(10, SiteKind.ARGUMENT), (10, SiteKind.EXPRESSION)]
+    assert _lines(evaluated, program, "c") == [(12, SiteKind.LITERAL), (14, SiteKind.EXPRESSION)]
+    assert _lines(evaluated, program, "d", "k")[0] == (5, SiteKind.LITERAL)
+
+
+def test_a_key_read_beside_leads_to_where_it_is_written(evaluated):
+    program = "a = {\n    x = 1\n    y = {\n        z = x\n    }\n}\n"
+    assert _lines(evaluated, program, "a", "y", "z") == [(2, SiteKind.OVERRIDE), (4, SiteKind.OVERRIDE)]
+
+
+def test_comprehensions_and_quantifiers_lead_to_their_source(evaluated):
+    program = (
+        "_l = [\n    'a'\n    'b'\n]\nu = [\n    x.upper() for x in _l\n]\nd = {\n    x: x + '!' for x in _l\n}\n"
+        "m = map x in _l {\n    x + '?'\n}\nf = filter x in _l {\n    x == 'b'\n}\n"
+    )
+    assert _lines(evaluated, program, "u", 1) == [(3, SiteKind.LITERAL), (6, SiteKind.COMPREHENSION)]
+    assert _lines(evaluated, program, "d", "a") == [(2, SiteKind.LITERAL), (9, SiteKind.COMPREHENSION)]
+    assert _lines(evaluated, program, "m", 0) == [(2, SiteKind.LITERAL), (12, SiteKind.COMPREHENSION)]
+    assert _lines(evaluated, program, "f", 0) == [(3, SiteKind.LITERAL)]
+
+
+def test_a_computed_value_is_told_from_one_that_is_written_out(evaluated):
+    program = "a = 1\nb = 1 + 1\nc = {d: 'x', e: 'x' + 'y'}\nf = [1, 1 + 1]\n"
+    found = evaluated(program).provenance
+    for path, kind in [
+        (("a",), SiteKind.LITERAL),
+        (("b",), SiteKind.EXPRESSION),
+        (("c", "d"), SiteKind.LITERAL),
+        (("c", "e"), SiteKind.EXPRESSION),
+        (("f", 0), SiteKind.LITERAL),
+        (("f", 1), SiteKind.EXPRESSION),
+    ]:
+        (site,) = found.lookup(0, path)
+        assert site.kind == kind
+        written = None if site.literal is None else program[site.literal.start : site.literal.end]
+        assert written == {"a": "1", "d": "'x'", 0: "1"}.get(path[-1])

@@ -113,6 +113,15 @@ def test_positional_named_and_left_out_arguments_arrive(run: Run) -> None:
     assert run(text).documents == ({"a": "xx", "b": "yyy", "c": "z"},)
 
 
+def test_what_a_plugin_answers_leads_to_its_call(run: Run) -> None:
+    found = run('_t = "x"\na = tool.repeated(_t)\nb = tool.same({k = [1]})\n').provenance
+    chain = [(site.line, site.kind) for site in found.lookup(0, ("a",))]
+    assert chain == [(3, api.SiteKind.PLUGIN), (2, api.SiteKind.LITERAL), (3, api.SiteKind.EXPRESSION)]
+    for path in (("b", "k"), ("b", "k", 0)):
+        site, *_ = found.lookup(0, path)
+        assert (site.line, site.kind) == (4, api.SiteKind.PLUGIN)
+
+
 def test_data_of_every_kind_comes_back_as_it_went(run: Run) -> None:
     value = '{n = None, t = True, i = 7, f = 1.5, s = "ü\\n", l = [1, [2]], d = {"a b" = {}}}'
     plain: dict[str, object] = {"n": None, "t": True, "i": 7, "f": 1.5, "s": "ü\n", "l": [1, [2]], "d": {"a b": {}}}
