@@ -21,6 +21,7 @@ from runtimes.base import (
     Rejected,
     Resource,
     ResourceId,
+    RuntimeFailure,
     TerraformId,
     is_reference,
     parse_reference,
@@ -179,7 +180,10 @@ class _Writer:
         for resource in former:
             if resource.id in self.resources or resource.id in moved:
                 continue
-            each = self._configured(resource)
+            try:
+                each = self._configured(resource)
+            except RuntimeFailure:
+                continue  # what is no longer configured can't be corrected; Terraform says so if it needs it
             if self.state is None or each.id in self.state.resources:
                 found[each.id] = each
         return found

@@ -134,6 +134,15 @@ def test_what_is_to_be_deleted_keeps_the_configuration_of_its_provider() -> None
     assert "provider" not in document(former=[former], state=PriorState())
 
 
+def test_what_can_no_longer_be_read_of_former_resources_is_left_to_terraform() -> None:
+    broken = [
+        aws("one", extensions={"provider": "registry.terraform.io/acme/aws/1.0"}),
+        aws("two", extensions={"providerMeta": {"region": "$kusion_path.hashicorp:aws:aws_vpc:gone.id"}}),
+        aws("three", extensions={"providerMeta": {"region": UNKNOWN}}),
+    ]
+    assert "provider" not in document(aws("a"), former=broken)
+
+
 def test_what_the_state_knows_is_not_imported_again() -> None:
     written = aws("a", extensions={"importId": "vpc-1"})
     assert document(written)["import"] == [{"to": "aws_vpc.a", "id": "vpc-1"}]

@@ -147,6 +147,18 @@ def test_a_resource_that_got_another_id_is_moved(real: Direct) -> None:
     assert _of(real.plan(renamed), renamed).action is PlannedAction.NONE
 
 
+def test_a_pending_move_goes_with_a_plan_of_something_else(real: Direct) -> None:
+    real.apply(bucket("files"), bucket("other"))
+    renamed = replace(
+        bucket("files"),
+        id=TerraformId("sandbox", "sandbox", "sandbox_bucket", "archive"),
+        extensions={**bucket("files").extensions, "movedFrom": "sandbox:sandbox:sandbox_bucket:files"},
+    )
+    changed = bucket("other", versioning=True)
+    found = real.plan(renamed, changed, only=[TerraformId("sandbox", "sandbox", "sandbox_bucket", "other")])
+    assert actions(found) == {"archive": PlannedAction.MOVE, "other": PlannedAction.UPDATE}
+
+
 @pytest.mark.parametrize("name", ["importId", "kusionstack.io/import-id"])
 def test_what_exists_is_taken_over_by_its_id(real: Direct, name: str) -> None:
     with real.world.change() as content:
