@@ -114,6 +114,7 @@ class Checker(Schemas):
                 if imported is None:
                     imported = module.imports.get(statement.name)
                     if imported is None:
+                        self._bind_missing(statement, module, scope)
                         continue
                 place = Span(module.source.path, statement.start, statement.end)
                 name = statement.name
@@ -131,6 +132,12 @@ class Checker(Schemas):
                     else:
                         in_circle = True
         return None if in_circle else tuple(imports.values())
+
+    def _bind_missing(self, statement: ast.Import, module: Module, scope: Scope) -> None:
+        """Binds the name of a package that was not found, which has no members."""
+        place = Span(module.source.path, statement.start, statement.end)
+        type_ = ModuleType(".".join(statement.names), Scope(None))
+        scope.names.setdefault(statement.name, Binding(type_, place, Kind.MODULE))
 
     def _imported_scope(self, imported: Import) -> Scope | None:
         if imported.kind is not ImportKind.PACKAGE:
