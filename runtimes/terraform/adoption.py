@@ -7,6 +7,7 @@ this workspace began to create.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
@@ -71,7 +72,7 @@ class Adoption:
         return tuple(self._finding(id_, doubt) for id_, doubt in self.doubts.items() if id_ not in self.not_there)
 
     def _finding(self, id_: ResourceId, doubt: Doubt) -> Finding:
-        stopped = f"terraform was stopped while it created this, at {doubt.since}"
+        stopped = f"terraform was stopped while it created this, at {_time(doubt.since)}"
         if (chosen := self.chosen.get(id_)) is not None:
             return Finding(False, f"{stopped}: it is there as {chosen} and is taken over", id=id_)
         return Finding(
@@ -89,7 +90,7 @@ def unasked(doubts: Iterable[Doubt], resources: Iterable[Resource]) -> tuple[Fin
     return tuple(
         Finding(
             False,
-            f"terraform was stopped while it created {each.id}, at {each.since}, and the stack no longer has it",
+            f"terraform was stopped while it created {each.id}, at {_time(each.since)}, and the stack no longer has it",
             f"It may exist without terraform knowing{_under(each)}. Look for it and delete it there, "
             "or put it back into the stack and plan again.",
         )
@@ -100,6 +101,10 @@ def unasked(doubts: Iterable[Doubt], resources: Iterable[Resource]) -> tuple[Fin
 
 def _names(error: Finding, address: str) -> bool:
     return error.id is None and f'"{address}"' in error.detail
+
+
+def _time(since: str) -> str:
+    return re.sub(r"\.\d+", "", since)
 
 
 def _under(doubt: Doubt) -> str:

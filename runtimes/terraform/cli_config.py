@@ -29,21 +29,20 @@ def text(*, own: Path | None, mirrors: Iterable[Path], plugin_cache: Path | None
 
     Providers found in a mirror come from there and from nowhere else, all others as `own` says, or else directly.
     """
-    parts = []
-    users = _read(own) if own else ""
+    users = text_of(own) if own else ""
     held = {mirror: patterns for mirror in mirrors if (patterns := mirrored(mirror))}
     if held and _INSTALLATION.search(users):
         raise Misconfigured(
             f"{own} has a provider_installation of its own, which can't be joined with the mirror {next(iter(held))}",
             hint="name the mirror there as a filesystem_mirror, and leave it out of the workbench's settings",
         )
-    if users:
-        parts.append(users.rstrip())
+    parts = []
     if plugin_cache and not _CACHE.search(users):
         parts.append(f"plugin_cache_dir = {_quoted(plugin_cache)}")
     if held:
         parts.append(_installation(held))
-    return "\n".join(parts) + "\n"
+    separator = "\n" if users and not users.endswith("\n") else ""
+    return users + separator + "".join(f"{part}\n" for part in parts)
 
 
 def environment(
@@ -107,7 +106,8 @@ def _installation(held: Mapping[Path, tuple[str, ...]]) -> str:
     return f"provider_installation {{\n{mirrors}  direct {{\n    exclude = {everything}\n  }}\n}}"
 
 
-def _read(path: Path) -> str:
+def text_of(path: Path) -> str:
+    """Returns a user's file; raises `Misconfigured` where it can't be read."""
     try:
         return path.expanduser().read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -23,6 +23,7 @@ from runtimes.terraform.folder import Folder, read_json
 from runtimes.terraform.process import Command, Running, run, start
 
 _PATIENCE_SECONDS = 10.0
+_STATE_ATTEMPTS, _STATE_PAUSE_SECONDS = 20, 0.05
 _CHANGES = 2  # the exit code of a plan that would change something
 _INITIALISE = re.compile(
     r"inconsistent dependency lock file|required plugins are not installed|backend initialization required"
@@ -73,6 +74,7 @@ class Terraform:
         self._settings = settings
         self.folder = Folder(settings.folder)
         self._binary: Binary | None = None
+        self._cli_config, self._cli_config_text = self.folder.cli_config, ""
 
     @property
     def _known_binary(self) -> Binary:
@@ -98,8 +100,14 @@ class Terraform:
         """Makes the folder and the CLI configuration, and finds the binary. Raises `Misconfigured`."""
         self.folder.prepare()
         settings = self._settings
-        text = cli_config.text(own=settings.cli_config, mirrors=settings.mirrors, plugin_cache=settings.plugin_cache)
-        self.folder.write(self.folder.cli_config, text)
+        self._cli_config_text = cli_config.text(
+            own=settings.cli_config, mirrors=settings.mirrors, plugin_cache=settings.plugin_cache
+        )
+        if settings.cli_config and self._cli_config_text == cli_config.text_of(settings.cli_config):
+            self._cli_config = settings.cli_config.expanduser().absolute()  # it may hold tokens: better not copied
+            self.folder.cli_config.unlink(missing_ok=True)
+        else:
+            self.folder.write(self.folder.cli_config, self._cli_config_text)
         path = binary.find(settings.binary, {**settings.inherited, **settings.environment}.get("PATH"))
         if known := _remembered(self.folder):
             binary.remember(*known)
@@ -195,16 +203,25 @@ class Terraform:
         For a backend elsewhere the folder must have been initialised.
         """
         if self.has_local_state:
-            try:
-                return self.state_file.read_bytes()
-            except FileNotFoundError:
-                return b""
+            return await self._local_state()
         if not (self.folder.path / ".terraform").is_dir():
             return b""
         said = await run(self._command(self._arguments.pull_state()))
         if said.code != 0:
             raise self._failed("read its state", said.code, said.errors, None)
         return said.output
+
+    async def _local_state(self) -> bytes:
+        """Reads the state file, again where terraform is just writing it, which it does in place."""
+        for _ in range(_STATE_ATTEMPTS):
+            try:
+                content = self.state_file.read_bytes()
+            except FileNotFoundError:
+                return b""
+            if content.rstrip().endswith(b"}"):
+                break
+            await asyncio.sleep(_STATE_PAUSE_SECONDS)
+        return content
 
     async def restore_state(self) -> None:
         """Gives the backend the state that terraform could not write at the end of an apply, if there is such.
@@ -265,7 +282,7 @@ class Terraform:
         parts = (
             configuration.provider_digest,
             self._known_binary.mark,
-            self.folder.cli_config.read_text(encoding="utf-8"),
+            self._cli_config_text,
             cli_config.contents(settings.mirrors),
             json.dumps(settings.backend, sort_keys=True, default=str),
         )
@@ -299,7 +316,7 @@ class Terraform:
 
     def _environment(self, variables: Mapping[str, str]) -> dict[str, str]:
         settings = self._settings
-        return cli_config.environment(settings.inherited, settings.environment, variables, self.folder.cli_config)
+        return cli_config.environment(settings.inherited, settings.environment, variables, self._cli_config)
 
 
 @asynccontextmanager

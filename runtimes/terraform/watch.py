@@ -32,6 +32,7 @@ from runtimes.terraform.state import Recorded, State
 
 _POLL_SECONDS = 0.25
 _ELSEWHERE_SECONDS = 30.0
+_STALE_SECONDS = 2.0  # shorter trouble, such as a state just being written, is not told
 _DOING = {"create": "Creating", "update": "Updating", "delete": "Deleting", "read": "Reading"}
 
 
@@ -77,6 +78,7 @@ class _Observer(AsyncIterator[Observation]):
         read: Callable[[], Awaitable[State]],
     ) -> None:
         self._ids, self._folder, self._state_file, self._read = ids, folder, state_file, read
+        self._looked = False
         self._state: State | None = None
         self._state_mark: tuple[object, ...] | None = None
         self._heard = time.monotonic()
@@ -92,29 +94,26 @@ class _Observer(AsyncIterator[Observation]):
 
     async def __anext__(self) -> Observation:
         while not self._pending:
-            if self._last:
+            if self._looked:
                 await asyncio.sleep(_POLL_SECONDS)
+            self._looked = True
             await self._look()
         return self._pending.pop(next(iter(self._pending)))
 
     async def _look(self) -> None:
         self._look_at_the_apply()
         stale = await self._look_at_the_state()
-        resources = self._state.resources if self._state else {}
+        if self._state is None and not stale:
+            return
         for id_ in self._ids:
-            if self._state is None and stale:
-                seen = Observation(id_, Health(Status.UNKNOWN, message="the state can't be read"), None)
-            else:
-                seen = observation(id_, resources.get(id_), self._work.get(id_))
-            # how long it is unheard of grows with every look: told when it begins and when it ends
-            seen = replace(seen, stale_seconds=stale)
-            before = self._last.get(id_)
-            if (
-                before is None
-                or replace(before, stale_seconds=float(stale > 0)) != replace(seen, stale_seconds=float(stale > 0))
-                or (before.stale_seconds > 0) != (stale > 0)
-            ):
+            seen = replace(self._seen(id_), stale_seconds=stale)
+            if not _is_same(self._last.get(id_), seen):
                 self._last[id_] = self._pending[id_] = seen
+
+    def _seen(self, id_: TerraformId) -> Observation:
+        if self._state is None:
+            return Observation(id_, Health(Status.UNKNOWN, message="the state can't be read"), None)
+        return observation(id_, self._state.resources.get(id_), self._work.get(id_))
 
     def _look_at_the_apply(self) -> None:
         mark = _mark(self._folder.run)
@@ -135,7 +134,7 @@ class _Observer(AsyncIterator[Observation]):
                         self._work[id_] = Work(action, phase, when)
 
     async def _look_at_the_state(self) -> float:
-        """Returns for how many seconds the state can't be read, 0 when it can."""
+        """Returns for how many seconds the state can't be read, 0 when it can or could lately."""
         if self._state_file is not None:
             mark = _mark(self._state_file)
         else:
@@ -144,10 +143,18 @@ class _Observer(AsyncIterator[Observation]):
             try:
                 self._state = await self._read()
             except RuntimeFailure:
-                return max(time.monotonic() - self._heard, 0.001)
+                unheard = time.monotonic() - self._heard
+                return unheard if unheard > _STALE_SECONDS else 0.0
             self._state_mark = mark
         self._heard = time.monotonic()
         return 0.0
+
+
+def _is_same(before: Observation | None, seen: Observation) -> bool:
+    """Whether nothing is to be told: for how long nothing was heard is told when it begins and when it ends."""
+    if before is None or (before.stale_seconds > 0) != (seen.stale_seconds > 0):
+        return False
+    return replace(before, stale_seconds=seen.stale_seconds) == seen
 
 
 def _at_work(work: Work) -> Health | None:

@@ -106,11 +106,15 @@ class TerraformWorkspace:
     @asynccontextmanager
     async def _working(self, doing: str) -> AsyncIterator[Terraform]:
         terraform = Terraform(self._settings)
-        terraform.folder.prepare()
-        async with terraform.folder.held(self.place, doing, self._settings.lock_timeout_seconds):
-            await terraform.prepare()
-            await self._settle(terraform)
-            yield terraform
+        try:
+            terraform.folder.prepare()
+            async with terraform.folder.held(self.place, doing, self._settings.lock_timeout_seconds):
+                await terraform.prepare()
+                await self._settle(terraform)
+                yield terraform
+        except RuntimeFailure as failure:
+            failure.target = failure.target or self.place
+            raise
 
     async def _settle(self, terraform: Terraform) -> None:
         """Waits for an apply that outlived its workbench, and takes down what one left that was killed."""
