@@ -9,8 +9,11 @@
     events          what terraform tells while it works
     record, adoption, former    what is written down for the next time; looking for what a killed apply created
     watch           the state of each resource, as it changes
-    configuration, names, values    what terraform is told
-    plan, state, schema, diagnostics    what it answers
+    configuration, configured    main.tf.json is written; what was written, and the way back from its lines
+    settings, providers, expressions, document, names    its parts: extensions, providers, values, text, addresses
+    schema, values    types of attributes; masks, secrets and what is the same
+    plan, planned, proposed, bodies, live    what it answers, as plans and live resources
+    state, diagnostics    what it recorded, and what went wrong
 
 Nothing is read off a screen: plans, states, events and diagnostics are JSON. Nothing but terraform writes its state.
 """

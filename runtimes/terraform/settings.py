@@ -27,13 +27,13 @@ from runtimes.terraform import expressions, names
 
 IMPORT_IDS: Final = ("importId", "kusionstack.io/import-id")
 
-_LIFECYCLE: Final[Mapping[str, type]] = {
+LIFECYCLE: Final[Mapping[str, type]] = {
     "create_before_destroy": bool,
     "prevent_destroy": bool,
     "ignore_changes": list,
     "replace_triggered_by": list,
 }
-_RESERVED: Final = {
+RESERVED: Final = {
     "count": "write each resource of its own, with an id of its own",
     "for_each": "write each resource of its own, with an id of its own",
     "depends_on": "write dependsOn beside the attributes",
@@ -57,7 +57,7 @@ class Settings:
 
 def of(resource: Resource, id_: TerraformId) -> Settings:
     """Raises `Rejected` naming the extension or the attribute that can't be."""
-    for name, hint in _RESERVED.items():
+    for name, hint in RESERVED.items():
         if name in resource.attributes:
             raise _refused(id_, name, f"Terraform keeps the attribute {name!r} for itself", hint)
     extensions = resource.extensions
@@ -104,12 +104,12 @@ def _sensitive(extensions: Mapping[str, Any], id_: TerraformId) -> tuple[FieldPa
 def _lifecycle(holder: Mapping[str, Any], id_: TerraformId) -> Mapping[str, Any]:
     written = _mapping(holder, "lifecycle", id_)
     for name, value in written.items():
-        if name not in _LIFECYCLE:
-            why = f"lifecycle has {name!r}, which is none of {', '.join(_LIFECYCLE)}"
+        if name not in LIFECYCLE:
+            why = f"lifecycle has {name!r}, which is none of {', '.join(LIFECYCLE)}"
             raise _refused(id_, "lifecycle", why, "leave it out")
         is_all = name == "ignore_changes" and value == "all"
-        if not (isinstance(value, _LIFECYCLE[name]) or is_all):
-            wanted = "true or false" if _LIFECYCLE[name] is bool else "a list of texts"
+        if not (isinstance(value, LIFECYCLE[name]) or is_all):
+            wanted = "true or false" if LIFECYCLE[name] is bool else "a list of texts"
             raise _refused(id_, "lifecycle", f"lifecycle.{name} is not {wanted}", f"write {name} as {wanted}")
         if isinstance(value, list) and not all(isinstance(each, str) for each in value):
             raise _refused(id_, "lifecycle", f"lifecycle.{name} is not a list of texts", "write attribute names")
