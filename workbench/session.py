@@ -125,6 +125,8 @@ class Session:
                 kubeconfig=served.kubeconfig,
                 state_dir=Path(served.state_dir),
                 terraform_mirrors=tuple(Path(each) for each in served.terraform_mirrors) or settings.terraform_mirrors,
+                # what the user's own file says of providers must not keep the one to practise with away
+                terraform_config="" if served.terraform_mirrors else settings.terraform_config,
                 terraform_environment={**settings.terraform_environment, **served.terraform_environment},
             )
         return opened

@@ -71,7 +71,7 @@ class Workspaces:
                 "place": TERRAFORM_PLACE,
                 "binary": settings.terraform or None,
                 "backend": dict(options.backend) if options.backend else None,
-                "cli_config": Path(settings.terraform_config) if settings.terraform_config else None,
+                "cli_config": cli_config(settings),
                 "mirrors": settings.terraform_mirrors,
                 "plugin_cache": settings.cache_dir / "terraform-plugins",
                 "required_version": options.required_version,
@@ -93,3 +93,9 @@ def _has_resources(state: Path) -> bool:
     except (OSError, ValueError):
         return True
     return bool(content.get("resources")) if isinstance(content, dict) else True
+
+
+def cli_config(settings: Settings) -> Path | None:
+    """Returns the user's own file. One that is named and not there counts as none, as terraform itself has it."""
+    path = Path(settings.terraform_config).expanduser()
+    return path if settings.terraform_config and path.exists() else None

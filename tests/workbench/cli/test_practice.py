@@ -9,6 +9,7 @@ import pytest
 from runtimes.sandbox.provider.mirror import missing
 from workbench.cli.practice import lacking_for_cloud
 from workbench.settings import Settings
+from workbench.workspaces import cli_config
 
 
 def settings(tmp_path: Path, terraform: str = "") -> Settings:
@@ -45,3 +46,14 @@ async def test_its_version_has_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
 
     assert await lacking_for_cloud(settings(tmp_path, terraform=str(found))) == lacking.format(program=found)
+
+
+def test_a_file_for_terraform_that_is_not_there_counts_as_none(tmp_path: Path) -> None:
+    """Terraform itself warns and goes on."""
+    file = tmp_path / "own.tfrc"
+    named = Settings(tmp_path, tmp_path, terraform_config=str(file))
+
+    assert cli_config(named) is None
+    file.write_text("")
+    assert cli_config(named) == file
+    assert cli_config(Settings(tmp_path, tmp_path)) is None

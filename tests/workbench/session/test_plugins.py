@@ -217,19 +217,24 @@ async def test_an_inventory_that_is_gone_is_said() -> None:
 async def test_a_session_finds_what_is_served_for_its_repository(cmdb: Cmdb, tmp_path: Path) -> None:
     root = tmp_path / "konfig"
     shutil.copytree(SAMPLE, root)
-    settings = Settings(tmp_path / "state", tmp_path / "cache")
+    settings = Settings(tmp_path / "state", tmp_path / "cache", terraform_config="/my/own.tfrc")
     served = ServedPractice(
         kubeconfig=str(tmp_path / "kubeconfig"),
         state_dir=str(tmp_path / "practice"),
         plugins={"cmdb": {"url": cmdb.url, "token": TOKEN}},
         trusted={"cmdb": digest((root / "plugins" / "cmdb.py").read_text())},
         hostnames=("lost-1",),
+        terraform_mirrors=(str(tmp_path / "providers"),),
+        terraform_environment={"KONFIG_PRACTICE_WORLD": "/world"},
     )
     with Session.open(root, settings=settings).local.serve(served):
         async with Session.open(root / "ops", settings=settings) as session:
             assert session.served == served
             assert session.settings.kubeconfig == served.kubeconfig
             assert session.settings.state_dir == tmp_path / "practice"
+            assert session.settings.terraform_mirrors == (tmp_path / "providers",)
+            assert session.settings.terraform_environment == served.terraform_environment
+            assert session.settings.terraform_config == "", "the user's own may say that providers come from elsewhere"
             found = await session.recovery("AppRecovery.k", CompileInputs(options={"hostnames": "lost-1"}))
             assert [each.hostname for each in found.hosts] == ["lost-1"] and not found.steps
         own = replace(settings, kubeconfig="/my/own")
