@@ -26,7 +26,7 @@ def connect(type_: RuntimeType, settings: Mapping[str, Any]) -> Runtime:
 
     Settings for Terraform, all optional but the first: `folder` (the stack's working folder, made if need be),
     `place` (terraform), `binary` (a name or path; terraform, else tofu, on PATH), `backend` (`{"type": ..., "config":
-    {...}}`; a file in the folder), `cli_config` (the user's own file, which must exist; none), `mirrors` (folders with
+    {...}}`; a file in the folder), `cli_config` (the user's own file; none), `mirrors` (folders with
     providers, for `filesystem_mirror`), `plugin_cache` (a folder for downloaded providers), `required_version`,
     `lock_timeout_seconds` (how long to wait for others; 10), `environment` (added to terraform's). What is connected
     is a `Workspace` too.

@@ -107,9 +107,11 @@ def _installation(held: Mapping[Path, tuple[str, ...]]) -> str:
 
 
 def text_of(path: Path) -> str:
-    """Returns a user's file; raises `Misconfigured` where it can't be read."""
+    """Returns a user's file, "" where there is none: terraform itself only warns of that. Raises `Misconfigured`."""
     try:
         return path.expanduser().read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return ""
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise Misconfigured(

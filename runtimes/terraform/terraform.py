@@ -103,8 +103,9 @@ class Terraform:
         self._cli_config_text = cli_config.text(
             own=settings.cli_config, mirrors=settings.mirrors, plugin_cache=settings.plugin_cache
         )
-        if settings.cli_config and self._cli_config_text == cli_config.text_of(settings.cli_config):
-            self._cli_config = settings.cli_config.expanduser().absolute()  # it may hold tokens: better not copied
+        own = settings.cli_config
+        if own and self._cli_config_text and self._cli_config_text == cli_config.text_of(own):
+            self._cli_config = own.expanduser().absolute()  # it may hold tokens: better not copied
             self.folder.cli_config.unlink(missing_ok=True)
         else:
             self.folder.write(self.folder.cli_config, self._cli_config_text)

@@ -48,9 +48,10 @@ def test_two_ways_to_install_providers_cannot_be_joined(tmp_path: Path) -> None:
         cli_config.text(own=own, mirrors=[mirror(tmp_path / "mirror")], plugin_cache=None)
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
-    with pytest.raises(Misconfigured, match="can't be read: No such file"):
-        cli_config.text(own=tmp_path / "absent", mirrors=[], plugin_cache=None)
+def test_a_file_that_is_not_there_says_nothing_and_one_that_cannot_be_read_is_told(tmp_path: Path) -> None:
+    assert cli_config.text(own=tmp_path / "absent", mirrors=[], plugin_cache=None) == ""
+    with pytest.raises(Misconfigured, match="can't be read: Is a directory"):
+        cli_config.text(own=tmp_path, mirrors=[], plugin_cache=None)
 
 
 def test_what_a_shell_holds_for_terraform_changes_nothing(tmp_path: Path) -> None:

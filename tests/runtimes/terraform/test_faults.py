@@ -39,6 +39,8 @@ from tests.runtimes.terraform.practice import (
     until,
 )
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[3]
 
 WORKBENCH = """

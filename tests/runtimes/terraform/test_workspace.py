@@ -61,6 +61,7 @@ def arguments_of_all() -> set[str]:
     return found
 
 
+@pytest.mark.slow
 async def test_a_stack_is_planned_applied_changed_and_emptied(place: Place) -> None:
     stack = (network("main"), database("orders", "main"), bucket("invoices"), record("www"))
     plan = await place.plan(*stack)
@@ -115,6 +116,7 @@ async def test_nothing_is_written_when_a_plan_is_not_accepted(place: Place) -> N
     assert not place.folder.plan.exists()
 
 
+@pytest.mark.slow
 async def test_a_part_is_applied_alone(place: Place) -> None:
     stack = (network("main"), database("orders", "main"), bucket("invoices"))
     reports, live = await place.apply(*stack, only=frozenset([stack[1].id]))
@@ -124,6 +126,7 @@ async def test_a_part_is_applied_alone(place: Place) -> None:
     assert actions(limited) == {"main": PlannedAction.NONE}
 
 
+@pytest.mark.slow
 async def test_what_waits_for_a_value_from_elsewhere_is_planned_and_not_applied(place: Place) -> None:
     waiting = record("www", values=[UNKNOWN])
     plan = await place.plan(bucket("invoices"), waiting)
@@ -134,6 +137,7 @@ async def test_what_waits_for_a_value_from_elsewhere_is_planned_and_not_applied(
         await place.plan(waiting, only=frozenset([waiting.id]))
 
 
+@pytest.mark.slow
 async def test_a_failure_stops_what_needs_it_and_nothing_else(place: Place) -> None:
     place.order({"operation": "create", "type": "sandbox_network", "error": "no more networks"})
     stack = (network("main"), database("orders", "main"), bucket("invoices"))
@@ -148,6 +152,7 @@ async def test_a_failure_stops_what_needs_it_and_nothing_else(place: Place) -> N
     assert set(live) == {stack[2].id}
 
 
+@pytest.mark.slow
 async def test_what_happens_behind_its_back_is_drift(place: Place) -> None:
     stack = (bucket("invoices", versioning=True), bucket("receipts"))
     await place.apply(*stack)
@@ -161,6 +166,7 @@ async def test_what_happens_behind_its_back_is_drift(place: Place) -> None:
     assert removed.was_recorded and removed.prediction.live is None
 
 
+@pytest.mark.slow
 async def test_one_init_serves_until_the_providers_change(place: Place) -> None:
     await place.plan(bucket("invoices"))
     stamp = place.folder.initialised.stat().st_mtime_ns
@@ -170,12 +176,14 @@ async def test_one_init_serves_until_the_providers_change(place: Place) -> None:
     assert place.folder.initialised.stat().st_mtime_ns == stamp
 
 
+@pytest.mark.slow
 async def test_a_folder_that_lost_its_providers_is_initialised_again(place: Place) -> None:
     await place.apply(bucket("invoices"))
     shutil.rmtree(place.folder.path / ".terraform" / "providers")
     assert actions(await place.plan(bucket("invoices"))) == {"invoices": PlannedAction.NONE}
 
 
+@pytest.mark.slow
 async def test_a_rebuilt_provider_of_a_mirror_is_taken(place: Place, tmp_path: Path, mirror: Path) -> None:
     own = tmp_path / "own-mirror"
     shutil.copytree(mirror, own)
@@ -187,6 +195,7 @@ async def test_a_rebuilt_provider_of_a_mirror_is_taken(place: Place, tmp_path: P
     assert actions(await runtime.survey(request)) == {"invoices": PlannedAction.CREATE}
 
 
+@pytest.mark.slow
 async def test_a_wrong_attribute_is_a_finding_of_its_resource(place: Place) -> None:
     await place.apply(bucket("invoices"))
     wrong = database("orders", "main", size_gb=3)
@@ -198,6 +207,7 @@ async def test_a_wrong_attribute_is_a_finding_of_its_resource(place: Place) -> N
     assert place.has("network") == set()
 
 
+@pytest.mark.slow
 async def test_an_existing_resource_is_taken_over_by_its_id(place: Place) -> None:
     await place.apply(bucket("invoices"))
     for file in (place.folder.state, place.folder.path / "terraform.tfstate.backup"):
@@ -210,6 +220,7 @@ async def test_an_existing_resource_is_taken_over_by_its_id(place: Place) -> Non
     assert set(live) == {known.id}
 
 
+@pytest.mark.slow
 async def test_secrets_are_in_clear_nowhere_but_in_the_state(place: Place) -> None:
     tokens = ("canary-of-the-request", PASSWORD)
     stack = (network("main"), database("orders", "main"), bucket("invoices", tags={"owner": tokens[0]}))
@@ -237,6 +248,7 @@ async def test_secrets_are_in_clear_nowhere_but_in_the_state(place: Place) -> No
     assert not any(token in repr(plan) for token in tokens)
 
 
+@pytest.mark.slow
 async def test_single_resources_by_the_verbs_of_every_runtime(place: Place) -> None:
     runtime = connect(RuntimeType.TERRAFORM, place.settings)
     assert isinstance(runtime, Workspace)
@@ -259,6 +271,7 @@ async def test_single_resources_by_the_verbs_of_every_runtime(place: Place) -> N
     await runtime.close()
 
 
+@pytest.mark.slow
 async def test_watching_follows_an_apply_of_anybody(place: Place) -> None:
     one, other = bucket("invoices"), bucket("receipts")
     place.order({"operation": "create", "id": "invoices", "latency_seconds": 2})
@@ -294,6 +307,18 @@ async def test_what_is_wrong_with_the_settings_is_told(place: Place) -> None:
         place.another(backend={})
     with pytest.raises(Misconfigured, match="no setting colour"):
         connect(RuntimeType.TERRAFORM, {**place.settings, "colour": "blue"})
+
+
+async def test_the_users_own_settings_are_not_copied(place: Place, tmp_path: Path) -> None:
+    own = tmp_path / "terraformrc"
+    own.write_text('credentials "app.example" {\n  token = "canary"\n}\n')
+    id_ = TerraformId("builtin", "terraform", "terraform_data", "one")
+    request = WorkspacePlanRequest((Resource(id_, RuntimeType.TERRAFORM, {}),))
+    plan = await place.another(cli_config=own, mirrors=()).survey(request)
+    assert actions(plan) == {"one": PlannedAction.CREATE}
+    assert texts_in(place.folder.path, ["canary"]) == []
+    absent = place.another(cli_config=tmp_path / "absent", mirrors=())
+    assert actions(await absent.survey(request)) == {"one": PlannedAction.CREATE}
 
 
 async def test_a_provider_that_needs_a_network_which_is_not_there(place: Place) -> None:
