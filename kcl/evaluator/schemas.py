@@ -169,8 +169,8 @@ class SchemaType:
                 known += [setter.at_level(len(levels)) for setter in own_setters]
                 types.setdefault(name, []).extend(body.types[name])
             optional.update(body.optional)
-            # Officially the signature of a base says nothing of the schemas derived from it.
-            signature, signature_level = body.index_signature, len(levels)
+            if schema is self:  # officially the signature of a base says nothing of the schemas derived from it
+                signature, signature_level = body.index_signature, len(levels)
             levels.append(level)
         return SchemaLayout(
             levels,

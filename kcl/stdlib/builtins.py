@@ -281,16 +281,20 @@ def power(x: float, y: float, z: int | None = None) -> int | float:
 
 @BUILTINS.function("round(number: int | float, ndigits?: int) -> int | float")
 def rounded(number: float, ndigits: int | None = None) -> int | float:
-    """Halves go away from zero, not to the even neighbour as in Python. Digits below zero are none, as officially."""
+    """Halves of whole numbers go away from zero, not to the even neighbour as in Python and as those of digits do.
+
+    Digits below zero are none, as officially.
+    """
     if not math.isfinite(number):
         raise ValueFailure(f"cannot round {float_display(number)}")
     exact = Decimal(repr(number)) if isinstance(number, float) else Decimal(number)
     if ndigits is None:
         return int(in_int64(int(exact.to_integral_value(rounding=ROUND_HALF_UP))))
-    try:
-        return float(exact.quantize(Decimal(1).scaleb(-max(ndigits, 0)), rounding=ROUND_HALF_UP))
-    except ArithmeticError:
-        return float(number)
+    if ndigits <= 0:
+        return float(exact.to_integral_value(rounding=ROUND_HALF_UP))
+    factor = 10.0 ** min(ndigits, 308)
+    scaled = number * factor
+    return round(scaled) / factor if math.isfinite(scaled) else float(number)
 
 
 @BUILTINS.function("sum(iterable: any, start?: any) -> any")

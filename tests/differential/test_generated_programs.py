@@ -1,0 +1,48 @@
+"""Two thousand programs made by chance mean the same to the official compiler and to us.
+
+What the official compiler gets wrong is not generated, so that it hides nothing else:
+
+* `_a = 1`, `_a += 1`, `_a = 10`: a variable that is set anew after a statement that reads it keeps the value before.
+* `b: [int] = a` in a schema, `b += [1]` in an instance: `a` grows as well, since both are one list.
+* `a += [1]` for an attribute that another default reads: the items come twice.
+* Arguments of a schema are unknown in its checks when the instance is one of a derived schema.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.differential.comparing import difference, official_outcome, our_outcome
+from tests.differential.programs import program
+from tests.properties.official import Gone, official
+
+PROGRAMS = 2_000
+_PARTS = 8
+
+
+@pytest.mark.parametrize(
+    "part", [pytest.param(part, marks=[pytest.mark.slow] if part else []) for part in range(_PARTS)]
+)
+def test_generated_programs_mean_the_same_as_officially(part: int) -> None:
+    found: list[str] = []
+    accepted = compared = 0
+    with official() as compiler:
+        for number in range(part, PROGRAMS, _PARTS):
+            text = program(number)
+            try:
+                theirs = official_outcome(compiler.run(text))
+            except Gone:
+                continue  # it died of the program, which says nothing of ours
+            ours = our_outcome(text)
+            compared += 1
+            accepted += ours.documents is not None
+            what = difference(text, ours, theirs)
+            if what is not None:
+                found.append(f"program {number}: {what}\n{text}\nours:\n{ours.text}\nofficially:\n{theirs.text}")
+    assert not found, "\n".join(found[:3])
+    assert compared > PROGRAMS // _PARTS * 0.98
+    assert accepted > compared * 0.7, "most programs should make sense"
+
+
+def test_a_number_makes_one_program() -> None:
+    assert program(7) == program(7) != program(8)
