@@ -27,6 +27,7 @@ from workbench.local import LocalState, ServedPractice
 from workbench.project import (
     TERRAFORM_PLACE,
     BrokenFile,
+    Finding,
     Impact,
     KonfigTree,
     Stack,
@@ -536,8 +537,7 @@ class Session:
         from workbench.engine.spec import Spec
         from workbench.engine.workspace import terraform
 
-        if stack.doubts:
-            self._refuse_doubtful(stack)
+        self._refuse_doubtful(stack)
         store = self._store()
         prior = store.latest(stack.path)
         inputs = inputs or CompileInputs()
@@ -547,7 +547,8 @@ class Session:
             nothing = replace(nothing, former=terraform(compiled), secrets=compiled.secrets)
         except EngineError:
             pass  # what is there is told by the state and the releases
-        written = {each.cluster for each in prior.resources} - {TERRAFORM_PLACE} if prior else set()
+        known = {each.name for each in self.tree().clusters.clusters}
+        written = {each.cluster for each in prior.resources if each.cluster in known} if prior else set()
         clusters = tuple(dict.fromkeys((*stack.clusters, *sorted(written)))) if written else ()
         seals = self._seals(store.seal(), salt)
         found = await self._survey(stack, nothing, clusters, prior, seals)
@@ -647,12 +648,15 @@ class Session:
 
     def _refuse_doubtful(self, stack: Stack) -> None:
         """Raises `BrokenFile` where a file leaves open what the stack is called or where it goes."""
-        why = stack.doubts or (() if stack.placement else (*stack.findings, *self.tree().findings))
+        self._refuse(stack, stack.doubts)
+
+    @staticmethod
+    def _refuse(stack: Stack, why: Sequence[Finding]) -> None:
         if why:
             raise BrokenFile(why[0].message, where=why[0].where, hint=why[0].hint or f"{stack.name} can't go anywhere")
 
     def _clusters(self, stack: Stack, only: Iterable[str], spec: Spec, prior: Release | None) -> tuple[str, ...]:
-        """Returns the stack's clusters, or those of `only`; raises `UnknownCluster`.
+        """Returns the stack's clusters, or those of `only`; raises `BrokenFile` or `UnknownCluster`.
 
         A stack that has and had nothing but Terraform resources goes to no cluster, and needs no placement.
         """
@@ -664,6 +668,7 @@ class Session:
         if ids and not chosen and all(isinstance(each, TerraformId) for each in ids):
             return ()
         if stack.placement is None:
+            self._refuse(stack, (*stack.findings, *self.tree().findings))
             raise UnknownCluster("has no place to go to", where=stack.name, hint="add a placement to clusters.yaml")
         for each in chosen:
             if each not in stack.clusters:

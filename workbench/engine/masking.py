@@ -10,11 +10,11 @@ import hashlib
 import hmac
 import json
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from runtimes.base import Body, FieldPath, KubernetesId, ListKey, ResourceId, Unknown, sensitive, starts_with
+from runtimes.base import Body, FieldPath, KubernetesId, ListKey, Resource, ResourceId, Unknown, sensitive, starts_with
 
 _DIGEST_CHARACTERS = 16
 _MARK = "sealed:"
@@ -71,9 +71,29 @@ class Seal:
 def sensitive_paths(id_: ResourceId, body: Body) -> tuple[FieldPath, ...]:
     """Returns what is secret by the resource's content alone, before any runtime was asked."""
     if not isinstance(id_, KubernetesId):
-        return ()
+        return tuple(secret_names(body))
     named = {"apiVersion": id_.api_version, "kind": id_.kind}
     return (*sensitive.sensitive_paths({**body, **named}), ("metadata", "annotations", LAST_APPLIED))
+
+
+def resource_paths(resource: Resource) -> tuple[FieldPath, ...]:
+    """As `sensitive_paths`, with what the resource itself names in `extensions.sensitive`."""
+    named = resource.extensions.get("sensitive") or ()
+    own = (tuple(each.split(".")) for each in named if isinstance(each, str)) if isinstance(named, list | tuple) else ()
+    return (*sensitive_paths(resource.id, resource.attributes), *own)
+
+
+def secret_names(value: Any, path: FieldPath = ()) -> Iterator[FieldPath]:
+    """Yields attributes whose names say that they are secret: the most that is known before Terraform was asked."""
+    if isinstance(value, Mapping):
+        for key, each in value.items():
+            if sensitive.is_secret_name(str(key)):
+                yield (*path, key)
+            else:
+                yield from secret_names(each, (*path, key))
+    elif isinstance(value, list | tuple):
+        for index, each in enumerate(value):
+            yield from secret_names(each, (*path, index))
 
 
 def is_sensitive(path: FieldPath, sensitive: Iterable[FieldPath]) -> bool:

@@ -12,11 +12,21 @@ from functools import partial
 
 import anyio
 
-from runtimes.base import Address, ResourceId, Runtime, RuntimeFailure, Status, Unauthenticated, WatchRequest
+from runtimes.base import (
+    Address,
+    ResourceId,
+    Runtime,
+    RuntimeFailure,
+    Status,
+    TerraformId,
+    Unauthenticated,
+    WatchRequest,
+)
 from workbench.engine.graph import dependencies, waves
 from workbench.engine.spec import Spec
 from workbench.engine.status import ClusterProblem, StatusTree, Verdict, Watched
 from workbench.engine.tasks import running
+from workbench.project import TERRAFORM_PLACE
 
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.5, 15.0
 _LINGER_SECONDS = 1.5
@@ -26,7 +36,12 @@ _LINGER_SECONDS = 1.5
 def addresses(spec: Spec, clusters: Sequence[str]) -> tuple[Address, ...]:
     """Returns what is watched, in the order of applying."""
     ordered = waves(dependencies(spec.resources), [each.id for each in spec])
-    return tuple(Address(cluster, id_) for wave in ordered for id_ in wave for cluster in clusters)
+    return tuple(
+        Address(place, id_)
+        for wave in ordered
+        for id_ in wave
+        for place in ((TERRAFORM_PLACE,) if isinstance(id_, TerraformId) else clusters)
+    )
 
 
 @asynccontextmanager

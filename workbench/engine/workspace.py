@@ -42,7 +42,7 @@ from workbench.engine.diff import differences
 from workbench.engine.events import Action
 from workbench.engine.fields import MISSING, find
 from workbench.engine.graph import reference_texts
-from workbench.engine.masking import Seal, is_sensitive, masked
+from workbench.engine.masking import Seal, is_sensitive, masked, sensitive_paths
 from workbench.engine.spec import Spec
 from workbench.engine.values import NoSuchValue, Value
 from workbench.project import TERRAFORM_PLACE
@@ -272,7 +272,8 @@ def _change(
 ) -> Change:
     prediction, action = plan.prediction, action_of(plan.action)
     live = prediction.live
-    hidden = tuple(dict.fromkeys((*prediction.sensitive, *(live.hidden if live else ()))))
+    named = sensitive_paths(plan.id, resource.attributes) if resource else ()
+    hidden = tuple(dict.fromkeys((*prediction.sensitive, *(live.hidden if live else ()), *named)))
     fields, defaulted = _fields(spec, plan, resource, hidden, screen)
     has_after = action not in (Action.DELETE, Action.FORGET)
     return Change(

@@ -8,9 +8,9 @@ from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 
-from runtimes.base import FieldPath, KubernetesId, Resource, value_at
+from runtimes.base import FieldPath, KubernetesId, Resource, ResourceId, value_at
 from workbench.engine.errors import EngineError
-from workbench.engine.masking import Seal, masked, sensitive_paths
+from workbench.engine.masking import Seal, masked, resource_paths
 from workbench.engine.spec import Spec
 from workbench.present import paths
 from workbench.present.text import Line, Span, Tone, line
@@ -21,34 +21,34 @@ _SHORTEST_SECRET = 3
 
 
 def find(spec: Spec, text: str) -> Resource:
-    """Finds a resource by id, or by Kind/name where that is unique; raises `EngineError` with what there is."""
+    """Finds a resource by id, or by Kind/name (type/name for Terraform) where that is unique.
+
+    Raises `EngineError` with what there is.
+    """
     names = {str(each.id): each for each in spec}
     if text in names:
         return names[text]
-    kind, _, name = text.partition("/")
     found = [
-        each
-        for each in spec
-        if isinstance(each.id, KubernetesId) and each.id.kind.lower() == kind.lower() and each.id.name == name
+        each for each in spec if _short(each.id).lower() == text.lower() and each.id.name == text.partition("/")[2]
     ]
     if len(found) == 1:
         return found[0]
-    near = get_close_matches(
-        text, [*names, *(f"{each.id.kind}/{each.id.name}" for each in spec if isinstance(each.id, KubernetesId))], n=3
-    )
+    near = get_close_matches(text, [*names, *(_short(each.id) for each in spec)], n=3)
     hint = f"did you mean {' or '.join(near)}?" if near else "`wb compile -o table` lists the resources"
     raise EngineError(
         f"there is no resource {text!r}" if not found else f"{text!r} is not unique", where=spec.stack, hint=hint
     )
 
 
+def _short(id_: ResourceId) -> str:
+    return f"{id_.kind if isinstance(id_, KubernetesId) else id_.resource_type}/{id_.name}"
+
+
 def lines(spec: Spec, resource_text: str, path_text: str, root: Path) -> Iterator[Line]:
     """Yields the value, then each site of its chain with the source line it stands in."""
     resource = find(spec, resource_text)
     path = paths.parse(path_text)
-    body = masked(
-        resource.attributes, sensitive_paths(resource.id, resource.attributes), Seal.random().knowing(spec.secrets)
-    )
+    body = masked(resource.attributes, resource_paths(resource), Seal.random().knowing(spec.secrets))
     missing = object()
     value = value_at(body, path, missing)
     if value is missing:
@@ -79,7 +79,7 @@ def _secrets(spec: Spec) -> frozenset[str]:
     """Returns every secret text of the Spec, also as it was before base64: source lines may write it out."""
     found: set[str] = set(spec.secrets)
     for resource in spec:
-        for path in sensitive_paths(resource.id, resource.attributes):
+        for path in resource_paths(resource):
             found.update(_texts(value_at(resource.attributes, path, None)))
     for each in tuple(found):
         with suppress(ValueError):  # no base64, or no text

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from runtimes.base import Address, KubernetesId, Occurrence, Status, StatusNode
+from runtimes.base import Address, KubernetesId, Occurrence, Status, StatusNode, TerraformId
 from workbench.engine.status import ResourceStatus, StatusTree, Verdict
 from workbench.present import durations
 from workbench.present.glyphs import Glyphs, status_line
@@ -21,13 +21,16 @@ GROUPED_FROM = 3
 
 
 def short_id(address: Address, *, with_namespace: bool = True) -> Line:
-    """`Deployment checkout-prod/web @hangzhou`, or without the namespace where room is short."""
+    """`Deployment checkout-prod/web @hangzhou`, or without the namespace where room is short.
+
+    Terraform's have no provider: `aws_vpc main @terraform`, as its types have names of their own.
+    """
     match address.id:
         case KubernetesId(kind=kind, namespace=namespace, name=name):
             place = f"{namespace}/" if namespace and with_namespace else ""
             label = line(Span(f"{kind} ", Tone.MUTED), f"{place}{name}")
-        case other:
-            label = line(str(other))
+        case TerraformId(resource_type=resource_type, name=name):
+            label = line(Span(f"{resource_type} ", Tone.MUTED), name)
     return line(label, Span(f" @{address.cluster}", Tone.MUTED)) if address.cluster else label
 
 
