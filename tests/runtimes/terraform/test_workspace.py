@@ -34,7 +34,7 @@ from runtimes.base import (
     WorkspacePlanRequest,
 )
 from runtimes.registry import connect
-from runtimes.sandbox.provider import by_hand
+from runtimes.sandbox.provider import World, by_hand
 from tests.runtimes.terraform.practice import (
     PASSWORD,
     Place,
@@ -333,3 +333,26 @@ async def test_a_provider_that_needs_a_network_which_is_not_there(place: Place) 
 
 def test_a_finding_is_worth_a_set() -> None:
     assert len({Finding(True, "a"), Finding(True, "a")}) == 1
+
+
+@pytest.mark.slow
+async def test_what_is_no_longer_asked_for_is_deleted_by_the_provider_that_made_it(
+    place: Place, tmp_path: Path
+) -> None:
+    elsewhere = World(tmp_path / "elsewhere.json")
+    one = bucket("invoices", extensions={"providerMeta": {"world": str(elsewhere.path)}})
+    await place.apply(one, bucket("receipts"))
+    assert set(elsewhere.objects("sandbox_bucket")) == {"invoices"}
+    reports, _ = await place.apply(bucket("receipts"))
+    assert told(reports, ResourceFinished) == ["invoices"]
+    assert not elsewhere.objects("sandbox_bucket") and place.has("bucket") == {"receipts"}
+
+
+@pytest.mark.slow
+async def test_how_a_provider_was_configured_may_be_told_by_the_caller(place: Place, tmp_path: Path) -> None:
+    elsewhere = World(tmp_path / "elsewhere.json")
+    one = bucket("invoices", extensions={"providerMeta": {"world": str(elsewhere.path)}})
+    await place.apply(one)
+    (place.folder.path / "former.json").unlink()
+    await place.apply(former=(one,))
+    assert not elsewhere.objects("sandbox_bucket")
