@@ -5,7 +5,7 @@
     value, dialect           the values, and how the language is read where its versions differ
     operations, numbers      operators and text
     union                    merging: `|`, configuration entries, attributes that meet their configuration
-    runtime_types, mismatch  types values are held to, and what to say when they do not fit
+    runtime_types            types values are held to, and what to say when they do not fit
     provenance               the table of source positions, and look-ups by path in the output
     runtime                  what one evaluation shares
     scopes                   variables that do not depend on the order they are written in
@@ -16,6 +16,5 @@
     lowering                 the table of how each kind of expression is compiled to a closure
     expressions, calls, configurations, type_lowering
     lambda_statements, statements, schema_lowering
-    merge                    unifications of one name, joined before evaluation
     evaluate                 packages, the result, the thread it all runs in
 """

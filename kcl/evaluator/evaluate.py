@@ -237,8 +237,6 @@ def _prepare(runtime: Runtime, path: str, package: Package) -> list[tuple[Module
                     scope.types[statement.name] = SchemaType(statement, context)
                 case ast.Rule():
                     scope.types[statement.name] = RuleType(statement, context)
-                case ast.Assign(targets=[ast.Target(name=name, path=[])]) if name not in scope.first_assignments:
-                    scope.first_assignments[name] = (context, statement)
                 case ast.TypeAlias():
                     scope.aliases[statement.name] = (context, statement)
                 case _:

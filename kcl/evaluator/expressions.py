@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from kcl.diagnostics import Code, KclError
+from kcl.diagnostics import Code
 from kcl.evaluator import operations
 from kcl.evaluator.attributes import load_attribute, sites_of
 from kcl.evaluator.lexical import Scope, is_local, reader
 from kcl.evaluator.lowering import is_tracked, lower, lower_tracked, lowers, lowers_tracked
-from kcl.evaluator.mismatch import operator_mismatch
 from kcl.evaluator.names import global_reader, imported_module, is_unknown, module_member
-from kcl.evaluator.runtime import Environment, Evaluate, Where
+from kcl.evaluator.runtime import Environment, Evaluate
 from kcl.evaluator.runtime_types import pack
 from kcl.evaluator.type_lowering import lower_type
 from kcl.evaluator.union import bit_or, joined_sites
@@ -183,26 +182,9 @@ def _binary_code(node: ast.Binary, scope: Scope, left: Evaluate, right: Evaluate
         try:
             return apply(one, other)
         except ValueFailure as failure:
-            raise _operator_error(node.op, node.left, one, node.right, other, where, scope, failure) from None
+            raise where.located(failure) from None
 
     return run
-
-
-def _operator_error(
-    operator: ast.BinaryOp | ast.CompareOp,
-    left: ast.Expr,
-    left_value: Value,
-    right: ast.Expr,
-    right_value: Value,
-    where: Where,
-    scope: Scope,
-    failure: ValueFailure,
-) -> KclError:
-    if failure.message.startswith(("unsupported operand", "union failure", "can only concatenate")):
-        plain = operator_mismatch(operator, left, left_value, right, right_value, where, scope)
-        if plain is not None:
-            return plain
-    return where.located(failure)
 
 
 @lowers_tracked(ast.Binary)
@@ -253,8 +235,7 @@ def _compare(node: ast.Compare, scope: Scope) -> Evaluate:
             try:
                 return test(left, right)
             except ValueFailure as failure:
-                operator, right_node = node.ops[0], node.comparators[0]
-                raise _operator_error(operator, node.left, left, right_node, right, where, scope, failure) from None
+                raise where.located(failure) from None
 
         return run_one
 

@@ -6,16 +6,15 @@ import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from kcl.diagnostics import Code, KclError, Label, Span, error
+from kcl.diagnostics import Code, KclError, Span, error
 from kcl.evaluator.lexical import Scope, Variable
 from kcl.evaluator.lowering import Tracked, lower_value
-from kcl.evaluator.mismatch import spelled
 from kcl.evaluator.provenance import SiteKind
 from kcl.evaluator.runtime import Environment, Where
 from kcl.evaluator.runtime_types import RuntimeType, pack
 from kcl.evaluator.type_lowering import lower_type
 from kcl.evaluator.union import joined_sites
-from kcl.evaluator.value import Sites, Value, ValueFailure
+from kcl.evaluator.value import Sites, Value
 from kcl.syntax import ast
 
 
@@ -82,20 +81,20 @@ class Parameters:
             raise KclError((error(Code.COMPILE, message, where.span),))
 
     def check_types(self, args: Sequence[Value], kwargs: Mapping[str, Value], where: Where) -> None:
-        """Raises KclError at the first argument that does not fit its parameter's type."""
+        """Raises ValueFailure at the first argument that does not fit its parameter's type."""
         for index, item in enumerate(self._items):
             if item.type is not None:
                 if index < len(args):
-                    _typed(item, item.type, args[index], where, index)
+                    pack(item.type, args[index], where.span)
                 elif item.name in kwargs:
-                    _typed(item, item.type, kwargs[item.name], where, item.name)
+                    pack(item.type, kwargs[item.name], where.span)
 
     def bind(
         self, environment: Environment, args: Sequence[Value], kwargs: Mapping[str, Value], where: Where | None
     ) -> None:
         """Puts the arguments where the code reads the parameters.
 
-        Raises KclError for one of the wrong type at its place in the call `where`, ValueFailure if that is not known.
+        Raises ValueFailure for one of the wrong type. `where` is the call.
         """
         given = len(args)
         for index, item in enumerate(self._items):
@@ -120,21 +119,8 @@ class Parameters:
                 scalar = isinstance(args, Arguments) and not isinstance(value, (list, dict))
                 environment[item.variable.sites_slot] = args.sites(key) if scalar else ()  # type: ignore[attr-defined]
             if item.type is not None:
-                value = pack(item.type, value, None) if where is None else _typed(item, item.type, value, where, key)
+                value = pack(item.type, value, None if where is None else where.span)
             environment[item.slot] = value
-
-
-def _typed(item: Parameter, type_: RuntimeType, value: Value, where: Where, key: int | str) -> Value:
-    try:
-        return pack(type_, value, where.span)
-    except ValueFailure:
-        if isinstance(value, dict) or key not in where.arguments:
-            raise
-        place, literal = where.argument(key)
-        got = spelled(value, literal, where.module.runtime.table)
-        text = f"variable is defined here, its type is {type_.static}, but got {got}"
-        finding = error(Code.TYPE, f"expected {type_.static}, got {got}", place, labels=(Label(item.span, text),))
-        raise KclError((finding,)) from None
 
 
 def _count(number: int) -> str:

@@ -36,21 +36,11 @@ class RuntimeType(Protocol):
     @property
     def converts(self) -> bool: ...
 
-    @property
-    def has_float_literal(self) -> bool:
-        """Whether a float's value is one of the alternatives, as in `1.5 | 2`."""
-        ...
-
     def accepts(self, value: Value) -> bool:
         """Whether the value, already converted, belongs to the type. None and Undefined belong to every type."""
         ...
 
     def convert(self, value: Value, origin: Span | None) -> Value: ...
-
-    @property
-    def static(self) -> str:
-        """The type as compile-time messages spell it."""
-        ...
 
     def __str__(self) -> str:
         """The type as run-time messages spell it."""
@@ -73,7 +63,6 @@ class AnyType:
     """Everything. `text` is how it was written: "any", or nothing at all as in `[]` and `{str:}`."""
 
     __slots__ = ("_text",)
-    has_float_literal = False
     converts = False
 
     def __init__(self, text: str) -> None:
@@ -84,10 +73,6 @@ class AnyType:
 
     def convert(self, value: Value, origin: Span | None) -> Value:
         return value
-
-    @property
-    def static(self) -> str:
-        return "any"
 
     def __str__(self) -> str:
         return self._text
@@ -101,7 +86,6 @@ class BasicRuntimeType:
     """`int`, `float`, `str` or `bool`; an int is also a float."""
 
     __slots__ = ("_members", "_name")
-    has_float_literal = False
     converts = False
 
     def __init__(self, name: str) -> None:
@@ -119,10 +103,6 @@ class BasicRuntimeType:
     def convert(self, value: Value, origin: Span | None) -> Value:
         return value
 
-    @property
-    def static(self) -> str:
-        return self._name
-
     def __str__(self) -> str:
         return self._name
 
@@ -131,7 +111,6 @@ class NumberMultiplierType:
     """`units.NumberMultiplier`, or one such number when `text` is given."""
 
     __slots__ = ("_text",)
-    has_float_literal = False
     converts = False
 
     def __init__(self, text: str | None = None) -> None:
@@ -145,10 +124,6 @@ class NumberMultiplierType:
     def convert(self, value: Value, origin: Span | None) -> Value:
         return value
 
-    @property
-    def static(self) -> str:
-        return f"number_multiplier({self._text})" if self._text else "number_multiplier"
-
     def __str__(self) -> str:
         return self._text or "units.NumberMultiplier"
 
@@ -156,12 +131,11 @@ class NumberMultiplierType:
 class LiteralRuntimeType:
     """The type of one string, number or truth value."""
 
-    __slots__ = ("_value", "has_float_literal")
+    __slots__ = ("_value",)
     converts = False
 
     def __init__(self, value: int | float | str | bool) -> None:
         self._value = value
-        self.has_float_literal = isinstance(value, float)
 
     def accepts(self, value: Value) -> bool:
         if value is None or value is UNDEFINED:
@@ -170,10 +144,6 @@ class LiteralRuntimeType:
 
     def convert(self, value: Value, origin: Span | None) -> Value:
         return value
-
-    @property
-    def static(self) -> str:
-        return f"{type(self._value).__name__}({self._value})"
 
     def __str__(self) -> str:
         if isinstance(self._value, str):
@@ -187,7 +157,6 @@ def _place(table: SiteTable, sites: Sites, otherwise: Span | None) -> Span | Non
 
 class ListRuntimeType:
     __slots__ = ("_item", "_table", "converts")
-    has_float_literal = False
 
     def __init__(self, item: RuntimeType, table: SiteTable) -> None:
         self._item = item
@@ -212,17 +181,12 @@ class ListRuntimeType:
             [convert(item, _place(table, site, origin)) for item, site in zip(value, sites, strict=True)], sites
         )
 
-    @property
-    def static(self) -> str:
-        return f"[{self._item.static}]"
-
     def __str__(self) -> str:
         return f"[{self._item}]"
 
 
 class DictRuntimeType:
     __slots__ = ("_key", "_table", "_value", "converts")
-    has_float_literal = False
 
     def __init__(self, key: RuntimeType, value: RuntimeType, table: SiteTable) -> None:
         self._key = key
@@ -251,20 +215,15 @@ class DictRuntimeType:
     def value(self) -> RuntimeType:
         return self._value
 
-    @property
-    def static(self) -> str:
-        return f"{{{self._key.static}:{self._value.static}}}"
-
     def __str__(self) -> str:
         return f"{{{self._key}:{self._value}}}"
 
 
 class UnionRuntimeType:
-    __slots__ = ("_members", "converts", "has_float_literal")
+    __slots__ = ("_members", "converts")
 
     def __init__(self, members: Sequence[RuntimeType]) -> None:
         self._members = members
-        self.has_float_literal = any(member.has_float_literal for member in members)
         self.converts = any(member.converts for member in members)
 
     def accepts(self, value: Value) -> bool:
@@ -283,17 +242,12 @@ class UnionRuntimeType:
                 return converted
         return value
 
-    @property
-    def static(self) -> str:
-        return " | ".join(member.static for member in self._members)
-
     def __str__(self) -> str:
         return " | ".join(map(str, self._members))
 
 
 class FunctionRuntimeType:
     __slots__ = ("_params", "_result")
-    has_float_literal = False
     converts = False
 
     def __init__(self, params: Sequence[RuntimeType], result: RuntimeType | None) -> None:
@@ -308,11 +262,6 @@ class FunctionRuntimeType:
     def convert(self, value: Value, origin: Span | None) -> Value:
         return value
 
-    @property
-    def static(self) -> str:
-        params = ", ".join(param.static for param in self._params)
-        return f"({params}) -> {(self._result or ANY).static}"
-
     def __str__(self) -> str:
         return f"({', '.join(map(str, self._params))}) -> {self._result or ANY}"
 
@@ -321,7 +270,6 @@ class InstanceType:
     """A schema named in an annotation, looked up when the first value is checked."""
 
     __slots__ = ("_find", "_schema", "_text")
-    has_float_literal = False
     converts = True
 
     def __init__(self, text: str, find: Callable[[], SchemaType]) -> None:
@@ -353,10 +301,6 @@ class InstanceType:
         if not isinstance(value, KDict):
             return []
         return self.schema.misfits(value, self._text)
-
-    @property
-    def static(self) -> str:
-        return self._text.rpartition(".")[2]
 
     def __str__(self) -> str:
         return self._text

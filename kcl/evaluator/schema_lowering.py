@@ -8,7 +8,6 @@ from kcl.diagnostics import Code, KclError, Label, Span, error, warning
 from kcl.evaluator.functions import RuleType
 from kcl.evaluator.lexical import GlobalScope, SchemaScope, Scope, Unit
 from kcl.evaluator.lowering import lower, lower_value
-from kcl.evaluator.mismatch import pack_entry
 from kcl.evaluator.operations import number_multiplier, truthy
 from kcl.evaluator.parameters import lower_parameters
 from kcl.evaluator.provenance import SiteKind
@@ -103,10 +102,9 @@ def _attribute(node: ast.SchemaAttr, scope: Scope) -> Evaluate:
     name = node.name
     unites = node.op is ast.AugOp.BIT_OR
     declared = where.span
-    table = runtime.table
 
     def _packed(frame: SchemaFrame, type_: RuntimeType, value: Value) -> Value:
-        return pack_entry(type_, value, frame.config.sites_of(name), table, declared, frame.instance.origin)
+        return pack(type_, value, frame.instance.origin)
 
     def run(environment: Environment) -> Value:
         frame: SchemaFrame = environment[0]

@@ -137,7 +137,7 @@ class LazyScope(ABC):
 class PackageScope(LazyScope):
     """The global variables of a package. `types` holds its schemas and rules, `aliases` its type aliases."""
 
-    __slots__ = ("aliases", "first_assignments", "modules", "path", "types")
+    __slots__ = ("aliases", "modules", "path", "types")
 
     def __init__(self, runtime: Runtime, path: str) -> None:
         super().__init__(runtime, {})
@@ -145,8 +145,6 @@ class PackageScope(LazyScope):
         self.types: dict[str, Any] = {}
         self.aliases: dict[str, Any] = {}
         self.modules: list[Any] = []
-        # For each variable the file and statement that assign it first, outside of any `if`.
-        self.first_assignments: dict[str, tuple[Any, ast.Assign]] = {}
 
     def environment(self, setter: Setter) -> Environment:
         # The compiled statement makes its own variables: how many it needs is known only once it is compiled.

@@ -9,10 +9,9 @@ from kcl.evaluator.attributes import load_attribute
 from kcl.evaluator.lambda_statements import augmented, lower_assert, lower_path
 from kcl.evaluator.lexical import Scope
 from kcl.evaluator.lowering import lower, lower_value
-from kcl.evaluator.mismatch import wrong_type
 from kcl.evaluator.operations import subscript, truthy, with_path
 from kcl.evaluator.provenance import SiteKind
-from kcl.evaluator.runtime import NOT_ASSIGNED, Environment, Evaluate, is_literal
+from kcl.evaluator.runtime import NOT_ASSIGNED, Environment, Evaluate
 from kcl.evaluator.runtime_types import RuntimeType, pack
 from kcl.evaluator.scopes import LazyScope
 from kcl.evaluator.type_lowering import lower_type
@@ -154,7 +153,6 @@ def lower_assignment(
     evaluate = _value(statement, scope, site) if right_side is None else _with_site(right_side, site)
     type_: RuntimeType | None = None
     several = False
-    literal = statement.value is not None and is_literal(statement.value)
     if isinstance(statement, ast.Assign):
         type_ = None if statement.type is None else lower_type(statement.type, module)
         several = len(statement.targets) > 1
@@ -174,12 +172,7 @@ def lower_assignment(
         value, sites = right(environment, variables)
         try:
             if type_ is not None:
-                try:
-                    value = pack(type_, value, span)
-                except ValueFailure:
-                    if isinstance(statement.value, ast.Call):
-                        raise
-                    raise wrong_type(type_, value, literal, runtime.table, span) from None
+                value = pack(type_, value, span)
             if isinstance(statement, ast.Unification):
                 present = variables.previous(name)
                 sites = joined_sites(sites, runtime.origin)

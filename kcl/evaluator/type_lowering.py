@@ -57,19 +57,6 @@ def lower_type(node: ast.Type, module: ModuleContext) -> RuntimeType:
             assert_never(node)
 
 
-def literal_type(node: ast.Expr) -> RuntimeType | None:
-    """The type a variable takes from the literal it is first given, None if that says nothing."""
-    match node:
-        case ast.Str():
-            return _BASIC["str"]
-        case ast.Int(suffix=None):
-            return _BASIC["int"]
-        case ast.Float():
-            return _BASIC["float"]
-        case _:
-            return None
-
-
 def _named(node: ast.NamedType, module: ModuleContext) -> RuntimeType:
     names = node.names
     if len(names) == 1 and names[0] in module.scope.aliases:
