@@ -1,9 +1,13 @@
 """`python -m kcl`: the official command line over `kcl.api`.
 
-    kcl run [FILE]... [-D key=value] [-Y settings.yaml...] [-S path] [-o FILE] [--format yaml|json] ...
+    kcl run [FILE]... [-D key=value] [-Y settings.yaml...] [-S path] [-O path=value] [-o FILE] [--format yaml|json] ...
+    kcl mod COMMAND ...            packages: the only command that reaches other machines
+    kcl fmt | lint | test | ...    the tools below kcl.tools, where they are there
 
-Prints what the official command prints: the program's output on stdout, diagnostics on stderr; exit status 0, 1 when
-the program is wrong, 2 when the command line is.
+`run` prints what the official command prints: the program's output on stdout, diagnostics on stderr; exit status 0, 1
+when the program is wrong, 2 when the command line is, 64 for a command that is not there yet.
+
+Nothing here is kept between calls or belongs to the process, so one process can run thousands, several at a time.
 """
 
 from __future__ import annotations
@@ -14,17 +18,39 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
-from typing import NoReturn, TextIO
+from typing import Any, Final, NoReturn, TextIO
 
 from kcl.api import KCL, PRESETS, Access, KclError, ParseCache, PlanOptions, ProgramError, RunResult, Settings, run
-from kcl.diagnostics import render
 from kcl.evaluator.runtime import Limits
-from kcl.loader import load_settings, merge_settings, parse_argument
+from kcl.loader import (
+    default_settings_file,
+    find_root,
+    load_settings,
+    merge_settings,
+    parse_argument,
+    read_manifest,
+)
+from kcl.reports import FORMATS, report
 from kcl.source import FileSystem, OsFileSystem
 
-OK, FAILED, USAGE = 0, 1, 2
-_STDIN_NAME = "stdin.k"
+OK, FAILED, USAGE, NOT_THERE = 0, 1, 2, 64
+_STDIN_NAME: Final = "stdin.k"
+_ELSEWHERE: Final[Mapping[str, tuple[str, str]]] = {
+    "mod": ("kcl.packages.commands", "packages: what this one needs, and where it comes from"),
+    "fmt": ("kcl.tools.fmt", "lay out files"),
+    "lint": ("kcl.tools.lint", "find what is allowed and yet unwise"),
+    "test": ("kcl.tools.test", "run the tests of packages"),
+    "vet": ("kcl.tools.vet", "hold data against a schema"),
+    "doc": ("kcl.tools.doc", "make pages out of schemas"),
+    "import": ("kcl.tools.imports", "make schemas out of other formats"),
+    "explain": ("kcl.tools.explain", "tell more about the code of a diagnostic"),
+    "lsp": ("kcl.tools.lsp", "serve editors"),
+}
+"""Commands of their own: the module whose `main(argv, *, cwd, stdin, stdout, stderr, environment)` runs it, and what
+it is about. A module is imported when its command is called, and need not be there."""
 
 
 class _UsageError(Exception):
@@ -32,13 +58,28 @@ class _UsageError(Exception):
 
 
 class _Parser(argparse.ArgumentParser):
+    """Never ends the process for a mistake."""
+
     def error(self, message: str) -> NoReturn:
-        raise _UsageError(f"{self.format_usage()}{self.prog}: error: {message}\n")
+        raise _UsageError(f"{self.format_usage()}{self.prog}: error: {message}")
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="kcl", description="Run KCL programs.")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
+def _parser(stdout: TextIO) -> argparse.ArgumentParser:
+    listed = "\n".join(f"  {name:<8} {about}" for name, (_, about) in _ELSEWHERE.items())
+
+    class Printing(_Parser):
+        """Prints help where it is told to."""
+
+        def _print_message(self, message: str, file: Any = None) -> None:
+            stdout.write(message)
+
+    parser = Printing(
+        prog="kcl",
+        description="Run KCL programs.",
+        epilog=f"other commands, each with --help:\n{listed}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Printing)
     command = commands.add_parser("run", help="evaluate files and print the result")
     add = command.add_argument
     add("files", nargs="*", metavar="FILE", help="files or folders; - reads standard input")
@@ -48,15 +89,17 @@ def _parser() -> argparse.ArgumentParser:
     add("-O", "--overrides", action="append", default=[], metavar="PATH=VALUE", help="another value for this run")
     add("-E", "--external", action="append", default=[], metavar="NAME=FOLDER", help="the folder of a package")
     add("-o", "--output", metavar="FILE", help="write the result to a file")
-    add("-f", "--format", choices=("yaml", "json"), default="yaml")
+    add("-f", "--format", type=str.lower, choices=("yaml", "json"), default="yaml")
     add("-n", "--disable_none", action="store_true", help="leave out what is None")
     add("-r", "--strict_range_check", action="store_true", help="check numbers against 32 bits")
     add("-d", "--debug", action="store_true", help="check numbers against 64 bits as well")
     add("-k", "--sort_keys", action="store_true")
     add("-H", "--show_hidden", action="store_true", help="print names that begin with _")
+    add("-V", "--vendor", action="store_true", help="take packages from the folder vendor and nowhere else")
     add("-p", "--profile", action="store_true", help="accepted for compatibility")
-    add("-v", "--verbose", action="count", default=0)
-    add("-q", "--quiet", action="store_true")
+    add("-v", "--verbose", action="count", default=0, help="name the files that were read")
+    add("-q", "--quiet", action="store_true", help="say nothing of warnings")
+    add("--error_format", choices=FORMATS, default="pretty", help="how diagnostics are written")
     add("--no_style", action="store_true", help="accepted for compatibility")
     add("--dialect", choices=sorted(PRESETS), help=f"by default what kcl.mod asks for, else {KCL.name}")
     return parser
@@ -73,28 +116,48 @@ def main(
     cache: ParseCache | None = None,
 ) -> int:
     """Runs one command and answers its exit status. Touches nothing of the process but the given streams and files."""
+    folder = os.path.abspath(cwd)
+    if argv and argv[0] in _ELSEWHERE:
+        return _elsewhere(argv, folder, stdin, stdout, stderr, environment or {})
+    if argv and argv[0].endswith(".k"):
+        argv = ["run", *argv]  # as officially
     try:
-        arguments = _parser().parse_args(list(argv))
+        arguments = _parser(stdout).parse_args(list(argv))
     except _UsageError as problem:
-        stderr.write(str(problem))
+        stderr.write(f"{problem}\n")
         return USAGE
     except SystemExit:  # --help was printed
         return OK
     try:
-        result = _run(arguments, os.path.abspath(cwd), stdin, environment, cache)
+        result, output = _run(arguments, folder, stdin, environment, cache)
     except ProgramError as problem:
         stdout.write(problem.printed)
-        stderr.write(problem.render(official_columns=True))
+        stderr.write(report(problem.diagnostics, problem.sources, arguments.error_format))
         return FAILED
     except KclError as problem:
-        stderr.write(render(problem.diagnostics, {}))
+        stderr.write(report(problem.diagnostics, {}, arguments.error_format))
         return FAILED
     except _UsageError as problem:
         stderr.write(f"{problem}\n")
         return USAGE
     if result.diagnostics and not arguments.quiet:
-        stderr.write(render(result.diagnostics, result.sources, official_columns=True))
-    return _write(result, arguments, os.path.abspath(cwd), stdout, stderr)
+        stderr.write(report(result.diagnostics, result.sources, arguments.error_format))
+    if arguments.verbose:
+        stderr.write("".join(f"read {path}\n" for path in sorted(result.sources)))
+    return _write(result, arguments, os.path.join(folder, output) if output else None, stdout, stderr)
+
+
+def _elsewhere(
+    argv: Sequence[str], cwd: str, stdin: TextIO, stdout: TextIO, stderr: TextIO, environment: Mapping[str, str]
+) -> int:
+    """A command that has a module of its own."""
+    name = argv[0]
+    module, _ = _ELSEWHERE[name]
+    if find_spec(module) is None:
+        stderr.write(f"kcl {name}: this command is not there yet\n")
+        return NOT_THERE
+    run_command = import_module(module).main
+    return int(run_command(argv[1:], cwd=cwd, stdin=stdin, stdout=stdout, stderr=stderr, environment=environment))
 
 
 def _run(
@@ -103,16 +166,20 @@ def _run(
     stdin: TextIO,
     environment: Mapping[str, str] | None,
     cache: ParseCache | None,
-) -> RunResult:
+) -> tuple[RunResult, str | None]:
+    """The result, and the file it belongs into, None for stdout."""
     files, texts = list(arguments.files), {}
     if files == ["-"]:
         files, texts = [_STDIN_NAME], {_STDIN_NAME: stdin.read()}
     file_system: FileSystem = OsFileSystem()
-    settings = merge_settings(
-        load_settings(os.path.join(cwd, name), file_system, shown_as=name) for name in arguments.setting
-    )
+    given = [load_settings(os.path.join(cwd, name), file_system, shown_as=name) for name in arguments.setting]
+    if not given:
+        files, given = _from_manifest(files, cwd, file_system)
     flags = Settings(
         options=tuple(parse_argument(text) for text in arguments.argument),
+        output=arguments.output,
+        overrides=tuple(arguments.overrides),
+        path_selector=tuple(arguments.path_selector),
         package_maps=_packages(arguments.external),
         disable_none=arguments.disable_none or None,
         strict_range_check=arguments.strict_range_check or None,
@@ -120,21 +187,43 @@ def _run(
         sort_keys=arguments.sort_keys or None,
         show_hidden=arguments.show_hidden or None,
     )
-    merged = settings.then(flags)
-    return run(
+    merged = merge_settings([*given, flags])
+    result = run(
         files,
         work_dir=cwd,
         settings=[merged],
         texts=texts,
         dialect=PRESETS[arguments.dialect] if arguments.dialect else None,
-        vendor_dir=_vendor_dir(environment or {}),
+        vendor_dir=_downloaded(environment or {}),
+        vendored=arguments.vendor,
         output=PlanOptions(show_hidden=bool(merged.show_hidden), disable_none=bool(merged.disable_none)),
-        path_selector=arguments.path_selector,
-        overrides=arguments.overrides,
         limits=Limits(strict_range_check=bool(merged.strict_range_check), debug=bool(merged.debug)),
         access=lambda granted: _granted(granted, cwd, environment),
         cache=cache,
     )
+    return result, merged.output
+
+
+def _from_manifest(files: list[str], cwd: str, file_system: FileSystem) -> tuple[list[str], list[Settings]]:
+    """What `[profile]` of kcl.mod says is run and how, when a package is named, or nothing in one."""
+    if not files:
+        root = find_root(cwd, file_system) if default_settings_file(cwd, file_system) is None else None
+    else:
+        folder = os.path.join(cwd, files[0])
+        root = folder if len(files) == 1 and file_system.is_file(os.path.join(folder, "kcl.mod")) else None
+    profile = read_manifest(root, file_system).profile if root is not None else None
+    if root is None or profile is None or not profile.entries:
+        return (["."] if not files and root == cwd else files), []  # a package without entries is its own folder
+    entries = [os.path.normpath(os.path.join(root, entry)) for entry in profile.entries]
+    settings = [load_settings(entry, file_system) for entry in entries if entry.endswith((".yaml", ".yml"))]
+    said = Settings(
+        options=tuple(parse_argument(text) for text in profile.arguments),
+        overrides=profile.overrides,
+        path_selector=profile.selectors,
+        disable_none=profile.disable_none,
+        sort_keys=profile.sort_keys,
+    )
+    return [entry for entry in entries if not entry.endswith((".yaml", ".yml"))], [*settings, said]
 
 
 def _granted(access: Access, cwd: str, environment: Mapping[str, str] | None) -> Access:
@@ -155,23 +244,21 @@ def _packages(given: Sequence[str]) -> dict[str, str]:
     return packages
 
 
-def _vendor_dir(environment: Mapping[str, str]) -> str | None:
+def _downloaded(environment: Mapping[str, str]) -> str | None:
     """Where packages that were downloaded earlier lie."""
-    if "KCL_PKG_PATH" in environment:
-        return environment["KCL_PKG_PATH"]
-    home = environment.get("HOME")
-    return os.path.join(home, ".kcl", "kpm") if home else None
+    from kcl.packages.store import downloaded_folder
+
+    return downloaded_folder(environment)
 
 
-def _write(result: RunResult, arguments: argparse.Namespace, cwd: str, stdout: TextIO, stderr: TextIO) -> int:
+def _write(result: RunResult, arguments: argparse.Namespace, path: str | None, stdout: TextIO, stderr: TextIO) -> int:
     text = result.json() if arguments.format == "json" else result.yaml()
     stdout.write(result.printed)
-    if arguments.output is None:
+    if path is None:
         stdout.write(text)
         return OK
-    path = Path(cwd, arguments.output)
     try:
-        path.write_text(text, encoding="utf-8")
+        Path(path).write_text(text, encoding="utf-8")
     except OSError as problem:
         stderr.write(f"kcl run: cannot write {path}: {problem.strerror}\n")
         return FAILED

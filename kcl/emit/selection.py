@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-_STEP: Final = re.compile(r"""\.?(?:\[(-?\d+)\]|\[?"([^"]*)"\]?|([^.\[\]]+))""")
+_STEP: Final = re.compile(r"""\.?(?:\[(-?\d+)\]|\[?"([^"]*)"\]?|\['([^']*)'\]|([^.\[\]]+))""")
 
 
 def selector_path(selector: str) -> tuple[str | int, ...]:
@@ -18,8 +18,8 @@ def selector_path(selector: str) -> tuple[str | int, ...]:
         match = _STEP.match(text, position)
         if match is None:
             raise ValueError(f"invalid path selector '{selector}'")
-        index, quoted, name = match.groups()
-        steps.append(int(index) if index is not None else quoted if quoted is not None else name)
+        index, *names = match.groups()
+        steps.append(int(index) if index is not None else next(name for name in names if name is not None))
         position = match.end()
     if not steps:
         raise ValueError(f"invalid path selector '{selector}'")
@@ -27,9 +27,18 @@ def selector_path(selector: str) -> tuple[str | int, ...]:
 
 
 def select(value: Any, path: Sequence[str | int]) -> Any:
-    """What is at `path` of plain data. Raises LookupError naming the step that leads nowhere."""
+    """What is at `path` of plain data; a number is an item of a list also where it is written as a name.
+
+    Raises LookupError naming the step that leads nowhere, ValueError for a step that fits no such value.
+    """
     for step in path:
         known: bool
+        if isinstance(value, list) and isinstance(step, str):
+            if not step.isdecimal():
+                raise ValueError("list variable can't be used with dict selector expression")
+            step = int(step)
+        elif isinstance(value, dict) and isinstance(step, int):
+            raise ValueError("dict variable can't be used with list selector expression")
         if isinstance(step, int):
             known = isinstance(value, list) and -len(value) <= step < len(value)
         else:

@@ -1,46 +1,176 @@
-"""Overrides (`-O server.replicas=3`): other values for a run, without touching the files."""
+"""Overrides (`-O server.replicas=3`): other values for a run, without touching the files.
+
+    path=value     replaces what is there, or adds it
+    path:value     merges a configuration into the one that is there
+    path+=value    adds items to a list
+    path-          takes it away
+
+The texts of the main files are changed as a person would change them, and the run reads those.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from kcl.diagnostics import Code, KclError, error
-from kcl.loader.program import Module, Program
+from kcl.loader.program import Program
 from kcl.source import SourceFile
 from kcl.syntax import ast, parse
-from kcl.syntax.edit import expression_text, replace_value
+from kcl.syntax.edit import expression_text, locate_value, replace_value
+from kcl.syntax.removal import remove_value
 
-_SPEC: Final = re.compile(r"(?:[\w.]*:)?(?P<path>[^=:+]+?)(?P<operator>=|:|\+=|-$)(?P<value>.*)", re.DOTALL)
-_STEP: Final = re.compile(r"""\.?(?:\[(-?\d+)\]|\[?"([^"]*)"\]?|([^.\[\]"]+))""")
+_PATH: Final = re.compile(r"""(?:"[^"]*"|'[^']*'|\[[^\]]*\]|[^=:+\["'-]|-(?!\s*$)|\+(?!=))+""")
+_OPERATOR: Final = re.compile(r"(\+=|=|:|-\s*$)")
+_STEP: Final = re.compile(r"""\.?(?:\[(-?\d+)\]|\[?"([^"]*)"\]?|\['([^']*)'\]|([^.\[\]"']+))""")
+_USAGE: Final = "write it as path=value, path:value, path+=value or path-"
+
+
+@dataclass(frozen=True, slots=True)
+class _Override:
+    spec: str
+    variable: str
+    path: tuple[str | int, ...]
+    operator: str
+    value: str
+    """An expression; "" for a removal."""
 
 
 def overridden_texts(program: Program, specs: Sequence[str]) -> dict[str, str]:
-    """The texts, by path, of the main files that change when each `path=value` of `specs` is written into them.
+    """The texts, by path, of the main files that change when each of `specs` is written into them.
 
-    The last main file that declares the variable is changed. A value that is no expression, or a bare word, is text.
-    Raises KclError for a spec that makes no sense or names nothing.
+    The last main file that declares the variable is changed, and the last of all where none does. A value that is no
+    expression, or a bare word that names nothing, is text. Raises KclError for a spec that makes no sense.
     """
-    texts: dict[str, str] = {}
-    for spec in specs:
-        variable, path, value = _parsed(spec)
-        module = _declaring(program, variable, spec)
-        source = SourceFile(module.name, texts.get(module.name, module.source.text))
-        texts[module.name] = replace_value(source, variable, path, value)
-    return texts
+    return _Texts(program).overridden(specs)
 
 
-def _parsed(spec: str) -> tuple[str, list[str | int], str]:
-    match = _SPEC.fullmatch(spec)
-    if match is None:
-        raise _failure(f"invalid override '{spec}', write it as path=value")
-    if match["operator"] in ("-", "+="):
-        raise _failure(f"the override '{spec}' is not supported: only values can be replaced, as in path=value")
-    steps = _steps(match["path"].strip(), spec)
-    if not steps or not isinstance(steps[0], str):
-        raise _failure(f"invalid override '{spec}', its path must begin with the name of a variable")
-    return steps[0], steps[1:], _expression(match["value"].strip())
+class _Texts:
+    """The main files of a program while overrides are written into them, one after the other."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._changed: dict[str, str] = {}
+        self._names = {name for module in program.main.modules for name in _declared(module.tree)}
+        self._names |= {alias for module in program.main.modules for alias in module.imports}
+
+    def overridden(self, specs: Sequence[str]) -> dict[str, str]:
+        for spec in specs:
+            self._apply(self._parsed(spec))
+        return self._changed
+
+    # ---------------------------------------------------------------- reading
+
+    def _parsed(self, spec: str) -> _Override:
+        text = spec.strip().removeprefix(":")  # an old way to name the main package
+        path = _PATH.match(text)
+        operator = _OPERATOR.match(text, path.end()) if path is not None else None
+        if path is None or operator is None:
+            raise _failure(f"invalid override '{spec}', {_USAGE}")
+        value = text[operator.end() :].strip()
+        kind = operator[1].strip()
+        if kind != "-" and not value:
+            raise _failure(f"invalid override '{spec}', {_USAGE}")
+        steps = _steps(path[0].strip(), spec)
+        if not isinstance(steps[0], str) or not steps[0].isidentifier():
+            raise _failure(f"invalid override '{spec}', its path must begin with the name of a variable")
+        return _Override(spec, steps[0], tuple(steps[1:]), kind, self._expression(value) if value else "")
+
+    def _expression(self, text: str) -> str:
+        result = parse(SourceFile("override", f"value = {text}\n"))
+        body = result.module.body
+        if result.diagnostics or len(body) != 1 or not isinstance(body[0], ast.Assign) or len(body[0].targets) != 1:
+            return expression_text(text)
+        value = body[0].value
+        return expression_text(text) if isinstance(value, ast.Name) and value.id not in self._names else text
+
+    # ---------------------------------------------------------------- writing
+
+    def _source(self, variable: str) -> SourceFile | None:
+        """The file that the variable is changed in, None when no file declares it."""
+        for module in reversed(self._program.main.modules):
+            source = SourceFile(module.name, self._changed.get(module.name, module.source.text))
+            if variable in _declared(parse(source).module):
+                return source
+        return None
+
+    def _apply(self, override: _Override) -> None:
+        source = self._source(override.variable)
+        if source is None:
+            if override.operator != "-":
+                self._declare(override)
+            return
+        if override.operator == "-":
+            for module in self._program.main.modules:
+                text = self._changed.get(module.name, module.source.text)
+                after = remove_value(SourceFile(module.name, text), override.variable, override.path)
+                if after != text:
+                    self._changed[module.name] = after
+            return
+        self._changed[source.path] = self._written(source, override)
+
+    def _declare(self, override: _Override) -> None:
+        """A variable that no file has, at the end of the last one."""
+        module = self._program.main.modules[-1]
+        value = override.value
+        for step in reversed(override.path):
+            if isinstance(step, int):
+                raise _failure(f"the override '{override.spec}' names item {step} of a list that is nowhere")
+            value = f"{{{expression_text(step)} = {value}}}"
+        text = self._changed.get(module.name, module.source.text)
+        gap = "" if not text or text.endswith("\n") else "\n"
+        self._changed[module.name] = f"{text}{gap}{override.variable} = {value}\n"
+
+    def _written(self, source: SourceFile, override: _Override) -> str:
+        present = locate_value(source, override.variable, override.path)
+        value = override.value
+        old = source.text[present.start : present.end] if present is not None else ""
+        if present is not None and override.operator == "+=":
+            if not isinstance(_node(value), ast.List | ast.ListComp):
+                raise _failure(f"only list type can in inserted, got '{value}', in the override '{override.spec}'")
+            value = f"{old} + {value}"
+        elif present is not None and override.operator == ":":
+            merged = self._merged(source, override)
+            if merged is not None:
+                return merged
+        if override.path and _is_dotted(old):
+            text = remove_value(source, override.variable, override.path)
+            return replace_value(SourceFile(source.path, text), override.variable, override.path, value)
+        return replace_value(source, override.variable, override.path, value)
+
+    def _merged(self, source: SourceFile, override: _Override) -> str | None:
+        """The text with each entry of a configuration set, None when the value is none whose keys are written out."""
+        node = _node(override.value)
+        config = node.config if isinstance(node, ast.SchemaExpr) else node
+        if not isinstance(config, ast.Config):
+            return None
+        text = source.text
+        for entry in config.items:
+            key = entry.key if isinstance(entry, ast.Entry) and entry.index is None else None
+            name = key.id if isinstance(key, ast.Name) else key.value if isinstance(key, ast.Str) else None
+            if name is None or not isinstance(entry, ast.Entry):
+                return None
+            operator = {ast.ConfigOp.UNION: ":", ast.ConfigOp.INSERT: "+="}.get(entry.op, "=")
+            inner = override.value[entry.value.start : entry.value.end]
+            if isinstance(entry.value, ast.Config) and not entry.value.written:
+                inner, operator = f"{{{inner}}}", ":"
+            step = _Override(override.spec, override.variable, (*override.path, name), operator, inner)
+            text = self._written(SourceFile(source.path, text), step)
+        return text
+
+
+def _node(expression: str) -> ast.Expr | None:
+    """The tree of an expression, with the same offsets."""
+    body = parse(SourceFile("override", expression)).module.body
+    return body[0].value if len(body) == 1 and isinstance(body[0], ast.ExprStmt) else None
+
+
+def _is_dotted(text: str) -> bool:
+    """Whether a value is the rest of a dotted key, `b = 1` of `a.b = 1`, which nothing can take the place of."""
+    body = parse(SourceFile("override", text)).module.body
+    return bool(text) and not (len(body) == 1 and isinstance(body[0], ast.ExprStmt)) and "=" in text
 
 
 def _steps(path: str, spec: str) -> list[str | int]:
@@ -48,40 +178,28 @@ def _steps(path: str, spec: str) -> list[str | int]:
     position = 0
     while position < len(path):
         match = _STEP.match(path, position)
-        if match is None:
+        if match is None or (not steps and match.group().startswith((".", "["))):
             raise _failure(f"invalid override '{spec}', its path makes no sense at '{path[position:]}'")
-        index, quoted, name = match.groups()
-        steps.append(int(index) if index is not None else quoted if quoted is not None else name)
+        index, *names = match.groups()
+        steps.append(int(index) if index is not None else next(name for name in names if name is not None).strip())
         position = match.end()
     return steps
 
 
-def _expression(text: str) -> str:
-    result = parse(SourceFile("override", text))
-    body = result.module.body
-    if result.diagnostics or len(body) != 1 or not isinstance(body[0], ast.ExprStmt):
-        return text if _is_string(result.module) else expression_text(text)
-    return expression_text(text) if isinstance(body[0].value, ast.Name) else text
-
-
-def _is_string(module: ast.Module) -> bool:
-    """A text that is one string reads as the documentation of a file."""
-    return module.doc is not None and not module.body
-
-
-def _declaring(program: Program, variable: str, spec: str) -> Module:
-    for module in reversed(program.main.modules):
-        for statement in module.tree.body:
-            targets = (
-                [statement.target]
-                if isinstance(statement, ast.Unification)
-                else statement.targets
-                if isinstance(statement, ast.Assign)
-                else []
-            )
-            if any(target.name == variable for target in targets):
-                return module
-    raise _failure(f"the override '{spec}' names the variable '{variable}', which no file of the program declares")
+def _declared(tree: ast.Module) -> set[str]:
+    """Names that statements of the file give a value, or define."""
+    names: set[str] = set()
+    for statement in tree.body:
+        match statement:
+            case ast.Unification(target=target):
+                names.add(target.name)
+            case ast.Assign(targets=targets):
+                names.update(target.name for target in targets)
+            case ast.Schema(name=name):
+                names.add(name)
+            case _:
+                pass
+    return names
 
 
 def _failure(message: str) -> KclError:

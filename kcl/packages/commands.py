@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final, NoReturn, TextIO
+from typing import Any, Final, NoReturn, TextIO
 from urllib.parse import urlsplit
 
 from kcl.diagnostics import KclError, render
@@ -74,9 +74,15 @@ class _Call:
             self.stderr.write(f"{line}\n")
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="kcl mod", description="Packages: what this one needs, and where it comes from.")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_Parser)
+def _parser(stdout: TextIO) -> argparse.ArgumentParser:
+    class Printing(_Parser):
+        """Prints help where it is told to."""
+
+        def _print_message(self, message: str, file: Any = None) -> None:
+            stdout.write(message)
+
+    parser = Printing(prog="kcl mod", description="Packages: what this one needs, and where it comes from.")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Printing)
 
     def command(name: str, does: Callable[[_Call], int], about: str) -> argparse.ArgumentParser:
         made = commands.add_parser(name, help=about, description=about)
@@ -126,7 +132,7 @@ def main(
 ) -> int:
     """Runs one command and answers its exit status: 0, 1 when it could not be done, 2 when it makes no sense."""
     try:
-        arguments = _parser().parse_args(list(argv))
+        arguments = _parser(stdout).parse_args(list(argv))
     except _UsageError as problem:
         stderr.write(str(problem))
         return USAGE

@@ -85,30 +85,6 @@ def test_process(folder: Path) -> None:
     assert done.stdout.decode() == "b: é\na:\n- 2\n- null\n"
 
 
-def test_overrides_change_a_run_and_no_file(folder: Path) -> None:
-    text = 'schema S:\n    n: int\n    t?: str\ns: S {\n    n = 1\n}\nd = {a.b = [1, 2], "x y" = 1}\n'
-    (folder / "main.k").write_text(text)
-    done = _main(folder, "run", "main.k", "-O", "s.n=2", "-O", ":s.t=word", "-O", "d.a.b[1]=5", "-O", 'd."x y"=[1]')
-    assert done == (0, "s:\n  'n': 2\n  t: word\nd:\n  a:\n    b:\n    - 1\n    - 5\n  x y:\n  - 1\n", "")
-    assert (folder / "main.k").read_text() == text
-
-
-@pytest.mark.parametrize(
-    ("spec", "message"),
-    [
-        ("x", "invalid override 'x'"),
-        ("nobody.x=1", "no file of the program declares"),
-        ("b-", "only values can be replaced"),
-        ("b.[=1", "its path makes no sense"),
-        ("a.c=1", "main.k"),
-    ],
-)
-def test_overrides_that_make_no_sense(spec: str, message: str, folder: Path) -> None:
-    status, stdout, stderr = _main(folder, "run", "main.k", "-O", spec)
-    assert (status, stdout) == (1, "")
-    assert message in stderr
-
-
 def test_other_errors_of_an_override_are_shown_at_the_new_text(folder: Path) -> None:
     (folder / "main.k").write_text("schema S:\n    n: int\ns: S {\n    n = 1\n}\n")
     status, _, stderr = _main(folder, "run", "main.k", "-O", "s.n='a'")

@@ -1,0 +1,99 @@
+"""Diagnostics in the formats that `--error_format` names.
+
+pretty     as people read them
+short      a line each: `main.k:2:5: error[E2G22]: expected int, got str`
+arcanist   JSON, the messages a linter gives to Arcanist
+sarif      JSON of the Static Analysis Results Interchange Format 2.1.0
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from kcl.diagnostics import Diagnostic, Severity, Span, render
+from kcl.source import SourceFile
+
+FORMATS: Final = ("pretty", "short", "arcanist", "sarif")
+_SARIF_SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
+
+
+def report(diagnostics: Sequence[Diagnostic], sources: Mapping[str, str], form: str) -> str:
+    """The diagnostics as text that ends with a newline, "" for none. `sources` maps their paths to file texts."""
+    match form:
+        case "short":
+            return "".join(_line(diagnostic, sources) for diagnostic in diagnostics)
+        case "arcanist":
+            return _json([_message(diagnostic, sources) for diagnostic in diagnostics])
+        case "sarif":
+            return _json(_sarif(diagnostics, sources))
+        case _:
+            return render(diagnostics, sources, official_columns=True)
+
+
+def _json(data: Any) -> str:
+    return json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+
+
+def _place(span: Span | None, sources: Mapping[str, str]) -> tuple[str, int, int]:
+    """Path, line and column; zeros when they are not known."""
+    if span is None:
+        return "", 0, 0
+    text = sources.get(span.path)
+    if text is None:
+        return span.path, 0, 0
+    found = SourceFile(span.path, text).position(span.start)
+    return span.path, found.line, found.column
+
+
+def _line(diagnostic: Diagnostic, sources: Mapping[str, str]) -> str:
+    path, line, column = _place(diagnostic.primary, sources)
+    where = f"{path}:{line}:{column}: " if line else f"{path}: " if path else ""
+    message = " ".join(diagnostic.message.split())
+    return f"{where}{diagnostic.severity}[{diagnostic.code.number}]: {message}\n"
+
+
+def _message(diagnostic: Diagnostic, sources: Mapping[str, str]) -> dict[str, Any]:
+    path, line, column = _place(diagnostic.primary, sources)
+    return {
+        "path": path,
+        "line": line,
+        "char": column,
+        "code": diagnostic.code.number,
+        "severity": str(diagnostic.severity),
+        "name": diagnostic.code.title,
+        "description": diagnostic.message,
+    }
+
+
+def _sarif(diagnostics: Sequence[Diagnostic], sources: Mapping[str, str]) -> dict[str, Any]:
+    rules = {diagnostic.code.number: diagnostic.code.title for diagnostic in diagnostics}
+    driver = {"name": "kcl", "rules": [{"id": number, "name": title} for number, title in sorted(rules.items())]}
+    results = [_result(diagnostic, sources) for diagnostic in diagnostics]
+    return {"$schema": _SARIF_SCHEMA, "version": "2.1.0", "runs": [{"tool": {"driver": driver}, "results": results}]}
+
+
+def _result(diagnostic: Diagnostic, sources: Mapping[str, str]) -> dict[str, Any]:
+    result: dict[str, Any] = {
+        "ruleId": diagnostic.code.number,
+        "level": "error" if diagnostic.severity is Severity.ERROR else "warning",
+        "message": {"text": diagnostic.message},
+    }
+    if diagnostic.primary is not None:
+        result["locations"] = [_location(diagnostic.primary, sources)]
+    if diagnostic.labels:
+        result["relatedLocations"] = [
+            {**_location(label.span, sources), "message": {"text": label.message}} for label in diagnostic.labels
+        ]
+    return result
+
+
+def _location(span: Span, sources: Mapping[str, str]) -> dict[str, Any]:
+    path, line, column = _place(span, sources)
+    uri = Path(path).as_uri() if Path(path).is_absolute() else path
+    location: dict[str, Any] = {"artifactLocation": {"uri": uri}}
+    if line:
+        location["region"] = {"startLine": line, "startColumn": column}
+    return {"physicalLocation": location}
