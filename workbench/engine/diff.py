@@ -12,7 +12,7 @@ infrastructure would change it: it decides, for one, the order of environment va
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -24,6 +24,7 @@ from runtimes.base import (
     ListKey,
     Prediction,
     Resource,
+    Unknown,
     starts_with,
 )
 from workbench.engine.changes import Actor, ChangeClass, FieldChange, Op
@@ -158,7 +159,8 @@ def _in_lists(
             yield Difference(path, before, after)
         return
     names = keys(path)
-    by_left, by_right = _by_identity(left, names), _by_identity(right, names)
+    by_left = _by_identity(left, names)
+    by_right = _by_identity(right, names, by_left or {})
     if by_left is None or by_right is None:
         for index in range(max(len(left), len(right))):
             old = left[index] if index < len(left) else MISSING
@@ -186,17 +188,26 @@ def _one_sided(
     yield from others or [Difference(path, old, new)]
 
 
-def _by_identity(items: list[Any], names: tuple[str, ...]) -> dict[ListKey, Any] | None:
-    """Returns the elements by identity; None where they have none, or two share one."""
+def _by_identity(
+    items: list[Any], names: tuple[str, ...], known: Collection[ListKey] = ()
+) -> dict[ListKey, Any] | None:
+    """Returns the elements by identity; None where they have none, or two share one.
+
+    An element whose identity is not known before applying is taken for the one of `known` that it may be.
+    """
     if not names:
         return None
-    found: dict[ListKey, Any] = {}
+    keys: list[ListKey] = []
     for each in items:
         said = tuple((name, each[name]) for name in names if isinstance(each.get(name), str | int))
-        if not said or ListKey(said) in found:
+        if not said and not any(isinstance(each.get(name), Unknown) for name in names):
             return None
-        found[ListKey(said)] = each
-    return found
+        keys.append(ListKey(said))
+    for index, each in enumerate(items):
+        if any(isinstance(each.get(name), Unknown) for name in names):
+            free = (key for key in known if key not in keys and set(keys[index].fields) <= set(key.fields))
+            keys[index] = next(free, keys[index])
+    return dict(zip(keys, items, strict=True)) if len(set(keys)) == len(keys) and all(k.fields for k in keys) else None
 
 
 def _identities(prediction: Prediction) -> Callable[[FieldPath], tuple[str, ...]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from runtimes.base import FieldPath, ListKey
+from runtimes.base import FieldPath, ListKey, Unknown, is_reference
 
 MISSING: Final = object()
 
@@ -60,4 +60,9 @@ def _agrees(key: ListKey, element: Any) -> bool:
     if not isinstance(element, Mapping):
         return False
     said = [(name, value) for name, value in key.fields if name in element]
-    return bool(said) and all(element[name] == value for name, value in said)
+    return bool(said) and all(element[name] == value or _is_open(element[name]) for name, value in said)
+
+
+def _is_open(value: Any) -> bool:
+    """Whether what stands there may turn out to be anything."""
+    return isinstance(value, Unknown) or is_reference(value)

@@ -356,6 +356,7 @@ def _field(
     hidden: tuple[FieldPath, ...],
     screen: Seal,
 ) -> FieldChange:
+    resource = spec.get(plan.id)
     hides = is_sensitive(path, hidden) or any(starts_with(each, path) for each in hidden)
 
     def shown(value: Any) -> Any:
@@ -368,7 +369,8 @@ def _field(
         before=shown(before),
         after=shown(after),
         is_masked=hides or screen.hides(before) or screen.hides(after),
-        source=spec.chain(plan.id, path),
+        # what the provider fills in is on no line
+        source=spec.chain(plan.id, path) if resource and find(resource.attributes, path[:1]) is not MISSING else (),
         replaces=any(_overlap(each, path) for each in plan.prediction.replaces),
     )
 

@@ -164,6 +164,37 @@ async def test_a_change_that_replaces_makes_what_depends_on_it_unknown_and_asks_
     assert live(there, SETTINGS, "data", "host") == "db-2.cloud"
 
 
+async def test_an_unknown_key_of_a_list_element_is_a_change_of_that_element() -> None:
+    there = world()
+    service = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "web", "namespace": "shop"},
+        "spec": {"ports": [{"name": "main", "port": f"{DB}.port"}]},
+    }
+    await there.release(namespace(), service, resource("db", zone="a"))
+    plan = await there.plan(namespace(), service, resource("db", zone="b"))
+    fields = {str(each.path[-2]) + "." + str(each.path[-1]): each for each in change(plan, "web").fields}
+    port = fields["port=5001,protocol=TCP.port"]
+    assert (port.before, port.after, port.class_, port.op) == (5001, UNKNOWN, ChangeClass.INTENDED, Op.CHANGE)
+    assert len(fields) == 1
+
+
+async def test_objects_of_a_cluster_refer_to_each_other_too() -> None:
+    there = world()
+    web = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web", "namespace": "shop"}}
+    text = "$kusion_path.v1:Service:shop:web"
+    bodies = (namespace(), config_map("settings", {"ip": f"{text}.status.ip", "type": f"{text}.spec.type"}), web)
+    plan = await there.plan(*bodies)
+    after = change(plan, "settings").after
+    # the dry run tells the default; the status is known when the object is there
+    assert value_at(after, ("data",)) == {"ip": UNKNOWN, "type": "ClusterIP"}
+    there.hz.status[KubernetesId("v1", "Service", "shop", "web")] = {"ip": "10.2.2.2"}
+    await there.apply(plan)
+    assert live(there, SETTINGS, "data") == {"ip": "10.2.2.2", "type": "ClusterIP"}
+    assert (await there.plan(*bodies)).is_empty
+
+
 async def test_drift_is_told_from_what_the_configuration_wants() -> None:
     there = world()
     await there.release(resource("db", size=1, tags="x"))
