@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING
 
 from kcl.diagnostics import Code
@@ -59,14 +58,8 @@ def global_reader(node: ast.Name, scope: Scope) -> Evaluate:
     builtin = module.runtime.library.builtins.get(name)
     if builtin is not None:
         return lambda environment: builtin
-    if module.runtime.dialect.unknown_name_is_undefined:
-        return lambda environment: UNDEFINED
-    where = module.where(node)
-
-    def fail(environment: Environment) -> Value:
-        raise _unknown(where, name, scope, environment)
-
-    return fail
+    # Of names nobody defines only those in mixins and rules get here: an instance may have them, and this one has not.
+    return lambda environment: UNDEFINED
 
 
 def _variable(package: PackageScope, name: str) -> Evaluate:
@@ -106,23 +99,3 @@ def module_member(imported: Import, node: ast.Selector, scope: Scope) -> Evaluat
         raise where.error(Code.TYPE, f"attribute '{name}' not found in 'module '{imported.package}''")
 
     return fail
-
-
-def _unknown(where: Where, name: str, scope: Scope, environment: Environment) -> Exception:
-    known: set[str] = set(scope.module.scope.setters) | set(scope.module.scope.types)
-    known.update(scope.module.imports)
-    current: Scope | None = scope
-    while current is not None:
-        known.update(current.variables)
-        current = current.parent
-    if environment and environment[0] is not None:
-        known.update(environment[0].setters)
-    close = difflib.get_close_matches(name, sorted(known), n=3, cutoff=0.7)
-    return where.error(Code.COMPILE, f"name '{name}' is not defined{did_you_mean(close)}")
-
-
-def did_you_mean(names: list[str]) -> str:
-    """The end of a message that offers other names, "" for none."""
-    if not names:
-        return ""
-    return ", did you mean '[" + ", ".join(f'"{name}"' for name in names) + "]'?"

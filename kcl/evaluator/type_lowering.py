@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import TYPE_CHECKING, assert_never
 
 from kcl.diagnostics import Code
-from kcl.evaluator.names import did_you_mean, imported_module
+from kcl.evaluator.names import imported_module
 from kcl.evaluator.runtime import ModuleContext
 from kcl.evaluator.runtime_types import (
     ANY,
@@ -71,6 +70,8 @@ def _named(node: ast.NamedType, module: ModuleContext) -> RuntimeType:
             if names[1] in package.aliases:
                 context, alias = package.aliases[names[1]]
                 return lower_type(alias.value, context)
+    if len(names) == 1 and names[0] in module.scope.setters and names[0] not in module.scope.types:
+        return ANY  # a variable: what the checker knew of its type it has said
     text = ".".join(names)
     return InstanceType(text, lambda: find_schema(names, node, module))
 
@@ -91,5 +92,4 @@ def find_schema(names: tuple[str, ...], node: ast.Node, module: ModuleContext) -
                 raise module.where(node).error(Code.TYPE, message)
     if isinstance(found, SchemaType):
         return found
-    close = difflib.get_close_matches(names[0], sorted(module.scope.types), n=3, cutoff=0.7) if len(names) == 1 else []
-    raise module.where(node).error(Code.COMPILE, f"name '{'.'.join(names)}' is not defined{did_you_mean(close)}")
+    raise module.where(node).error(Code.COMPILE, f"name '{'.'.join(names)}' is not defined")

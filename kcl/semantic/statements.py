@@ -230,6 +230,8 @@ class Statements(Expressions):
         place = Span(self.path, node.start, node.name_end)
         self.bind(node.name, expected, place)
         if node.value is None:
+            if isinstance(node.type, ast.LiteralType):  # which is its own default
+                self.must_fit(self.annotated(node.type), expected, place)
             return ANY
         if isinstance(expected, SchemaType) or expected.flags & (LIST_FLAG | DICT_FLAG | UNION_FLAG):
             value = self.expression_within(node.value, (expected, self.span(node.value)))

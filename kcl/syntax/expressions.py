@@ -296,7 +296,7 @@ class Expressions(Strings):
         if isinstance(name, ast.Name):
             return name
         self.report(name.start, name.end, "loop variables can only be ordinary identifiers", Code.COMPILE)
-        return ast.Name(name.start, name.end, name.name)
+        return ast.Name(name.start, name.end, dotted_names(name)[0])
 
     def quantifier_plain(
         self, keyword: Token, targets: Any, _: Token, iterable: ast.Expr, __: Token, body: ast.Expr, close: Token

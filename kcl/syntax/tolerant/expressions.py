@@ -392,7 +392,7 @@ class Expressions(Types, ABC):
         if isinstance(name, ast.Name):
             return name
         self.report(name.start, name.end, "loop variables can only be ordinary identifiers", Code.COMPILE)
-        return ast.Name(name.start, name.end, name.name)
+        return ast.Name(name.start, name.end, dotted_names(name)[0])
 
     # ------------------------------------------------------------------ strings
 
