@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
+from typing import Any
 
 from kcl.loader.requirement import GitSource, LocalSource, OciSource, Requirement
 from kcl.loader.toml_text import key_of_line, quoted, table_of_header
+from kcl.packages.failure import PackageFailure
 
 
 def requirement_value(requirement: Requirement) -> str:
@@ -34,24 +37,44 @@ def _inline(fields: Mapping[str, str]) -> str:
 
 
 def with_dependency(text: str, key: str, value: str) -> str:
-    """`text` of a kcl.mod with that line under `[dependencies]`, in the place of an older one of the same name."""
-    line = f"{quoted(key, as_key=True)} = {value}"
+    """`text` of a kcl.mod with that line under `[dependencies]`, in the place of an older one of the same name.
+
+    Raises PackageFailure for a text that is laid out in a way this cannot change without touching other lines.
+    """
+    newline = "\r\n" if "\r\n" in text else "\n"
     lines = text.splitlines()
-    start, end = _section(lines, "dependencies")
+    changed = newline.join([*_with_line(lines, key, f"{quoted(key, as_key=True)} = {value}"), ""])
+    expected: dict[str, Any] = tomllib.loads(text)
+    expected.setdefault("dependencies", {})[key] = tomllib.loads(f"value = {value}")["value"]
+    try:
+        found = tomllib.loads(changed)
+    except tomllib.TOMLDecodeError:
+        found = {}
+    if found != expected:
+        raise PackageFailure(
+            f"cannot change the dependency '{key}' in this kcl.mod", f"write it by hand: {key} = {value}"
+        )
+    return changed
+
+
+def _with_line(lines: list[str], key: str, line: str) -> list[str]:
+    own_start, own_end = _section(lines, ("dependencies", key))
+    if own_start >= 0:  # [dependencies.KEY] becomes a line
+        lines = [*lines[:own_start], *lines[own_end:]]
+    start, end = _section(lines, ("dependencies",))
     if start < 0:
         gap = [""] if lines and lines[-1].strip() else []
-        return "\n".join([*lines, *gap, "[dependencies]", line]) + "\n"
+        return [*lines, *gap, "[dependencies]", line]
     for index in range(start + 1, end):
         if key_of_line(lines[index]) == key:
-            lines[index] = line
-            return "\n".join(lines) + "\n"
+            return [*lines[:index], line, *lines[index + 1 :]]
     last = end
     while last > start + 1 and not lines[last - 1].strip():
         last -= 1
-    return "\n".join([*lines[:last], line, *lines[last:]]) + "\n"
+    return [*lines[:last], line, *lines[last:]]
 
 
-def _section(lines: list[str], table: str) -> tuple[int, int]:
+def _section(lines: list[str], table: tuple[str, ...]) -> tuple[int, int]:
     """The line of a table's header and the line after its last; (-1, -1) when there is no such table."""
     start = -1
     for index, line in enumerate(lines):
@@ -60,6 +83,6 @@ def _section(lines: list[str], table: str) -> tuple[int, int]:
             continue
         if start >= 0:
             return start, index
-        if found == (table,):
+        if found == table:
             start = index
     return (start, len(lines)) if start >= 0 else (-1, -1)

@@ -21,7 +21,7 @@ def catch(context: CallContext, func: Value) -> Value:
         found = problem.diagnostics[0]
         # A failed check is told at the instance; what failed is told at the check.
         check = found.labels[0].message if found.labels and found.labels[0].line_only else found.message
-        return check.removeprefix(_CHECK_FAILED)
+        return "" if check == _CHECK_FAILED.rstrip(": ") else check.removeprefix(_CHECK_FAILED)
     except ValueFailure as problem:
         return problem.message
     return UNDEFINED

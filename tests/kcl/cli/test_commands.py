@@ -3,11 +3,12 @@
 import io
 import json
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
-from kcl.cli import main
+from kcl.cli import _ELSEWHERE, main
 
 
 def _kcl(folder: Path, *argv: str, environment: dict[str, str] | None = None) -> tuple[int, str, str]:
@@ -56,6 +57,14 @@ def test_help_goes_to_the_given_stream(argv: list[str], tmp_path: Path, capfd: p
 def test_command_with_a_module_of_its_own(tmp_path: Path) -> None:
     assert _kcl(tmp_path, "mod", "init", "p")[0] == 0
     assert _kcl(tmp_path / "p", "run") == (0, "The_first_kcl_program: Hello World!\n", "")
+
+
+@pytest.mark.parametrize("name", ["fmt", "lint", "test", "vet", "doc", "import", "lsp"])
+def test_command_that_is_not_there_yet_says_so(name: str, tmp_path: Path) -> None:
+    module, _ = _ELSEWHERE[name]
+    if find_spec(module) is not None:
+        pytest.skip(f"kcl {name} is there")
+    assert _kcl(tmp_path, name, "x") == (64, "", f"kcl {name}: this command is not there yet\n")
 
 
 # ---------------------------------------------------------------- kcl.mod says what is run
