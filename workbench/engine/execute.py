@@ -331,6 +331,8 @@ class _Execution:
 
     async def skip(self, change: Change, because: Address | None) -> None:
         self._skipped.add(change.address)
+        if self._is_stopping and because not in self._failed:
+            because = None
         await self._tell(StepSkipped(self._now(), change.address, change.action, because))
 
     async def _step(self, change: Change) -> None:

@@ -135,7 +135,7 @@ def event_line(event: Event, glyphs: Glyphs) -> Line | None:
             what = (action.value, " ", reconcile.short_id(address))
             return line(Span(f"{glyphs.bad} ", Tone.BAD), *what, ": ", message, Span(after, Tone.MUTED))
         case StepSkipped(address=address, action=action, because=because):
-            reason = f"needs {because}, which failed" if because else "the apply was stopped"
+            reason = f"needs {because}, which was not done" if because else "the apply was stopped"
             return line(Span(f"{glyphs.going} {action.value} ", Tone.MUTED), reconcile.short_id(address), ": ", reason)
         case RecordFailed(message=message):
             return line(Span(f"{glyphs.bad} the release record could not be written: ", Tone.BAD), message)
