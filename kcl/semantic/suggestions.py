@@ -9,6 +9,8 @@ _LEAST: Final = 0.8
 _LONGEST_NAME: Final = 200
 """Longer names are generated, not mistyped; comparing them takes time that grows with the square of their length."""
 
+_MOST_NAMES: Final = 2000
+
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """The end of a message that offers the names of `known` that are like `name`, "" for none."""
@@ -22,9 +24,10 @@ def listed(names: Iterable[str]) -> str:
 
 def similar(name: str, known: Iterable[str]) -> list[str]:
     """Those of `known` that are like `name`, the most alike last; equally alike ones in the order given."""
-    if len(name) > _LONGEST_NAME:
+    others = [other for other in known if len(other) <= _LONGEST_NAME]
+    if len(name) > _LONGEST_NAME or len(others) > _MOST_NAMES:
         return []
-    rated = [(likeness(name, other), other) for other in known if len(other) <= _LONGEST_NAME]
+    rated = [(likeness(name, other), other) for other in others]
     return [other for rate, other in sorted((pair for pair in rated if pair[0] > _LEAST), key=lambda pair: pair[0])]
 
 

@@ -141,13 +141,15 @@ class Entry:
 class DictType(Type):
     """`attributes` holds the keys that are known by name; empty for a type that was written."""
 
-    __slots__ = ("attributes", "key", "value")
+    __slots__ = ("attributes", "key", "value", "variable")
 
     def __init__(self, key: Type, value: Type, attributes: dict[str, Entry] | None = None) -> None:
         self.flags = DICT_FLAG
         self.key = key
         self.value = value
         self.attributes = attributes or {}
+        self.variable: DictType | None = None
+        """The type of a variable that holds such a value, once it was asked for: types nest deeply."""
 
     def __str__(self) -> str:
         return f"{{{self.key}:{self.value}}}"
@@ -468,7 +470,10 @@ def widened(type_: Type) -> Type:
         item = widened(type_.item)
         return type_ if item is type_.item else ListType(item)
     if isinstance(type_, DictType):
-        return DictType(widened(type_.key), widened(type_.value), type_.attributes)
+        if type_.variable is None:
+            type_.variable = DictType(widened(type_.key), widened(type_.value), type_.attributes)
+            type_.variable.variable = type_.variable
+        return type_.variable
     if isinstance(type_, UnionType):
         return common([widened(member) for member in type_.members])
     return type_
