@@ -14,7 +14,7 @@ import os
 import signal
 import socket
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO
 
@@ -22,6 +22,8 @@ PRIVATE_UMASK = 0o077
 _POLL_SECONDS = 0.02
 _PATIENCE_SECONDS = 10.0
 _MEMBERS_GRACE_SECONDS = 2.0
+# the end of the input, when the one who started it is gone, is no line
+_WAIT = 'read -r go || exit 1; exec "$@" </dev/null'
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +42,6 @@ class ProcessMark:
     def of(cls, pid: int) -> ProcessMark:
         state = _proc_state(pid)
         return cls(pid, state.started if state else "", socket.gethostname())
-
-    @classmethod
-    def here(cls) -> ProcessMark:
-        """The workbench's own."""
-        return cls.of(os.getpid())
 
     @property
     def is_here(self) -> bool:
@@ -107,6 +104,16 @@ class Running:
         """None while it runs."""
         return self._process.returncode
 
+    async def go(self) -> None:
+        """Lets one that was started waiting begin."""
+        gate = self._process.stdin
+        assert gate is not None, "it was not started waiting"
+        with contextlib.suppress(ConnectionError):
+            gate.write(b"go\n")
+            await gate.drain()
+            gate.close()
+            await gate.wait_closed()
+
     async def wait(self) -> int:
         return await self._process.wait()
 
@@ -141,6 +148,16 @@ async def start(command: Command, *, output: Path, errors: Path) -> Running:
         return Running(await _started(command, out.fileno(), err.fileno()))
 
 
+async def start_waiting(command: Command, *, output: Path, errors: Path) -> Running:
+    """Starts it as `start` does, but it does nothing until `go`: its mark can be written down before that.
+
+    If this process ends first, it ends too, and nothing was done.
+    """
+    gated = replace(command, arguments=("/bin/sh", "-c", _WAIT, "sh", *command.arguments))
+    with _private(output) as out, _private(errors) as err:
+        return Running(await _started(gated, out.fileno(), err.fileno(), asyncio.subprocess.PIPE))
+
+
 async def run(command: Command, *, patience_seconds: float | None = None) -> Completed:
     """Runs it to its end and returns what it said; raises `OSError`, or `TimeoutError` after having killed it.
 
@@ -161,12 +178,14 @@ async def run(command: Command, *, patience_seconds: float | None = None) -> Com
     return Completed(process.returncode, output, errors.decode(errors="replace"))
 
 
-async def _started(command: Command, output: int, errors: int) -> asyncio.subprocess.Process:
+async def _started(
+    command: Command, output: int, errors: int, input_: int = asyncio.subprocess.DEVNULL
+) -> asyncio.subprocess.Process:
     program, *arguments = command.arguments
     return await asyncio.create_subprocess_exec(
         program,
         *arguments,
-        stdin=asyncio.subprocess.DEVNULL,
+        stdin=input_,
         stdout=output,
         stderr=errors,
         cwd=command.folder,

@@ -49,17 +49,13 @@ class Doubt:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """`process` is None once the apply has ended and was looked at. `ids` are by the addresses it works on.
-
-    `is_started`: the process is terraform's; until it is started, that of the workbench which is about to.
-    """
+    """`process` is None once the apply has ended and was looked at. `ids` are by the addresses it works on."""
 
     process: ProcessMark | None
     begun: str
     creations: tuple[Creation, ...]
     ids: Mapping[str, TerraformId]
     doubts: tuple[Doubt, ...]
-    is_started: bool = False
 
     @property
     def is_open(self) -> bool:
@@ -69,7 +65,7 @@ class Record:
         """Returns the record of an apply that has ended: with the doubts it left, and those that are still open."""
         fresh = doubts(self.creations, events, knows)
         kept = tuple(each for each in self.doubts if not knows(each.id) and each.id not in {new.id for new in fresh})
-        return replace(self, process=None, is_started=False, doubts=(*kept, *fresh))
+        return replace(self, process=None, doubts=(*kept, *fresh))
 
 
 NOTHING = Record(None, "", (), {}, ())
@@ -132,7 +128,6 @@ def load(folder: Folder) -> Record:
                 tuple(_creation(each) for each in creations),
                 {address: _id(text) for address, text in ids.items()},
                 tuple(Doubt(_creation(each["creation"]), each["since"]) for each in open_doubts),
-                bool(rest.get("is_started")),
             )
         case _:
             return NOTHING
@@ -141,7 +136,6 @@ def load(folder: Folder) -> Record:
 def save(folder: Folder, record: Record) -> None:
     document = {
         "process": asdict(record.process) if record.process else None,
-        "is_started": record.is_started,
         "begun": record.begun,
         "creations": [_written(each) for each in record.creations],
         "ids": {address: str(id_) for address, id_ in record.ids.items()},

@@ -20,7 +20,7 @@ from runtimes.terraform.arguments import Arguments
 from runtimes.terraform.binary import Binary
 from runtimes.terraform.configuration import Configuration
 from runtimes.terraform.folder import Folder, read_json
-from runtimes.terraform.process import Command, Running, run, start
+from runtimes.terraform.process import Command, Running, run, start, start_waiting
 
 _PATIENCE_SECONDS = 10.0
 _STATE_ATTEMPTS, _STATE_PAUSE_SECONDS = 20, 0.05
@@ -191,12 +191,12 @@ class Terraform:
         return said.output
 
     async def start_apply(self, configuration: Configuration) -> Running:
-        """Starts to apply the saved plan; its events go to the folder's file of them."""
+        """Starts terraform to apply the saved plan, once it is told to go; its events go to a file."""
         command = self._command(
             self._arguments.apply(self.folder.plan.name, lock_timeout_seconds=self._settings.lock_timeout_seconds),
             configuration,
         )
-        return await self._start(command, self.folder.apply_events)
+        return await self._start(command, self.folder.apply_events, is_waiting=True)
 
     async def state(self) -> bytes:
         """Returns the state as terraform keeps it, empty where there is none yet. Raises `RuntimeFailure`.
@@ -303,9 +303,9 @@ class Terraform:
         kept = _LOCKED_PROVIDER.sub(lambda found: "" if found[1] in mirrored else found[0], text)
         self.folder.write(self.folder.dependency_lock, kept)
 
-    async def _start(self, command: Command, output: Path) -> Running:
+    async def _start(self, command: Command, output: Path, *, is_waiting: bool = False) -> Running:
         try:
-            return await start(command, output=output, errors=self.folder.errors)
+            return await (start_waiting if is_waiting else start)(command, output=output, errors=self.folder.errors)
         except OSError as error:
             raise Misconfigured(
                 f"{command.arguments[0]} can't be started: {error.strerror}", target=self._settings.place

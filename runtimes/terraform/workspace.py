@@ -122,8 +122,7 @@ class TerraformWorkspace:
         left = record.load(folder)
         if left.process is not None:
             await self._wait_for(left, left.process, folder.apply_events)
-            if left.is_started:
-                await left.process.end_leftovers()
+            await left.process.end_leftovers()
         await terraform.restore_state()
         if left.process is not None:
             state = await self._prior(terraform)
@@ -247,9 +246,10 @@ class TerraformWorkspace:
     async def _start(self, terraform: Terraform, attempt: _Attempt) -> ApplyRun:
         configured, folder = attempt.configured, terraform.folder
         written = configured.written
-        known = record.load(folder)
+        folder.apply_events.unlink(missing_ok=True)
+        running = await terraform.start_apply(written)
         opened = Record(
-            ProcessMark.here(),
+            running.mark,
             datetime.now(UTC).isoformat(timespec="seconds"),
             _creations(attempt),
             {
@@ -257,17 +257,10 @@ class TerraformWorkspace:
                 for each in attempt.plan.resources
                 if each.action is not PlannedAction.NONE and isinstance(each.id, TerraformId)
             },
-            known.doubts,
+            record.load(folder).doubts,
         )
-        folder.apply_events.unlink(missing_ok=True)
         record.save(folder, opened)
-        try:
-            running = await terraform.start_apply(written)
-        except RuntimeFailure:
-            record.save(folder, known)
-            raise
-        opened = replace(opened, process=running.mark, is_started=True)
-        record.save(folder, opened)
+        await running.go()
 
         async def ended(told: tuple[events.Event, ...]) -> Mapping[ResourceId, LiveResource]:
             return await self._ended(terraform, configured, opened, running, told)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from runtimes.terraform.process import Command, ProcessMark, run, start
+from runtimes.terraform.process import Command, ProcessMark, run, start, start_waiting
 
 
 def shell(text: str, folder: Path) -> Command:
@@ -45,6 +45,34 @@ async def test_it_is_the_leader_of_a_session_of_its_own(tmp_path: Path) -> None:
     assert not running.mark.is_running()
 
 
+async def test_one_that_waits_begins_when_it_is_told(tmp_path: Path) -> None:
+    command = shell("echo begun; cat", tmp_path)
+    running = await start_waiting(command, output=tmp_path / "out", errors=tmp_path / "err")
+    await asyncio.sleep(0.1)
+    assert (tmp_path / "out").read_text() == "" and running.mark.is_running()
+    await running.go()
+    assert await running.wait() == 0
+    assert (tmp_path / "out").read_text() == "begun\n"
+
+
+async def test_one_that_waits_ends_with_who_started_it(tmp_path: Path) -> None:
+    script = (
+        "import asyncio, os, signal, sys; from pathlib import Path; from runtimes.terraform.process import *\n"
+        "async def main():\n"
+        "    folder = Path(sys.argv[1]); command = Command(('/bin/sh', '-c', 'echo begun'), os.environ, folder)\n"
+        "    running = await start_waiting(command, output=folder / 'out', errors=folder / 'err')\n"
+        "    (folder / 'pid').write_text(str(running.mark.pid))\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "asyncio.run(main())"
+    )
+    root = Path(__file__).parents[3]
+    killed = await asyncio.create_subprocess_exec(sys.executable, "-c", script, str(tmp_path), cwd=root)
+    assert await killed.wait() == -signal.SIGKILL
+    waiting = ProcessMark.of(int((tmp_path / "pid").read_text()))
+    await until(lambda: not waiting.is_running())
+    assert (tmp_path / "out").read_text() == ""
+
+
 async def test_a_program_that_is_not_there_cannot_be_started(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         await start(Command((str(tmp_path / "absent"),), {}, tmp_path), output=tmp_path / "o", errors=tmp_path / "e")
@@ -67,7 +95,7 @@ async def test_cancelling_interrupts_and_waits(tmp_path: Path) -> None:
 
 
 def test_a_mark_knows_its_process_again_and_no_other() -> None:
-    mine = ProcessMark.here()
+    mine = ProcessMark.of(os.getpid())
     assert mine.is_running()
     assert not ProcessMark(mine.pid, "another start", mine.host).is_running()
     assert not ProcessMark(mine.pid, mine.started, "another machine").is_running()

@@ -76,7 +76,6 @@ def test_a_record_is_read_back_as_it_was_written(tmp_path: Path) -> None:
         (CREATION,),
         {"sandbox_bucket.invoices": BUCKET},
         (Doubt(CREATION, "earlier"),),
-        is_started=True,
     )
     record.save(folder, written)
     assert record.load(folder) == written
