@@ -37,6 +37,7 @@ from runtimes.base import (
     PlainPath,
     ReadRequest,
     Reference,
+    Rejected,
     Resource,
     ResourceId,
     ResourcePlan,
@@ -453,6 +454,8 @@ class _Execution:
             case Action.DELETE:
                 if expected is not None:
                     await runtime.delete(DeleteRequest(change.address.id, expected))
+                    if self._plan.destroys:
+                        await self._gone_at_last(change, runtime)
                 return None
             case Action.IMPORT | Action.MOVE | Action.FORGET | Action.NONE:
                 raise AssertionError(f"{change.action.value} is no step of a cluster")
@@ -468,6 +471,18 @@ class _Execution:
                     raise Moved("somebody made it again", target=runtime.place, subject=str(change.address.id))
                 await anyio.sleep(pause)
                 pause = min(pause * 2, 2.0)
+
+    async def _gone_at_last(self, change: Change, runtime: Runtime) -> None:
+        """Where everything goes, what is said to be gone is gone: the next plan may make it again at once."""
+        try:
+            await self._gone(change, runtime)
+        except TimeoutError:
+            raise Rejected(
+                f"it is still being deleted after {_GONE_PATIENCE_SECONDS:.0f} s",
+                target=runtime.place,
+                subject=str(change.address.id),
+                hint="look at its finalizers: who set them has to take them off",
+            ) from None
 
     async def _established(self, live: LiveResource, runtime: Runtime) -> LiveResource:
         """Waits until a definition is served: its custom resources would be refused before."""
@@ -547,4 +562,5 @@ def _unresolved(change: Change, path: PlainPath, why: str) -> NotThere:
 
 
 def _patience_seconds(change: Change) -> float:
-    return _WRITE_PATIENCE_SECONDS + (_GONE_PATIENCE_SECONDS if change.action is Action.REPLACE else 0.0)
+    waits = change.action in (Action.REPLACE, Action.DELETE)
+    return _WRITE_PATIENCE_SECONDS + (_GONE_PATIENCE_SECONDS if waits else 0.0)
