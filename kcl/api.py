@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -230,7 +230,7 @@ def run(
         )
         documents = _documents(evaluation, shown, tuple(path_selector) or merged.path_selector)
     except KclError as problem:
-        raise ProgramError(problem.diagnostics, sources) from None
+        raise ProgramError(problem.diagnostics, _with_texts(sources, problem.diagnostics, reader)) from None
     return RunResult(
         documents=documents,
         provenance=replace(evaluation.provenance, givers=givers),
@@ -251,6 +251,18 @@ def _with_findings(loaded: Loaded, folder: str, reader: FileSystem, dialect: Dia
         return loaded.diagnostics
     found = findings(loaded.program, build_library(_access(loaded, folder, reader, None)), dialect)
     return (*(item for item in loaded.diagnostics if item not in found), *found)
+
+
+def _with_texts(
+    sources: Mapping[str, str], diagnostics: Sequence[Diagnostic], file_system: FileSystem
+) -> Mapping[str, str]:
+    """`sources` and the other files that diagnostics point into, such as kcl.mod."""
+    places = [span for item in diagnostics for span in (item.primary, *(label.span for label in item.labels)) if span]
+    texts = dict(sources)
+    for path in {span.path for span in places} - texts.keys():
+        with suppress(OSError, UnicodeDecodeError):
+            texts[path] = file_system.read_text(path)
+    return texts
 
 
 @contextmanager

@@ -45,7 +45,11 @@ class Store:
                 fill(fresh)
                 if target.exists():
                     target.replace(Path(work, "old"))
-                fresh.replace(target)
+                try:
+                    fresh.replace(target)
+                except OSError:
+                    if not target.is_dir():  # else another process was faster with the same package
+                        raise
         except OSError as problem:
             raise PackageFailure(f"cannot keep a package in {self.folder}: {problem.strerror or problem}") from None
         return target

@@ -164,3 +164,20 @@ def test_vendored_packages_only(tmp_path: Path) -> None:
     status, _, stderr = _kcl(tmp_path, "run", "main.k", "--vendor", environment=environment)
     assert status == 1
     assert "vendor/lib_1.0" in stderr
+
+
+def test_broken_kcl_mod_is_shown_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "kcl.mod").write_text("[package]\nname = 'a'\n[dependencies]\nx = 1\n")
+    (tmp_path / "main.k").write_text("a = 1\n")
+    status, _, stderr = _kcl(tmp_path, "run", "main.k")
+    assert status == 1
+    assert f"--> {tmp_path}/kcl.mod:4:1" in stderr
+    assert "4 | x = 1" in stderr
+
+
+def test_broken_kcl_mod_of_a_dependency_is_shown_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib/kcl.mod").write_text("[package\n")
+    (tmp_path / "kcl.mod").write_text("[dependencies]\nlib = { path = 'lib' }\n")
+    (tmp_path / "main.k").write_text("a = 1\n")
+    assert f"--> {tmp_path}/lib/kcl.mod:1:9" in _kcl(tmp_path, "run", "main.k")[2]
