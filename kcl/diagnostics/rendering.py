@@ -18,6 +18,9 @@ from unicodedata import combining, east_asian_width
 
 from kcl.diagnostics.diagnostic import Diagnostic, Label, Span
 
+_LONGEST_LINE = 1_000
+"""Characters of a source line that are shown."""
+
 
 @dataclass(frozen=True, slots=True)
 class Position:
@@ -74,8 +77,8 @@ def _block(label: Label, sources: Mapping[str, str], official_columns: bool) -> 
     line_only = official_columns and label.line_only
     number = str(place.line)
     gutter = " " * (len(number) + 1) + "|"
-    source_line = _line_at(text, span)
-    caret = "" if line_only else " " * _width(source_line[: place.column - 1]) + "^"
+    source_line, column = _shown(_line_at(text, span), place.column)
+    caret = "" if line_only else " " * _width(source_line[: column - 1]) + "^"
     first, *rest = label.message.split("\n")
     return [
         f"{' ' * len(number)}--> {span.path}:{place.line}:{1 if line_only else place.column}",
@@ -92,6 +95,16 @@ def _line_at(text: str, span: Span) -> str:
     start = text.rfind("\n", 0, offset) + 1
     end = text.find("\n", offset)
     return (text[start:] if end < 0 else text[start:end]).rstrip("\r")
+
+
+def _shown(line: str, column: int) -> tuple[str, int]:
+    """The line, of one that is very long the part around the column, and where the column is in it."""
+    if len(line) <= _LONGEST_LINE:
+        return line, column
+    start = max(0, column - 1 - _LONGEST_LINE // 2)
+    part = line[start : start + _LONGEST_LINE]
+    before, after = "..." if start else "", "..." if start + _LONGEST_LINE < len(line) else ""
+    return f"{before}{part}{after}", column - start + len(before)
 
 
 def _width(text: str) -> int:

@@ -6,7 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import Any, Final
 
-from kcl.evaluator.value import NumberMultiplier, Value
+from kcl.diagnostics import Code, KclError, error
+from kcl.evaluator.sizes import expanded
+from kcl.evaluator.value import NumberMultiplier, Value, ValueFailure
 
 _DROPPED: Final = object()
 
@@ -27,7 +29,12 @@ def plan(value: Value, options: PlanOptions) -> Any:
     """`value` as plain data: Undefined, functions, schemas and, unless asked for, private names are left out.
 
     Infinities and what is not a number become None, as in official output; None also when nothing is left.
+    Raises KclError when it is too much.
     """
+    try:
+        expanded(value)
+    except ValueFailure as failure:
+        raise KclError((error(Code.EVALUATION, failure.message, None),)) from None
     planned = _planned(value, options)
     return None if planned is _DROPPED else planned
 

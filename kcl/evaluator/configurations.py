@@ -19,6 +19,7 @@ from kcl.evaluator.lowering import lower, lower_value, lowers
 from kcl.evaluator.operations import iterate, kind, truthy
 from kcl.evaluator.provenance import SiteKind
 from kcl.evaluator.runtime import UNSET, Environment, Evaluate
+from kcl.evaluator.sizes import MOST_ITEMS, items_of
 from kcl.evaluator.union import merge_all, merge_entry
 from kcl.evaluator.value import INSERT, OVERRIDE, UNDEFINED, UNION, KDict, KList, Sites, Value, ValueFailure
 from kcl.syntax import ast
@@ -441,11 +442,21 @@ def _list_if(node: ast.ListIf, scope: Scope) -> ItemStep:
 def _list_comprehension(node: ast.ListComp, scope: Scope) -> Evaluate:
     loop, start = _loops(node.clauses, scope)
     step = _listlower_item(node.element, loop, SiteKind.COMPREHENSION)
+    where = scope.module.where(node)
 
     def run(environment: Environment) -> Value:
         items: list[Value] = []
         sites: list[Sites] = []
-        start(environment, lambda: step(environment, items, sites))
+
+        def add() -> None:
+            step(environment, items, sites)
+            if len(items) > MOST_ITEMS:
+                try:
+                    items_of(len(items))
+                except ValueFailure as failure:
+                    raise where.located(failure) from None
+
+        start(environment, add)
         return KList(items, sites)
 
     return run

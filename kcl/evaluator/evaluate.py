@@ -138,6 +138,8 @@ def _in_deep_thread(work: Callable[[], _T]) -> _T:
             result.append(work())
         except RecursionError:
             failure.append(evaluation_error("the program nests too deeply to be evaluated", None))
+        except ValueFailure as problem:
+            failure.append(evaluation_error(problem.message, None))
         except MemoryError:
             failure.append(evaluation_error("the program makes values that are too large for this machine", None))
         except BaseException as exception:

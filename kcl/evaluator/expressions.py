@@ -11,8 +11,9 @@ from kcl.evaluator.attributes import load_attribute, sites_of
 from kcl.evaluator.lexical import Scope, is_local, reader
 from kcl.evaluator.lowering import is_tracked, lower, lower_tracked, lowers, lowers_tracked
 from kcl.evaluator.names import global_reader, imported_module, is_unknown, module_member
-from kcl.evaluator.runtime import Environment, Evaluate
+from kcl.evaluator.runtime import Environment, Evaluate, Where
 from kcl.evaluator.runtime_types import pack
+from kcl.evaluator.sizes import MOST_CHARACTERS, text_of
 from kcl.evaluator.type_lowering import lower_type
 from kcl.evaluator.union import bit_or, joined_sites
 from kcl.evaluator.value import UNDEFINED, Sites, Value, ValueFailure
@@ -68,19 +69,20 @@ def _tracked_paren(node: ast.Paren, scope: Scope) -> Evaluate:
 
 @lowers(ast.JoinedStr)
 def _joined(node: ast.JoinedStr, scope: Scope) -> Evaluate:
+    where = scope.module.where(node)
     parts: list[str | Callable[[Environment], str]] = [
         part if isinstance(part, str) else _formatted(part, scope, lower(part.value, scope)) for part in node.parts
     ]
 
     def run(environment: Environment) -> Value:
-        return "".join([part if isinstance(part, str) else part(environment) for part in parts])
+        return _within_limits("".join([part if isinstance(part, str) else part(environment) for part in parts]), where)
 
     return run
 
 
 @lowers_tracked(ast.JoinedStr)
 def _tracked_joined(node: ast.JoinedStr, scope: Scope) -> Evaluate:
-    runtime = scope.module.runtime
+    runtime, where = scope.module.runtime, scope.module.where(node)
     parts: list[str | Callable[[Environment], str]] = [
         part if isinstance(part, str) else _formatted(part, scope, lower_tracked(part.value, scope))
         for part in node.parts
@@ -96,9 +98,18 @@ def _tracked_joined(node: ast.JoinedStr, scope: Scope) -> Evaluate:
                 texts.append(part(environment))
                 sites = joined_sites(sites, runtime.origin)
         runtime.origin = sites
-        return "".join(texts)
+        return _within_limits("".join(texts), where)
 
     return run
+
+
+def _within_limits(text: str, where: Where) -> str:
+    if len(text) > MOST_CHARACTERS:
+        try:
+            text_of(len(text))
+        except ValueFailure as failure:
+            raise where.located(failure) from None
+    return text
 
 
 def _formatted(part: ast.FormattedValue, scope: Scope, evaluate: Evaluate) -> Callable[[Environment], str]:

@@ -12,6 +12,7 @@ from typing import Final
 
 from kcl.diagnostics import Span
 from kcl.evaluator.numbers import float_display, float_text
+from kcl.evaluator.sizes import expanded, items_of, text_of
 from kcl.evaluator.value import (
     OVERRIDE,
     UNDEFINED,
@@ -103,7 +104,10 @@ def truthy(value: Value) -> bool:
 
 def to_str(value: Value) -> str:
     """What `str()` and plain interpolation give."""
-    return value if type(value) is str else _display(value)
+    if type(value) is str:
+        return value
+    expanded(value)
+    return _display(value)
 
 
 def _display(value: Value) -> str:
@@ -117,7 +121,7 @@ def _display(value: Value) -> str:
         case float():
             return float_display(value)
         case list():
-            return "[" + ", ".join(map(to_str, value)) + "]"
+            return "[" + ", ".join([item if type(item) is str else _display(item) for item in value]) + "]"
         case dict():
             return "{" + ", ".join(f"{_quoted(key)}: {_display(item)}" for key, item in value.items()) + "}"
         case Undefined():
@@ -262,6 +266,7 @@ class Arithmetic:
     def add(self, left: Value, right: Value) -> Value:
         left_type, right_type = type(left), type(right)
         if left_type is str and right_type is str:
+            text_of(len(left) + len(right))
             return left + right
         if left_type in _NUMBERS and right_type in _NUMBERS:
             return self._checked(left + right)
@@ -282,8 +287,10 @@ class Arithmetic:
             left, right = right, left
         if type(right) is int:
             if type(left) is str:
+                text_of(len(left) * right)
                 return left * right
             if isinstance(left, list):
+                items_of(len(left) * right)
                 return KList(list(left) * right)
             left, right = right, left
         raise _unsupported("*", left, right)
@@ -392,6 +399,7 @@ def invert(value: Value) -> Value:
 
 def concatenate(left: Sequence[Value], right: Sequence[Value]) -> KList:
     """A list of the items of both, each keeping its sites."""
+    items_of(len(left) + len(right))
     result = KList(left)
     result.extend(right)
     left_sites, right_sites = getattr(left, "sites", None), getattr(right, "sites", None)

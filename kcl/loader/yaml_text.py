@@ -62,6 +62,9 @@ def load_all_yaml(text: str) -> list[Any]:
         raise YamlError("the document is nested too deeply") from None
 
 
+_MOST_DIGITS = 400  # a number with more of them is infinite as a float
+
+
 def plain_scalar(text: str) -> Any:
     """The value of an unquoted scalar under the core schema."""
     if text in _NULL:
@@ -70,7 +73,7 @@ def plain_scalar(text: str) -> Any:
     if known is not None:
         return known
     if _INT.fullmatch(text):
-        return int(text)
+        return int(text) if len(text) < _MOST_DIGITS else float(text)
     if _BASED_INT.fullmatch(text):
         return int(text, 0)
     if _FLOAT.fullmatch(text) and not _LEADING_ZERO.match(text):

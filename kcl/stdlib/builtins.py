@@ -22,6 +22,7 @@ from kcl.evaluator.operations import (
     truthy,
 )
 from kcl.evaluator.operations import type_name as type_name_of
+from kcl.evaluator.sizes import MOST_BITS, items_of
 from kcl.evaluator.value import (
     UNDEFINED,
     CallContext,
@@ -36,6 +37,7 @@ from kcl.stdlib.declaration import Module
 BUILTINS: Final = Module("")
 _ADD: Final = Arithmetic().add
 _UNIT_NUMBER: Final = re.compile(r"([-+]?[0-9]+)(" + "|".join(sorted(UNIT_FACTORS, key=len, reverse=True)) + ")")
+_MOST_DIGITS: Final = 4_000
 _DIGITS: Final = re.compile(r"[-+]?[0-9]+")
 _FLOAT: Final = re.compile(
     r"[-+]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[-+]?[0-9]+)?|inf(?:inity)?|nan)", re.ASCII | re.IGNORECASE
@@ -128,6 +130,8 @@ def _integer(number: Value, base: int) -> int:
         return int(number)
     if not isinstance(number, str):
         raise ValueFailure(f"int() argument must be a string or a number, not '{kind(number)}'")
+    if len(number) > _MOST_DIGITS:
+        raise ValueFailure(f"int() cannot read a number of {len(number)} digits")
     if base == 10:
         if _DIGITS.fullmatch(number):
             return int(number)
@@ -269,6 +273,8 @@ def power(x: float, y: float, z: int | None = None) -> int | float:
     try:
         if z is not None:
             return pow(int(x), int(y), z)
+        if isinstance(x, int) and isinstance(y, int) and abs(x) > 1 and y > MOST_BITS:
+            raise ValueFailure(f"pow() {x} to the {y} is too large")
         result: Any = x**y
     except ZeroDivisionError:
         return math.inf
@@ -358,7 +364,8 @@ def any_true(inval: Value) -> bool:
 @BUILTINS.function("isunique(inval: any) -> bool")
 def isunique(inval: Value) -> bool:
     items = [item for item, _, _ in iterate(inval)]
-    if all(type(item) is str for item in items):
+    kinds = {type(item) for item in items}
+    if kinds in ({str}, {int}, set()):
         return len(set(items)) == len(items)
     return not any(equals(item, other) for index, item in enumerate(items) for other in items[:index])
 
@@ -386,6 +393,7 @@ def number_range(start: int, stop: int | None = None, step: int = 1) -> KList:
     if step == 0:
         raise ValueFailure("range() step argument must not be zero")
     first, last = (0, start) if stop is None else (start, stop)
+    items_of((last - first + step - (1 if step > 0 else -1)) // step)
     return KList(range(first, last, step))
 
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from kcl.emit import json_text, yaml_text
 from kcl.evaluator.operations import kind
+from kcl.evaluator.sizes import expanded
 from kcl.evaluator.value import CallContext, KList, Value, ValueFailure
 from kcl.loader.yaml_text import YamlError, load_all_yaml, load_yaml
 from kcl.stdlib.access import Access
@@ -96,9 +97,11 @@ def yaml_encode_all(data: Value, **settings: Any) -> str:
 
 def _yaml(load: Callable[[str], Any], text: str) -> Any:
     try:
-        return load(text)
+        loaded = load(text)
     except YamlError as problem:
         raise ValueFailure(str(problem)) from None
+    expanded(loaded)
+    return loaded
 
 
 @YAML.function("decode(value: str) -> any")

@@ -17,7 +17,7 @@ class JsonError(ValueError):
 def parse_json(text: str) -> Any:
     """Raises JsonError."""
     try:
-        return json.loads(text, parse_constant=_refused, parse_float=_finite)
+        return json.loads(text, parse_constant=_refused, parse_float=_finite, parse_int=_whole)
     except json.JSONDecodeError as problem:
         raise JsonError(_described(text, problem.msg, problem.pos)) from None
     except _ConstantError as problem:
@@ -26,6 +26,9 @@ def parse_json(text: str) -> Any:
         raise JsonError(_at("number out of range", text, text.find(str(problem)) + len(str(problem)) - 1)) from None
     except RecursionError:
         raise JsonError("recursion limit exceeded") from None
+
+
+_MOST_DIGITS: Final = 400
 
 
 class _ConstantError(ValueError):
@@ -38,6 +41,11 @@ class _RangeError(ValueError):
 
 def _refused(name: str) -> Any:
     raise _ConstantError(name)
+
+
+def _whole(text: str) -> int | float:
+    """An integer; a float of as much as it holds where Python would refuse so many digits."""
+    return int(text) if len(text) < _MOST_DIGITS else _finite(text)
 
 
 def _finite(text: str) -> float:

@@ -8,8 +8,10 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from kcl.evaluator.sizes import text_of
 from kcl.evaluator.value import KList, ValueFailure
 from kcl.stdlib.declaration import Module
+from kcl.stdlib.matching import tried
 from kcl.stdlib.patterns import PatternError, compiled
 
 MODULE: Final = Module("regex")
@@ -26,12 +28,12 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 @MODULE.function("match(string: str, pattern: str) -> bool")
 def match(string: str, pattern: str) -> bool:
-    return _compiled(pattern).search(string) is not None
+    return tried(_compiled(pattern), string).search(string) is not None
 
 
 @MODULE.function("search(string: str, pattern: str) -> bool")
 def search(string: str, pattern: str) -> bool:
-    return _compiled(pattern).search(string) is not None
+    return tried(_compiled(pattern), string).search(string) is not None
 
 
 @MODULE.function("compile(pattern: str) -> bool")
@@ -46,7 +48,7 @@ def compile(pattern: str) -> bool:
 @MODULE.function("findall(string: str, pattern: str) -> [any]")
 def findall(string: str, pattern: str) -> KList:
     """Whole matches, or the lists of groups where the pattern has more than one."""
-    compiled = _compiled(pattern)
+    compiled = tried(_compiled(pattern), string)
     if compiled.groups < 2:
         return KList(found.group() for found in compiled.finditer(string))
     return KList(KList(group or "" for group in found.groups()) for found in compiled.finditer(string))
@@ -68,7 +70,9 @@ def replace(string: str, pattern: str, replace: str, count: int = 0) -> str:
 
         return _GROUP_REFERENCE.sub(group, replace)
 
-    return _compiled(pattern).sub(expand, string, count=max(count, 0))
+    found = tried(_compiled(pattern), string).sub(expand, string, count=max(count, 0))
+    text_of(len(found))
+    return found
 
 
 @MODULE.function("split(string: str, pattern: str, maxsplit?: int) -> [str]")
@@ -76,7 +80,7 @@ def split(string: str, pattern: str, maxsplit: int = 0) -> KList:
     """With `maxsplit` so many parts and no rest, as officially."""
     parts: list[str] = []
     start = 0
-    for found in _compiled(pattern).finditer(string):
+    for found in tried(_compiled(pattern), string).finditer(string):
         if maxsplit > 0 and len(parts) >= maxsplit:
             return KList(parts)
         parts.append(string[start : found.start()])

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from kcl.evaluator.operations import kind, to_str
+from kcl.evaluator.sizes import text_of
 from kcl.evaluator.value import KList, Value, ValueFailure
 from kcl.stdlib.declaration import Module
 
@@ -118,7 +119,9 @@ def isupper(text: str) -> bool:
 
 @METHODS.function("join(iter: [any]) -> str")
 def join(text: str, iter: Sequence[Value]) -> str:
-    return text.join(map(to_str, iter))
+    parts = [to_str(part) for part in iter]
+    text_of(sum(map(len, parts)) + len(text) * len(parts))
+    return text.join(parts)
 
 
 @METHODS.function("lower() -> str")
@@ -154,6 +157,9 @@ def rstrip(text: str, chars: str | None = None) -> str:
 
 @METHODS.function("replace(old: str, new: str, count?: int) -> str")
 def replace(text: str, old: str, new: str, count: int = -1) -> str:
+    if len(new) > len(old):
+        places = text.count(old)
+        text_of(len(text) + (len(new) - len(old)) * (places if count < 0 else min(places, count)))
     return text.replace(old, new, count)
 
 
@@ -194,6 +200,9 @@ def splitlines(text: str, keepends: bool = False) -> KList:
     return KList(lines if keepends else [line.rstrip("\r\n") for line in lines])
 
 
+_NUMBER: Final = re.compile(r"[0-9]+")
+
+
 class _Formatter(string.Formatter):
     """Python's format language over KCL values: fields reach into configs and lists, never into Python objects."""
 
@@ -223,6 +232,8 @@ class _Formatter(string.Formatter):
         return value if conversion is None else to_str(value)
 
     def format_field(self, value: Any, format_spec: str) -> str:
+        for number in _NUMBER.findall(format_spec):
+            text_of(int(number[:20]))
         if format_spec and type(value) in (int, float, str):
             return format(value, format_spec)
         return format(to_str(value), format_spec)

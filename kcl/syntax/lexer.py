@@ -180,6 +180,7 @@ def tokenize(text: str, report: Report, comments: list[Comment], start: int = 0,
 
 class _Lexer:
     __slots__ = (
+        "before_arrow",
         "comments",
         "context",
         "contexts",
@@ -211,6 +212,8 @@ class _Lexer:
         self.left_block = False  # whether a line between brackets stood left of the block they are in, or askew
         # Lambdas and quantifiers whose brace is still to come: (type, depth of contexts).
         self.pending: list[tuple[str, int]] = []
+        # Braces, by where they stand, whose match has been looked for: whether an arrow follows it.
+        self.before_arrow: dict[int, bool] = {}
 
     def run(self) -> list[Token]:
         tokens, text, end = self.tokens, self.text, self.end
@@ -369,19 +372,25 @@ class _Lexer:
 
     def _closes_parameters(self, start: int) -> bool:
         """Whether the brace at `start`, right after `lambda`, holds parameters: an arrow follows its match."""
-        depth, at = 0, start
+        known = self.before_arrow
+        if start in known:
+            return known[start]
+        at = start
+        opened: list[int] = []
         while True:
             found = _TOKEN.match(self.text, at, self.end)
             if found is None:
-                return False
+                # What is open here stays open, as far as can be told.
+                known.update(dict.fromkeys(opened, False))
+                return known.setdefault(start, False)
             at = found.end()
             word = found["operator"]
             if word == "{":
-                depth += 1
+                opened.append(at - 1)
             elif word == "}":
-                depth -= 1
-                if not depth:
-                    return _ARROW_FOLLOWS.match(self.text, at, self.end) is not None
+                known[opened.pop()] = _ARROW_FOLLOWS.match(self.text, at, self.end) is not None
+                if not opened:
+                    return known[start]
 
     def _push(self, kind: int, closer: str) -> None:
         self.context = _Context(kind, closer, [])

@@ -6,6 +6,7 @@ says what is wrong as the official parser does, and makes a tree of what could b
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from dataclasses import dataclass
 
@@ -50,18 +51,30 @@ def parse(source: SourceFile, *, dedent: bool = True) -> ParseResult:
     if body is None or findings.found:
         findings = _Findings(source)
         builder = Builder(source.text, findings.report, dedent)
-        if sys.getrecursionlimit() < _RECURSION_LIMIT:
-            sys.setrecursionlimit(_RECURSION_LIMIT)
-        try:
-            body = tolerant.read(source.text, findings.report, builder)
-        except GaveUp:
-            body = []
+        body = _tolerantly(source.text, findings, builder)
     doc, rest = builder.split_doc(body)
     if doc is not None:
         # Below a blank line or a comment the official compiler takes it for a value the file states.
         doc, body = (None, body) if "\n" in source.text[: doc.start] else (doc, rest)
     module = ast.Module(0, len(source.text), source.path, doc, body, comments)
     return ParseResult(module, tuple(findings.found))
+
+
+def _tolerantly(text: str, findings: _Findings, builder: Builder) -> list[ast.Stmt]:
+    before = sys.getrecursionlimit()
+    if before < _RECURSION_LIMIT:
+        sys.setrecursionlimit(_RECURSION_LIMIT)
+    try:
+        return tolerant.read(text, findings.report, builder)
+    except GaveUp:
+        return []
+    except RecursionError:  # the stack was nearly used up where this was called from
+        with contextlib.suppress(GaveUp):
+            findings.report(0, 0, "too many levels of nesting around an error")
+        return []
+    finally:
+        if before < _RECURSION_LIMIT == sys.getrecursionlimit():
+            sys.setrecursionlimit(before)
 
 
 class _Findings:

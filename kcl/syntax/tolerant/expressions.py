@@ -11,7 +11,7 @@ from kcl.syntax.expressions import dotted_names
 from kcl.syntax.lexer import Token
 from kcl.syntax.literals import decimal, string_parts, wide_integer
 from kcl.syntax.operators import group
-from kcl.syntax.tolerant.reader import OPERAND, string_value
+from kcl.syntax.tolerant.reader import OPERAND, shortened, string_value
 from kcl.syntax.tolerant.types import Types, is_identifier
 
 _LEVELS = {
@@ -222,11 +222,11 @@ class Expressions(Types, ABC):
         if kind == "float":
             number = decimal(text)
             if number is None:
-                self.error(token, f'expected one of ["float"] got {text}')
+                self.error(token, f'expected one of ["float"] got {shortened(text)}')
             return ast.Float(start, end, number or 0.0)
         value, suffix = wide_integer(text)
         if value is None:
-            self.error(token, f'expected one of ["int"] got {text}')
+            self.error(token, f'expected one of ["int"] got {shortened(text)}')
         return ast.Int(start, end, value or 0, suffix)
 
     def _selector(self, value: Any, optional: bool) -> Any:

@@ -12,6 +12,8 @@ from kcl.syntax.literals import LiteralError, dedent, string_parts, unescape
 MOST_NESTED = 250
 """Brackets, blocks and lambdas inside each other; beyond it a text that the tables refuse is not read any further."""
 
+_LONGEST_SHOWN = 200
+
 ANY_TYPE = ("any", "bool", "int", "float", "str", "True", "False", "identifier", "literal", "[", "{", ")")
 OPERAND = ("identifier", "literal", "(", "[", "{")
 
@@ -130,9 +132,9 @@ class Reader:
             case "name":
                 return "identifier"
             case "str":
-                return string_value(text, self.make.dedents)
+                return shortened(string_value(text, self.make.dedents))
             case "int" | "float" | "!":
-                return text
+                return shortened(text)
             case _:
                 return kind
 
@@ -148,6 +150,11 @@ class Reader:
     def _too_deep(self) -> NoReturn:
         self.error(self.token, f"more than {MOST_NESTED} levels of nesting around an error")
         raise GaveUp
+
+
+def shortened(text: str) -> str:
+    """`text` as a message can hold it."""
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
 
 
 def string_value(written: str, dedents: bool) -> str:

@@ -8,7 +8,7 @@ from kcl.diagnostics import Code
 from kcl.syntax import ast
 from kcl.syntax.builder import Builder
 from kcl.syntax.lexer import Report, Token
-from kcl.syntax.tolerant.reader import GaveUp
+from kcl.syntax.tolerant.reader import GaveUp, shortened
 from kcl.syntax.tolerant.scanner import scan
 from kcl.syntax.tolerant.statements import Statements
 from kcl.syntax.tolerant.types import is_identifier
@@ -442,5 +442,5 @@ class TolerantParser(Statements):
             inner.bump()
         inner.skip_newlines()
         if first != last and inner.ahead() is not None:
-            self.report(first, last, f"invalid string interpolation expression: '{self.text[first:last]}'")
+            self.report(first, last, f"invalid string interpolation expression: '{shortened(self.text[first:last])}'")
         return ast.FormattedValue(start, end, value, spec)
