@@ -27,6 +27,7 @@ from kcl.api import KCL, PRESETS, Access, KclError, ParseCache, PlanOptions, Pro
 from kcl.evaluator.runtime import Limits
 from kcl.loader import (
     default_settings_file,
+    downloaded_folder,
     find_root,
     load_settings,
     merge_settings,
@@ -194,7 +195,7 @@ def _run(
         settings=[merged],
         texts=texts,
         dialect=PRESETS[arguments.dialect] if arguments.dialect else None,
-        vendor_dir=_downloaded(environment or {}),
+        vendor_dir=downloaded_folder(environment or {}),
         vendored=arguments.vendor,
         output=PlanOptions(show_hidden=bool(merged.show_hidden), disable_none=bool(merged.disable_none)),
         limits=Limits(strict_range_check=bool(merged.strict_range_check), debug=bool(merged.debug)),
@@ -242,13 +243,6 @@ def _packages(given: Sequence[str]) -> dict[str, str]:
             raise _UsageError(f"kcl run: -E takes NAME=FOLDER, got '{text}'")
         packages[name] = folder
     return packages
-
-
-def _downloaded(environment: Mapping[str, str]) -> str | None:
-    """Where packages that were downloaded earlier lie."""
-    from kcl.packages.store import downloaded_folder
-
-    return downloaded_folder(environment)
 
 
 def _write(result: RunResult, arguments: argparse.Namespace, path: str | None, stdout: TextIO, stderr: TextIO) -> int:

@@ -13,7 +13,15 @@ yaml_text.py     YAML as the official tools read it
 toml_text.py     TOML with places
 """
 
-from kcl.loader.load import SYSTEM_MODULES, Loaded, LoadRequest, ParseCache, has_errors, load
+from kcl.loader.load import (
+    SYSTEM_MODULES,
+    Loaded,
+    LoadRequest,
+    ParseCache,
+    downloaded_folder,
+    has_errors,
+    load,
+)
 from kcl.loader.manifest import Manifest, find_root, read_manifest
 from kcl.loader.overrides import overridden_texts
 from kcl.loader.program import MAIN_PACKAGE, Import, ImportKind, Module, Package, Program
@@ -43,6 +51,7 @@ __all__ = [
     "YamlError",
     "argument_value",
     "default_settings_file",
+    "downloaded_folder",
     "find_root",
     "has_errors",
     "load",

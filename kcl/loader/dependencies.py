@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from kcl.diagnostics import Code, Diagnostic, Label, error
-from kcl.loader.checksum import checksum
 from kcl.loader.lock import Locked, read_lock
 from kcl.loader.manifest import MANIFEST_NAME, Manifest, read_manifest
 from kcl.loader.requirement import LocalSource, Requirement, import_name
@@ -53,6 +52,8 @@ class Dependency:
             )
         if self.locked is None or not self.locked.sum:
             return None
+        from kcl.loader.checksum import checksum  # few programs have locked packages
+
         found = checksum(self.folder, file_system)
         if found == self.locked.sum:
             return None

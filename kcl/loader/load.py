@@ -11,15 +11,16 @@ from __future__ import annotations
 import os.path
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kcl.diagnostics import Code, Diagnostic, KclError, Severity, Span, error
-from kcl.loader.dependencies import Dependency, find_dependencies
-from kcl.loader.lock import LOCK_NAME
 from kcl.loader.manifest import MANIFEST_NAME, Manifest, find_root, read_manifest
 from kcl.loader.program import MAIN_PACKAGE, Import, ImportKind, Module, Package, Program
 from kcl.source import FileSystem, SourceFile
 from kcl.syntax import ast
+
+if TYPE_CHECKING:
+    from kcl.loader.dependencies import Dependency
 
 SYSTEM_MODULES = frozenset(
     {
@@ -106,6 +107,17 @@ def load(request: LoadRequest, file_system: FileSystem, cache: ParseCache | None
     Problems inside the files come back as diagnostics. Raises KclError when a file named in the request is missing.
     """
     return _Loader(request, file_system, cache or ParseCache()).load()
+
+
+def downloaded_folder(environment: Mapping[str, str]) -> str | None:
+    """The folder of downloaded packages, the official tool's, so that both find what either downloaded.
+
+    `KCL_PKG_PATH`, else `.kcl/kpm` in the user's home; None when there is neither.
+    """
+    if environment.get("KCL_PKG_PATH"):
+        return os.path.abspath(environment["KCL_PKG_PATH"])
+    home = environment.get("HOME") or environment.get("USERPROFILE")
+    return os.path.join(home, ".kcl", "kpm") if home else None
 
 
 def package_files(folder: str, file_system: FileSystem) -> list[str]:
@@ -221,10 +233,13 @@ class _Loader:
     def _find_externals(self, manifest: Manifest) -> None:
         request = self._request
         self._externals = {name: self._absolute(folder) for name, folder in request.package_maps.items()}
-        self._dependencies = find_dependencies(
-            self._root, manifest, self._fs, downloaded=request.vendor_dir, vendored=request.vendored
-        )
-        if self._dependencies:
+        if manifest.requirements:
+            from kcl.loader.dependencies import find_dependencies  # only who depends on packages pays for it
+            from kcl.loader.lock import LOCK_NAME
+
+            self._dependencies = find_dependencies(
+                self._root, manifest, self._fs, downloaded=request.vendor_dir, vendored=request.vendored
+            )
             self._read.add(os.path.join(self._root, LOCK_NAME))
 
     def _external(self, name: str, span: Span | None) -> str | None:

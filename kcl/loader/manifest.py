@@ -8,11 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
-from urllib.parse import urlsplit
 
-from kcl.diagnostics import Code, KclError, error
+from kcl.diagnostics import Code, KclError, Span, error
 from kcl.loader.requirement import GitSource, LocalSource, OciSource, Requirement, Source
-from kcl.loader.toml_text import line_of_key, line_of_table, parse_toml
 from kcl.source import FileSystem
 
 MANIFEST_NAME: Final = "kcl.mod"
@@ -101,6 +99,8 @@ class _Reading:
     """One kcl.mod that is being read."""
 
     def __init__(self, path: str, folder: str, text: str) -> None:
+        from kcl.loader.toml_text import parse_toml  # only repositories with a manifest pay for it
+
         self._path = path
         self._folder = folder
         self._text = text
@@ -132,15 +132,22 @@ class _Reading:
 
     # ---------------------------------------------------------------- values by place
 
+    def _line(self, table: str, key: str | None = None) -> Span:
+        """The line of a key, or the header of the table."""
+        from kcl.loader.toml_text import line_of_key, line_of_table
+
+        if key is None:
+            return line_of_table(self._path, self._text, (table,))
+        return line_of_key(self._path, self._text, table, key)
+
     def _wrong(self, table: str, key: str, message: str, *notes: str) -> KclError:
-        span = line_of_key(self._path, self._text, table, key)
-        return KclError((error(Code.INVALID_SETTINGS, message, span, notes=notes),))
+        return KclError((error(Code.INVALID_SETTINGS, message, self._line(table, key), notes=notes),))
 
     def _table(self, name: str) -> Mapping[str, Any]:
         value = self._data.get(name, {})
         if not isinstance(value, dict):
             message = f"[{name}] in {self._path} must be a table"
-            raise KclError((error(Code.INVALID_SETTINGS, message, line_of_table(self._path, self._text, (name,))),))
+            raise KclError((error(Code.INVALID_SETTINGS, message, self._line(name)),))
         return value
 
     def _string(self, table: str, key: str) -> str:
@@ -164,7 +171,7 @@ class _Reading:
     # ---------------------------------------------------------------- dependencies
 
     def _requirement(self, key: str, wanted: Any) -> Requirement:
-        span = line_of_key(self._path, self._text, "dependencies", key)
+        span = self._line("dependencies", key)
         if not _PACKAGE_NAME.fullmatch(key):
             raise self._wrong("dependencies", key, f"'{key}' is no name of a package")
         if isinstance(wanted, str):
@@ -201,6 +208,8 @@ class _Reading:
         tag = wanted.get("tag", wanted.get("version", ""))
         if "oci" not in wanted:
             return OciSource(wanted.get("reg", ""), wanted.get("repo", ""), tag)
+        from urllib.parse import urlsplit  # few manifests have addresses in them
+
         address = urlsplit(wanted["oci"])
         if address.scheme != "oci" or not address.netloc or not address.path.strip("/"):
             message = f"dependency '{key}': '{wanted['oci']}' is no address of a package, write oci://HOST/PATH"

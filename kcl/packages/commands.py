@@ -25,6 +25,7 @@ from urllib.parse import urlsplit
 from kcl.diagnostics import KclError, render
 from kcl.loader.checksum import checksum
 from kcl.loader.dependencies import find_dependencies
+from kcl.loader.load import downloaded_folder
 from kcl.loader.lock import LOCK_NAME, Locked, lock_text, read_lock
 from kcl.loader.manifest import MANIFEST_NAME, Manifest, find_root, read_manifest
 from kcl.loader.requirement import (
@@ -42,7 +43,7 @@ from kcl.packages.editing import requirement_value, with_dependency
 from kcl.packages.failure import PackageFailure
 from kcl.packages.git import canonical_url
 from kcl.packages.resolving import Resolution, Resolver, vendor
-from kcl.packages.store import Store, downloaded_folder
+from kcl.packages.store import Store
 from kcl.source import OsFileSystem
 
 OK, FAILED, USAGE = 0, 1, 2

@@ -7,18 +7,10 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 from kcl.packages.failure import PackageFailure
-
-
-def downloaded_folder(environment: Mapping[str, str]) -> str | None:
-    """`KCL_PKG_PATH`, else `.kcl/kpm` in the user's home; None when there is neither."""
-    if environment.get("KCL_PKG_PATH"):
-        return str(Path(environment["KCL_PKG_PATH"]).absolute())
-    home = environment.get("HOME") or environment.get("USERPROFILE")
-    return str(Path(home, ".kcl", "kpm")) if home else None
 
 
 class Store:
