@@ -295,9 +295,7 @@ class _Judge:
         return [each for path, each in found.items() if not _only_repeats_identity(path, found)]
 
     def _class(self, path: FieldPath, op: Op) -> ChangeClass:
-        # what is not known yet stands in the stringData of a Secret, and will be in its data
-        is_said = find(self._desired, path) is not MISSING or any(_overlap(each, path) for each in self._referenced)
-        if not is_said:
+        if find(self._desired, path) is MISSING:
             return self._class_unsaid(path, op)
         if self._previous is None or self._now is None:
             # No record of what was applied. What we applied once and another manager holds now was taken over.

@@ -106,17 +106,17 @@ def encoded(body: Mapping[str, Any]) -> Mapping[str, Any]:
 
     Sent as text, a value is owned by a field that no live object has: a changed one would look like something the
     server filled in, and one taken out would stay for ever. What is not text is left for the server to refuse; a
-    reference stays what it is until it is resolved.
+    reference stays what it is until it is resolved, to `UNKNOWN` in `data` where it is not known yet.
     """
     texts, data = body.get("stringData"), body.get("data") or {}
     if not isinstance(texts, Mapping) or not isinstance(data, Mapping):
         return body
-    open_ = {name: value for name, value in texts.items() if isinstance(value, Unknown) or is_reference(value)}
-    if not all(isinstance(each, str) or name in open_ for name, each in texts.items()):
+    open_ = {name: value for name, value in texts.items() if is_reference(value)}
+    if not all(isinstance(each, str | Unknown) for each in texts.values()):
         return body
     kept = {name: value for name, value in body.items() if name not in ("data", "stringData")}
     known = {
-        name: base64.b64encode(text.encode("utf-8", "surrogatepass")).decode()
+        name: text if isinstance(text, Unknown) else base64.b64encode(text.encode("utf-8", "surrogatepass")).decode()
         for name, text in texts.items()
         if name not in open_
     }

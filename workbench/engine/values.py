@@ -7,6 +7,7 @@ settings) a number becomes one, as no other value could be meant.
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -40,6 +41,7 @@ _TEXTS_IN: Final = frozenset({"labels", "annotations", "matchLabels", "nodeSelec
 _PLACEHOLDERS: Final[Mapping[str, Any]] = {"number": 1, "bool": False, "list": [], "map": {}, "object": {}}
 _PLACEHOLDER_TEXT: Final = "known-after-apply"
 """Also a valid label, name and host name, so that a dry run is not refused for its form."""
+_PLACEHOLDER_BASE64: Final = base64.b64encode(_PLACEHOLDER_TEXT.encode()).decode()
 
 
 class NoSuchValue(Exception):
@@ -103,8 +105,12 @@ def for_dry_run(filled: Filled) -> Resource:
     if not filled.unknown:
         return filled.resource
 
+    is_secret = _is_secret(filled.resource.id)
+
     def stand_in(body: Any, path: PlainPath) -> Any:
         match body:
+            case Unknown() if is_secret and path[:1] == ("data",):
+                return _PLACEHOLDER_BASE64
             case Unknown():
                 type_ = filled.types.get(_applied(filled.resource.id, path), "")
                 placeholder = _PLACEHOLDERS.get(type_, _PLACEHOLDER_TEXT)
@@ -116,8 +122,7 @@ def for_dry_run(filled: Filled) -> Resource:
             case _:
                 return body
 
-    body = stand_in(filled.resource.attributes, ())
-    return replace(filled.resource, attributes=encoded(body) if _is_secret(filled.resource.id) else body)
+    return replace(filled.resource, attributes=stand_in(filled.resource.attributes, ()))
 
 
 def with_unknown(after: Body, body: Body, paths: tuple[PlainPath, ...], list_keys: Mapping[Any, Any]) -> Body:
