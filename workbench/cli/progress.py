@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from runtimes.base import Address, Status
 from workbench.cli.output import Output
-from workbench.engine.events import ApplyFinished, Event
+from workbench.engine.events import ApplyFinished, Event, StepProgress
 from workbench.engine.status import StatusTree, Verdict
 from workbench.exit_codes import ExitCode
 from workbench.present import plan, reconcile
@@ -16,18 +16,31 @@ from workbench.present.glyphs import status_line
 from workbench.present.text import Span, Tone
 
 HEARTBEAT_SECONDS = 30.0
+PROGRESS_SECONDS = 10.0
 
 
 async def show_events(events: AsyncIterator[Event], output: Output) -> ApplyFinished | None:
-    """Prints each step as it ends; returns how the whole ended."""
+    """Prints each step as it ends, and now and then that a long one goes on; returns how the whole ended."""
     finished: ApplyFinished | None = None
+    told: dict[Address, StepProgress] = {}
     async for event in events:
+        if isinstance(event, StepProgress):
+            last_told = told.get(event.address)
+            if last_told is not None and not _is_news(event, last_told):
+                continue
+            told[event.address] = event
         shown = plan.event_line(event, output.glyphs)
         if shown is not None:
             output.line("  ", shown)
         if isinstance(event, ApplyFinished):
             finished = event
     return finished
+
+
+def _is_news(event: StepProgress, last_told: StepProgress) -> bool:
+    return event.seconds - last_told.seconds >= PROGRESS_SECONDS or bool(
+        event.message and event.message != last_told.message
+    )
 
 
 async def show_trees(trees: AsyncIterator[StatusTree], output: Output) -> StatusTree | None:

@@ -9,6 +9,8 @@ diff       prediction → fields in their classes
 plan       the bound plan; planning makes one
 events     what happens during an apply, as a closed union
 execute    plan → stream of events
+values     what references between resources stand for
+workspace  what is asked of a Terraform workspace, and its answer as changes; workspace_steps runs its part of a plan
 release    what was done, as it is recorded
 status     the picture while things become ready; reconcile watches for it
 whatif     edits over the files
