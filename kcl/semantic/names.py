@@ -115,6 +115,7 @@ class Names(State):
         """The type of an attribute of a value."""
         flags = value.flags
         suggestion = ""
+        near: list[str] = []
         if value is ANY or flags & UNION_FLAG:
             return ANY
         if isinstance(value, SchemaType):
@@ -130,12 +131,24 @@ class Names(State):
             signature = self.library.string_methods.get(name)
             if signature is not None:
                 return function_type(signature)
+            near = similar(name, self.library.string_methods)
         elif isinstance(value, ModuleType):
             found = self._module_member(value, name, place)
             if found is not None:
                 return found
-        self.type_error(f"attribute '{name}' not found in '{value}'{suggestion}", Span(self.path, *place))
+            near = similar(name, self._module_names(value))
+        # Where the official message offers nothing, a note after it does.
+        notes = (f"did you mean '{near[-1]}'?",) if near else ()
+        self.report(
+            Code.TYPE, f"attribute '{name}' not found in '{value}'{suggestion}", Span(self.path, *place), notes=notes
+        )
         return ANY
+
+    def _module_names(self, module: ModuleType) -> list[str]:
+        if module.scope is not None:
+            return [each for each, binding in module.scope.names.items() if binding.kind is not Kind.MODULE]
+        members = self.library.modules.get(module.path)
+        return [] if members is None else members.names()
 
     @staticmethod
     def schema_member(value: SchemaType, name: str) -> Type | None:

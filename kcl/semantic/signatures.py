@@ -42,11 +42,13 @@ _NAMED: Final = {
 
 
 class Members(Protocol):
-    """What a system module offers. Both answer None for a name that is not there."""
+    """What a system module offers. The first two answer None for a name that is not there."""
 
     def signature_of(self, name: str) -> str | None: ...
 
     def type_of_constant(self, name: str) -> str | None: ...
+
+    def names(self) -> list[str]: ...
 
 
 @dataclass(frozen=True, slots=True)

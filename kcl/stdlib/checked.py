@@ -88,6 +88,9 @@ class TypedModule:
     def type_of_constant(self, name: str) -> str | None:
         return _CONSTANTS.get(self.module.name, "any") if name in self.module.constants else None
 
+    def names(self) -> list[str]:
+        return [*self.module.functions, *self.module.constants]
+
     def signatures(self) -> dict[str, str]:
         checked = _CHECKED.get(self.module.name, {})
         return {name: checked.get(name) or function.signature for name, function in self.module.functions.items()}
