@@ -36,7 +36,7 @@ from kcl.evaluator.statements import Assigning, Body, lower_assignment, lower_se
 from kcl.evaluator.union import bit_or
 from kcl.evaluator.value import UNDEFINED, KDict, Library, SchemaInstance, Value, ValueFailure
 from kcl.loader.program import MAIN_PACKAGE, Package, Program
-from kcl.semantic import CheckCache, Rules, check
+from kcl.semantic import CheckCache, Rules, check, packages_in_use
 from kcl.semantic.merge import Merged, Merges, find_merges, schema_expression
 from kcl.syntax import ast
 
@@ -177,11 +177,16 @@ def _evaluate(
     found = check(program, library.types, _rules(dialect), checks)
     if found:
         raise KclError(tuple(found))
-    return _evaluate_checked(program, library, options, dialect, limits)
+    return _evaluate_checked(program, packages_in_use(program, checks), library, options, dialect, limits)
 
 
 def _evaluate_checked(
-    program: Program, library: Library, options: Mapping[str, Value], dialect: Dialect, limits: Limits
+    program: Program,
+    in_use: frozenset[str],
+    library: Library,
+    options: Mapping[str, Value],
+    dialect: Dialect,
+    limits: Limits,
 ) -> Evaluation:
     runtime = Runtime(program, library, options, dialect, limits)
     for path in program.packages:
@@ -189,7 +194,7 @@ def _evaluate_checked(
     expressions: list[Expression] = []
     prepared = {path: _prepare(runtime, path, package) for path, package in program.packages.items()}
     for path, files in prepared.items():
-        if path != MAIN_PACKAGE:
+        if path != MAIN_PACKAGE and path in in_use:
             _run(runtime, path, files, [])
     _run(runtime, MAIN_PACKAGE, prepared[MAIN_PACKAGE], expressions)
     value = _result(runtime, expressions)

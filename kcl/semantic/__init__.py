@@ -10,11 +10,11 @@ above it adds one concern: `names`, `assignability`, `operators`, `calls`, `conf
 
 from kcl.diagnostics import Diagnostic
 from kcl.loader.program import Program
-from kcl.semantic.packages import CheckCache, Checker
+from kcl.semantic.packages import CheckCache, Checker, packages_in_use
 from kcl.semantic.signatures import LibraryTypes, Members
 from kcl.semantic.state import Rules
 
-__all__ = ["CheckCache", "LibraryTypes", "Members", "Rules", "check"]
+__all__ = ["CheckCache", "LibraryTypes", "Members", "Rules", "check", "packages_in_use"]
 
 
 def check(

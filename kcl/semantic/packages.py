@@ -6,6 +6,7 @@ it imports, are the same parsed trees.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -39,6 +40,41 @@ class CheckCache:
     """
 
     entries: dict[tuple[Rules, tuple[str, ...]], Checked] = field(default_factory=dict)
+    named: dict[str, tuple[ast.Module, frozenset[str]]] = field(default_factory=dict)
+    """By the path of a file, which imported packages it names members of."""
+
+
+def packages_in_use(program: Program, cache: CheckCache | None = None) -> frozenset[str]:
+    """Paths of the packages whose members files name, from the main package on.
+
+    One that is only imported need not be right and is not run, as in the official compiler.
+    """
+    found = {MAIN_PACKAGE}
+    pending = [program.main]
+    while pending:
+        for module in pending.pop().modules:
+            for path in _named_by(module, cache) - found:
+                package = program.packages.get(path)
+                if package is not None:
+                    found.add(path)
+                    pending.append(package)
+    return frozenset(found)
+
+
+def _named_by(module: Module, cache: CheckCache | None) -> frozenset[str]:
+    """Paths of the imported packages that a file names members of."""
+    known = None if cache is None else cache.named.get(module.source.path)
+    if known is not None and known[0] is module.tree:
+        return known[1]
+    text = module.source.text
+    named = frozenset(
+        imported.package
+        for alias, imported in module.imports.items()
+        if imported.kind is ImportKind.PACKAGE and re.search(rf"(?<![\w.]){re.escape(alias)}\s*\??\.", text)
+    )
+    if cache is not None:
+        cache.named[module.source.path] = module.tree, named
+    return named
 
 
 class Checker(Schemas):
@@ -61,8 +97,10 @@ class Checker(Schemas):
         """Everything that is wrong with the program, the packages in the order they are first imported."""
         self._package(MAIN_PACKAGE, self._program.main)
         findings: dict[Diagnostic, None] = {}
-        for checked in self._checked.values():
-            findings.update(dict.fromkeys(checked.findings))
+        in_use = packages_in_use(self._program, self._cache)
+        for path, checked in self._checked.items():
+            if path in in_use:
+                findings.update(dict.fromkeys(checked.findings))
         return list(findings)
 
     # ------------------------------------------------------------ one package
