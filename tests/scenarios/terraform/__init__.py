@@ -1,0 +1,1 @@
+"""The orders of the sample repository: six Terraform and eight Kubernetes resources that refer to each other."""
