@@ -210,11 +210,19 @@ class Session:
 
         return WhatIf(self._root, inputs or CompileInputs())
 
-    def migration(self, only: Sequence[Stack | Path] = (), inputs: CompileInputs | None = None) -> Migration:
-        """Finds what is legacy in the repository, or in some stacks, files or folders. Reads, and writes nothing."""
+    def migration(
+        self,
+        only: Sequence[Stack | Path] = (),
+        inputs: CompileInputs | None = None,
+        dialect: str | None = None,
+    ) -> Migration:
+        """Finds what is legacy in the repository, or in some stacks, files or folders. Reads, and writes nothing.
+
+        `dialect` is what the repository is written in, by default what its kcl.mod asks for.
+        """
         from workbench.engine.migration import find_legacy
 
-        return find_legacy(self._root, tuple(self.tree().stacks()), only, inputs)
+        return find_legacy(self._root, tuple(self.tree().stacks()), only, inputs, dialect)
 
     def proof(self, migration: Migration) -> Iterator[Outcome]:
         """Compiles each stack that a migration touches, before and after; what `migration.write` wants to see."""

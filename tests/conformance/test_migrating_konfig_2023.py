@@ -68,7 +68,7 @@ def test_official_compiler_agrees(stack: str, migrated: Path, caches: tuple[Pars
 
 def test_nothing_legacy_is_left(migrated: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as end:
-        main(["-w", str(migrated), "migrate", "--check"])
+        main(["-w", str(migrated), "migrate", "--check", "--dialect", "konfig-2023"])
     assert end.value.code == 0, capsys.readouterr().out
 
 

@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 @click.argument("what", nargs=-1, metavar="[STACK|PATH]...")
 @click.option("--check", is_flag=True, help="Only list what is legacy; exit code 1 if anything is.")
 @click.option("--write", is_flag=True, help="Write the edits, once all stacks are proven unchanged.")
+@click.option(
+    "--dialect",
+    type=click.Choice(("kcl", "konfig-2023")),
+    default=None,
+    help="What the repository is written in; by default what kcl.mod asks for.",
+)
 @compile_options
 @workdir_option
 @click.pass_context
@@ -31,6 +37,7 @@ def command(
     what: tuple[str, ...],
     check: bool,
     write: bool,
+    dialect: str | None,
     options: tuple[str, ...],
     settings: tuple[str, ...],
     workdir: Path | None,
@@ -49,7 +56,7 @@ def command(
     async def run() -> int:
         async with session:
             only = [_named(session, each, workdir or context.work_dir) for each in what]
-            migration = await anyio.to_thread.run_sync(lambda: session.migration(only, given))
+            migration = await anyio.to_thread.run_sync(lambda: session.migration(only, given, dialect))
             if check:
                 return _checked(migration, context)
             outcomes = await anyio.to_thread.run_sync(lambda: _proven(migration, session, context))

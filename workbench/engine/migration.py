@@ -28,6 +28,7 @@ from kcl.tools.migrate import (
     prove,
     texts,
     write,
+    written_in,
 )
 from workbench.engine.compile import CompileFailed, CompileInputs, failed, program_of, shown
 from workbench.engine.errors import EngineError, Refused
@@ -122,13 +123,28 @@ def _stacks(outcomes: Sequence[Outcome]) -> set[str]:
 
 
 def find_legacy(
-    root: Path, stacks: Sequence[Stack], only: Sequence[Stack | Path] = (), inputs: CompileInputs | None = None
+    root: Path,
+    stacks: Sequence[Stack],
+    only: Sequence[Stack | Path] = (),
+    inputs: CompileInputs | None = None,
+    dialect: str | None = None,
 ) -> Migration:
     """Finds legacy constructs. `only` are stacks, or files and folders; without any it is the whole repository.
+
+    `dialect` is what the repository is written in, by default what its kcl.mod asks for. In one that is written in
+    `kcl` nothing is legacy.
 
     Raises `CompileFailed` for files that cannot be parsed, and `EngineError` for edits that exclude each other.
     """
     given = inputs or CompileInputs()
+    try:
+        old = dialect or written_in(root).name
+    except api.KclError as error:
+        raise CompileFailed(
+            str(error), where=str(root), diagnostics=error.diagnostics, rendered=render(error.diagnostics, {})
+        ) from None
+    if old == api.KCL.name:
+        return Migration(root, (), not only, Plan({}, {}, ()), {}, (), frozenset(), given)
     subjects = [each for stack in stacks for each in _subjects(stack, given)]
     try:
         programs = load_all(subjects, root)

@@ -12,6 +12,7 @@ writing     all files or none
 """
 
 from kcl.tools.migrate.lint import Edit, Lint, Overlap, apply_edits
+from kcl.tools.migrate.manifest import written_in
 from kcl.tools.migrate.migration import LoadedProgram, Plan, Subject, choose, find, load_all, plan_edits, texts
 from kcl.tools.migrate.proof import Outcome, prove
 from kcl.tools.migrate.writing import NotWritten, write
@@ -33,4 +34,5 @@ __all__ = [
     "prove",
     "texts",
     "write",
+    "written_in",
 ]

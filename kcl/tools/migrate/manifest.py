@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-from kcl.api import OsFileSystem
+from kcl.api import KCL, KONFIG_2023, Dialect, OsFileSystem
 from kcl.diagnostics import Code, Span, warning
 from kcl.loader.manifest import MANIFEST_NAME, read_manifest
 from kcl.tools.migrate.lint import Edit, Lint
@@ -15,6 +15,11 @@ _VERSION: Final = re.compile(r"""^[ \t]*kclvm_version[ \t]*=[ \t]*(["'])(?P<vers
 _PROFILE: Final = re.compile(r"^[ \t]*\[profile\][^\n]*(\n|\Z)", re.MULTILINE)
 TARGET_VERSION: Final = "v0.13.2"
 """The official compiler that migrated repositories are tried with."""
+
+
+def written_in(root: Path) -> Dialect:
+    """The dialect that a repository's kcl.mod asks for. Raises KclError where that cannot be read."""
+    return KONFIG_2023 if read_manifest(str(root), OsFileSystem()).expects_before_0_5 else KCL
 
 
 def manifest_lints(root: Path) -> list[Lint]:

@@ -111,5 +111,14 @@ def test_what_is_no_kcl_is_an_error_with_its_place(wb: Wb, old: Path) -> None:
     assert "web/dev/main.k:" in ended.err
 
 
+def test_repository_of_today_has_nothing_legacy(wb: Wb, old: Path) -> None:
+    (old / "kcl.mod").write_text("")
+    ended = wb("migrate", "--check")
+    assert (ended.code, ended.out) == (0, "")
+    assert wb("migrate", "--check", "--dialect", "konfig-2023").code == ExitCode.DIFFERENT
+    (old / "kcl.mod").write_text("[expected\n")
+    assert wb("migrate", "--check").code == ExitCode.ERROR
+
+
 def test_check_and_write_exclude_each_other(wb: Wb, old: Path) -> None:
     assert wb("migrate", "--check", "--write").code == ExitCode.USAGE
