@@ -49,7 +49,8 @@ class Overlap(Exception):
 def apply_edits(texts: Mapping[str, str], edits: Iterable[Edit]) -> dict[str, str]:
     """The texts of the files that change, with all edits made. Edits that are equal count once.
 
-    Raises Overlap where two disagree: nothing is known then about what either would mean.
+    An edit inside the characters that another takes away has nothing left to change, and is dropped. Raises Overlap
+    where two disagree otherwise: nothing is known then about what either would mean.
     """
     by_path: dict[str, set[Edit]] = {}
     for edit in edits:
@@ -57,14 +58,21 @@ def apply_edits(texts: Mapping[str, str], edits: Iterable[Edit]) -> dict[str, st
     changed = {}
     for path, wanted in by_path.items():
         pieces: list[str] = []
-        text, at = texts[path], 0
-        for edit in sorted(wanted, key=lambda each: (each.start, each.end, each.text)):
+        text, at, last = texts[path], 0, None
+        for edit in sorted(wanted, key=_order):
             if edit.start < at:
-                raise Overlap(path)
+                if last is None or edit.end > at or (edit.start, edit.end) == (last.start, last.end):
+                    raise Overlap(path)
+                continue
             pieces += (text[at : edit.start], edit.text)
-            at = edit.end
+            at, last = edit.end, edit
         pieces.append(text[at:])
         joined = "".join(pieces)
         if joined != text:
             changed[path] = joined
     return changed
+
+
+def _order(edit: Edit) -> tuple[int, bool, int, str]:
+    """From the start of the file on; what is inserted comes first, of what is replaced the longest."""
+    return edit.start, edit.start != edit.end, -edit.end, edit.text

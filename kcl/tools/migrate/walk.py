@@ -17,6 +17,8 @@ from kcl.stdlib.builtins import BUILTINS
 from kcl.syntax import ast
 from kcl.tools.migrate.world import SchemaView, World, children, dotted
 
+NEVER_NAMES: Final = frozenset(("true", "false", "null", "none", "nil"))
+"""Words of other languages: nobody calls an attribute so."""
 _BUILTIN_NAMES: Final = frozenset((*BUILTINS.functions, *BUILTINS.constants))
 
 
@@ -117,7 +119,13 @@ class Walker:
             return Binding.TYPE
         if name in self.module.imports:
             return Binding.IMPORT
-        return Binding.BUILTIN if name in _BUILTIN_NAMES else Binding.UNKNOWN
+        if name in _BUILTIN_NAMES:
+            return Binding.BUILTIN
+        return Binding.ATTRIBUTE if self._may_be_attribute(name) else Binding.UNKNOWN
+
+    def _may_be_attribute(self, name: str) -> bool:
+        schemas = [frame.schema for frame in self.frames if frame.kind is FrameKind.SCHEMA and frame.schema is not None]
+        return name not in NEVER_NAMES and any(self.world.is_open(schema) for schema in schemas)
 
     def module_binding(self, name: str) -> Binding:
         """What the head of `name.member` stands for: an import comes before all but local variables."""

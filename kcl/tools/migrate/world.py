@@ -118,6 +118,11 @@ class World:
             found = self._attributes[id(schema.node)] = frozenset(names)
         return found
 
+    def is_open(self, schema: SchemaView) -> bool:
+        """Whether its body may read attributes that no declaration names: keys an index signature admits, or those of
+        a mixin's hosts, which are not all known."""
+        return any(each.node.index_signature is not None or each.node.is_mixin for each in self._reach(schema, set()))
+
     def _reach(self, schema: SchemaView, seen: set[int]) -> Iterator[SchemaView]:
         if id(schema.node) in seen:
             return

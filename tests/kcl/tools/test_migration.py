@@ -321,8 +321,43 @@ def test_edits_that_disagree_are_refused() -> None:
     assert apply_edits({"f": "abc"}, [Edit("f", 0, 1, "x"), Edit("f", 0, 1, "x"), Edit("f", 1, 1, "-")]) == {
         "f": "x-bc"
     }
-    with pytest.raises(Overlap):
-        apply_edits({"f": "abc"}, [Edit("f", 0, 2, "x"), Edit("f", 1, 3, "y")])
+    for one, other in ((Edit("f", 0, 2, "x"), Edit("f", 1, 3, "y")), (Edit("f", 0, 2, "x"), Edit("f", 0, 2, "y"))):
+        with pytest.raises(Overlap):
+            apply_edits({"f": "abc"}, [one, other])
+
+
+def test_edit_inside_of_what_goes_away_is_dropped() -> None:
+    edits = [
+        Edit("f", 0, 3, "x"),
+        Edit("f", 0, 0, ">"),
+        Edit("f", 1, 2, "?"),
+        Edit("f", 1, 1, "!"),
+        Edit("f", 3, 3, "<"),
+    ]
+    assert apply_edits({"f": "abcd"}, edits) == {"f": ">x<d"}
+
+
+def test_constructs_inside_each_other_are_all_mended(repository: Make) -> None:
+    files = {
+        "main.k": "import p.data\nimport q\n"
+        "a = nowhere(true, q._x)\nb = Nowhere {y = data._v}\n"
+        "c = {\n    data = 1\n    d = data.T {l = [false]}\n}\n",
+        "p/data/d.k": "_v = 1\nschema T:\n    l: [bool]\n",
+        "q/q.k": "_x = 2\n",
+    }
+    assert repository(files).migrated()["main.k"] == (
+        "import p.data as p_data\nimport q\na = Undefined\nb = {y = p_data.v}\n"
+        "c = {\n    data = 1\n    d = p_data.T {l = [Undefined]}\n}\n"
+    )
+
+
+def test_what_a_schema_may_be_given_is_not_unknown(repository: Make) -> None:
+    text = (
+        "schema Any:\n    [...str]: int\n    known: int = 1\n    check:\n        given > known\n"
+        "mixin GuestMixin:\n    twice?: int = host\n    wrong?: bool = false\n"
+        "a = Any {given = 2}\n"
+    )
+    assert repository(text).codes() == [("W2002", "main.k", "false")]
 
 
 def test_writing_is_all_or_nothing(tmp_path: Path) -> None:
