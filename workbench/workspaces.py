@@ -8,6 +8,7 @@ configures, what its last release had, and, where there is no release, by a stat
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -73,7 +74,7 @@ class Workspaces:
                 "backend": dict(options.backend) if options.backend else None,
                 "cli_config": cli_config(settings),
                 "mirrors": settings.terraform_mirrors,
-                "plugin_cache": settings.cache_dir / "terraform-plugins",
+                "plugin_cache": plugin_cache(settings),
                 "required_version": options.required_version,
                 "lock_timeout_seconds": options.lock_timeout_seconds,
                 "environment": dict(settings.terraform_environment),
@@ -93,6 +94,14 @@ def _has_resources(state: Path) -> bool:
     except (OSError, ValueError):
         return True
     return bool(content.get("resources")) if isinstance(content, dict) else True
+
+
+def plugin_cache(settings: Settings) -> Path:
+    """Returns the folder for providers. Mirrors have caches of their own: what one calls version 1 another may too."""
+    if not settings.terraform_mirrors:
+        return settings.cache_dir / "terraform-plugins"
+    named = "\0".join(str(each.absolute()) for each in settings.terraform_mirrors)
+    return settings.cache_dir / "terraform-plugins" / f"mirror-{hashlib.sha256(named.encode()).hexdigest()[:12]}"
 
 
 def cli_config(settings: Settings) -> Path | None:

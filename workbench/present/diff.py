@@ -11,14 +11,15 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from runtimes.base import format_path
+from runtimes.base import Address, FieldPath, TerraformId, Unknown, format_path
+from runtimes.base.references import Ids, InvalidReference, is_reference, parse_reference
 from workbench.engine.changes import Actor, Change, ChangeClass, FieldChange, Op, Problem, Summary
 from workbench.engine.events import Action
+from workbench.engine.fields import MISSING, find
 from workbench.engine.masking import Masked, Seal, masked, sensitive_paths
 from workbench.engine.spec import Chain, Spec
-from workbench.present import durations
+from workbench.present import durations, reconcile
 from workbench.present.glyphs import Glyphs, action_sign
-from workbench.present.reconcile import short_id
 from workbench.present.rows import Column, Row
 from workbench.present.text import Line, Span, Tone, line
 from workbench.present.yaml_lines import scalar, yaml_lines
@@ -88,7 +89,7 @@ def change_rows(changes: Iterable[Change], *, drift_only: bool = False) -> tuple
 def _change_cells(change: Change) -> tuple[Line, ...]:
     count = len(change.fields) if change.action in (Action.UPDATE, Action.NONE) else 0
     return (
-        line(action_sign(change.action), " ", short_id(change.address, with_namespace=False)),
+        line(action_sign(change.action), " ", reconcile.short_id(change.address, with_namespace=False)),
         line(Span(str(count) if count else "", Tone.MUTED)),
         _notes(change),
     )
@@ -158,8 +159,8 @@ def _lines(
     if change.because:
         yield (), line(Span(f"{glyphs.finding} {change.because}", Tone.WARN)), Line()
     match change.action:
-        case Action.CREATE if change.configured is not None:
-            yield from _whole(change, change.configured, "+", Tone.ADDED, spec, roots, glyphs)
+        case Action.CREATE if (new := _new_body(change)) is not None:
+            yield from _whole(change, new, "+", Tone.ADDED, spec, roots, glyphs)
         case Action.DELETE if change.before is not None:
             yield from _whole(change, change.before, "-", Tone.REMOVED, spec, roots, glyphs)
         case _:
@@ -168,18 +169,55 @@ def _lines(
                     yield from _field(field, roots, glyphs, now, width)
     for warning in change.warnings:
         yield (), line(Span(f"{glyphs.finding} {warning}", Tone.WARN)), Line()
-    if change.defaulted:
+    is_whole = change.action is Action.CREATE and _is_planned(change)
+    if change.defaulted and not is_whole:
         word = "field is" if change.defaulted == 1 else "fields are"
-        yield (), line(Span(f"{glyphs.gap} {change.defaulted} {word} filled in by the cluster", Tone.MUTED)), Line()
+        who = "provider" if isinstance(change.address.id, TerraformId) else "cluster"
+        yield (), line(Span(f"{glyphs.gap} {change.defaulted} {word} filled in by the {who}", Tone.MUTED)), Line()
+
+
+def _is_planned(change: Change) -> bool:
+    return isinstance(change.address.id, TerraformId) and change.after is not None
+
+
+def _new_body(change: Change) -> Mapping[str, Any] | None:
+    """Returns what a new resource will be. Terraform plans all of it, also what only applying decides.
+
+    What is configured comes first and in its order, then what the provider adds; null says nothing.
+    """
+    said = change.configured
+    if not _is_planned(change) or change.after is None:
+        return said
+    planned = {key: value for key, value in change.after.items() if value is not None}
+    first = [key for key in said or {} if key in planned]
+    return {key: planned[key] for key in dict.fromkeys((*first, *sorted(planned)))}
 
 
 def _whole(
     change: Change, body: Mapping[str, Any], sign: str, tone: Tone, spec: Spec, roots: Roots, glyphs: Glyphs
 ) -> Iterator[_Detail]:
     sensitive = change.sensitive or sensitive_paths(change.address.id, body)
-    for each in yaml_lines(masked(body, sensitive, _SEAL.knowing(spec.secrets))):
-        chain = spec.chain(change.address.id, each.path) if each.is_leaf and sign == "+" else ()
-        yield each.path, line(Span(f"{sign} ", tone), each.text), _source(chain, roots, glyphs)
+    ids = {str(each.id): each.id for each in spec}
+    shown = masked(body, sensitive, _SEAL.knowing(spec.secrets))
+    for each in yaml_lines(shown):
+        is_said = not change.resource or find(change.resource.attributes, each.path[:1]) is not MISSING
+        # what the provider fills in is on no line
+        chain = spec.chain(change.address.id, each.path) if each.is_leaf and sign == "+" and is_said else ()
+        origin = _origin(shown, change, each.path, ids) if each.is_leaf and sign == "+" else Span("")
+        yield each.path, line(Span(f"{sign} ", tone), each.text, origin), _source(chain, roots, glyphs)
+
+
+def _origin(shown: Any, change: Change, path: FieldPath, ids: Ids) -> Span:
+    """Says of a value that is not known yet which resource gives it, where a reference tells."""
+    written = find(change.resource.attributes, path) if change.resource else MISSING
+    if not isinstance(find(shown, path), Unknown) or not isinstance(written, str) or not is_reference(written):
+        return Span("")
+    try:
+        reference = parse_reference(written, ids)
+    except InvalidReference:
+        return Span("")
+    giver = reconcile.short_id(Address("", reference.id), with_namespace=False)
+    return Span(f" from {giver}", Tone.MUTED)
 
 
 def _source(chain: Chain, roots: Roots, glyphs: Glyphs) -> Line:
