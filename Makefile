@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 BROWSER := $(VENV)/.browser
 
-.PHONY: demo test check format bench screenshots tables clean
+.PHONY: demo test check format bench fuzz screenshots tables clean
 
 demo: $(STAMP)
 	@$(BIN)/wb demo
@@ -29,6 +29,11 @@ format: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python -m tests.benchmarks
+
+# looks for programs that break the compiler; what it finds lies below build/fuzz
+DURATION ?= 600
+fuzz: $(STAMP)
+	$(BIN)/python -m tests.properties.fuzz $(DURATION) build/fuzz
 
 screenshots: $(STAMP)
 	$(BIN)/python -m tests.screenshots docs/screenshots

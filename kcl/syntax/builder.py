@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kcl.syntax import ast
-from kcl.syntax.expressions import Expressions, dotted_names
+from kcl.syntax.expressions import BASIC_TYPES, Expressions, dotted_names
 from kcl.syntax.lexer import Token
 from kcl.syntax.literals import dedent
 
@@ -198,6 +198,8 @@ class Builder(Expressions):
         return self._unification(head, ast.SchemaExpr(schema.start, config.end, schema, args, keywords, config))
 
     def _unification(self, head: tuple[ast.Expr, bool], value: ast.SchemaExpr) -> ast.Unification | None:
+        if isinstance(value.name, ast.Name) and value.name.id in BASIC_TYPES:
+            self.report(value.start, value.end, "a configuration belongs to a schema")
         target = self._target(head[0])
         return None if target is None else ast.Unification(target.start, value.end, target, value)
 

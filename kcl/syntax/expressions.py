@@ -15,7 +15,7 @@ _CONSTANTS = {kind.value: kind for kind in ast.ConstantKind}
 _UNARY = {op.value: op for op in ast.UnaryOp}
 _CONFIG = {op.value: op for op in ast.ConfigOp}
 _QUANTIFIERS = {op.value: op for op in ast.QuantifierOp}
-_BASIC = {name.value: name for name in ast.BasicTypeName}
+BASIC_TYPES = {name.value: name for name in ast.BasicTypeName}
 
 
 class Expressions(Strings):
@@ -64,7 +64,7 @@ class Expressions(Strings):
 
     def named_type(self, name: ast.Expr) -> ast.Type:
         names = dotted_names(name)
-        basic = _BASIC.get(names[0]) if len(names) == 1 else None
+        basic = BASIC_TYPES.get(names[0]) if len(names) == 1 else None
         if basic is not None:
             return ast.BasicType(name.start, name.end, basic)
         return ast.NamedType(name.start, name.end, names)

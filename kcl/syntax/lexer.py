@@ -181,6 +181,7 @@ def tokenize(text: str, report: Report, comments: list[Comment], start: int = 0,
 class _Lexer:
     __slots__ = (
         "before_arrow",
+        "between_levels",
         "comments",
         "context",
         "contexts",
@@ -209,6 +210,7 @@ class _Lexer:
         self.line_level: _Level = (0, 0)
         # Indentation as the official scanner follows it, which does not look at brackets.
         self.levels_by_line: list[_Level] = [(0, 0)]
+        self.between_levels = False  # whether this line stands between two of them
         self.left_block = False  # whether a line between brackets stood left of the block they are in, or askew
         # Lambdas and quantifiers whose brace is still to come: (type, depth of contexts).
         self.pending: list[tuple[str, int]] = []
@@ -459,8 +461,7 @@ class _Lexer:
         before, self.line_level = self.line_level, level
         if context.kind == _FILE:
             self._check_levels(at)
-        if level != self.levels_by_line[-1]:
-            self._follow(level)
+        self.between_levels = level != self.levels_by_line[-1] and self._follow(level)
         kind = context.kind
         if kind == _FILE:
             self._end_line(start, level, at)
@@ -481,8 +482,11 @@ class _Lexer:
             else:
                 self._break_line(start, level, at)
 
-    def _follow(self, level: _Level) -> None:
-        """Keep up `levels_by_line` with a line at `level`; one between two levels leaves the deeper one open."""
+    def _follow(self, level: _Level) -> bool:
+        """Keep up `levels_by_line` with a line at `level`; one between two levels leaves the deeper one open.
+
+        Whether it is one between two levels.
+        """
         levels = self.levels_by_line
         last: _Level | None = None
         while _compare(level, levels[-1]) < 0:
@@ -490,8 +494,10 @@ class _Lexer:
         self.left_block |= _compare(level, levels[-1]) is _INCOMPARABLE
         if _compare(level, levels[-1]) > 0:
             levels.append(level if last is None else last)
-        elif len(levels) < len(self.contexts[0].levels) and len(self.contexts) > 1:
+            return last is not None
+        if len(levels) < len(self.contexts[0].levels) and len(self.contexts) > 1:
             self.left_block = True
+        return False
 
     def _end_line(self, start: int, level: _Level, at: int) -> None:
         if self.previous and self.previous not in _STATEMENT_STARTS:
@@ -531,7 +537,7 @@ class _Lexer:
                 return
             self._emit("NEWLINE", start)
             return
-        if levels and _compare(level, levels[-1]) > 0:
+        if levels and (self.between_levels or _compare(level, levels[-1]) > 0):
             self._emit("INDENT", at)  # deeper than the block of an `if`, where nothing opens another
             return
         closed_block = False

@@ -16,6 +16,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.differential.programs import program
 from tests.kcl.conformance import FOLDER
 from tests.properties.mutation import mutated
 from tests.properties.official import Child, Gone, Official
@@ -24,6 +25,7 @@ SLOWEST = 20
 _OURS = Path(__file__).with_name("ours_child.py")
 _SYNTAX = frozenset(("INVALID_SYNTAX", "TAB", "INDENTATION"))
 _PROFILE_EVERY = 8
+_GENERATED = 200
 
 SEEDS = (
     """\
@@ -65,24 +67,24 @@ type Size = "s" | "m" | 1 | 2.0
 schema A:
     size: Size = "s"
     "quoted"?: int | str
-protocol P:
+protocol PProtocol:
     x: int
-mixin M for P:
+mixin MMixin for PProtocol:
     y: int = x
 rule R[limit]:
     limit > 1, "small"
 _v = [1, 2]
 _v += [3]
 if len(_v) > 2:
-    big = True
+    _big = True
 elif not _v:
-    big = False
+    _big = False
 else:
-    big = None
+    _big = None
 d = {"${k}-x": v for k, v in {a = 1, b = 2}}
 e = yaml.decode("a: [1, 2]")?.a?[0]
 g = regex.match("abc", "^a.c$") and 1 in _v or 2 not in _v
-h = "{} {x}".format(1, x=1Ki as str) if g is not None else r'\\d'
+h = "{} {x}".format(1, x=str(1Ki)) if g is not None else r'\\d'
 """,
 )
 
@@ -107,9 +109,13 @@ class Report:
         return "\n".join([*lines, *sorted(self.findings)])
 
 
+def own_programs() -> list[str]:
+    return [*SEEDS, *(program(number) for number in range(_GENERATED))]
+
+
 def corpus() -> list[str]:
-    """The programs to begin with: those of the official suite where they are, and a few of our own."""
-    found = list(SEEDS)
+    """The programs to begin with: those of the official suite where they are, and some of our own."""
+    found = own_programs()
     for path in sorted(FOLDER.joinpath("kcl-grammar").rglob("*.k")):
         text = path.read_text(encoding="utf-8", errors="replace")
         if len(text) < 3_000:
@@ -122,7 +128,7 @@ def fuzz(
 ) -> Report:
     """Runs for `seconds` or `most` inputs."""
     dice = random.Random(seed)
-    programs = corpus() if with_suite else list(SEEDS)
+    programs = corpus() if with_suite else own_programs()
     report = Report()
     end = time.monotonic() + seconds
     shown = time.monotonic()

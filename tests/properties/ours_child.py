@@ -25,11 +25,14 @@ def main() -> None:
     os.dup2(2, 1)
     for line in sys.stdin:
         question = json.loads(line)
-        answers.write(json.dumps(_answer(question["text"], bool(question.get("profile")))) + "\n")
+        answers.write(
+            json.dumps(_answer(question["text"], bool(question.get("profile")), question.get("shown"))) + "\n"
+        )
         answers.flush()
 
 
-def _answer(text: str, profile: bool) -> dict[str, Any]:
+def _answer(text: str, profile: bool, shown: int | None) -> dict[str, Any]:
+    """With `shown` only so many characters of the result, and no features."""
     from kcl.api import ProgramError, run
     from kcl.diagnostics import Severity
 
@@ -37,12 +40,13 @@ def _answer(text: str, profile: bool) -> dict[str, Any]:
     found: dict[str, Any] = {"crash": None, "yaml": None, "complaints": [], "features": []}
     features: set[str] = set()
     try:
-        features |= _shapes(text)
+        if shown is None:
+            features |= _shapes(text)
         if profile:
             sys.setprofile(_recorder(calls))
         try:
             result = run(["main.k"], work_dir="/nowhere", texts={"main.k": text})
-            found["yaml"] = result.yaml()
+            found["yaml"] = result.yaml()[:shown]
             result.provenance.lookup(0, ())
         except ProgramError as problem:
             problem.render()

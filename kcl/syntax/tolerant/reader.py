@@ -132,7 +132,7 @@ class Reader:
             case "name":
                 return "identifier"
             case "str":
-                return shortened(string_value(text, self.make.dedents))
+                return shortened(string_value(text, False))
             case "int" | "float" | "!":
                 return shortened(text)
             case _:

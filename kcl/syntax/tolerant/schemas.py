@@ -186,7 +186,9 @@ class TolerantParser(Statements):
 
     def _attribute(self) -> ast.SchemaAttr | None:
         decorators = self.decorators() if self.token[0] == "@" else []
-        name: Any = self.string(self.bump()) if self.token[0] == "str" else self.dotted()
+        name: Any = self.string(self.bump()) if self.token[0] == "str" else None
+        if not isinstance(name, ast.Str):
+            name = self.dotted()
         optional = self.token[0] == "?"
         if optional:
             self.bump()

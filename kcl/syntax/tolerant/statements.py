@@ -200,7 +200,7 @@ class Statements(Entries):
             made = [target for target, span in zip(targets, spans, strict=False) if self._target(target, span)]
             self.skip_newlines()
             if in_schema and len(made) == 1 and type_ is not None:
-                return self.attribute(made[0], type_, ast.ConfigOp.OVERRIDE, value)
+                return self.attribute(_first_name(made[0]), type_, ast.ConfigOp.OVERRIDE, value)
             found = [target for target in (self._target(item) for item in made) if target is not None]
             return ast.Assign(first[1], end, found, type_, value)
         if type_ is None:
@@ -287,3 +287,10 @@ class Statements(Entries):
     @abstractmethod
     def rule(self, decorators: list[ast.Decorator]) -> ast.Rule:
         """A rule, from its keyword."""
+
+
+def _first_name(target: Any) -> Any:
+    """The name that a path begins with, which is all that is kept of the name of an attribute with a value."""
+    while isinstance(target, (ast.Selector, ast.Subscript)):
+        target = target.value
+    return target
