@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from kcl.diagnostics import Code, KclError, Span, error
-from kcl.loader.requirement import GitSource, LocalSource, OciSource, Requirement, Source
+from kcl.loader.requirement import GitSource, LocalSource, OciSource, Requirement, Source, oci_place
 from kcl.source import FileSystem
 
 MANIFEST_NAME: Final = "kcl.mod"
@@ -208,10 +208,8 @@ class _Reading:
         tag = wanted.get("tag", wanted.get("version", ""))
         if "oci" not in wanted:
             return OciSource(wanted.get("reg", ""), wanted.get("repo", ""), tag)
-        from urllib.parse import urlsplit  # few manifests have addresses in them
-
-        address = urlsplit(wanted["oci"])
-        if address.scheme != "oci" or not address.netloc or not address.path.strip("/"):
+        place = oci_place(wanted["oci"])
+        if place is None:
             message = f"dependency '{key}': '{wanted['oci']}' is no address of a package, write oci://HOST/PATH"
             raise self._wrong("dependencies", key, message)
-        return OciSource(address.netloc, address.path.strip("/"), tag)
+        return OciSource(*place, tag)

@@ -91,6 +91,16 @@ def import_name(name: str) -> str:
     return name.replace("-", "_")
 
 
+def oci_place(url: str) -> tuple[str, str] | None:
+    """Host and path of `oci://HOST/PATH`, None for a text of another form."""
+    scheme, found, rest = url.partition("://")
+    host, _, path = rest.partition("/")
+    path = path.strip("/")
+    if scheme != "oci" or not found or not host or not path or any(char in rest for char in "@?# \t"):
+        return None
+    return host, path
+
+
 def repository_name(url: str) -> str:
     """The last part of a repository's address, without `.git`."""
     return url.rstrip("/").replace(":", "/").rpartition("/")[2].removesuffix(".git")

@@ -20,7 +20,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, NoReturn, TextIO
-from urllib.parse import urlsplit
 
 from kcl.diagnostics import KclError, render
 from kcl.loader.checksum import checksum
@@ -35,6 +34,7 @@ from kcl.loader.requirement import (
     Requirement,
     Source,
     import_name,
+    oci_place,
     repository_name,
 )
 from kcl.loader.toml_text import line_of_key, quoted
@@ -213,11 +213,11 @@ def _source_of(call: _Call) -> Requirement | None:
             source = GitSource(canonical_url(text), arguments.tag, arguments.branch, arguments.commit)
             name = repository_name(text)
         case "oci":
-            address = urlsplit(text)
-            if not address.netloc or not address.path.strip("/"):
+            place = oci_place("oci://" + text.partition("://")[2])
+            if place is None:
                 raise _UsageError(f"'{text}' is no address of a package, write oci://HOST/PATH")
-            source = OciSource(address.netloc, address.path.strip("/"), arguments.tag)
-            name = repository_name(address.path)
+            source = OciSource(*place, arguments.tag)
+            name = repository_name(place[1])
         case _:
             name, _, in_name = text.partition(":")
             version = arguments.tag or in_name
@@ -421,10 +421,10 @@ def _push(call: _Call) -> int:
     tag = call.arguments.tag or manifest.version
     source = OciSource("", "", tag)
     if call.arguments.target:
-        address = urlsplit(call.arguments.target)
-        if address.scheme != "oci" or not address.netloc or not address.path.strip("/"):
+        target = oci_place(call.arguments.target)
+        if target is None:
             raise _UsageError(f"'{call.arguments.target}' is no address, write oci://HOST/PATH")
-        source = OciSource(address.netloc, address.path.strip("/"), tag)
+        source = OciSource(*target, tag)
     wanted = Requirement(manifest.name, manifest.name, source, line_of_key("", "", "", ""), tag)
     registry, place = _resolver(call).registry_of(wanted)
     if not call.arguments.force and registry.has(place.repository, tag):

@@ -14,7 +14,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
-from urllib.parse import urlsplit
 
 from kcl.loader.requirement import GitSource
 from kcl.packages.failure import PackageFailure, without_credentials
@@ -23,6 +22,7 @@ _TIMEOUT_SECONDS: Final = 300
 _PROTOCOLS: Final = "https:http:ssh:file"
 _FULL_COMMIT: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _SHORT_COMMIT: Final = re.compile(r"[0-9a-f]{4,64}")
+_PASSWORD: Final = re.compile(r"[^/]*://[^/@]*:[^/@]*@")
 _REFERENCE: Final = re.compile(r"(?!-)[\w./+@-]+")
 _SECURE: Final = (
     "-c", "core.hooksPath=/dev/null", "-c", "core.symlinks=false", "-c", "core.autocrlf=false",
@@ -40,7 +40,7 @@ def _checked(url: str) -> str:
     result = canonical_url(url)
     if not result or result.startswith("-"):
         raise PackageFailure(f"'{url}' is no address of a git repository")
-    if "://" in result and urlsplit(result).password is not None:
+    if _PASSWORD.match(result):
         raise PackageFailure(
             f"the address {url} holds a password, which kcl.mod.lock would give to everybody",
             "leave it out and let git's credential helper know it",

@@ -79,7 +79,11 @@ def _described(text: str, problem: str, position: int) -> str:
             return ended("a list" if before == "[" else "a value")
         if rest[0] in "]}" and before == ",":
             return _at("trailing comma", text, position)
-        return _at("expected ident" if rest[0] in "tfn" else "expected value", text, position + (rest[0] in "tfn"))
+        word = next((word for word in ("true", "false", "null") if word[0] == rest[0]), None)
+        if word is not None:
+            right = next(place for place in range(1, 6) if rest[:place] != word[:place]) - 1
+            return _at("expected ident", text, position + right)
+        return _at("expected value", text, position)
     if problem.startswith(("Expecting property name", "Illegal trailing comma")):
         if at_end:
             return ended("an object" if before == "{" else "a value")

@@ -46,6 +46,7 @@ _SCRIPTS: Final = {
     "Hebrew": "\u0591-\u05f4\ufb1d-\ufb4f",
     "Thai": "\u0e01-\u0e3a\u0e40-\u0e5b",
 }
+_SET_OPERATORS: Final = ("&&", "--")
 _LONG_NAMES: Final = {
     "Letter": "L",
     "Alphabetic": "L",
@@ -132,7 +133,10 @@ class _Translation:
     def _plain_escape(self) -> str:
         code = self._taken(_CODE)
         if code is not None:
-            return re.escape(chr(int(code[1] or code[2], 16)))
+            number = int(code[1] or code[2], 16)
+            if number > sys.maxunicode:
+                raise re.error(f"there is no character {code[0]}")
+            return re.escape(chr(number))
         text = self._pattern[self._position : self._position + 2]
         self._position += 2
         return text
@@ -145,26 +149,26 @@ class _Translation:
         return (match[1] == "P") != (match[2] == "^"), _members(match[3] or match[4])
 
     def _class(self) -> str:
-        """A class, with the brackets. Parts joined by `&&` become conditions in front of the last of them."""
+        """A class, with the brackets. What it is intersected with, or loses, becomes conditions in front of it."""
         self._position += 1
         negated = self._pattern.startswith("^", self._position)
         self._position += negated
-        parts = [self._class_part(first=True)]
-        while self._pattern.startswith("&&", self._position):
+        own = self._class_part(first=True)
+        conditions: list[str] = []
+        while self._pattern.startswith(_SET_OPERATORS, self._position):
+            sign = "=" if self._pattern.startswith("&&", self._position) else "!"
             self._position += 2
-            parts.append(self._class_part(first=False))
+            conditions.append(f"(?{sign}{self._class_part(first=False)})")
         self._position += 1  # the closing bracket
-        if len(parts) == 1 and not negated:
-            return parts[0]
-        joined = "".join(f"(?={part})" for part in parts)
-        if not negated:
-            return rf"(?:{joined}[\s\S])"
-        if len(parts) == 1 and parts[0].startswith("[") and not parts[0].startswith("[^"):
-            return f"[^{parts[0][1:]}"
-        return rf"(?:(?!{joined})[\s\S])"
+        if not conditions and not negated:
+            return own
+        if not conditions and own.startswith("[") and not own.startswith("[^"):
+            return f"[^{own[1:]}"
+        joined = "".join(conditions)
+        return rf"(?:(?!{joined}{own})[\s\S])" if negated else f"(?:{joined}{own})"
 
     def _class_part(self, *, first: bool) -> str:
-        """Members up to `&&` or the closing bracket, as a class or an alternative of classes."""
+        """Members up to an operator or the closing bracket, as a class or an alternative of classes."""
         members: list[str] = []
         alternatives: list[str] = []
         start = self._position
@@ -174,7 +178,7 @@ class _Translation:
             char = self._pattern[self._position]
             if char == "]" and not (first and self._position == start):
                 break
-            if self._pattern.startswith("&&", self._position):
+            if self._pattern.startswith(_SET_OPERATORS, self._position):
                 break
             posix = self._taken(_POSIX_CLASS)
             if posix is not None:
@@ -195,7 +199,8 @@ class _Translation:
                 else:
                     members.append(found[1])
             else:
-                members.append(r"\]" if char == "]" else char)
+                # What is doubled in a class will mean something to Python one day, and it warns of that now.
+                members.append(f"\\{char}" if char in "]&~|" else char)
                 self._position += 1
         own = "".join(members)
         if own.startswith("^"):

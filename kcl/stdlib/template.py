@@ -217,9 +217,11 @@ def _expressions(tokens: Sequence[re.Match[str]], start: int) -> tuple[list[_Exp
         elif token["string"]:
             items.append(_Literal(token["string"][1:-1]))
             index += 1
-        else:
+        elif token["word"]:
             items.append(_word(token["word"]))
             index += 1
+        else:
+            raise _failure(f"nothing can be meant by '{token.group().strip()}' here")
     return items, index
 
 
@@ -274,7 +276,7 @@ def _look_up(path: str, scope: _Scope) -> Any:
         path = path[1:]
         while path.startswith("../"):
             scope, path = _outside(scope), path[3:]
-        name, *steps = _steps(path)
+        name, *steps = _steps(path) or [""]
         holder: _Scope | None = scope
         while holder is not None:
             if name in holder.private:

@@ -208,3 +208,50 @@ def test_options_are_converted_and_required() -> None:
         run(["main.k"], work_dir="/w", texts={"main.k": 'a = option("k", required=True)\n'})
     with pytest.raises(ProgramError, match="cannot use 'x' as type 'int'"):
         run(["main.k"], work_dir="/w", texts={"main.k": 'a = option("k", type="int")\n'}, options={"k": "x"})
+
+
+@pytest.mark.parametrize(
+    ("pattern", "matches"),
+    [
+        (r"^[[:alpha:]_]+$", True),
+        (r"^[[:^digit:]]+$", True),
+        (r"^[a-z&&[^xyz]]+$", True),
+        (r"^[a-z&&[bc]]+$", False),
+        (r"^[^\p{Lu}]+$", True),
+        (r"^\p{Ll}+$", True),
+        (r"^\P{Lu}+$", True),
+        (r"^(?<first>a)b?c?\w*$", True),
+        (r"^[\p{Greek}\p{Han}]+$", False),
+        (r"^[]abcd]+$", True),
+        (r"^[a--z~~||]+$", False),
+    ],
+)
+def test_classes_of_patterns(pattern: str, matches: bool) -> None:
+    assert _value(f"regex.match('abcd', r'{pattern}')", "regex") is matches
+
+
+@pytest.mark.parametrize("pattern", [r"[[:nope:]]", r"\p{Nope}", r"\x{ffffffff}", "[a", "[a&&", "("])
+def test_pattern_that_is_none(pattern: str) -> None:
+    with pytest.raises(ProgramError, match="invalid regular expression"):
+        _value(f"regex.match('a', r'{pattern}')", "regex")
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("", "EOF while parsing a value at line 1 column 0"),
+        ("{", "EOF while parsing an object at line 1 column 1"),
+        ("[1,", "EOF while parsing a value at line 1 column 3"),
+        ("[1", "EOF while parsing a list at line 1 column 2"),
+        ("[1,]", "trailing comma at line 1 column 4"),
+        ("[1 2]", "expected `,` or `]` at line 1 column 4"),
+        ("{a: 1}", "key must be a string at line 1 column 2"),
+        ("1 2", "trailing characters at line 1 column 3"),
+        ("NaN", "expected value at line 1 column 1"),
+        ("1e400", "number out of range at line 1 column 5"),
+    ],
+)
+def test_text_that_is_not_json(text: str, problem: str) -> None:
+    with pytest.raises(ProgramError) as caught:
+        _value(f"json.decode(r'{text}')", "json")
+    assert caught.value.diagnostics[0].message == problem
