@@ -126,6 +126,8 @@ def _pieces(template: str) -> list[str | _Tag]:
         if not comment:
             pieces.append(_Tag(kind, body, match["raw"] is None and kind != "&"))
     rest = template[position:]
+    if re.search(r"(?<!\\)\{\{", rest):
+        raise _failure("a tag is not closed")
     pieces.append(rest.lstrip() if trim_next else rest)
     return pieces
 

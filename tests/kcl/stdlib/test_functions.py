@@ -156,6 +156,7 @@ def test_system_modules(expression: str, value: Any) -> None:
         ("net.CIDR_subnet('10.0.0.0/8', 1, 5)", "additional_bits of 1 does not accommodate a net_num of 5"),
         ("regex.match('a', '(')", "invalid regular expression '('"),
         ("template.execute('{{#if a}}x', {})", "the block 'if' is not closed"),
+        ("template.execute('x {{a', {a=1})", "a tag is not closed"),
         ("reduce(None, [], 5)", "reduce() argument 'reducer' must be a function"),
         ("sorted([1, 'a'])", "cannot compare"),
     ],
