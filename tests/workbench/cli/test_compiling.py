@@ -127,7 +127,7 @@ def test_explain_leads_to_the_line_somebody_wrote(wb: Wb, root: Path) -> None:
 
 def test_a_secret_option_is_not_quoted_by_the_language(wb: Wb, root: Path) -> None:
     model = root / "models/server.k"
-    check = '    check:\n        len(token) < 5, "odd: " + token\n'
+    check = '    check:\n        len(token) < 5, "odd: ${token}"\n'
     model.write_text(model.read_text().replace("token: str\n", f"token: str\n{check}"))
     ended = wb("compile", "web/dev", "-D", "token=canary-99aa")
     assert ended.code == ExitCode.ERROR
