@@ -280,7 +280,7 @@ class Configurations(Calls):
         value = self._checked_value(item)
         pushed = self._push_key(item)
         key_node = item.key
-        if item.index is not None and isinstance(key_node, ast.Name) and _is_constant(item.index):
+        if item.index is not None and isinstance(key_node, ast.Name) and _is_constant(item.index, ast.Int):
             if value is None:
                 value = self.expression(item.value)
             keys.append(STR)
@@ -424,10 +424,11 @@ def _computed_key(entry: ast.Entry) -> tuple[ast.Expr, ast.Expr]:
     return key, value
 
 
-def _is_constant(index: ast.Expr) -> bool:
+def _is_constant(index: ast.Expr, *kinds: type[ast.Expr]) -> bool:
+    """Whether an index is a number, of one of the kinds if some are given."""
     if isinstance(index, ast.Unary):
         index = index.operand
-    return isinstance(index, (ast.Int, ast.Float))
+    return isinstance(index, kinds or (ast.Int, ast.Float))
 
 
 def _of_members(union: UnionType, key: str) -> list[Type]:

@@ -20,6 +20,7 @@ from kcl.semantic.types import (
     STR_FLAG,
     DictType,
     FunctionType,
+    ListType,
     LiteralType,
     ModuleType,
     MultiplierType,
@@ -182,12 +183,33 @@ class Expressions(Configurations):
     def _cast(self, node: ast.Cast) -> Type:
         value = self.expression(node.value)
         if not isinstance(node.type, (ast.BasicType, ast.NamedType)) or _is_constant(node.type):
+            self._type_as_operand(node.type)
             self.compile_error("keyword 'as' right operand must be a type", self.span(node))
             return value
         target = self.annotated(node.type)
         if isinstance(target, SchemaType):
             target = SchemaType(target.info, True)
         return self.cast(value, target, self.span(node))
+
+    def _type_as_operand(self, node: ast.Type | None) -> Type:
+        """The type a written type has as an expression, which the official compiler takes it for after `as`."""
+        match node:
+            case ast.UnionType():
+                first, *others = node.members
+                type_ = self._type_as_operand(first)
+                for other in others:
+                    place = Span(self.path, first.start, other.end)
+                    type_ = self.binary(type_, self._type_as_operand(other), ast.BinaryOp.BIT_OR, place)
+                return type_
+            case ast.ListType():
+                return ListType(self._type_as_operand(node.item))
+            case ast.LiteralType(suffix=None):
+                return LiteralType(node.value)
+            case ast.BasicType():
+                builtin = self.builtins.names.get(node.name)
+                return ANY if builtin is None else builtin.type
+            case _:
+                return ANY
 
     # ------------------------------------------------------------ schemas and lambdas
 

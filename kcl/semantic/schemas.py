@@ -157,7 +157,8 @@ class Schemas(Statements):
                         self.decorators(statement.decorators)
                 case ast.Unification():
                     name, optional = statement.target.name, False
-                    type_ = self._head_type(statement.value.name)
+                    names = dotted(statement.value.name)
+                    type_ = ANY if names is None else self.named(names, (statement.start, statement.end))
                 case _:
                     continue
             place = self.span(statement)

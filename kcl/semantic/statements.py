@@ -169,6 +169,11 @@ class Statements(Expressions):
 
     def _unification(self, node: ast.Unification) -> Type:
         name = node.target.name
+        made = node.value.name
+        if isinstance(made, ast.Name) and self.schema is not None and self.schema.is_mixin:
+            # Even a mixin, which may leave names open, must know the schema it makes an instance of.
+            if self.scope.find(made.id) is None and self.attribute_type(made.id) is None:
+                self.unknown(made.id, (made.start, made.end))
         expected = self.stored(name, self.span(node.target))
         context: Context = (expected, self.span(node.value))
         value = self.expression_within(node.value, context)
