@@ -49,6 +49,7 @@ def command(ctx: click.Context, plain: bool, headless: bool) -> None:
 
 async def _screen(context: Context) -> int:
     from workbench.cli import practice
+    from workbench.cli.screen import ended
     from workbench.session import Session
     from workbench.tui.app import WorkbenchApp
 
@@ -61,7 +62,7 @@ async def _screen(context: Context) -> int:
         await practice.change_by_hand(place)
         app = WorkbenchApp(session, open_at=practice.STACK, message=_WELCOME)
         code = await app.run_async()
-    return code or 0
+    return ended(code, app.return_code)
 
 
 async def _headless(context: Context) -> int:

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 
 def open_screen(context: Context, *, open_at: str = "", message: str = "") -> int:
-    """Runs the terminal face until it ends; without a terminal it says what to use instead (exit code 64)."""
+    """Runs the terminal face until it ends; without a terminal it says what to use instead (exit code 64).
+
+    A face that a signal ended was not left by anybody: 130, as for any other command that was interrupted.
+    """
     session = context.open()
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         stacks = sum(1 for _ in session.tree().stacks())
@@ -27,7 +30,14 @@ def open_screen(context: Context, *, open_at: str = "", message: str = "") -> in
     async def run() -> int:
         async with session:
             app = WorkbenchApp(session, open_at=open_at, message=message)
-            return await app.run_async() or 0
+            return ended(await app.run_async(), app.return_code)
 
     session.origin = "tui"
     return anyio.run(run)
+
+
+def ended(result: int | None, return_code: int | None) -> int:
+    """Returns the exit code: what the face was left with, its failure, or that it was interrupted."""
+    if result is not None:
+        return result
+    return return_code or ExitCode.INTERRUPTED

@@ -89,5 +89,8 @@ def _diff(summary: Summary | None) -> Line:
         (summary.create, "+", Tone.ADDED),
         (summary.update + summary.replace, "~", Tone.CHANGED),
         (summary.delete, "-", Tone.REMOVED),
+        (summary.import_, "<", Tone.ADDED),
+        (summary.move, ">", Tone.CHANGED),
+        (summary.forget, "x", Tone.REMOVED),
     )
     return line(*(Span(f"{sign}{count} ", tone) for count, sign, tone in counts if count))

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from runtimes.base import format_path
+from runtimes.base import Address, format_path
+from workbench.engine.changes import Change
 from workbench.engine.events import (
+    Action,
     ApplyFinished,
     ApplyStarted,
     Event,
@@ -49,12 +51,7 @@ def lines(plan: Plan, glyphs: Glyphs) -> Iterator[Line]:
     yield summary_line(plan.summary, glyphs, is_certain=not plan.problems)
     for number, wave in enumerate(plan.waves, 1):
         for address in wave:
-            yield line(
-                Span(f"{number:>3} ", Tone.MUTED),
-                action_sign(plan.change(address).action),
-                " ",
-                reconcile.short_id(address),
-            )
+            yield line(Span(f"{number:>3} ", Tone.MUTED), _step(plan.change(address)))
     yield from gates(plan, glyphs)
     if not plan.is_empty and not plan.is_refused and plan.confirmation.level is not Level.NOTHING:
         yield line(Span("to confirm: ", Tone.MUTED), Span(plan.confirmation.phrase, Tone.STRONG))
@@ -117,9 +114,46 @@ def step_rows(plan: Plan, events: tuple[Event, ...]) -> tuple[Row, ...]:
     for number, wave in enumerate(plan.waves, 1):
         for address in wave:
             state, took = states.get(address, (Span("waiting" if events else "", Tone.MUTED), ""))
-            what = line(action_sign(plan.change(address).action), " ", reconcile.short_id(address))
+            what = _step(plan.change(address))
             found.append(Row(address, (line(str(number)), what, line(state), line(Span(took, Tone.MUTED)))))
     return tuple(found)
+
+
+_TOLD = {Action.REPLACE, Action.IMPORT, Action.MOVE, Action.FORGET}
+"""What no sign tells by itself."""
+
+
+def _step(change: Change) -> Line:
+    """`± sandbox_database orders @terraform  replace: engine cannot be changed in place`"""
+    what = line(action_sign(change.action), " ", reconcile.short_id(change.address))
+    if change.action in _TOLD:
+        because = f": {change.because}" if change.because else ""
+        return line(what, Span(f"  {change.action.value}{because}", Tone.WARN))
+    if change.action is Action.CREATE and change.because:
+        return line(what, Span(f"  {change.because}", Tone.WARN))
+    return what
+
+
+def running(events: Iterable[Event]) -> tuple[Address, ...]:
+    """Returns the steps that were begun and have not ended, in the order they began."""
+    begun: dict[Address, None] = {}
+    for event in events:
+        match event:
+            case StepStarted(address=address):
+                begun[address] = None
+            case StepFinished(address=address) | StepFailed(address=address) | StepSkipped(address=address):
+                begun.pop(address, None)
+            case _:
+                pass
+    return tuple(begun)
+
+
+def going_on(events: tuple[Event, ...], glyphs: Glyphs) -> Iterator[Line]:
+    """Yields a line for each step that takes its time: how long already, and what it waits for."""
+    latest = {each.address: each for each in events if isinstance(each, StepProgress)}
+    for address in running(events):
+        if address in latest and (shown := event_line(latest[address], glyphs)) is not None:
+            yield shown
 
 
 def event_line(event: Event, glyphs: Glyphs) -> Line | None:

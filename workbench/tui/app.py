@@ -21,10 +21,10 @@ from textual.app import App, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
-from runtimes.base import ObjectRef, RuntimeFailure
+from runtimes.base import ObjectRef, RuntimeFailure, TerraformId
 from workbench.engine.events import ApplyFinished, Event
 from workbench.present import errors, glyphs
-from workbench.project import KonfigTree, Stack, StackPath, UnknownStack, WorkbenchError
+from workbench.project import TERRAFORM_PLACE, KonfigTree, Stack, StackPath, UnknownStack, WorkbenchError
 from workbench.tui.frame import Frame, StateChanged
 from workbench.tui.screens.browse import BrowseScreen
 from workbench.tui.screens.diff import DiffScreen
@@ -47,6 +47,7 @@ _SCREENS: dict[str, type[Frame]] = {
     "spec": SpecScreen,
     "diff": DiffScreen,
     "plan": PlanScreen,
+    "destroy": PlanScreen,
     "reconcile": ReconcileScreen,
     "whatif": WhatIfScreen,
 }
@@ -56,6 +57,7 @@ _COMMANDS = {
     "diff": "diff",
     "plan": "plan",
     "apply": "plan",
+    "destroy": "destroy",
     "watch": "reconcile",
     "reconcile": "reconcile",
     "whatif": "whatif",
@@ -109,6 +111,7 @@ class WorkbenchApp(App[int]):
         # Textual's ANSI themes turn black on black under NO_COLOR: a theme of greys is forced instead
         self.theme = "wb-dark" if self.session.settings.has_color else MONO
         self.animation_level = "none"
+        self.set_class(self.is_ascii, "-ascii")
         screen = BrowseScreen()
         self.push_screen(screen)
         if self._open_at:
@@ -157,13 +160,18 @@ class WorkbenchApp(App[int]):
     # --- going places
 
     def open_stack(self, state: StackState, name: str) -> None:
-        self.push_screen(_SCREENS[name](state))
+        self.push_screen(self._made(state, name))
+
+    def _made(self, state: StackState, name: str) -> Frame:
+        if name in ("plan", "destroy") and not state.is_applying:
+            state.is_destroying = name == "destroy"
+        return _SCREENS[name](state)
 
     def action_switch_to(self, name: str) -> None:
         """From one screen of a stack to another of the same stack."""
         current = self.screen
         if isinstance(current, Frame) and current.shown_state is not None:
-            self.switch_screen(_SCREENS[name](current.shown_state))
+            self.switch_screen(self._made(current.shown_state, name))
 
     def run_command(self, text: str, screen: Frame) -> None:
         """What was typed after `:`."""
@@ -280,12 +288,21 @@ class WorkbenchApp(App[int]):
         self.run_worker(self._plan(state), group=f"plan {state.stack.name}", exclusive=True)
 
     def apply_plan(self, state: StackState) -> None:
-        state.is_applying = True
+        state.is_applying, state.is_stopping, state.applying = True, False, None
         self.run_worker(self._apply(state), group=f"apply {state.stack.name}", exclusive=True)
 
-    def stop_apply(self, state: StackState) -> None:
-        self.workers.cancel_group(self, f"apply {state.stack.name}")
-        self.notify("stopping: what is on its way is finished, nothing new is started", severity="warning")
+    def stop_apply(self, state: StackState, *, at_once: bool = False) -> None:
+        """Ends an apply in order. `at_once` makes Terraform drop what it has begun: only after a confirmation."""
+        if state.applying is None:
+            # nothing was written yet
+            self.workers.cancel_group(self, f"apply {state.stack.name}")
+            return
+        state.is_stopping = True
+        said = (
+            "Terraform drops what it has begun" if at_once else "what is on its way is finished, nothing new is started"
+        )
+        self.notify(f"stopping: {said}", severity="warning")
+        self.run_worker(state.applying.interrupt(at_once=at_once), group=f"stop {state.stack.name}")
 
     def watch_stack(self, state: StackState) -> None:
         self.run_worker(self._watch(state), group=f"watch {state.stack.name}", exclusive=True)
@@ -324,7 +341,10 @@ class WorkbenchApp(App[int]):
         async def do() -> None:
             state.compiled = await self.session.compile(state.stack, state.inputs)
             state.error = None
-            state.busy = f"comparing with {', '.join(state.stack.clusters)}"
+            places = list(state.stack.clusters)
+            if any(isinstance(each.id, TerraformId) for each in state.compiled.spec):
+                places.append(TERRAFORM_PLACE)
+            state.busy = f"comparing with {', '.join(places)}"
             self.tell(state)
             state.diff = await self.session.diff(state.stack, state.inputs)
 
@@ -334,7 +354,10 @@ class WorkbenchApp(App[int]):
         async def do() -> None:
             state.plan = None
             state.events = ()
-            state.plan = await self.session.plan(state.stack, state.inputs, force=state.is_forced)
+            if state.is_destroying:
+                state.plan = await self.session.plan_destroy(state.stack, state.inputs)
+            else:
+                state.plan = await self.session.plan(state.stack, state.inputs, force=state.is_forced)
             state.error = None
 
         await self._trying(state, "planning", do)
@@ -348,6 +371,7 @@ class WorkbenchApp(App[int]):
             state.error = None
             events: list[Event] = []
             async with self.session.apply(plan, confirm=plan.confirmation.phrase) as stream:
+                state.applying = stream
                 async for event in stream:
                     events.append(event)
                     state.events = tuple(events)
@@ -357,9 +381,9 @@ class WorkbenchApp(App[int]):
                 state.diff = None
 
         try:
-            await self._trying(state, "applying", do)
+            await self._trying(state, "destroying" if plan.destroys else "applying", do)
         finally:
-            state.is_applying = False
+            state.is_applying, state.applying = False, None
             self.tell(state)
 
     async def _watch(self, state: StackState) -> None:

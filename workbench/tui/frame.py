@@ -52,7 +52,7 @@ class Prompt(Input):
         self.purpose = purpose
         self.placeholder = {
             "/": "filter: text or regular expression, !inverse, -f fuzzy",
-            ":": "stack NAME, compile, diff, plan, apply, watch, quit",
+            ":": "stack NAME, compile, diff, plan, apply, destroy, watch, quit",
         }[purpose]
         self.value = value
         # at once, not after the next refresh: the next key already belongs to the prompt

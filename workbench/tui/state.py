@@ -8,6 +8,7 @@ from runtimes.base import RuntimeFailure
 from workbench.engine.changes import StackDiff
 from workbench.engine.compile import CompiledStack, CompileInputs
 from workbench.engine.events import Event
+from workbench.engine.execute import Applying
 from workbench.engine.plan import Plan
 from workbench.engine.status import StatusTree
 from workbench.engine.whatif import WhatIf
@@ -23,7 +24,8 @@ class StackState:
     of the monotonic clock.
 
     `whatif` holds edits that exist only here; everything is then compiled, compared and planned with them. `is_forced`:
-    the next plan takes over fields that other managers own.
+    the next plan takes over fields that other managers own. `is_destroying`: plans take everything away. `applying` is
+    what can be interrupted, None before the first write; `is_stopping` once it was asked to end in order.
     `compiled` stays when a later compile fails: `error` then says why, and what is shown is the last good one.
     """
 
@@ -38,6 +40,9 @@ class StackState:
     busy_since: float = 0.0
     is_applying: bool = False
     is_forced: bool = False
+    is_destroying: bool = False
+    applying: Applying | None = None
+    is_stopping: bool = False
     whatif: WhatIf | None = None
 
     @property

@@ -32,6 +32,7 @@ class BrowseScreen(Frame):
         Binding("a", "open('plan')", "Apply…", show=False),
         Binding("w", "open('reconcile')", "Watch"),
         Binding("i", "open('whatif')", "What if"),
+        Binding("X", "open('destroy')", "Destroy…", show=False),
         Binding("space", "mark", "Mark"),
         Binding("asterisk", "mark_all", "Mark all shown", key_display="*", show=False),
         Binding("e", "edit", "Edit", show=False),

@@ -1,4 +1,7 @@
-"""Plan: the steps in their order, the gates before them, the typed confirmation; then the same steps as they run."""
+"""Plan: the steps in their order, the gates before them, the typed confirmation; then the same steps as they run.
+
+The same screen shows the plan that takes everything away.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,9 @@ from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
 from workbench.tui.widgets.typed_confirmation import TypedConfirmation
 
+DROP = "drop"
+"""What has to be typed to make Terraform drop what it has begun."""
+
 
 class PlanScreen(Frame):
     name_in_trail = "Plan"
@@ -31,6 +37,7 @@ class PlanScreen(Frame):
         Binding("F", "force", "Force", show=False),
         Binding("d", "app.switch_to('diff')", "Diff"),
         Binding("w", "app.switch_to('reconcile')", "Watch"),
+        Binding("X", "destroy", "Destroy", show=False),
         Binding("K", "stop", "Stop", show=False),
         Binding("r", "reload", "Plan again"),
     ]
@@ -40,6 +47,13 @@ class PlanScreen(Frame):
         yield ResourceTable(plan.STEP_COLUMNS, id="steps", empty="planning ...")
         yield ToneText(id="gates", wrap=True)
         yield TypedConfirmation("Apply", "that is not the phrase: nothing was applied")
+
+    _asked_to_stop = False
+    """Whether the question that stands there is the one about stopping at once."""
+
+    def banner(self) -> Line:
+        self.name_in_trail = "Destroy" if self.state and self.state.is_destroying else "Plan"
+        return super().banner()
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -57,7 +71,10 @@ class PlanScreen(Frame):
         glyphs = self.workbench.glyphs
         summary = diff.summary_line(made.summary, glyphs, is_certain=not made.problems)
         self.query_one("#head", ToneText).show(plan.title(made, glyphs), summary)
-        steps.empty = "nothing to do: the clusters say what the configuration says"
+        if made.destroys:
+            steps.empty = "nothing to do: nothing is left of this stack"
+        else:
+            steps.empty = f"nothing to do: {_everywhere(made)} what the configuration says"
         steps.set_rows(plan.step_rows(made, state.events))
         self.query_one("#gates", ToneText).show_all(self._below(made))
         for event in state.events[-1:]:
@@ -75,9 +92,19 @@ class PlanScreen(Frame):
             return listed
         shown = [each for each in events if isinstance(each, StepFailed | ApplyFinished)]
         lines = [found for each in shown[-6:] if (found := plan.event_line(each, glyphs))]
-        if isinstance(events[-1], ApplyFinished):
+        if not isinstance(events[-1], ApplyFinished):
+            return [*lines, *plan.going_on(events, glyphs)]
+        if not made.destroys:
             lines.append(line(Span("w watches it become ready", Tone.MUTED)))
         return lines
+
+    def action_destroy(self) -> None:
+        """Plans to take everything away; a second time plans what the configuration says again."""
+        if self.state is not None and not self.state.is_applying:
+            self.query_one(TypedConfirmation).close()
+            self.state.is_destroying = not self.state.is_destroying
+            self.workbench.plan_stack(self.state)
+            self.redraw()
 
     def action_force(self) -> None:
         """Plans again, taking over what other managers own; a second time gives it back."""
@@ -102,7 +129,12 @@ class PlanScreen(Frame):
         reasons = f" ({'; '.join(confirmation.reasons)})" if confirmation.reasons else ""
         ask = Span("type " if typed else "to apply type ", Tone.PLAIN)
         question = line(ask, Span(wanted, Tone.STRONG), Span(reasons, Tone.WARN))
-        self.query_one(TypedConfirmation).ask(question, wanted)
+        self._asked_to_stop = False
+        if made.destroys:
+            refusal = "that is not the phrase: nothing was destroyed"
+            self.query_one(TypedConfirmation).ask(question, wanted, verb="Destroy", refusal=refusal)
+        else:
+            self.query_one(TypedConfirmation).ask(question, wanted)
 
     def _why_not(self, made: Plan) -> str:
         if self.workbench.session.settings.is_read_only:
@@ -110,7 +142,7 @@ class PlanScreen(Frame):
         if self.state and self.state.events:
             return "this plan was applied: r plans again"
         if made.is_empty:
-            return "nothing to apply"
+            return "nothing to destroy" if made.destroys else "nothing to apply"
         refused = [each for each in made.guards if not each.passed]
         if refused and any(each.conflicts for each in made.changes):
             return "other managers own fields of this plan: F takes them over"
@@ -118,6 +150,10 @@ class PlanScreen(Frame):
 
     def on_typed_confirmation_confirmed(self, event: TypedConfirmation.Confirmed) -> None:
         made = self.state.plan if self.state else None
+        if self._asked_to_stop:
+            if self.state is not None and self.state.is_applying:
+                self.workbench.stop_apply(self.state, at_once=True)
+            return
         if self.state is None or made is None or self._why_not(made):
             return
         if event.phrase == (made.confirmation.phrase or "yes"):
@@ -136,5 +172,23 @@ class PlanScreen(Frame):
             super().action_back()
 
     def action_stop(self) -> None:
-        if self.state is not None and self.state.is_applying:
-            self.workbench.stop_apply(self.state)
+        """Ends an apply in order; pressed again, asks whether Terraform shall drop what it has begun."""
+        state = self.state
+        if state is None or not state.is_applying:
+            return
+        if not state.is_stopping:
+            self.workbench.stop_apply(state)
+        elif state.plan is None or not any(each.cluster == state.plan.workspace for each in plan.running(state.events)):
+            self.notify("it is stopping: what was begun ends first", severity="warning")
+        else:
+            self._asked_to_stop = True
+            why = " (Terraform may lose track of what it is making; the next plan looks for it)"
+            question = line("to stop at once type ", Span(DROP, Tone.STRONG), Span(why, Tone.WARN))
+            refusal = "that is not the word: what was begun goes on to its end"
+            self.query_one(TypedConfirmation).ask(question, DROP, verb="Stop now", refusal=refusal)
+
+
+def _everywhere(made: Plan) -> str:
+    if not made.workspace:
+        return "the clusters say"
+    return "the clusters and Terraform say" if made.clusters else "Terraform says"

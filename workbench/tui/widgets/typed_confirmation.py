@@ -16,7 +16,7 @@ from workbench.tui.widgets.tone_text import ToneText
 class TypedConfirmation(Vertical):
     """Hidden until `ask`. Tells `Confirmed` for the phrase, and `Closed` whenever it is gone, confirmed or not.
 
-    `verb` names the button that does it, `refusal` is said of any other text.
+    `verb` names the button that does it, `refusal` is said of any other text; a question may have its own.
     """
 
     DEFAULT_CSS = """
@@ -38,6 +38,7 @@ class TypedConfirmation(Vertical):
     def __init__(self, verb: str, refusal: str, *, id: str = "confirm") -> None:
         super().__init__(id=id)
         self._verb, self._refusal, self._phrase = verb, refusal, ""
+        self._said_no = refusal
 
     def compose(self) -> ComposeResult:
         yield ToneText(id="question", wrap=True)
@@ -50,10 +51,11 @@ class TypedConfirmation(Vertical):
     def is_asked(self) -> bool:
         return self.has_class("asked")
 
-    def ask(self, question: Line, phrase: str) -> None:
+    def ask(self, question: Line, phrase: str, *, verb: str = "", refusal: str = "") -> None:
         """Shows the question and waits for `phrase`, which is never empty; what was typed before is gone."""
         assert phrase, "an empty phrase would confirm itself"
-        self._phrase = phrase
+        self._phrase, self._said_no = phrase, refusal or self._refusal
+        self.query_one("#confirmed", Button).label = verb or self._verb
         self.query_one("#question", ToneText).show(question)
         answer = self.query_one("#phrase", Input)
         answer.value = ""
@@ -78,7 +80,7 @@ class TypedConfirmation(Vertical):
         if self._is_confirmed:
             self._confirm()
         else:
-            self.notify(self._refusal, severity="warning")
+            self.notify(self._said_no, severity="warning")
 
     def on_button_pressed(self, event: Button.Pressed) -> None:
         event.stop()
