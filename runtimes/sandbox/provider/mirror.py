@@ -1,9 +1,9 @@
 """Lays the practice provider into a filesystem mirror: a folder that terraform takes providers from, without a network.
 
     <mirror>/workbench.local/sandbox/sandbox/0.1.0/<os>_<arch>/terraform-provider-sandbox_v0.1.0
-    <mirror>/.certificates/        what the provider keeps; not part of the package, whose digest terraform locks
 
-The program is a script that starts the Python it was installed with.
+The program is a script that starts the Python it was installed with. It is the same in every mirror: terraform locks
+the digest of a provider, and takes one from its cache for another.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def install(mirror: Path) -> None:
         hint = "pip install 'konfig-workbench[practice]'"
         raise ProviderMissing(f"the practice provider needs Python modules: {', '.join(absent)}", hint=hint)
     program = mirror.absolute() / SOURCE / VERSION / _platform() / f"terraform-provider-sandbox_v{VERSION}"
-    script = _script(mirror.absolute() / ".certificates")
+    script = _script()
     if program.is_file() and program.read_text(encoding="utf-8") == script and os.access(program, os.X_OK):
         return
     program.parent.mkdir(parents=True, exist_ok=True)
@@ -61,12 +61,12 @@ def _platform() -> str:
     return f"{system}_{_ARCHITECTURES[machine]}"
 
 
-def _script(certificates: Path) -> str:
+def _script() -> str:
     """The search path is given whole and `site` is left out: that is half of the time a start takes."""
     folders = dict.fromkeys(str(each.absolute()) for each in (_source_root(), *_package_folders()))
     code = f"import sys; sys.path[:0] = {list(folders)!r}; from runtimes.sandbox.provider.__main__ import main; "
-    code += "sys.exit(main(sys.argv[1:]))"
-    words = (sys.executable, "-S", "-E", "-s", "-c", code, str(certificates))
+    code += "sys.exit(main())"
+    words = (sys.executable, "-S", "-E", "-s", "-c", code)
     return f"#!/bin/sh\nexec {shlex.join(words)}\n"
 
 

@@ -13,6 +13,7 @@ import json
 import os
 import shutil
 import signal
+import stat
 import sys
 import tempfile
 import threading
@@ -50,8 +51,8 @@ class _Stdio(grpc_stdio_pb2_grpc.GRPCStdioServicer):  # type: ignore[misc]  # ge
         return iter(())
 
 
-def serve(provider: Any, certificates: Path) -> int:
-    """Serves until terraform is done with it; certificates are kept in that folder.
+def serve(provider: Any) -> int:
+    """Serves until terraform is done with it.
 
     Returns only where terraform did not start it. Otherwise the process ends here, without waiting for calls that are
     still under way: nobody would hear their answers.
@@ -65,7 +66,7 @@ def serve(provider: Any, certificates: Path) -> int:
     tfplugin_pb2_grpc.add_ProviderServicer_to_server(ProviderServicer(provider), server)
     grpc_controller_pb2_grpc.add_GRPCControllerServicer_to_server(_Controller(ended), server)
     grpc_stdio_pb2_grpc.add_GRPCStdioServicer_to_server(_Stdio(), server)
-    key, certificate = _certificate(certificates)
+    key, certificate = _certificate()
     folder = Path(tempfile.mkdtemp(prefix="sandbox-provider-"))
     try:
         socket = folder / "socket"
@@ -94,24 +95,36 @@ def _wait(ended: threading.Event, parent: int) -> None:
             return
 
 
-def _certificate(folder: Path) -> tuple[bytes, bytes]:
+def _certificate() -> tuple[bytes, bytes]:
     """Returns key and certificate in PEM, made anew where there are none or they are old.
 
-    They are kept because making them means importing `cryptography`, and terraform starts a provider several times.
+    They are kept because making them means importing `cryptography`, and terraform starts a provider several times;
+    in a folder of this user alone, and not in one that the installation names: the digest of what is installed would
+    differ from place to place, and terraform locks that.
     """
+    folder = Path(tempfile.gettempdir()) / f"sandbox-provider-{os.getuid()}"
     file = folder / "certificate.json"
     with suppress(OSError, ValueError, KeyError):
+        _own(folder)
         kept = json.loads(file.read_text())
         if time.time() < kept["made"] + (_VALID_DAYS - 1) * 86400:
             return kept["key"].encode(), kept["certificate"].encode()
     key, certificate = _new_certificate()
     with suppress(OSError):  # it then costs time at the next start, no more
-        folder.mkdir(parents=True, exist_ok=True)
+        _own(folder)
         new = folder / f".certificate.{os.getpid()}"
         with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as opened:
             json.dump({"made": time.time(), "key": key.decode(), "certificate": certificate.decode()}, opened)
         new.replace(file)
     return key, certificate
+
+
+def _own(folder: Path) -> None:
+    """Makes the folder; raises `PermissionError` where somebody else could have written into it."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    found = folder.lstat()
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077:
+        raise PermissionError(f"{folder} is not ours alone")
 
 
 def _new_certificate() -> tuple[bytes, bytes]:

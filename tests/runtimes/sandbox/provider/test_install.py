@@ -33,6 +33,14 @@ def test_the_program_says_whom_it_is_for(tmp_path: Path) -> None:
 
 
 @needs_modules
+def test_the_program_is_the_same_in_every_mirror(tmp_path: Path) -> None:
+    install(tmp_path / "one")
+    install(tmp_path / "two")
+
+    assert program_in(tmp_path / "one").read_bytes() == program_in(tmp_path / "two").read_bytes()
+
+
+@needs_modules
 def test_installing_again_changes_nothing(tmp_path: Path) -> None:
     install(tmp_path)
     before = program_in(tmp_path).stat()
