@@ -14,7 +14,7 @@ What is wrong with a program is raised as `ProgramError`, a `KclError` that can 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -27,6 +27,7 @@ from kcl.emit.planning import PlanOptions, plan, plan_documents
 from kcl.emit.selection import select, selector_path
 from kcl.evaluator.dialect import KCL, KONFIG_2023, PRESETS, Dialect
 from kcl.evaluator.evaluate import Evaluation, evaluate, findings
+from kcl.evaluator.prepared import Prepared, without_plugins
 from kcl.evaluator.provenance import Provenance, Site, SiteKind
 from kcl.evaluator.runtime import Limits
 from kcl.loader import (
@@ -215,16 +216,17 @@ def run(
         given = {**merged.option_values(), **(options or {})}
         granted = _access(loaded, folder, reader, access)
         used: frozenset[str] = frozenset()
-        with _library(granted, plugins) as (library, extensions):
-            evaluation = evaluate(
-                loaded.program,
-                library,
-                {key: to_value(value) for key, value in given.items()},
-                chosen,
-                limits or _limits(merged),
-                _checks(cache),
-            )
-            used = extensions.files if extensions is not None else used
+        values = {key: to_value(value) for key, value in given.items()}
+        bounds = limits or _limits(merged)
+        if cache is not None and without_plugins(loaded.program):
+            with _prepared(cache, granted) as prepared:
+                evaluation = evaluate(
+                    loaded.program, prepared.library, values, chosen, bounds, _checks(cache), prepared
+                )
+        else:
+            with _library(granted, plugins) as (library, extensions):
+                evaluation = evaluate(loaded.program, library, values, chosen, bounds, _checks(cache))
+                used = extensions.files if extensions is not None else used
         shown = output or PlanOptions(
             show_hidden=bool(merged.show_hidden), disable_none=bool(merged.disable_none), omit_empty_lists=False
         )
@@ -263,6 +265,26 @@ def _with_texts(
         with suppress(OSError, UnicodeDecodeError):
             texts[path] = file_system.read_text(path)
     return texts
+
+
+@contextmanager
+def _prepared(cache: ParseCache, access: Access) -> Iterator[Prepared]:
+    """What earlier evaluations compiled, bound to `access`, while no other thread has it."""
+    idle: list[tuple[Prepared, Access]] = cache.kept.setdefault("prepared", [])
+    try:
+        prepared, own = idle.pop()
+        own.become(access)
+    except IndexError:
+        own = replace(access)
+        prepared = Prepared(build_library(own))
+    try:
+        yield prepared
+    except KclError:
+        prepared.forget_values()
+        idle.append((prepared, own))
+        raise
+    prepared.forget_values()
+    idle.append((prepared, own))
 
 
 @contextmanager
@@ -372,3 +394,7 @@ class _RecordingFileSystem:
     def list_dir(self, path: str) -> list[str]:
         self.seen.add(path)
         return self._inner.list_dir(path)
+
+    def stamp(self, path: str) -> Hashable | None:
+        self.seen.add(path)
+        return self._inner.stamp(path)

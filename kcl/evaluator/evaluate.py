@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
@@ -20,6 +20,7 @@ from kcl.evaluator.dialect import KCL, Dialect
 from kcl.evaluator.functions import RuleType
 from kcl.evaluator.lexical import ConfigScope, GlobalScope, Scope, Unit
 from kcl.evaluator.operations import equals, kind
+from kcl.evaluator.prepared import FileCode, Files, Prepared
 from kcl.evaluator.provenance import Provenance
 from kcl.evaluator.runtime import (
     Environment,
@@ -79,16 +80,18 @@ def evaluate(
     dialect: Dialect = KCL,
     limits: Limits | None = None,
     checks: CheckCache | None = None,
+    prepared: Prepared | None = None,
 ) -> Evaluation:
     """Evaluates a program. Raises KclError if it is wrong; no other exception comes from the program's doing.
 
-    `checks` keeps what the checker finds out about packages, for the next evaluation of the same files.
+    `checks` keeps what the checker finds out about packages, for the next evaluation of the same files. `prepared`
+    keeps the code of its packages likewise; its library must be this one, and the program import no plugins.
 
     Runs in a thread of its own with a stack deep enough for nested calls, so it may be called from any thread.
     """
     limits = limits or Limits()
     try:
-        return _in_deep_thread(lambda: _evaluate(program, library, options or {}, dialect, limits, checks))
+        return _in_deep_thread(lambda: _evaluate(program, library, options or {}, dialect, limits, checks, prepared))
     except KclError as problem:
         if not limits.debug:
             raise
@@ -173,30 +176,35 @@ def _evaluate(
     dialect: Dialect,
     limits: Limits,
     checks: CheckCache | None,
+    prepared: Prepared | None,
 ) -> Evaluation:
     found = check(program, library.types, _rules(dialect), checks)
     if found:
         raise KclError(tuple(found))
-    return _evaluate_checked(program, packages_in_use(program, checks), library, options, dialect, limits)
+    prepared = prepared or Prepared(library)
+    return _evaluate_checked(program, packages_in_use(program, checks), prepared, options, dialect, limits)
 
 
 def _evaluate_checked(
     program: Program,
     in_use: frozenset[str],
-    library: Library,
+    prepared: Prepared,
     options: Mapping[str, Value],
     dialect: Dialect,
     limits: Limits,
 ) -> Evaluation:
-    runtime = Runtime(program, library, options, dialect, limits)
-    for path in program.packages:
+    runtime = prepared.runtime(program, options, dialect, limits)
+    added = [path for path in program.packages if path == MAIN_PACKAGE or path not in prepared.files]
+    for path in added:
         runtime.packages[path] = PackageScope(runtime, path)
-    expressions: list[Expression] = []
-    prepared = {path: _prepare(runtime, path, package) for path, package in program.packages.items()}
-    for path, files in prepared.items():
+    for path in added:
+        prepared.files[path] = _prepare(runtime, path, program.packages[path])
+    for path in program.packages:
         if path != MAIN_PACKAGE and path in in_use:
-            _run(runtime, path, files, [])
-    _run(runtime, MAIN_PACKAGE, prepared[MAIN_PACKAGE], expressions)
+            _run(runtime, path, prepared.files[path], _kept_code(prepared, path))
+    expressions: list[Expression] = []
+    main = prepared.files[MAIN_PACKAGE]
+    _run(runtime, MAIN_PACKAGE, main, (_code(file, partial(_keep, expressions, file[0])) for file in main))
     value = _result(runtime, expressions)
     emitted = None if runtime.emitted is None else "\n".join(runtime.emitted)
     documents = tuple(runtime.emitted_values) if runtime.emitted is not None else None
@@ -308,22 +316,35 @@ def _isolated(code: Evaluate, unit: Unit, context: ModuleContext) -> Evaluate:
     return run
 
 
-def _run(
-    runtime: Runtime,
-    path: str,
-    files: list[tuple[ModuleContext, Body]],
-    expressions: list[Expression],
-) -> None:
+def _code(file: tuple[ModuleContext, Body], on_value: Callable[[ast.ExprStmt, Value], None]) -> FileCode:
+    """Code for the statements of a file, in order."""
+    context, body = file
+    unit = Unit()
+    return unit, lower_statements(body.statements, body, GlobalScope(context, unit), on_value)
+
+
+def _kept_code(prepared: Prepared, path: str) -> Iterator[FileCode]:
+    """The code of each file of an imported package, compiled when its turn comes for the first time."""
+    known = prepared.statements.setdefault(path, [])
+    for index, file in enumerate(prepared.files[path]):
+        if index == len(known):
+            known.append(_code(file, _ignore))
+        yield known[index]
+
+
+def _run(runtime: Runtime, path: str, files: Files, code: Iterable[FileCode]) -> None:
     """Runs the statements of a package's files in order."""
     scope = runtime.packages[path]
-    for context, body in files:
-        unit = Unit()
-        runs = lower_statements(body.statements, body, GlobalScope(context, unit), partial(_keep, expressions, context))
+    for (context, body), (unit, runs) in zip(files, code, strict=True):
         runtime.module = context
         environment = unit.environment(None)
         for run in runs:
             run(environment, scope, body.first)
     runtime.module = None
+
+
+def _ignore(node: ast.ExprStmt, value: Value) -> None:
+    """What an imported package states comes to nothing."""
 
 
 def _keep(expressions: list[Expression], context: ModuleContext, node: ast.ExprStmt, value: Value) -> None:

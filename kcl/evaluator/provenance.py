@@ -60,6 +60,9 @@ class SiteTable:
     def __init__(self) -> None:
         self._entries: list[tuple[SourceFile, int, int, SiteKind, tuple[int, int] | None, str]] = []
 
+    def __len__(self) -> int:
+        return len(self._entries)
+
     def add(
         self,
         source: SourceFile,

@@ -1,7 +1,7 @@
 """What one evaluation shares: the program, its options, the packages being evaluated, and what has been collected.
 
-A `Runtime` lives for one evaluation and is used by one thread. Nothing else in the evaluator keeps state, so
-evaluations never see each other.
+A `Runtime` serves one evaluation at a time, in one thread; the next may find packages compiled (`prepared`), and no
+values. Nothing else in the evaluator keeps state, so evaluations never see each other.
 """
 
 from __future__ import annotations
@@ -61,13 +61,22 @@ class Runtime:
     def __init__(
         self, program: Program, library: Library, options: Mapping[str, Value], dialect: Dialect, limits: Limits
     ) -> None:
-        self.program = program
         self.library = library
-        self.options = options
         self.dialect = dialect
         self.arithmetic = Arithmetic(limits.strict_range_check, limits.debug)
         self.table = SiteTable()
         self.packages: dict[str, PackageScope] = {}
+        self.begin(program, options)
+
+    def begin(self, program: Program, options: Mapping[str, Value]) -> None:
+        """Starts an evaluation: nothing is computed yet, though packages may be known and compiled."""
+        self.program = program
+        self.options = options
+        self.forget_values()
+
+    def forget_values(self) -> None:
+        for scope in self.packages.values():
+            scope.forget_values()
         self.origin: Sites = ()
         self.module: ModuleContext | None = None
         self.depth = 0

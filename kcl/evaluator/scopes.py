@@ -146,6 +146,12 @@ class PackageScope(LazyScope):
         self.aliases: dict[str, Any] = {}
         self.modules: list[Any] = []
 
+    def forget_values(self) -> None:
+        """As if nothing had been evaluated yet. In place, since compiled code refers to the scope."""
+        if self._memo or self.final or self.shared or self._running or self.pinned:
+            self.final, self.sites, self._memo, self._running, self.shared = {}, {}, {}, {}, {}
+        self.pinned, self.first = {}, {}
+
     def environment(self, setter: Setter) -> Environment:
         # The compiled statement makes its own variables: how many it needs is known only once it is compiled.
         self.first = setter.first

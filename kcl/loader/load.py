@@ -8,12 +8,14 @@ unless it is such a package. Nothing here knows what the files mean.
 
 from __future__ import annotations
 
+import os
 import os.path
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from kcl.diagnostics import Code, Diagnostic, KclError, Severity, Span, error
+from kcl.loader.known import Known, KnownPackages, Stamps
 from kcl.loader.manifest import MANIFEST_NAME, Manifest, find_root, read_manifest
 from kcl.loader.program import MAIN_PACKAGE, Import, ImportKind, Module, Package, Program
 from kcl.source import FileSystem, SourceFile
@@ -130,6 +132,15 @@ def is_package_file(name: str) -> bool:
     return name.endswith(".k") and not name.endswith("_test.k") and not name.startswith("_")
 
 
+def _links_in(folder: str) -> frozenset[str]:
+    """Names of links in a folder of the real disk: one look for all of its files."""
+    try:
+        with os.scandir(folder) as entries:
+            return frozenset(entry.name for entry in entries if entry.is_symlink())
+    except OSError:
+        return frozenset()
+
+
 class _Loader:
     """One load; not reusable."""
 
@@ -141,8 +152,8 @@ class _Loader:
         self._sources: dict[str, str] = {}
         self._read: set[str] = set()
         self._packages: dict[str, Package] = {}
-        self._pending: list[_Found] = []
-        self._located: dict[tuple[str, str], _Found | None] = {}
+        self._pending: list[Found] = []
+        self._located: dict[tuple[str, str], Found | None] = {}
         self._texts = {self._absolute(name): text for name, text in request.texts.items()}
         self._root = ""
         self._dedent = True
@@ -151,8 +162,16 @@ class _Loader:
         self._refused: set[str] = set()
         self._usable: set[str] = set()
         self._real: dict[str, str] = {}
+        self._links: dict[str, frozenset[str]] = {}
         self._main_files: tuple[str, ...] = ()
         self._importers: dict[str, list[tuple[str, Span]]] = {}
+        self._stamps = Stamps(file_system)
+        self._known: KnownPackages = cache.kept.setdefault("packages", KnownPackages())
+        self._surroundings: Hashable | None = None
+        # While a package is loaded that may be kept: what it was made of so far.
+        self._imported: list[Found] = []
+        self._looked_at: dict[str, Hashable | None] = {}
+        self._looked_at_by: dict[tuple[str, str], Mapping[str, Hashable | None]] = {}
 
     def load(self) -> Loaded:
         first = self._first_folder()
@@ -165,11 +184,11 @@ class _Loader:
         self._find_externals(manifest)
         files = self._main_paths(self._request.files or manifest.entries)
         self._main_files = tuple(files)
-        main = self._package(_Found(MAIN_PACKAGE, os.path.dirname(files[0]), tuple(files), self._root, ""))
+        main = self._package(Found(MAIN_PACKAGE, os.path.dirname(files[0]), tuple(files), self._root, ""))
         while self._pending:
             found = self._pending.pop(0)
             if found.path not in self._packages:
-                self._packages[found.path] = self._package(found)
+                self._packages[found.path] = self._known_package(found)
         self._report_cycles()
         program = Program(
             root=self._root,
@@ -241,6 +260,9 @@ class _Loader:
                 self._root, manifest, self._fs, downloaded=request.vendor_dir, vendored=request.vendored
             )
             self._read.add(os.path.join(self._root, LOCK_NAME))
+        # Where a dotted import of a package leads depends on these beside its own root. What packages of a registry
+        # are made of is held against their checksums in every load, and not kept.
+        self._surroundings = None if manifest.requirements else (self._root, frozenset(self._externals.items()))
 
     def _external(self, name: str, span: Span | None) -> str | None:
         """The folder of the package that is called `name` outside of the program, None when there is none.
@@ -265,11 +287,47 @@ class _Loader:
 
     # ---------------------------------------------------------------- packages and modules
 
-    def _package(self, found: _Found) -> Package:
+    def _known_package(self, found: Found) -> Package:
+        """The package, taken from an earlier load where all it rests on is the same."""
+        if self._surroundings is None:
+            return self._package(found)
+        key = (found, self._dedent, self._surroundings)
+        known = self._known.entries.get(key)
+        if known is not None and self._without_texts(known.stamps) and self._stamps.still(known.stamps):
+            self._read.update(known.stamps)
+            self._sources.update(known.sources)
+            for path, targets in known.importers.items():
+                self._importers.setdefault(path, []).extend(targets)
+            self._pending += [each for each in known.imported if each.path not in self._packages]
+            return known.package
+        told = len(self._diagnostics)
+        self._imported, self._looked_at = [], {path: self._stamps.of(path) for path in found.files}
+        package = self._package(found)
+        stamps = {path: stamp for path, stamp in self._looked_at.items() if stamp is not None}
+        if (
+            told == len(self._diagnostics)
+            and len(stamps) == len(self._looked_at)
+            and self._without_texts(stamps)
+        ):
+            paths = [module.name for module in package.modules]
+            self._known.entries[key] = Known(
+                package,
+                tuple(self._imported),
+                {path: tuple(self._importers[path]) for path in paths if path in self._importers},
+                {path: self._sources[path] for path in paths},
+                stamps,
+            )
+        return package
+
+    def _without_texts(self, paths: Mapping[str, object]) -> bool:
+        """Whether the request gives the text of none of these files."""
+        return not self._texts or self._texts.keys().isdisjoint(paths)
+
+    def _package(self, found: Found) -> Package:
         modules = tuple(module for path in found.files if (module := self._module(path, found)) is not None)
         return Package(found.path, found.directory, modules)
 
-    def _module(self, path: str, package: _Found) -> Module | None:
+    def _module(self, path: str, package: Found) -> Module | None:
         self._read.add(path)
         try:
             text = self._texts[path] if path in self._texts else self._fs.read_text(path)
@@ -288,7 +346,7 @@ class _Loader:
                     imports[resolved.alias] = resolved
         return Module(path, source, tree, imports)
 
-    def _import(self, statement: ast.Import, path: str, package: _Found) -> Import | None:
+    def _import(self, statement: ast.Import, path: str, package: Found) -> Import | None:
         if statement.level == 0:
             head = statement.names[0] if statement.names else ""
             if head == _PLUGIN_PREFIX:
@@ -297,7 +355,8 @@ class _Loader:
                 return Import(statement.name, head, ImportKind.SYSTEM, statement)
         key = (package.root if statement.level == 0 else os.path.dirname(path), statement.path)
         if key not in self._located:
-            self._located[key] = self._locate(statement, path, package)
+            self._located[key], self._looked_at_by[key] = self._known_place(key, statement, path, package)
+        self._looked_at |= self._looked_at_by[key]
         found = self._located[key]
         span = Span(path, statement.start, statement.end)
         if found is None:
@@ -306,11 +365,28 @@ class _Loader:
             return None
         if len(found.files) == 1 and not found.is_folder:
             self._importers.setdefault(path, []).append((found.files[0], span))
+        self._imported.append(found)
         if found.path not in self._packages:
             self._pending.append(found)
         return Import(statement.name, found.path, ImportKind.PACKAGE, statement)
 
-    def _locate(self, statement: ast.Import, path: str, package: _Found) -> _Found | None:
+    def _known_place(
+        self, key: tuple[str, str], statement: ast.Import, path: str, package: Found
+    ) -> tuple[Found | None, Mapping[str, Hashable | None]]:
+        """Where an import leads, as found by an earlier load if that still holds, and the stamps it rests on."""
+        whole = (key, package.root, package.prefix, self._surroundings)
+        known = None if self._surroundings is None else self._known.places.get(whole)
+        if known is not None and self._without_texts(known[1]) and self._stamps.still(known[1]):
+            self._read.update(known[1])
+            return known
+        told, before, self._looked_at = len(self._diagnostics), self._looked_at, {}
+        found = self._locate(statement, path, package)
+        looked_at, self._looked_at = self._looked_at, before
+        if self._surroundings is not None and told == len(self._diagnostics) and None not in looked_at.values():
+            self._known.places[whole] = (found, looked_at)
+        return found, looked_at
+
+    def _locate(self, statement: ast.Import, path: str, package: Found) -> Found | None:
         """Where an import leads, None when there is nothing. Ambiguity is reported; the program's own package wins."""
         if statement.level:
             folder = os.path.dirname(path)
@@ -335,16 +411,18 @@ class _Loader:
             )
         return own or other
 
-    def _at(self, package: str, target: str, root: str, prefix: str) -> _Found | None:
+    def _at(self, package: str, target: str, root: str, prefix: str) -> Found | None:
         """The package at `target`: the files of that folder, else the file of that name with `.k`."""
         self._read.add(target)
+        self._looked_at[target] = self._stamps.of(target)
         files = [file for file in package_files(target, self._fs) if self._lies_inside(file, root)]
         if files:
-            return _Found(package, target, tuple(files), root, prefix, is_folder=True)
+            return Found(package, target, tuple(files), root, prefix, is_folder=True)
         path = target + ".k"
         self._read.add(path)
+        self._looked_at[path] = self._stamps.of(path)
         if (path in self._texts or self._fs.is_file(path)) and self._lies_inside(path, root):
-            return _Found(package, os.path.dirname(target), (path,), root, prefix)
+            return Found(package, os.path.dirname(target), (path,), root, prefix)
         return None
 
     def _lies_inside(self, path: str, root: str) -> bool:
@@ -356,9 +434,11 @@ class _Loader:
         real_root = self._real[root].rstrip(os.sep) + os.sep
         if not (self._real[folder] + os.sep).startswith(real_root):
             return False
-        return not os.path.islink(path) or os.path.realpath(path).startswith(real_root)
+        if folder not in self._links:
+            self._links[folder] = _links_in(folder)
+        return os.path.basename(path) not in self._links[folder] or os.path.realpath(path).startswith(real_root)
 
-    def _not_found(self, statement: ast.Import, path: str, package: _Found, span: Span) -> None:
+    def _not_found(self, statement: ast.Import, path: str, package: Found, span: Span) -> None:
         dotted = statement.path
         if statement.level:
             folder = os.path.dirname(path)
@@ -416,7 +496,7 @@ class _Loader:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class Found:
     """A package that was located but not parsed yet.
 
     `root` is where its own dotted imports start, `prefix` what their package paths get before them: both differ from

@@ -9,10 +9,13 @@ paths or paths relative to the process's working directory.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
-from typing import Protocol
+import time
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Final, Protocol
 
 _BYTE_ORDER_MARK = "\ufeff"
+_SETTLED_NANOSECONDS: Final = 100_000_000
+"""Age from which its times tell a file from what it becomes by another write: clocks of file systems are coarse."""
 
 
 class FileSystem(Protocol):
@@ -37,6 +40,13 @@ class FileSystem(Protocol):
 
     def list_dir(self, path: str) -> list[str]:
         """Names in a directory, sorted; [] when it is not a directory."""
+        ...
+
+    def stamp(self, path: str) -> Hashable | None:
+        """Equal to an earlier stamp of the path only while its content, or a directory's list of names, is the same.
+
+        False where there is nothing; None where nothing short of reading can tell.
+        """
         ...
 
 
@@ -70,6 +80,17 @@ class OsFileSystem:
         except (FileNotFoundError, NotADirectoryError):
             return []
 
+    def stamp(self, path: str) -> Hashable | None:
+        try:
+            found = os.stat(path)  # noqa: PTH116
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+        except (OSError, ValueError):
+            return None
+        if time.time_ns() - max(found.st_mtime_ns, found.st_ctime_ns) < _SETTLED_NANOSECONDS:
+            return None
+        return (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino, found.st_dev)
+
 
 class InMemoryFileSystem:
     """Files given as a mapping from path to text or bytes; their directories exist by themselves."""
@@ -102,6 +123,12 @@ class InMemoryFileSystem:
     def list_dir(self, path: str) -> list[str]:
         return sorted(self._names.get(_normal(path), ()))
 
+    def stamp(self, path: str) -> Hashable | None:
+        normal = _normal(path)
+        if normal in self._files:
+            return self._files[normal]
+        return tuple(sorted(self._names[normal])) if normal in self._names else False
+
 
 class OverlayFileSystem:
     """`base` with some files replaced or added; nothing is ever written to `base`."""
@@ -127,6 +154,15 @@ class OverlayFileSystem:
 
     def list_dir(self, path: str) -> list[str]:
         return sorted({*self._top.list_dir(path), *self._base.list_dir(path)})
+
+    def stamp(self, path: str) -> Hashable | None:
+        top = self._top.stamp(path)
+        if top is False:
+            return self._base.stamp(path)
+        if not isinstance(top, tuple):
+            return top
+        below = self._base.stamp(path)
+        return None if below is None else (top, below)
 
     def _holder(self, path: str) -> FileSystem:
         return self._top if self._top.is_file(path) else self._base

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os.path
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 
 from kcl.evaluator.value import ValueFailure
@@ -43,6 +43,11 @@ class Access:
     now: Callable[[], datetime] = _local_now
     on_read: Callable[[str], None] = _ignore
     """Told the absolute path of every file looked at, so that a cache knows what an answer rests on."""
+
+    def become(self, other: Access) -> None:
+        """Makes a library that is bound to this one reach what `other` may, for the next run that has it to itself."""
+        for each in fields(self):
+            object.__setattr__(self, each.name, getattr(other, each.name))
 
     def readable(self, path: str, folder: str) -> str:
         """The absolute form of `path`, which is relative to `folder`. Raises ValueFailure when it may not be read."""
