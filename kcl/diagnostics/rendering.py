@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from unicodedata import combining, east_asian_width
 
-from kcl.diagnostics.diagnostic import Diagnostic, Label, Span
+from kcl.diagnostics.diagnostic import Code, Diagnostic, Label, Span
 
 _LONGEST_LINE = 1_000
 """Characters of a source line that are shown."""
@@ -54,7 +54,10 @@ def render(
 
 def _diagnostic(diagnostic: Diagnostic, sources: Mapping[str, str], official_columns: bool) -> str:
     code = diagnostic.code
-    lines = [f"{diagnostic.severity}[{code.number}]: {code.title}"]
+    header = f"{diagnostic.severity}[{code.number}]: {code.title}"
+    if official_columns and code is Code.RECURSIVE_LOAD:
+        header = f"{diagnostic.severity}[{Code.EVALUATION.number}]: {header}"  # the official command wraps this one
+    lines = [header]
     if diagnostic.primary is None:
         lines.append(diagnostic.message)
     else:

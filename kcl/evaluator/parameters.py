@@ -11,7 +11,7 @@ from kcl.evaluator.lexical import Scope, Variable
 from kcl.evaluator.lowering import Tracked, lower_value
 from kcl.evaluator.provenance import SiteKind
 from kcl.evaluator.runtime import Environment, Where
-from kcl.evaluator.runtime_types import RuntimeType, pack
+from kcl.evaluator.runtime_types import RuntimeType, pack, pack_whole
 from kcl.evaluator.type_lowering import lower_type
 from kcl.evaluator.union import joined_sites
 from kcl.evaluator.value import Sites, Value
@@ -85,9 +85,9 @@ class Parameters:
         for index, item in enumerate(self._items):
             if item.type is not None:
                 if index < len(args):
-                    pack(item.type, args[index], where.span)
+                    pack_whole(item.type, args[index], where.span)
                 elif item.name in kwargs:
-                    pack(item.type, kwargs[item.name], where.span)
+                    pack_whole(item.type, kwargs[item.name], where.span)
 
     def bind(
         self, environment: Environment, args: Sequence[Value], kwargs: Mapping[str, Value], where: Where | None
@@ -119,7 +119,7 @@ class Parameters:
                 scalar = isinstance(args, Arguments) and not isinstance(value, (list, dict))
                 environment[item.variable.sites_slot] = args.sites(key) if scalar else ()  # type: ignore[attr-defined]
             if item.type is not None:
-                value = pack(item.type, value, None if where is None else where.span)
+                value = pack_whole(item.type, value, None if where is None else where.span)
             environment[item.slot] = value
 
 

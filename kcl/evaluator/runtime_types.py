@@ -13,6 +13,7 @@ from kcl.diagnostics import Span
 from kcl.evaluator.numbers import float_display
 from kcl.evaluator.operations import type_name
 from kcl.evaluator.provenance import SiteTable
+from kcl.evaluator.runtime import evaluation_error
 from kcl.evaluator.value import (
     UNDEFINED,
     Builtin,
@@ -57,6 +58,30 @@ def pack(type_: RuntimeType, value: Value, origin: Span | None) -> Value:
     details = type_.explain(value) if isinstance(type_, InstanceType) else []
     tail = ". For details:\n" + "\n".join(details) if details else ""
     raise ValueFailure(f"expect {type_}, got {type_name(value, full=True)}{tail}")
+
+
+def pack_whole(type_: RuntimeType, value: Value, origin: Span | None) -> Value:
+    """As `pack`, for a place where a config must give an instance at once all that its schema requires.
+
+    Raises KclError, at the last line of the schema, where the official compiler has got to by then.
+    """
+    if not isinstance(type_, InstanceType) or not isinstance(value, KDict) or isinstance(value, SchemaInstance):
+        return pack(type_, value, origin)
+    schema = type_.schema
+    runtime = schema.module.runtime
+    runtime.schema_depth += 1  # what is missing is told here, and not as of an instance somebody wrote
+    try:
+        packed = pack(type_, value, origin)
+    finally:
+        runtime.schema_depth -= 1
+    if isinstance(packed, SchemaInstance):
+        missing = [name for name in packed.required if packed.get(name, UNDEFINED) is UNDEFINED]
+        if missing:
+            lines = [f"Schema {type_}'s attribute {name} is missing" for name in missing]
+            last = (schema.node.checks or schema.node.body or [schema.node])[-1]
+            message = "\n".join([f"expect {type_}, got {type_name(value, full=True)}. For details:", *lines])
+            raise evaluation_error(message, schema.module.where(last).span)
+    return packed
 
 
 class AnyType:
@@ -294,6 +319,12 @@ class InstanceType:
     def convert(self, value: Value, origin: Span | None) -> Value:
         if not isinstance(value, KDict) or isinstance(value, SchemaInstance) or not self.schema.fits(value):
             return value
+        if value and origin is not None:
+            # Officially an instance made of a config written here stands where the last of its entries does.
+            sites = value.sites_of(next(reversed(value)))
+            last = self.schema.module.runtime.table.span(sites[0]) if sites else None
+            if last is not None and last.path == origin.path and origin.start <= last.start < origin.end:
+                origin = last
         return self.schema.rebuild(value, (), {}, origin)
 
     def explain(self, value: Value) -> list[str]:

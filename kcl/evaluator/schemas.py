@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from kcl.diagnostics import Code, Diagnostic, KclError, Span, error
 from kcl.evaluator.parameters import Parameters
 from kcl.evaluator.runtime import Environment, Evaluate, ModuleContext, Runtime, Where, evaluation_error, on_the_way
-from kcl.evaluator.runtime_types import RuntimeType, pack
+from kcl.evaluator.runtime_types import RuntimeType, pack, pack_whole
 from kcl.evaluator.scopes import SchemaFrame, Setter
 from kcl.evaluator.union import configured, joined_sites
 from kcl.evaluator.value import (
@@ -309,7 +309,7 @@ class SchemaType:
                 default = signature.default(environment)
             place = default.origin if isinstance(default, SchemaInstance) else instance.origin
             value = configured(default, config, key, place)
-            value = pack(signature.type, value, instance.origin)
+            value = pack_whole(signature.type, value, instance.origin)
             dict.__setitem__(instance, key, value)
             if signature.name != key:
                 frame.final[key] = value
