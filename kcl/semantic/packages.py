@@ -21,6 +21,8 @@ from kcl.semantic.statements import is_private, mutable_note
 from kcl.semantic.types import ANY, FunctionType, ModuleType, SchemaInfo, SchemaType, Type, is_upper_bound
 from kcl.syntax import ast
 
+_Key = tuple[Rules, tuple[str, ...]]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Checked:
@@ -39,9 +41,14 @@ class CheckCache:
     Hand one to every compilation of the same repository; safe to share between threads (an entry is replaced whole).
     """
 
-    entries: dict[tuple[Rules, tuple[str, ...]], Checked] = field(default_factory=dict)
+    entries: dict[_Key, Checked] = field(default_factory=dict)
     named: dict[str, tuple[ast.Module, frozenset[str]]] = field(default_factory=dict)
     """By the path of a file, which imported packages it names members of."""
+    whole: dict[_Key, tuple[Package, Checked, tuple[str, ...]]] = field(default_factory=dict)
+    """Packages that are no part of a circle, as they were loaded when they were last checked or found to be the same,
+    with the paths of the packages they import."""
+    used: dict[str, tuple[Package, frozenset[str]]] = field(default_factory=dict)
+    """By the path of a package, the packages its files name members of."""
 
 
 def packages_in_use(program: Program, cache: CheckCache | None = None) -> frozenset[str]:
@@ -52,13 +59,23 @@ def packages_in_use(program: Program, cache: CheckCache | None = None) -> frozen
     found = {MAIN_PACKAGE}
     pending = [program.main]
     while pending:
-        for module in pending.pop().modules:
-            for path in _named_by(module, cache) - found:
-                package = program.packages.get(path)
-                if package is not None:
-                    found.add(path)
-                    pending.append(package)
+        for path in _used_by(pending.pop(), cache) - found:
+            package = program.packages.get(path)
+            if package is not None:
+                found.add(path)
+                pending.append(package)
     return frozenset(found)
+
+
+def _used_by(package: Package, cache: CheckCache | None) -> frozenset[str]:
+    """Paths of the imported packages that the files of a package name members of."""
+    known = None if cache is None else cache.used.get(package.path)
+    if known is not None and known[0] is package:
+        return known[1]
+    used = frozenset(path for module in package.modules for path in _named_by(module, cache))
+    if cache is not None:
+        cache.used[package.path] = package, used
+    return used
 
 
 def _named_by(module: Module, cache: CheckCache | None) -> frozenset[str]:
@@ -110,10 +127,15 @@ class Checker(Schemas):
         if known is not None:
             return known
         scope = self._scopes[path] = Scope(self.builtins)
+        key = self._package_key(package)
+        whole = self._cache.whole.get(key)
+        if whole is not None and whole[0] is package and self._imports_hold(whole[1], whole[2]):
+            self._scopes[path] = whole[1].scope
+            self._checked[path] = whole[1]
+            return whole[1].scope
         found: list[Diagnostic] = []
         imports = self._import_packages(package, scope, found)
         trees = tuple(module.tree for module in package.modules)
-        key = (self.rules, tuple(module.source.path for module in package.modules))
         cached = self._cache.entries.get(key)
         if (
             cached is not None
@@ -125,6 +147,7 @@ class Checker(Schemas):
         ):
             self._scopes[path] = cached.scope
             self._checked[path] = cached
+            self._note_whole(key, package, cached)
             return cached.scope
         self._start(path, scope, found)
         self._declarations(path, package)
@@ -136,7 +159,26 @@ class Checker(Schemas):
         self._checked[path] = checked
         if imports is not None:
             self._cache.entries[key] = checked
+            self._note_whole(key, package, checked)
         return scope
+
+    def _imports_hold(self, checked: Checked, paths: tuple[str, ...]) -> bool:
+        """Whether the packages that an unchanged one imports are what it was checked against, checking them first."""
+        for path, imported in zip(paths, checked.imports, strict=True):
+            self._package(path, self._program.packages[path])
+            if self._checked.get(path) is not imported:
+                return False
+        return True
+
+    def _note_whole(self, key: _Key, package: Package, checked: Checked) -> None:
+        """Lets the next run take the package without looking at its statements, unless it is part of a circle."""
+        paths = {id(each): path for path, each in self._checked.items()}
+        imported = tuple(paths[id(each)] for each in checked.imports)
+        if all(self._package_key(self._program.packages[each]) in self._cache.whole for each in imported):
+            self._cache.whole[key] = package, checked, imported
+
+    def _package_key(self, package: Package) -> _Key:
+        return (self.rules, tuple(module.source.path for module in package.modules))
 
     def _import_packages(self, package: Package, scope: Scope, found: list[Diagnostic]) -> tuple[Checked, ...] | None:
         """Binds what the files import, checking it before. None if a package imports itself by a detour."""
