@@ -477,7 +477,8 @@ class _Lexer:
                 if not closes and not (context.in_comprehension and self._next_word(at) == "if"):
                     self._break_line(start, level, at)
             elif kind == _QUANTIFIED:
-                if self.previous != "QUANTIFIER_LBRACE" and text[at] != "}":
+                opens = self.previous == "QUANTIFIER_LBRACE" and _compare(level, before) > 0
+                if not opens and text[at] != "}":
                     self._break_line(start, level, at)
             else:
                 self._break_line(start, level, at)
