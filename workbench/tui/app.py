@@ -36,6 +36,7 @@ from workbench.tui.screens.spec import SpecScreen
 from workbench.tui.screens.whatif import WhatIfScreen
 from workbench.tui.state import StackState
 from workbench.tui.themes import MONO, THEMES
+from workbench.tui.tones import ASCII_CLASS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -75,6 +76,14 @@ class WorkbenchApp(App[int]):
     Screen { background: $surface; }
     #body { height: 1fr; }
     HelpPanel { width: 40%; }
+    App.-ascii #fields, App.-ascii #side, App.-ascii #yaml, App.-ascii #overview, App.-ascii #effect {
+        border-left: ascii $panel;
+    }
+    App.-ascii .-narrow #fields, App.-ascii .-narrow #side, App.-ascii .-two #side, App.-ascii .-narrow #yaml,
+    App.-ascii .-narrow #effect {
+        border-left: none; border-top: ascii $panel;
+    }
+    App.-ascii Toast { border-left: ascii $warning; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+q", "ask_to_quit", "Quit", show=False, priority=True)]
 
@@ -111,7 +120,7 @@ class WorkbenchApp(App[int]):
         # Textual's ANSI themes turn black on black under NO_COLOR: a theme of greys is forced instead
         self.theme = "wb-dark" if self.session.settings.has_color else MONO
         self.animation_level = "none"
-        self.set_class(self.is_ascii, "-ascii")
+        self.set_class(self.is_ascii, ASCII_CLASS)
         screen = BrowseScreen()
         self.push_screen(screen)
         if self._open_at:

@@ -5,9 +5,13 @@ from __future__ import annotations
 from rich.style import Style
 from textual.widget import Widget
 
+from workbench.present.glyphs import plain
 from workbench.present.text import Line, Span, Tone
 
 TONE_CLASSES = {f"tone--{tone}" for tone in Tone}
+
+ASCII_CLASS = "-ascii"
+"""An app that has this class shows nothing outside of ASCII."""
 
 _LOOKS = {
     Tone.STRONG: "text-style: bold;",
@@ -41,7 +45,9 @@ def tone_style(widget: Widget, tone: Tone) -> Style:
 
 
 def segments_of(widget: Widget, line: Line, base: Style) -> list[tuple[str, Style]]:
-    return [(span.text, base + tone_style(widget, span.tone)) for span in line.spans]
+    """Returns what a line draws; where only ASCII can be shown, with the few signs of ours put in it."""
+    shown = plain if widget.app.has_class(ASCII_CLASS) else str
+    return [(shown(span.text), base + tone_style(widget, span.tone)) for span in line.spans]
 
 
 __all__ = ["TONE_CLASSES", "Line", "Span", "Tone", "segments_of", "tone_css", "tone_style"]

@@ -59,7 +59,8 @@ def thing(name: str) -> TerraformId:
 class FakeWorkspace:
     """`cloud` is what exists, `state` what terraform knows of it. `fail` maps names to what making them raises.
 
-    `requests` are all that was asked, as (verb, only). `gate` holds an apply up at its first step until it is set.
+    `requests` are all that was asked, as (verb, only). `gate` holds an apply up at its first step until it is set,
+    which an interrupt does; where the workspace `is_patient`, only one at once.
     """
 
     cloud: dict[ResourceId, dict[str, Any]] = field(default_factory=dict)
@@ -71,6 +72,7 @@ class FakeWorkspace:
     interrupts: list[bool] = field(default_factory=list)
     secrets: frozenset[str] = frozenset()
     gate: anyio.Event | None = None
+    is_patient: bool = False
     before_plan: Callable[[], None] = lambda: None
     _count: int = 0
 
@@ -220,7 +222,7 @@ class _Run:
     async def interrupt(self, *, at_once: bool = False) -> None:
         self._workspace.interrupts.append(at_once)
         self._is_stopping = True
-        if self._workspace.gate is not None:
+        if self._workspace.gate is not None and (at_once or not self._workspace.is_patient):
             self._workspace.gate.set()
 
     async def outcome(self) -> Mapping[ResourceId, LiveResource]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from textual.app import App, ComposeResult
+from textual.geometry import Region
 
 from workbench.present.rows import Column, Row
 from workbench.present.text import Line, Span, Tone, line
@@ -127,3 +128,33 @@ async def test_gg_and_G_go_to_the_ends() -> None:
         assert screen_text(app)[-1].split()[0] == "59"
         await pilot.press("g", "g")
         assert app.table.current == "0"
+
+
+async def test_of_a_row_only_the_columns_that_changed_are_drawn() -> None:
+    def aged(name: str, status: str, age: str) -> Row:
+        return Row(name, (line(name), line(status), line(age)))
+
+    app = Bench([aged("one", "Ready", "5s"), aged("two", "Ready", "7s")])
+    async with app.run_test(size=(50, 10)) as pilot:
+        await pilot.pause()
+        drawn: list[Region] = []
+        table = app.table
+        table.refresh = lambda *regions, **_: drawn.extend(regions) or table  # type: ignore[method-assign,assignment,func-returns-value]
+        table.set_rows([aged("one", "Ready", "10s"), aged("two", "Ready", "7s")])
+        assert [(each.x, each.right, each.y) for each in drawn] == [(44, 50, 1)]
+        drawn.clear()
+        table.set_rows([aged("one", "Failed", "10s"), aged("two", "Ready", "7s")])
+        assert [(each.x, each.right) for each in drawn] == [(31, 43)]
+        drawn.clear()
+        table.set_rows([aged("one", "Failed", ""), aged("two", "Ready", "7s")])
+        assert [(each.x, each.right) for each in drawn] == [(0, 50)], "what stands before may reach further now"
+
+
+async def test_where_only_ascii_can_be_shown_nothing_else_is_drawn() -> None:
+    app = Bench([row("shop", foldable=True), row("prod", "a status that is far too long to be shown «masked»…", 1)])
+    app.add_class("-ascii")
+    async with app.run_test(size=(30, 10)) as pilot:
+        await pilot.pause()
+        app.table.toggle_mark("shop")
+        assert "".join(screen_text(app)).isascii()
+        assert screen_text(app)[1].startswith("* - shop")

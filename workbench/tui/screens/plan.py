@@ -10,7 +10,7 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from workbench.engine.events import ApplyFinished, StepFailed
+from workbench.engine.events import ApplyFinished, Outcome, StepFailed
 from workbench.engine.plan import Level, Plan
 from workbench.present import diff, plan
 from workbench.present.text import Line, Span, Tone, line
@@ -33,7 +33,7 @@ class PlanScreen(Frame):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("i", "app.switch_to('whatif')", "What if", show=False),
-        Binding("a", "ask", "Apply…"),
+        Binding("a", "ask", "Apply ..."),
         Binding("F", "force", "Force", show=False),
         Binding("d", "app.switch_to('diff')", "Diff"),
         Binding("w", "app.switch_to('reconcile')", "Watch"),
@@ -94,7 +94,9 @@ class PlanScreen(Frame):
         lines = [found for each in shown[-6:] if (found := plan.event_line(each, glyphs))]
         if not isinstance(events[-1], ApplyFinished):
             return [*lines, *plan.going_on(events, glyphs)]
-        if not made.destroys:
+        if events[-1].outcome is not Outcome.SUCCEEDED:
+            lines.append(line(Span("r plans what is left", Tone.MUTED)))
+        elif not made.destroys:
             lines.append(line(Span("w watches it become ready", Tone.MUTED)))
         return lines
 

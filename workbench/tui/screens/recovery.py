@@ -76,7 +76,7 @@ class RecoveryScreen(Frame):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("a", "ask", "Run…"),
+        Binding("a", "ask", "Run ..."),
         Binding("K", "stop", "Stop"),
         Binding("r", "reload", "Look again"),
     ]

@@ -118,9 +118,12 @@ class WhatIfScreen(Frame):
             effect.empty = "no comparison yet" if self._stack_state.error else "comparing ..."
             effect.refresh()
             return
-        head.append(diff.summary_line(found.summary, glyphs))
+        head.append(diff.summary_line(found.summary, glyphs, is_certain=not found.problems))
+        head += diff.problem_lines(found.problems, glyphs)
         self.query_one("#summary", ToneText).show_all(head)
-        effect.empty = "no difference: the clusters say what this says"
+        effect.empty = (
+            "nothing could be compared" if found.problems else "no difference: what is there is what this says"
+        )
         rows: list[Row] = []
         now = self.workbench.now()
         for change in found.different():

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import zip_longest
 from typing import ClassVar
 
 from rich.cells import cell_len, set_cell_size
@@ -28,9 +29,28 @@ from textual.strip import Strip
 
 from workbench.present.rows import Column, Key, Row
 from workbench.present.text import Line
-from workbench.tui.tones import TONE_CLASSES, segments_of, tone_css
+from workbench.tui.tones import ASCII_CLASS, TONE_CLASSES, segments_of, tone_css
 
 SAMPLE_ROWS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class _Signs:
+    """What the table itself draws; each is one cell wide."""
+
+    mark: str
+    folded: str
+    unfolded: str
+    cut: str
+
+
+_UNICODE = _Signs("●", "▸", "▾", "…")
+_ASCII = _Signs("*", "+", "-", ">")
+
+
+def _filled(row: Row) -> int:
+    """Returns the last column that says anything: what it says may reach to the end of the line."""
+    return max((index for index, cell in enumerate(row.cells) if len(cell)), default=0)
 
 
 class ResourceTable(ScrollView, can_focus=True):
@@ -134,7 +154,7 @@ class ResourceTable(ScrollView, can_focus=True):
             if self._measure() == self._widths:
                 for index, (before, after) in enumerate(zip(old_shown, self._shown, strict=True)):
                     if before != after:
-                        self._refresh_row(index)
+                        self._refresh_cells(index, before, after)
                 return
         self._rebuild(key)
 
@@ -222,6 +242,10 @@ class ResourceTable(ScrollView, can_focus=True):
         return 2 * row.depth + (2 if self._is_tree else 0)
 
     @property
+    def _signs(self) -> _Signs:
+        return _ASCII if self.app.has_class(ASCII_CLASS) else _UNICODE
+
+    @property
     def _is_tree(self) -> bool:
         return any(row.foldable for row in self._rows[:SAMPLE_ROWS])
 
@@ -257,7 +281,7 @@ class ResourceTable(ScrollView, can_focus=True):
             suffix = "cursor" if focused else "cursor-unfocused"
             base = self.get_component_rich_style(f"resource-table--{suffix}")
         cells = []
-        filled = max((index for index, cell in enumerate(row.cells) if len(cell)), default=0)
+        filled = _filled(row)
         for index, (column, width) in enumerate(zip(self.columns, widths, strict=True)):
             if index > filled:
                 break
@@ -268,14 +292,16 @@ class ResourceTable(ScrollView, can_focus=True):
             if index == 0:
                 pieces.insert(0, (self._fold_sign(row), base))
             cells.append(self._fitted(pieces, width, column.right, base))
-        mark = ("● " if marked else "  ") if self.markable else ""
+        mark = (f"{self._signs.mark} " if marked else "  ") if self.markable else ""
         return self._joined(cells, mark, base)
 
     def _fold_sign(self, row: Row) -> str:
         if not self._is_tree:
             return "  " * row.depth
-        sign = ("▸ " if row.key in self.folded and self._filter is None else "▾ ") if row.foldable else "  "
-        return "  " * row.depth + sign
+        if not row.foldable:
+            return "  " * (row.depth + 1)
+        is_folded = row.key in self.folded and self._filter is None
+        return "  " * row.depth + f"{self._signs.folded if is_folded else self._signs.unfolded} "
 
     def _fitted(self, pieces: list[tuple[str, Style]], width: int, right: bool, base: Style) -> list[Segment]:
         total = sum(cell_len(text) for text, _ in pieces)
@@ -290,7 +316,7 @@ class ResourceTable(ScrollView, can_focus=True):
             room -= cell_len(part)
             if room <= 0:
                 break
-        segments.append(Segment("…", segments[-1].style if segments else None))
+        segments.append(Segment(self._signs.cut, segments[-1].style if segments else None))
         return segments
 
     def _joined(self, cells: list[list[Segment]], mark: str, style: Style) -> Strip:
@@ -307,11 +333,26 @@ class ResourceTable(ScrollView, can_focus=True):
     def _refresh_row(self, index: int) -> None:
         self.refresh_line(index)
 
-    def refresh_line(self, y: int) -> None:
-        """Draws the row with this index again if it is on the screen."""
+    def _refresh_cells(self, index: int, before: Row, after: Row) -> None:
+        """Draws the columns that differ: where only ages change, the rest of the line need not be sent again."""
+        cells = zip_longest(before.cells, after.cells)
+        differ = [number for number, (old, new) in enumerate(cells) if old != new]
+        # the last filled cell reaches to the end of the line, and the first has what does not come from cells
+        is_alike = (before.depth, before.foldable) == (after.depth, after.foldable)
+        if not differ or not is_alike or _filled(before) != _filled(after) or 0 in differ:
+            self._refresh_row(index)
+            return
+        start = (2 if self.markable else 0) + sum(self._widths[: differ[0]]) + differ[0]
+        end = self._width if differ[-1] >= _filled(after) else start + sum(self._widths[differ[0] : differ[-1] + 1])
+        end += differ[-1] - differ[0] if end != self._width else 0
+        self.refresh_line(index, start, end)
+
+    def refresh_line(self, y: int, start: int = 0, end: int | None = None) -> None:
+        """Draws the row with this index again, or some of its columns, if it is on the screen."""
         top = self.scroll_offset.y
         if top <= y < top + self.size.height - self.header_lines:
-            self.refresh(Region(0, y - top + self.header_lines, self._width, 1))
+            end = self._width if end is None else min(end, self._width)
+            self.refresh(Region(start, y - top + self.header_lines, max(0, end - start), 1))
 
     # --- cursor
 

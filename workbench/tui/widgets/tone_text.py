@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import ClassVar
 
+from rich.style import Style
 from rich.text import Text
 from textual.widget import Widget
 
 from workbench.present.text import Line
-from workbench.tui.tones import TONE_CLASSES, tone_css, tone_style
+from workbench.tui.tones import TONE_CLASSES, segments_of, tone_css
 
 
 class ToneText(Widget):
@@ -41,6 +42,6 @@ class ToneText(Widget):
         for number, each in enumerate(self._lines):
             if number:
                 text.append("\n")
-            for span in each.spans:
-                text.append(span.text, tone_style(self, span.tone))
+            for shown, style in segments_of(self, each, Style()):
+                text.append(shown, style)
         return text
