@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
+from urllib.parse import quote, quote_plus
 
 from runtimes.base import FieldPath, PlainPath, Resource, ResourceId, TerraformId
 from runtimes.terraform import expressions, names, values
@@ -107,7 +109,9 @@ class Configuration:
         """Returns a text of Terraform's without the secrets that this configuration knows."""
         for secret in sorted(self.secrets, key=len, reverse=True):
             quoted = json.dumps(secret)[1:-1]
-            for form in dict.fromkeys((secret, quoted, expressions.escaped(secret))):
+            in_urls = (quote(secret), quote(secret, safe=""), quote_plus(secret))
+            encoded = base64.b64encode(secret.encode()).decode()
+            for form in dict.fromkeys((secret, quoted, expressions.escaped(secret), *in_urls, encoded)):
                 if len(secret) >= values.SHORTEST_PART:
                     text = text.replace(form, HIDDEN_TEXT)
                 else:

@@ -152,7 +152,7 @@ _KINDS: Final = (
         r"could not connect to registry|failed to (query available provider|install provider|retrieve)[\s\S]*?"
         r"(dial tcp|no such host|connection refused|timeout|i/o|unreachable|proxyconnect|deadline exceeded|lookup )",
         Unreachable,
-        "terraform init needs a network for this provider, or a mirror that has it (terraform.mirrors)",
+        "terraform init needs a network for this provider, or a mirror that has it",
     ),
     _kind_of(
         r"^failed to (query available provider|install provider)|no available releases match"

@@ -11,6 +11,7 @@ stack as well, as in Kusion (https://github.com/KusionStack/kusion/issues/152).
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -107,7 +108,7 @@ def compile_now(
             cache=cache,
         )
     except api.ProgramError as error:
-        raise failed(error, str(stack.directory), inputs) from None
+        raise failed(error, str(stack.directory), with_settings(stack, inputs)) from None
 
     def chain(document: int, path: tuple[str | int, ...]) -> Chain:
         found = result.provenance.lookup(document, path)
@@ -119,7 +120,7 @@ def compile_now(
         lookup=chain,
         drop_empty_lists=result.dialect == api.KONFIG_2023 or result.manifest.omit_empty_lists,
     )
-    spec = replace(spec, secrets=secret_values(inputs))
+    spec = replace(spec, secrets=secret_values(with_settings(stack, inputs)))
     seconds = perf_counter() - started
     return CompiledStack(spec, result.diagnostics, result.dependencies, seconds, result.printed)
 
@@ -154,6 +155,28 @@ def program_of(stack: Stack, inputs: CompileInputs) -> StackProgram:
         (_told(stack), *([_STACK_SETTINGS] if has_settings else []), *inputs.settings),
         {name: api.argument_value(text) for name, text in inputs.options.items()},
     )
+
+
+def with_settings(stack: Stack, inputs: CompileInputs) -> CompileInputs:
+    """Returns inputs that say what the files given with `-Y` say too: their options may be secret as well.
+
+    What cannot be read is left to the compilation, which tells.
+    """
+    import yaml
+
+    told: dict[str, str] = {}
+    for each in inputs.settings:
+        path = stack.directory / each
+        with contextlib.suppress(OSError, UnicodeDecodeError, yaml.YAMLError):
+            text = inputs.overlay.get(path) or path.read_text(encoding="utf-8")
+            match yaml.safe_load(text):
+                case {"kcl_options": list(options)}:
+                    told |= {str(one["key"]): one["value"] for one in options if _is_text_option(one)}
+    return replace(inputs, options={**told, **inputs.options}) if told else inputs
+
+
+def _is_text_option(option: Any) -> bool:
+    return isinstance(option, Mapping) and "key" in option and isinstance(option.get("value"), str)
 
 
 def secret_values(inputs: CompileInputs) -> frozenset[str]:

@@ -30,6 +30,6 @@ async def orders(tmp_path: Path, mirror: Path) -> AsyncIterator[Orders]:
     root = tmp_path / "konfig"
     shutil.copytree(SAMPLE, root)
     async with Sandbox(clusters=2, seed=1) as sandbox:
-        made = Orders(root, tmp_path, mirror, sandbox)
+        made = Orders(root, tmp_path, mirror, sandbox, tmp_path / "cache")
         yield made
         await made.close()

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import shutil
+import socket
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -81,6 +82,8 @@ class Orders:
     home: Path
     mirror: Path
     sandbox: Sandbox
+    cache: Path
+    world_path: Path | None = None
     opened: list[Session] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -96,7 +99,7 @@ class Orders:
 
     @property
     def world(self) -> World:
-        return World(self.home / "world.json")
+        return World(self.world_path or self.home / "world.json")
 
     @property
     def folder(self) -> Folder:
@@ -113,11 +116,11 @@ class Orders:
     def session(self, **settings: Any) -> Session:
         found = Settings(
             self.state_dir,
-            self.home / "cache",
+            self.cache,
             **{
                 "kubeconfig": str(self.kubeconfig),
                 "user": "ann",
-                "host": "box",
+                "host": socket.gethostname(),
                 "terraform_mirrors": (self.mirror,),
                 "terraform_environment": {WORLD_VARIABLE: str(self.world.path)},
                 **settings,
@@ -138,7 +141,7 @@ class Orders:
         return {
             **kept,
             "WB_STATE_DIR": str(self.state_dir),
-            "WB_CACHE_DIR": str(self.home / "cache"),
+            "WB_CACHE_DIR": str(self.cache),
             "WB_TERRAFORM_MIRROR": str(self.mirror),
             WORLD_VARIABLE: str(self.world.path),
             "KUBECONFIG": str(self.kubeconfig),
