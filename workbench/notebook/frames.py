@@ -30,9 +30,10 @@ from workbench.engine.events import (
 )
 from workbench.engine.masking import Masked, Seal
 from workbench.engine.plan import Plan
-from workbench.engine.release import Release, StepState
+from workbench.engine.release import Release, StepState, type_of
 from workbench.engine.spec import Chain, Spec
 from workbench.engine.status import StatusTree
+from workbench.project import TERRAFORM_PLACE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,6 +64,7 @@ SPEC = {
 }
 DIFF = {
     "id": TEXT,
+    "runtime": TEXT,
     "cluster": TEXT,
     "op": TEXT,
     "path": TEXT,
@@ -74,9 +76,18 @@ DIFF = {
     "source_file": TEXT,
     "source_line": WHOLE,
 }
-PLAN = {"step": WHOLE, "cluster": TEXT, "id": TEXT, "op": TEXT, "restart": TRUTH, "because": TEXT}
+PLAN = {
+    "step": WHOLE,
+    "runtime": TEXT,
+    "cluster": TEXT,
+    "id": TEXT,
+    "op": TEXT,
+    "restart": TRUTH,
+    "because": TEXT,
+}
 RUN = {
     "id": TEXT,
+    "runtime": TEXT,
     "cluster": TEXT,
     "step": WHOLE,
     "op": TEXT,
@@ -97,7 +108,15 @@ EVENTS = {
     "count": WHOLE,
     "message": TEXT,
 }
-STATUS = {"id": TEXT, "cluster": TEXT, "status": TEXT, "reason": TEXT, "message": TEXT, "stale_s": FRACTION}
+STATUS = {
+    "id": TEXT,
+    "runtime": TEXT,
+    "cluster": TEXT,
+    "status": TEXT,
+    "reason": TEXT,
+    "message": TEXT,
+    "stale_s": FRACTION,
+}
 TIMELINE = {"ts": TIME, "seconds": FRACTION, "ready": WHOLE, "total": WHOLE, "verdict": TEXT}
 RELEASES = {
     "revision": WHOLE,
@@ -149,7 +168,10 @@ def _series(values: Sequence[Any], kind: str) -> pd.Series[Any]:
 
 
 def spec(found: Spec, clusters: Sequence[str], root: Path, seal: Seal) -> pd.DataFrame:
-    """One row a resource. `cluster` names all clusters it goes to; `hash` tells equal content within one session."""
+    """One row a resource. `cluster` names all clusters it goes to, or Terraform's place.
+
+    `hash` tells equal content within one session.
+    """
     return frame(SPEC, (_resource(each, found, clusters, root, seal) for each in found))
 
 
@@ -158,10 +180,14 @@ def _resource(each: Resource, found: Spec, clusters: Sequence[str], root: Path, 
         "id": str(each.id),
         "runtime": each.type.value,
         **_identity(each.id),
-        "cluster": ", ".join(clusters),
+        "cluster": TERRAFORM_PLACE if isinstance(each.id, TerraformId) else ", ".join(clusters),
         **_source(found.chain(each.id), root),
         "hash": seal.digest(each.attributes),
     }
+
+
+def _where(address: Address) -> Values:
+    return {"id": str(address.id), "runtime": type_of(address.id).value, "cluster": address.cluster}
 
 
 def _identity(id_: ResourceId) -> Values:
@@ -183,7 +209,7 @@ def diff(found: StackDiff | Plan, root: Path) -> pd.DataFrame:
 
 
 def _change(change: Change, root: Path) -> Iterator[Values]:
-    where = {"id": str(change.address.id), "cluster": change.address.cluster}
+    where = _where(change.address)
     whole = change.action in (Action.CREATE, Action.DELETE) or not change.fields
     if whole:
         yield {
@@ -239,8 +265,7 @@ def plan(made: Plan) -> pd.DataFrame:
         (
             {
                 "step": number,
-                "cluster": address.cluster,
-                "id": str(address.id),
+                **_where(address),
                 "op": _SIGNS[made.change(address).action],
                 "restart": made.change(address).restarts,
                 "because": made.change(address).because,
@@ -257,7 +282,7 @@ def run(made: Plan, events: Sequence[Event], *, idle: str) -> pd.DataFrame:
     for number, wave in enumerate(made.waves, 1):
         for address in wave:
             sign = _SIGNS[made.change(address).action]
-            known[address] = {"id": str(address.id), "cluster": address.cluster, "step": number, "op": sign}
+            known[address] = {**_where(address), "step": number, "op": sign}
             known[address] |= {"state": idle, "attempts": 0}
     for event in events:
         match event:
@@ -308,8 +333,7 @@ def status(tree: StatusTree | None) -> pd.DataFrame:
         STATUS,
         (
             {
-                "id": str(each.address.id),
-                "cluster": each.address.cluster,
+                **_where(each.address),
                 "status": each.health.status.value,
                 "reason": each.health.reason,
                 "message": each.health.message,

@@ -224,8 +224,9 @@ class Diff(Shown):
 
     def _picture(self) -> Picture:
         found = self.value
+        places = (*found.clusters, found.workspace)
         head = (
-            line(Span(found.stack, Tone.STRONG), Span(f"  {', '.join(found.clusters)}", Tone.ENVIRONMENT)),
+            line(Span(found.stack, Tone.STRONG), Span(f"  {', '.join(filter(None, places))}", Tone.ENVIRONMENT)),
             present_diff.summary_line(found.summary, UNICODE, is_certain=not found.problems),
         )
         foot = (

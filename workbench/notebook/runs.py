@@ -28,8 +28,10 @@ from workbench.engine.events import (
     Outcome,
     StepFailed,
     StepFinished,
+    StepProgress,
     StepSkipped,
 )
+from workbench.engine.execute import Applying
 from workbench.engine.release import Phase, Release, StepState
 from workbench.engine.status import StatusTree, Verdict
 from workbench.notebook.durations import seconds
@@ -57,6 +59,10 @@ _REST = 10.0
 _POLL_SECONDS = 0.25
 _END_SECONDS = 130.0
 _LOG_LINES = 50
+_PROGRESS_SECONDS = 10.0
+"""How often a step that takes its time is told of."""
+_DROP = "drop"
+"""What has to be typed to make Terraform drop what it has begun."""
 
 
 class Unfinished(EngineError):
@@ -227,7 +233,7 @@ class Plan(Shown):
         made = self.value
         if made.is_empty:
             return ()
-        found = StackDiff(made.spec, made.clusters, made.changes, made.problems, made.warnings)
+        found = StackDiff(made.spec, made.clusters, made.changes, made.problems, made.warnings, made.workspace)
         # two tables tell the steps; who wants the fields opens the others
         return Tab("Steps", _steps(made, ())), *diff_tabs(made.steps(), found, self._stack.roots, self._now)
 
@@ -246,6 +252,11 @@ class Run(Live):
         self._events: list[Event] = []
         self._failure: BaseException | None = None
         self._is_asking = False
+        self._applying: Applying | None = None
+        self._is_stopping = False
+        self._asks_to_drop = False
+        self._interrupting: asyncio.Task[None] | None = None
+        self._told: dict[Address, float] = {}
         self._watch: Watch | None = None
 
     @property
@@ -301,6 +312,31 @@ class Run(Live):
         if job.error is not None and not self._events:
             raise readable(job.error)
 
+    def stop(self, *, at_once: bool = False) -> None:
+        """Starts no further step and lets what was begun finish; `wait` tells when it has.
+
+        `at_once` makes Terraform drop what it has begun, which it may lose track of. Stopping again without it asks for
+        that below the cell, where somebody can answer.
+        """
+        self._thread.post(lambda: self._stop(at_once))
+
+    def _stop(self, at_once: bool) -> None:
+        """On the engine's thread."""
+        if self._applying is None:
+            super().stop()
+            return
+        if self._is_stopping and not at_once:
+            self._asks_to_drop = self._has_terraform_at_work
+        else:
+            self._is_stopping, self._asks_to_drop = True, False
+            self._interrupting = asyncio.get_running_loop().create_task(self._applying.interrupt(at_once=at_once))
+        self._repaint()
+
+    @property
+    def _has_terraform_at_work(self) -> bool:
+        place = self.plan.value.workspace
+        return bool(place) and any(each.cluster == place for each in present_plan.running(self._events))
+
     def wait(self, timeout: str | float | None = None) -> Run:
         """Waits until every step is done. Raises `Unfinished` if one failed, if it was stopped or takes too long."""
         if self.is_dry_run or not self.plan:
@@ -331,6 +367,7 @@ class Run(Live):
         session.origin = self._origin
         try:
             async with session.apply(made, confirm=confirm) as events:
+                self._applying = events
                 async for event in events:
                     self._take(event)
         except asyncio.CancelledError:
@@ -342,6 +379,7 @@ class Run(Live):
             self._failure = error
             raise
         finally:
+            self._applying = None
             self._repaint()
 
     def _release(self) -> Release | None:
@@ -351,12 +389,21 @@ class Run(Live):
 
     def _take(self, event: Event) -> None:
         self._events.append(event)
+        if isinstance(event, StepProgress):
+            if event.seconds - self._told.get(event.address, 0.0) < _PROGRESS_SECONDS:
+                self._repaint()
+                return
+            self._told[event.address] = event.seconds
         shown = present_plan.event_line(event, UNICODE)
         if shown is not None:
             self._log.append(shown)
         self._repaint()
 
     def _confirmed(self, text: str) -> None:
+        if self._asks_to_drop and self._applying is not None:
+            if text == _DROP:
+                self.stop(at_once=True)
+            return
         if self.may_begin:
             self._failure = None
             self._begin(lambda: self._apply(text))
@@ -394,14 +441,22 @@ class Run(Live):
         return {
             "picture": payload(self._picture()),
             "progress": [done, failed, total] if total else [],
-            "ask": ask if self._is_asking and self.may_begin else {},
+            "ask": ask if self._is_asking and self.may_begin else self._question,
             "can_stop": bool(events) and self._finished is None,
         }
 
     @property
+    def _question(self) -> dict[str, Any]:
+        if not self._asks_to_drop or self._applying is None:
+            return {}
+        why = "stopping at once: Terraform may lose track of what it is making; the next plan looks for it"
+        return {"phrase": _DROP, "reasons": [why], "button": "Stop now"}
+
+    @property
     def _button(self) -> str:
         count = self.plan.summary.changes
-        return f"Apply {count} change{'s' if count != 1 else ''}"
+        verb = "Destroy" if self.plan.value.destroys else "Apply"
+        return f"{verb} {count} change{'s' if count != 1 else ''}"
 
     def _document(self) -> dict[str, Any]:
         steps = self.df.astype(object).where(self.df.notna(), None).to_dict("records")

@@ -21,7 +21,7 @@ from workbench.notebook.durations import seconds
 from workbench.notebook.engine_thread import EngineThread, readable
 from workbench.notebook.recovery import Audit, Recovery
 from workbench.notebook.results import Compiled, Diff, Note, Releases, Shown
-from workbench.notebook.runs import Plan, Watch
+from workbench.notebook.runs import Plan, Run, Watch
 from workbench.notebook.views import Picture, Tab
 from workbench.present import browse, documents, explain, paths
 from workbench.present.diff import Roots
@@ -84,6 +84,14 @@ class Workspace:
 
     def whatif(self, name: str) -> WhatIfEdit:
         return self.stack(name).whatif()
+
+    def plan_destroy(self, name: str) -> Plan:
+        """As `StackHandle.plan_destroy`, for the stack of this name."""
+        return self.stack(name).plan_destroy()
+
+    def destroy(self, name: str, *, dry_run: bool = True, confirm: str = "") -> Run:
+        """As `StackHandle.destroy`, for the stack of this name."""
+        return self.stack(name).destroy(dry_run=dry_run, confirm=confirm)
 
     def recovery(
         self,
@@ -283,6 +291,18 @@ class StackHandle:
         )
         self._remember_summary(made.summary, is_certain=not made.problems)
         return Plan(made, asked)
+
+    def plan_destroy(self, D: Options | None = None) -> Plan:
+        """Plans to take everything away that the stack has, on its clusters and in Terraform.
+
+        Needs no configuration that compiles. A protected stack is refused.
+        """
+        asked = self.given(D)
+        return Plan(self.workspace.call(lambda: self.session.plan_destroy(self.value, asked.inputs)), asked)
+
+    def destroy(self, D: Options | None = None, *, dry_run: bool = True, confirm: str = "") -> Run:
+        """Takes everything away; without `dry_run=False` it only shows what would go. Asks as `Plan.apply` does."""
+        return self.plan_destroy(D).apply(dry_run=dry_run, confirm=confirm)
 
     def watch(self, timeout: str | float = "10m") -> Watch:
         """Watches until everything is ready or something has failed; returns at once."""

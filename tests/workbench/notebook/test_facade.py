@@ -41,7 +41,13 @@ def assert_shape(found: Any, columns: frames.Columns) -> None:
 def test_stacks_are_a_table_and_a_tree(workspace: Workspace) -> None:
     stacks = workspace.stacks("*/prod")
 
-    assert [each.name for each in stacks] == ["gateway/prod", "ledger/prod", "catalog/prod", "checkout/prod", "orders/prod"]
+    assert [each.name for each in stacks] == [
+        "gateway/prod",
+        "ledger/prod",
+        "catalog/prod",
+        "checkout/prod",
+        "orders/prod",
+    ]
     assert_shape(stacks.df, frames.STACKS)
     web = stacks.df[stacks.df["component"] == "web"].iloc[0]
     assert (web["project"], web["stack"], web["env"], web["last_release"]) == ("checkout", "prod", "prod", 1)
