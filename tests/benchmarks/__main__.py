@@ -11,13 +11,14 @@ import json
 import platform
 import statistics
 import sys
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from tests.benchmarks import compiling
+from tests.benchmarks import compiling, terraform
 
 ROUNDS = 7
 
@@ -64,7 +65,9 @@ def main() -> int:
     write(f"{platform.python_implementation()} {platform.python_version()}, {platform.machine()}, peer {peer}\n\n")
     write(f"{'work':<58} {'ours':>9} {'peer':>9} {'ratio':>7}  spread\n")
     results = []
-    for name, ours, theirs in compiling.cases():
+    home = tempfile.TemporaryDirectory()
+    cases = [*compiling.cases(), *filter(None, (terraform.case(Path(home.name)),))]
+    for name, ours, theirs in cases:
         result = measure(name, ours, theirs)
         results.append(result)
         low, high = result.spread
