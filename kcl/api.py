@@ -14,13 +14,14 @@ What is wrong with a program is raised as `ProgramError`, a `KclError` that can 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from kcl.cache.store import Store, folder_for
 from kcl.diagnostics import Code, Diagnostic, KclError, Severity, Span, error, render
 from kcl.emit import json_text, yaml_stream, yaml_text
 from kcl.emit.planning import PlanOptions, plan, plan_documents
@@ -46,7 +47,14 @@ from kcl.loader import (
 )
 from kcl.plugins.code import EntryPointCode, FileCode, PluginCode, PluginFinder, PluginRefused
 from kcl.semantic import CheckCache
-from kcl.source import FileSystem, InMemoryFileSystem, OsFileSystem, OverlayFileSystem, SourceFile
+from kcl.source import (
+    FileSystem,
+    InMemoryFileSystem,
+    OsFileSystem,
+    OverlayFileSystem,
+    RecordingFileSystem,
+    SourceFile,
+)
 from kcl.stdlib import Access, build_library, to_value
 from kcl.syntax import ParseResult
 from kcl.syntax import parse as _parse
@@ -87,7 +95,9 @@ __all__ = [
     "Site",
     "SiteKind",
     "Span",
+    "Store",
     "argument_value",
+    "folder_for",
     "parse",
     "replace_at",
     "replace_value",
@@ -189,7 +199,7 @@ def run(
     `import kcl_plugin.NAME` may mean; without it no plugin is found.
     """
     folder = os.path.abspath(work_dir)
-    reader = _RecordingFileSystem(file_system or OsFileSystem())
+    reader = RecordingFileSystem(file_system or OsFileSystem())
     sources: dict[str, str] = {}
     try:
         merged, givers = _settings(files, settings, folder, reader)
@@ -362,39 +372,3 @@ def _selected(document: Any, selector: str) -> Any:
     except LookupError as problem:
         message = f"invalid path selector '{selector}', nothing at '{problem.args[0]}'"
     raise KclError((error(Code.EVALUATION, message, None),))
-
-
-class _RecordingFileSystem:
-    """A file system that remembers what was read or asked for."""
-
-    def __init__(self, inner: FileSystem) -> None:
-        self._inner = inner
-        self.seen: set[str] = set()
-
-    def read_text(self, path: str) -> str:
-        self.seen.add(path)
-        return self._inner.read_text(path)
-
-    def read_bytes(self, path: str) -> bytes:
-        self.seen.add(path)
-        return self._inner.read_bytes(path)
-
-    def is_file(self, path: str) -> bool:
-        self.seen.add(path)
-        return self._inner.is_file(path)
-
-    def is_dir(self, path: str) -> bool:
-        self.seen.add(path)
-        return self._inner.is_dir(path)
-
-    def exists(self, path: str) -> bool:
-        self.seen.add(path)
-        return self._inner.exists(path)
-
-    def list_dir(self, path: str) -> list[str]:
-        self.seen.add(path)
-        return self._inner.list_dir(path)
-
-    def stamp(self, path: str) -> Hashable | None:
-        self.seen.add(path)
-        return self._inner.stamp(path)

@@ -16,14 +16,17 @@ import argparse
 import gc
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from time import time_ns
 from typing import Any, Final, NoReturn, TextIO
 
 from kcl.api import KCL, PRESETS, Access, KclError, ParseCache, PlanOptions, ProgramError, RunResult, Settings, run
+from kcl.cache.runs import keep, key_of, look_up
+from kcl.cache.store import Store, folder_for
 from kcl.evaluator.runtime import Limits
 from kcl.loader import (
     default_settings_file,
@@ -35,7 +38,7 @@ from kcl.loader import (
     read_manifest,
 )
 from kcl.reports import FORMATS, report
-from kcl.source import FileSystem, OsFileSystem
+from kcl.source import FileSystem, OsFileSystem, RecordingFileSystem
 
 OK, FAILED, USAGE, NOT_THERE = 0, 1, 2, 64
 _STDIN_NAME: Final = "stdin.k"
@@ -115,13 +118,24 @@ def main(
     stderr: TextIO,
     environment: Mapping[str, str] | None = None,
     cache: ParseCache | None = None,
+    store: Store | None = None,
 ) -> int:
-    """Runs one command and answers its exit status. Touches nothing of the process but the given streams and files."""
+    """Runs one command and answers its exit status. Touches nothing of the process but the given streams and files.
+
+    With a `store`, what a run prints is kept there, and taken from there while nothing it rests on has changed.
+    """
     folder = os.path.abspath(cwd)
     if argv and argv[0] in _ELSEWHERE:
         return _elsewhere(argv, folder, stdin, stdout, stderr, environment or {})
     if argv and argv[0].endswith(".k"):
         argv = ["run", *argv]  # as officially
+    started = time_ns()
+    key = None if store is None else key_of(argv, folder, environment or {})
+    if store is not None and key is not None:
+        kept = look_up(store, key)
+        if kept is not None:
+            stdout.write(kept)
+            return OK
     try:
         arguments = _parser(stdout).parse_args(list(argv))
     except _UsageError as problem:
@@ -129,8 +143,10 @@ def main(
         return USAGE
     except SystemExit:  # --help was printed
         return OK
+    files = RecordingFileSystem(OsFileSystem())
+    uses: list[str] = []
     try:
-        result, output = _run(arguments, folder, stdin, environment, cache)
+        result, output = _run(arguments, folder, stdin, environment, cache, files, uses.append)
     except ProgramError as problem:
         stdout.write(problem.printed)
         stderr.write(report(problem.diagnostics, problem.sources, arguments.error_format))
@@ -145,7 +161,13 @@ def main(
         stderr.write(report(result.diagnostics, result.sources, arguments.error_format))
     if arguments.verbose:
         stderr.write("".join(f"read {path}\n" for path in sorted(result.sources)))
-    return _write(result, arguments, os.path.join(folder, output) if output else None, stdout, stderr)
+    text = result.json() if arguments.format == "json" else result.yaml()
+    if output:
+        return _write(result.printed, text, os.path.join(folder, output), stdout, stderr)
+    stdout.write(result.printed + text)
+    if store is not None and key is not None and not (uses or result.diagnostics or arguments.verbose):
+        keep(store, key, result.printed + text, files.seen | result.dependency_names, started)
+    return OK
 
 
 def _elsewhere(
@@ -167,12 +189,13 @@ def _run(
     stdin: TextIO,
     environment: Mapping[str, str] | None,
     cache: ParseCache | None,
+    file_system: FileSystem,
+    on_use: Callable[[str], None],
 ) -> tuple[RunResult, str | None]:
     """The result, and the file it belongs into, None for stdout."""
     files, texts = list(arguments.files), {}
     if files == ["-"]:
         files, texts = [_STDIN_NAME], {_STDIN_NAME: stdin.read()}
-    file_system: FileSystem = OsFileSystem()
     given = [load_settings(os.path.join(cwd, name), file_system, shown_as=name) for name in arguments.setting]
     if not given:
         files, given = _from_manifest(files, cwd, file_system)
@@ -199,7 +222,8 @@ def _run(
         vendored=arguments.vendor,
         output=PlanOptions(show_hidden=bool(merged.show_hidden), disable_none=bool(merged.disable_none)),
         limits=Limits(strict_range_check=bool(merged.strict_range_check), debug=bool(merged.debug)),
-        access=lambda granted: _granted(granted, cwd, environment),
+        file_system=file_system,
+        access=lambda granted: replace(_granted(granted, cwd, environment), on_use=on_use),
         cache=cache,
     )
     return result, merged.output
@@ -245,12 +269,8 @@ def _packages(given: Sequence[str]) -> dict[str, str]:
     return packages
 
 
-def _write(result: RunResult, arguments: argparse.Namespace, path: str | None, stdout: TextIO, stderr: TextIO) -> int:
-    text = result.json() if arguments.format == "json" else result.yaml()
-    stdout.write(result.printed)
-    if path is None:
-        stdout.write(text)
-        return OK
+def _write(printed: str, text: str, path: str, stdout: TextIO, stderr: TextIO) -> int:
+    stdout.write(printed)
     try:
         Path(path).write_text(text, encoding="utf-8")
     except OSError as problem:
@@ -263,6 +283,7 @@ def entry() -> int:
     """The command of this process."""
     # A run builds many small objects and then ends: looking for garbage among them early and often costs a tenth of it.
     gc.set_threshold(200_000, 50, 50)
+    kept_in = folder_for(os.environ)
     return main(
         sys.argv[1:],
         cwd=os.getcwd(),
@@ -270,4 +291,5 @@ def entry() -> int:
         stdout=sys.stdout,
         stderr=sys.stderr,
         environment=os.environ,
+        store=None if kept_in is None else Store(kept_in),
     )

@@ -6,7 +6,16 @@ from kcl.source.file_system import (
     InMemoryFileSystem,
     OsFileSystem,
     OverlayFileSystem,
+    RecordingFileSystem,
     decode,
 )
 
-__all__ = ["FileSystem", "InMemoryFileSystem", "OsFileSystem", "OverlayFileSystem", "SourceFile", "decode"]
+__all__ = [
+    "FileSystem",
+    "InMemoryFileSystem",
+    "OsFileSystem",
+    "OverlayFileSystem",
+    "RecordingFileSystem",
+    "SourceFile",
+    "decode",
+]

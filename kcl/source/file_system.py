@@ -9,13 +9,12 @@ paths or paths relative to the process's working directory.
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Hashable, Iterable, Mapping
-from typing import Final, Protocol
+from typing import Protocol
+
+from kcl.cache.stamps import stamp
 
 _BYTE_ORDER_MARK = "\ufeff"
-_SETTLED_NANOSECONDS: Final = 100_000_000
-"""Age from which its times tell a file from what it becomes by another write: clocks of file systems are coarse."""
 
 
 class FileSystem(Protocol):
@@ -81,15 +80,7 @@ class OsFileSystem:
             return []
 
     def stamp(self, path: str) -> Hashable | None:
-        try:
-            found = os.stat(path)  # noqa: PTH116
-        except (FileNotFoundError, NotADirectoryError):
-            return False
-        except (OSError, ValueError):
-            return None
-        if time.time_ns() - max(found.st_mtime_ns, found.st_ctime_ns) < _SETTLED_NANOSECONDS:
-            return None
-        return (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino, found.st_dev)
+        return stamp(path)
 
 
 class InMemoryFileSystem:
@@ -166,6 +157,42 @@ class OverlayFileSystem:
 
     def _holder(self, path: str) -> FileSystem:
         return self._top if self._top.is_file(path) else self._base
+
+
+class RecordingFileSystem:
+    """`inner`, remembering in `seen` the paths that were read or asked for."""
+
+    def __init__(self, inner: FileSystem) -> None:
+        self._inner = inner
+        self.seen: set[str] = set()
+
+    def read_text(self, path: str) -> str:
+        self.seen.add(path)
+        return self._inner.read_text(path)
+
+    def read_bytes(self, path: str) -> bytes:
+        self.seen.add(path)
+        return self._inner.read_bytes(path)
+
+    def is_file(self, path: str) -> bool:
+        self.seen.add(path)
+        return self._inner.is_file(path)
+
+    def is_dir(self, path: str) -> bool:
+        self.seen.add(path)
+        return self._inner.is_dir(path)
+
+    def exists(self, path: str) -> bool:
+        self.seen.add(path)
+        return self._inner.exists(path)
+
+    def list_dir(self, path: str) -> list[str]:
+        self.seen.add(path)
+        return self._inner.list_dir(path)
+
+    def stamp(self, path: str) -> Hashable | None:
+        self.seen.add(path)
+        return self._inner.stamp(path)
 
 
 def _normal(path: str) -> str:

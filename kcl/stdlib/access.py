@@ -41,6 +41,8 @@ class Access:
     base: str = ""
     """Folder that relative paths of process-wide functions start from."""
     now: Callable[[], datetime] = _local_now
+    on_use: Callable[[str], None] = _ignore
+    """Told the name of every function called whose answer, or effect, is not a matter of its arguments alone."""
     on_read: Callable[[str], None] = _ignore
     """Told the absolute path of every file looked at, so that a cache knows what an answer rests on."""
 

@@ -61,6 +61,16 @@ class Parameter:
         raise ValueFailure(f"expect {self.kcl_type}, got {kind(value)}")
 
 
+def _told(access: Access, name: str, implementation: Callable[..., Value]) -> Callable[..., Value]:
+    """The same, with `access` told of each call."""
+
+    def tell(*given: Value, **named: Value) -> Value:
+        access.on_use(name)
+        return implementation(*given, **named)
+
+    return tell
+
+
 @dataclass(frozen=True)
 class Function:
     """One declared library function."""
@@ -98,6 +108,8 @@ class Function:
         most = len(parameters)
         name = self.name
         implementation = partial(self.implementation, access) if self.needs_access else self.implementation
+        if self.needs_access or self.capture:
+            implementation = _told(access, name, implementation)
 
         def call(*given: Value, **named: Value) -> Value:
             args = given[leading:]

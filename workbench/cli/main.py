@@ -37,6 +37,7 @@ _COMMANDS = {
     "audit": "what was written to clusters: who, where from, what, how it ended",
     "release": "what was released from this machine",
     "plugins": "Python functions that the KCL of the repository may call",
+    "cache": "what KCL keeps on disk between processes",
     "sandbox": "embedded clusters to practise on",
     "demo": "the main job on two sandbox clusters, no cluster needed",
 }

@@ -1,0 +1,8 @@
+"""What is kept on disk between processes.
+
+    stamps.py    whether a file is still what it was, by one `stat`
+    store.py     a private folder of entries: owner and digest checked, size-bounded, safe with many processes
+    runs.py      what a run printed, taken again while every file it looked at is the same
+
+These import little: the command line looks here before it loads the rest of the language.
+"""

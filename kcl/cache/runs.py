@@ -1,0 +1,96 @@
+"""What a run printed, taken again while everything it rests on is the same.
+
+A program is a function of the files it reads and looks for, the command line, and what it asks the world for. An entry
+holds the stamps of those files; its key tells everything else. A run that asked for the time, a file's content, a
+random number or the environment, that wrote anything, warned of anything, or printed a secret, is not kept.
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import sys
+from importlib._bootstrap_external import MAGIC_NUMBER
+
+from kcl.cache.digest import blake2b
+from kcl.cache.stamps import stamp
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from typing import Final
+
+    from kcl.cache.store import Store
+
+_SECRET_NAMES: Final = ("pass", "secret", "token", "key", "credential", "private", "auth")
+_SECRET_KIND: Final = r"""["']?kind["']?\s*:\s*["']?Secret\b"""
+_ASKED_OF_ENVIRONMENT: Final = ("KCL_PKG_PATH", "HOME", "USERPROFILE")
+_WITH_VALUE: Final = "DYSOEf"
+"""Letters of the arguments whose value may follow in the same word."""
+
+
+def key_of(arguments: Sequence[str], folder: str, environment: Mapping[str, str]) -> str | None:
+    """The name of the entry for a command line; None where what it does must not be kept."""
+    for each in arguments:
+        name, equals, _ = each.partition("=")
+        if _does_more(each) or (equals and any(word in name.lower() for word in _SECRET_NAMES)):
+            return None
+    asked = [environment.get(name, "") for name in _ASKED_OF_ENVIRONMENT]
+    whole = (list(arguments), folder, asked, compiler())
+    return blake2b(marshal.dumps(whole, 2), digest_size=20).hexdigest()
+
+
+def _does_more(argument: str) -> bool:
+    """Whether an argument may ask to read standard input, write a file or say more; when in doubt it does."""
+    if argument == "-" or argument.startswith(("--o", "--h", "--v")):
+        return True
+    if not argument.startswith("-") or argument.startswith("--"):
+        return False
+    for letter in argument[1:]:
+        if letter in _WITH_VALUE:
+            return False
+        if letter in "ohv":
+            return True
+    return False
+
+
+def look_up(store: Store, key: str) -> str | None:
+    """What the run printed; None when it was not kept or something it rests on has changed."""
+    data = store.read(key)
+    if data is None:
+        return None
+    try:
+        text, stamps = marshal.loads(data)
+        return text if all(stamp(path) == kept for path, kept in stamps) else None
+    except (ValueError, EOFError, TypeError):
+        return None
+
+
+def keep(store: Store, key: str, text: str, paths: Iterable[str], started: int) -> bool:
+    """Keeps what a run printed that rests on these paths and began at `started` (nanoseconds since 1970).
+
+    Answers whether it was kept: not if one of them was written shortly before or meanwhile.
+    """
+    import re  # who only looks something up can do without
+
+    if re.search(_SECRET_KIND, text):
+        return False
+    stamps = [(path, stamp(path, started)) for path in sorted(set(paths))]
+    if any(taken is None for _, taken in stamps):
+        return False
+    return store.write(key, marshal.dumps((text, stamps)))
+
+
+def compiler() -> str:
+    """What this compiler is: its own files, and the interpreter's version."""
+    here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    facts: list[tuple[str, int, int]] = []
+    pending = [here]
+    while pending:
+        for each in os.scandir(pending.pop()):
+            if each.name.endswith((".py", ".marshal")):
+                found = each.stat()
+                facts.append((each.path, found.st_mtime_ns, found.st_size))
+            elif "." not in each.name and each.name != "__pycache__":
+                pending.append(each.path)
+    return blake2b(marshal.dumps((sorted(facts), MAGIC_NUMBER, sys.version), 2), digest_size=20).hexdigest()

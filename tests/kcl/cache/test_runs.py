@@ -1,0 +1,175 @@
+"""What a run printed is taken again exactly while running it anew would print the same."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from kcl.cache.store import Store
+from kcl.cli import main
+
+Run = Callable[..., str]
+PROGRAM = """import models
+
+a = models.Thing {name = "x", size = option("size") or 1}
+"""
+MODELS = """schema Thing:
+    name: str
+    size: int = 1
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "package"
+    (folder / "models").mkdir(parents=True)
+    (folder / "kcl.mod").write_text('[package]\nname = "p"\nedition = "v0.11.0"\nversion = "0.0.1"\n')
+    (folder / "main.k").write_text(PROGRAM)
+    (folder / "models" / "thing.k").write_text(MODELS)
+    time.sleep(0.12)  # what was written just now is not kept: its times could not tell another write
+    return folder
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(str(tmp_path / "kept"))
+
+
+@pytest.fixture
+def run(folder: Path, store: Store) -> Run:
+    def run(*arguments: str, expect: int = 0, **environment: str) -> str:
+        out, err = io.StringIO(), io.StringIO()
+        status = main(
+            ["run", *arguments],
+            cwd=folder,
+            stdin=io.StringIO("z = 1\n"),
+            stdout=out,
+            stderr=err,
+            environment=environment,
+            store=store,
+        )
+        assert status == expect, err.getvalue()
+        return out.getvalue()
+
+    return run
+
+
+def _forge(store: Store) -> None:
+    """Makes the one entry answer something that no run could print."""
+    import marshal
+
+    (entry,) = Path(store.folder).glob("*.entry")
+    content = store.read(entry.stem)
+    assert content is not None
+    _, stamps = marshal.loads(content)
+    store.write(entry.stem, marshal.dumps(("taken\n", stamps)))
+
+
+def test_the_same_run_is_taken_from_the_folder(run: Run, store: Store) -> None:
+    first = run("main.k")
+    assert store.usage()[0] == 1
+    assert run("main.k") == first
+    _forge(store)
+    assert run("main.k") == "taken\n"
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        (lambda folder: (folder / "main.k").write_text(PROGRAM.replace('"x"', '"w"')), "name: w"),
+        (lambda folder: (folder / "models" / "thing.k").write_text(MODELS + "    more: int = 7\n"), "more: 7"),
+        (lambda folder: (folder / "models" / "other.k").write_text("b = 1\n"), "name: x"),
+        (lambda folder: (folder / "kcl.mod").write_text('[package]\nname = "q"\n'), "name: x"),
+    ],
+    ids=["the program", "a model", "another file of a package", "kcl.mod"],
+)
+def test_a_change_of_anything_looked_at_runs_the_program_again(
+    run: Run, store: Store, folder: Path, change: Callable[[Path], object], expected: str
+) -> None:
+    run("main.k")
+    _forge(store)
+    change(folder)
+    assert expected in run("main.k")
+
+
+def test_a_change_that_keeps_size_and_times_is_seen(run: Run, store: Store, folder: Path) -> None:
+    run("main.k")
+    _forge(store)
+    before = (folder / "main.k").stat()
+    (folder / "main.k").write_text(PROGRAM.replace('"x"', '"w"'))
+    os.utime(folder / "main.k", ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert "name: w" in run("main.k")
+
+
+def test_other_arguments_are_another_run(run: Run, store: Store) -> None:
+    assert "size: 1" in run("main.k")
+    assert "size: 3" in run("main.k", "-D", "size=3")
+    assert '"size": 1' in run("main.k", "--format", "json")
+    assert store.usage()[0] == 3
+
+
+def test_a_run_that_fails_is_not_kept(run: Run, store: Store, folder: Path) -> None:
+    (folder / "main.k").write_text("a = b\n")
+    run("main.k", expect=1)
+    assert store.usage()[0] == 0
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        "import datetime\nt = datetime.today()\n",
+        'import file\nt = file.read("kcl.mod")\n',
+        "import crypto\nt = crypto.uuid()\n",
+        'import json\njson.dump_to_file({}, "out.json")\n',
+        'a = {apiVersion = "v1", kind = "Secret", data.x = "eA=="}\n',
+    ],
+    ids=["time", "files", "chance", "writing", "secrets"],
+)
+def test_what_is_no_function_of_the_files_or_secret_is_not_kept(
+    run: Run, store: Store, folder: Path, program: str
+) -> None:
+    (folder / "main.k").write_text(program)
+    time.sleep(0.12)
+    run("main.k")
+    assert store.usage()[0] == 0
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [("-",), ("main.k", "-o", "out.yaml"), ("main.k", "-ro", "out.yaml"), ("main.k", "-D", "password=1")],
+    ids=["standard input", "output file", "output file among letters", "a secret option"],
+)
+def test_runs_that_do_more_than_read_files_are_not_kept(run: Run, store: Store, arguments: tuple[str, ...]) -> None:
+    run(*arguments)
+    assert store.usage()[0] == 0
+
+
+def test_output_named_in_settings_is_written_each_time(run: Run, store: Store, folder: Path) -> None:
+    (folder / "kcl.yaml").write_text("kcl_cli_configs:\n  file: [main.k]\n  output: out.yaml\n")
+    time.sleep(0.12)
+    run("-Y", "kcl.yaml")
+    assert store.usage()[0] == 0
+    (folder / "out.yaml").unlink()
+    run("-Y", "kcl.yaml")
+    assert (folder / "out.yaml").exists()
+
+
+def test_a_fresh_process_prints_what_was_kept(folder: Path, store: Store) -> None:
+    environment = {**os.environ, "KCL_RUN_CACHE": store.folder}
+    command = [sys.executable, "-m", "kcl", "run", "main.k"]
+    first = subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=True, timeout=60)
+    assert store.usage()[0] == 1
+    _forge(store)
+    again = subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=True, timeout=60)
+    assert b"name: x" in first.stdout
+    assert again.stdout == b"taken\n"
+    off = {**environment, "KCL_RUN_CACHE": "off"}
+    anew = subprocess.run(command, cwd=folder, env=off, capture_output=True, check=True, timeout=60)
+    assert anew.stdout == first.stdout
