@@ -1,8 +1,9 @@
-"""Takes the pictures of the README: the five screens, on the practice clusters of the demo.
+"""Takes the pictures of the documentation: the screens, on the practice clusters of the demo.
 
     python -m tests.screenshots docs/screenshots
 
-Each picture is an SVG of what the terminal face draws at 120x36, reached by the keys that a person would press.
+Each picture is an SVG of what the terminal face draws at 120x36, reached by the keys that a person would press. The one
+of Terraform needs a terraform or tofu on the PATH; without, the picture that is there stays.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from workbench.cli import practice
 from workbench.session import Session
 from workbench.settings import Settings
 from workbench.tui.app import WorkbenchApp
+from workbench.tui.frame import Prompt
 from workbench.tui.state import StackState
 from workbench.tui.widgets.resource_table import ResourceTable
 
@@ -39,6 +41,10 @@ async def take(folder: Path) -> None:
         app = WorkbenchApp(session, open_at=practice.STACK)
         async with app.run_test(size=SIZE) as pilot:
             await _walk(app, pilot, folder)
+            if place.no_cloud:
+                sys.stderr.write(f"no picture of Terraform: {place.no_cloud}\n")
+            else:
+                await _walk_terraform(app, pilot, folder)
 
 
 async def _walk(app: WorkbenchApp, pilot: Pilot[Any], folder: Path) -> None:
@@ -76,6 +82,16 @@ async def _walk(app: WorkbenchApp, pilot: Pilot[Any], folder: Path) -> None:
     for _ in range(20):  # until the back-off and its events are there
         await pilot.pause(0.1)
     _save(app, folder / "reconcile.svg")
+
+
+async def _walk_terraform(app: WorkbenchApp, pilot: Pilot[Any], folder: Path) -> None:
+    await pilot.press("colon")
+    app.screen.query_one(Prompt).value = f"diff {practice.RENTING}"
+    await pilot.press("enter")
+    await _until(pilot, lambda: _state(app).stack.name == practice.RENTING and _state(app).diff is not None)
+    await pilot.press(*"jjj")
+    await pilot.pause()
+    _save(app, folder / "terraform.svg")
 
 
 def _state(app: WorkbenchApp) -> StackState:

@@ -57,8 +57,11 @@ def lines(plan: Plan, glyphs: Glyphs) -> Iterator[Line]:
         yield line(Span("to confirm: ", Tone.MUTED), Span(plan.confirmation.phrase, Tone.STRONG))
 
 
-def gates(plan: Plan, glyphs: Glyphs) -> Iterator[Line]:
+def gates(plan: Plan, glyphs: Glyphs, *, compact: bool = False) -> Iterator[Line]:
+    """Yields the guards, and what is behind those that refuse. `compact` says in one line at the end what passed."""
     for guard in plan.guards:
+        if compact and guard.passed:
+            continue
         sign = Span(f"{glyphs.good} ", Tone.GOOD) if guard.passed else Span(f"{glyphs.bad} ", Tone.BAD)
         message = "no" if not guard.passed and _is_told_below(plan, guard) else guard.message
         yield line(sign, guard.name, Span(f": {message}" if message else "", Tone.MUTED))
@@ -67,6 +70,9 @@ def gates(plan: Plan, glyphs: Glyphs) -> Iterator[Line]:
         yield from _conflicts(plan, glyphs)
     for text in (*plan.warnings, *plan.notes, *plan.confirmation.reasons):
         yield line(Span(f"{glyphs.finding} {text}", Tone.WARN))
+    passed = ", ".join(each.name for each in plan.guards if each.passed)
+    if compact and passed:
+        yield line(Span(f"{glyphs.good} ", Tone.GOOD), passed)
 
 
 def _is_told_below(plan: Plan, guard: Guard) -> bool:

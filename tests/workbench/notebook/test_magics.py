@@ -27,8 +27,8 @@ def shell(place: Place, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytes
 
 
 def test_verbs_return_results(shell: Any) -> None:
-    assert len(shell.run_line_magic("wb", "ls */prod")) == 4
-    assert len(shell.run_line_magic("wb", "")) == 12
+    assert len(shell.run_line_magic("wb", "ls */prod")) == 5
+    assert len(shell.run_line_magic("wb", "")) == 14
     assert len(shell.run_line_magic("wb", "compile checkout/prod")) == 16
     assert shell.run_line_magic("wb", "diff checkout/prod").summary.drift == 1
     assert "main.k:5" in repr(shell.run_line_magic("wb", "explain checkout/prod Deployment/web spec.replicas"))

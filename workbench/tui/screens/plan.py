@@ -38,7 +38,7 @@ class PlanScreen(Frame):
         Binding("d", "app.switch_to('diff')", "Diff"),
         Binding("w", "app.switch_to('reconcile')", "Watch"),
         Binding("X", "destroy", "Destroy", show=False),
-        Binding("K", "stop", "Stop", show=False),
+        Binding("K", "stop", "Stop"),
         Binding("r", "reload", "Plan again"),
     ]
 
@@ -78,14 +78,15 @@ class PlanScreen(Frame):
         steps.set_rows(plan.step_rows(made, state.events))
         self.query_one("#gates", ToneText).show_all(self._below(made))
         for event in state.events[-1:]:
-            if isinstance(event, ApplyFinished):
+            # a question about stopping stays: who types into it would otherwise press keys of the screen
+            if isinstance(event, ApplyFinished) and not self._asked_to_stop:
                 self.query_one(TypedConfirmation).close()
 
     def _below(self, made: Plan) -> list[Line]:
         """Gates before an apply, what went wrong and how it ended after one."""
         events, glyphs = (self.state.events if self.state else ()), self.workbench.glyphs
         if not events:
-            listed = list(plan.gates(made, glyphs))
+            listed = list(plan.gates(made, glyphs, compact=True))
             if any(each.conflicts for each in made.changes):
                 how = "F gives them back" if made.force else "F takes over the fields in conflict"
                 listed.append(line(Span(how, Tone.MUTED)))
@@ -155,6 +156,8 @@ class PlanScreen(Frame):
         if self._asked_to_stop:
             if self.state is not None and self.state.is_applying:
                 self.workbench.stop_apply(self.state, at_once=True)
+            else:
+                self.notify("it has ended meanwhile")
             return
         if self.state is None or made is None or self._why_not(made):
             return
@@ -164,6 +167,7 @@ class PlanScreen(Frame):
             self.notify("the plan was made again meanwhile: ask again", severity="warning")
 
     def on_typed_confirmation_closed(self) -> None:
+        self._asked_to_stop = False
         self.query_one("#steps").focus()
 
     def action_back(self) -> None:
