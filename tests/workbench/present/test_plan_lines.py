@@ -1,0 +1,57 @@
+"""A plan as lines: what refuses comes first where room is short, what takes its time says how long."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from runtimes.base import Address, KubernetesId, Unreachable
+from tests.workbench.engine.fake_workspace import FakeWorkspace, thing
+from tests.workbench.engine.world import World, namespace, resource
+from workbench.engine.events import Action, Event, StepFinished, StepProgress, StepStarted
+from workbench.present import plan
+from workbench.present.glyphs import UNICODE
+
+
+def world() -> World:
+    return World(workspace=FakeWorkspace())
+
+
+AT = datetime(2026, 1, 1, tzinfo=UTC)
+DB, NET = Address("terraform", thing("db")), Address("terraform", thing("net"))
+
+
+async def test_what_refuses_comes_first_and_what_passed_in_one_line() -> None:
+    there = world()
+    there.workspace = Unreachable("no terraform here", hint="install it")
+    made = await there.plan(namespace(), resource("db"))
+    lines = [str(each) for each in plan.gates(made, UNICODE, compact=True)]
+    assert lines[0] == "✗ terraform plans: no"
+    assert "no terraform here" in lines[1] and "install it" in lines[2]
+    assert lines[-1] == "✓ clusters answer, dry run accepted, no conflicts, writing allowed"
+    assert len(list(plan.gates(made, UNICODE))) > len(lines)
+
+
+async def test_a_step_says_why_it_replaces_or_makes_again() -> None:
+    there = world()
+    await there.release(namespace(), resource("db", zone="a"), resource("net"))
+    assert isinstance(there.workspace, FakeWorkspace)
+    del there.workspace.cloud[thing("net")]
+    made = await there.plan(namespace(), resource("db", zone="b"), resource("net"))
+    lines = [str(each) for each in plan.lines(made, UNICODE)]
+    assert any("± thing db @terraform  replace: zone cannot be changed in place" in each for each in lines)
+    assert any("+ thing net @terraform  somebody deleted it since the last apply" in each for each in lines)
+
+
+def test_what_takes_its_time_is_told_until_it_ends() -> None:
+    namespace_ = Address("hz", KubernetesId("v1", "Namespace", "", "pay"))
+    events: tuple[Event, ...] = (
+        StepStarted(AT, namespace_, Action.CREATE),
+        StepStarted(AT, DB, Action.CREATE),
+        StepStarted(AT, NET, Action.CREATE),
+        StepProgress(AT, NET, Action.CREATE, 3.0),
+        StepProgress(AT, DB, Action.CREATE, 10.0, "a backup"),
+        StepProgress(AT, DB, Action.CREATE, 20.0, "a backup"),
+        StepFinished(AT, NET, Action.CREATE, 4.0),
+    )
+    assert plan.running(events) == (namespace_, DB)
+    assert [str(each) for each in plan.going_on(events, UNICODE)] == ["◐ create thing db @terraform: a backup  20s"]
