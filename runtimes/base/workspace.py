@@ -79,7 +79,8 @@ class ResourcePlan:
 class Finding:
     """Something the workspace says about a plan. `id` and `path` are None and empty where it names no resource.
 
-    An error makes the plan of its resource worthless; `message` is one line, `detail` may be several.
+    An error makes the plan of its resource worthless; `message` is one line, `detail` may be several. `in_extensions`
+    says that `path` is one of the resource's extensions, not of its attributes.
     """
 
     is_error: bool
@@ -87,6 +88,7 @@ class Finding:
     detail: str = ""
     id: ResourceId | None = None
     path: FieldPath = ()
+    in_extensions: bool = False
 
 
 @dataclass(frozen=True, slots=True)

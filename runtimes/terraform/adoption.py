@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from runtimes.base import Finding, Resource, ResourceId
+from runtimes.base import Finding, Resource, ResourceId, ResourcePlan, TerraformId, WorkspacePlan
 from runtimes.terraform import diagnostics
 from runtimes.terraform.record import Doubt
 
@@ -97,6 +97,40 @@ def unasked(doubts: Iterable[Doubt], resources: Iterable[Resource]) -> tuple[Fin
         for each in doubts
         if each.id not in said
     )
+
+
+def taken_twice(plan: WorkspacePlan, provider_of: Callable[[TerraformId], object]) -> tuple[Finding, ...]:
+    """Returns an error for everything that is to be taken over and is managed already, under another id.
+
+    Two resources would undo each other's changes, and deleting one would delete what the other is. Whether two are
+    the same is told by type, identity and `provider_of`, the provider's configuration.
+    """
+
+    def key(each: ResourcePlan) -> tuple[object, ...] | None:
+        live, id_ = each.prediction.live, each.id
+        if not isinstance(id_, TerraformId) or live is None or live.identity is None or not live.identity.uid:
+            return None
+        return id_.resource_type, live.identity.uid, provider_of(id_)
+
+    owners: dict[tuple[object, ...], ResourcePlan] = {}
+    for each in sorted(plan.resources, key=lambda each: bool(each.import_id)):
+        if (found := key(each)) is not None:
+            owners.setdefault(found, each)
+    findings = []
+    for each in plan.resources:
+        owner = owners.get(key(each) or ())
+        if each.import_id and owner is not None and owner is not each:
+            findings.append(
+                Finding(
+                    True,
+                    f"what exists as {each.import_id} is managed already, as {owner.id}",
+                    f"Take importId out. If it is to be known by this id from now on: movedFrom, with {owner.id}.",
+                    each.id,
+                    ("importId",),
+                    in_extensions=True,
+                )
+            )
+    return tuple(findings)
 
 
 def _names(error: Finding, address: str) -> bool:

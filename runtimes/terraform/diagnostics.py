@@ -31,6 +31,11 @@ _LONGEST_MESSAGE = 400
 
 _CAUSED_BY_TARGETS = ("Resource targeting is in effect", "Applied changes may be incomplete")
 _NOTHING_THERE = "nothing exists under the id it is to be taken over by"
+_KEPT = "it is kept from being destroyed, and this would destroy it"
+_OF_EXTENSIONS: Final[Mapping[str, FieldPath]] = {
+    _NOTHING_THERE: ("importId",),
+    _KEPT: ("lifecycle", "prevent_destroy"),
+}
 _LOCKED = "Error acquiring the state lock"
 _NOTHING_TO_IMPORT = re.compile(
     r"nothing exists|non-existent remote object|not exist|not found|couldn't find|no such", re.IGNORECASE
@@ -53,13 +58,10 @@ def finding(diagnostic: Mapping[str, Any], configuration: Configuration | None) 
     if place.in_provider:
         where = f"extensions.providerMeta of {place.id}"
         detail = f"{detail}\n\nThis is {format_path(place.path)} in {where}.".strip() if place.path else detail
-    return Finding(
-        is_error,
-        " ".join(summary.split()) or "Terraform says no more",
-        detail.strip(),
-        place.id,
-        () if place.in_provider else place.path,
-    )
+    said = " ".join(summary.split()) or "Terraform says no more"
+    if place.id is not None and said in _OF_EXTENSIONS:
+        return Finding(is_error, said, detail.strip(), place.id, _OF_EXTENSIONS[said], in_extensions=True)
+    return Finding(is_error, said, detail.strip(), place.id, () if place.in_provider else place.path)
 
 
 def failure(
@@ -172,8 +174,32 @@ _KINDS: Final = (
         "what is to be deleted was made with a providerMeta that is no longer known: configure a resource with it"
         " again, delete, and then take it out",
     ),
-    _kind_of(r"^unsupported terraform core version", Misconfigured, "install a version that the configuration allows"),
-    _kind_of(r"^instance cannot be destroyed", Rejected, "lifecycle.prevent_destroy keeps it; take that out first"),
+    _kind_of(
+        r"^unsupported terraform core version",
+        Misconfigured,
+        "install a version that the configuration allows, or change requiredVersion of the stack",
+    ),
+    _kind_of(
+        r"^invalid version constraint",
+        Misconfigured,
+        "write requiredVersion of the stack, or the version in extensions.provider, as in >= 1.6",
+    ),
+    _kind_of(
+        r"^(unsupported backend type|invalid backend)",
+        Misconfigured,
+        "correct terraform.backend of the stack or its project",
+    ),
+    _kind_of(
+        r"^backend configuration (block has )?changed|^backend type changed|state migration|migrate existing",
+        Misconfigured,
+        "put terraform.backend back as it was, or, where the new one has the state already or there is none yet, take"
+        " .terraform/terraform.tfstate out of the working folder; to copy it: terraform init -migrate-state there",
+    ),
+    _kind_of(
+        r"^(instance cannot be destroyed|it is kept from being destroyed)",
+        Rejected,
+        "lifecycle.prevent_destroy keeps it; take that out first",
+    ),
     _kind_of(
         r"^(error loading state|failed to (load|read|get existing|write|save) (the )?(state|workspaces)"
         r"|error (loading|saving|refreshing) state|failed to persist state)",
@@ -249,6 +275,8 @@ def _in_our_words(summary: str, detail: str, place: Place, configuration: Config
         case "Cannot import non-existent remote object" if place.id and configuration:
             under = configuration.adopted.get(place.id, "")
             return _NOTHING_THERE, f"The id is {under!r}. It may be of another region or account than the provider's."
+        case "Instance cannot be destroyed" if place.id:
+            return _KEPT, "Undo what deletes or replaces it, or take lifecycle.prevent_destroy out first."
         case _:
             return summary, detail
 

@@ -81,7 +81,8 @@ def unfinished(state: PriorState, configuration: Configuration, *, schemas: Sche
     for id_, body in proposed.bodies.items():
         there = known.get(id_) or known.get(configuration.moved.get(id_, id_))
         if there is None:
-            plans.append(_proposed(id_, None, body, PlannedAction.CREATE, configuration))
+            action = PlannedAction.IMPORT if id_ in configuration.adopted else PlannedAction.CREATE
+            plans.append(_proposed(id_, None, body, action, configuration))
             continue
         pair = bodies.paired(body, Pair(there.observed, _over(body, there.observed)), _type(schemas, id_))
         action = PlannedAction.NONE if pair.before == pair.after else PlannedAction.UPDATE
@@ -143,7 +144,7 @@ def _resource_plan(
     after = pair.after if pair.after is not None else {}
     replaces = tuple(dict.fromkeys(bodies.shaped_path(path, asked, each.before, type_) for path in each.replace_paths))
     action = _action(each)
-    sensitive = _sensitive(each, asked, configuration, type_)
+    sensitive = _sensitive(each, drift, asked, configuration, type_)
     prediction = Prediction(
         each.id,
         there,
@@ -165,7 +166,7 @@ def _resource_plan(
 
 
 def _action(each: Planned) -> PlannedAction:
-    if each.import_id:
+    if each.import_id and not each.is_replacement:
         return PlannedAction.IMPORT
     match each.actions:
         case ("create",):
@@ -190,8 +191,9 @@ def _reason(each: Planned, action: PlannedAction, replaces: tuple[FieldPath, ...
             places = [format_path(path) for path in replaces[:_PLACES_IN_WORDS]]
             more = len(replaces) - len(places)
             named = ", ".join(places) + (f" and {more} more" if more else "")
-            first = "it is made before the old one goes" if each.actions[0] == "create" else ""
-            return f"{named} can't be changed in place" + (f"; {first}" if first else "")
+            first = "; the new one is made before the old one goes" if each.actions[0] == "create" else ""
+            there = f"; what exists as {each.import_id} is deleted" if each.import_id else ""
+            return f"{named} cannot be changed in place{first}{there}"
         case PlannedAction.FORGET:
             return "it leaves the state and stays where it is"
         case PlannedAction.UPDATE if each.former:
@@ -224,11 +226,18 @@ def _drifted(drift: Planned | None) -> tuple[Drifted, ...]:
 
 
 def _sensitive(
-    each: Planned, asked: Mapping[str, Any], configuration: Configuration, type_: Type | None
+    each: Planned,
+    drift: Planned | None,
+    asked: Mapping[str, Any],
+    configuration: Configuration,
+    type_: Type | None,
 ) -> tuple[FieldPath, ...]:
-    """Returns the secret paths of both bodies."""
+    """Returns the secret paths of both bodies, and of what was recorded."""
     found: list[FieldPath] = []
-    for side, masked in ((each.before, each.masked_before), (each.after, each.masked_after)):
+    sides = [(each.before, each.masked_before), (each.after, each.masked_after)]
+    if drift is not None:
+        sides.append((drift.before, drift.masked_before))
+    for side, masked in sides:
         if side is not None:
             hidden = live.hidden(each.id, side, configuration, masked=masked, type_=type_)
             found += (bodies.shaped_path(path, asked, side, type_) for path in hidden)
@@ -251,7 +260,8 @@ def _proposed(
 ) -> ResourcePlan:
     hidden = [*live.hidden(id_, after, configuration), *(there.hidden if there else ())]
     prediction = Prediction(id_, there, after, sensitive=values.shortest(hidden), unknown=tuple(unknown_paths(after)))
-    return ResourcePlan(prediction, action, was_recorded=there is not None)
+    under = configuration.adopted.get(id_, "") if action is PlannedAction.IMPORT else ""
+    return ResourcePlan(prediction, action, was_recorded=there is not None, import_id=under)
 
 
 def _over(body: Mapping[str, Any], recorded: Mapping[str, Any]) -> dict[str, Any]:

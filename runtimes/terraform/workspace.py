@@ -30,6 +30,7 @@ from runtimes.terraform import adoption, configuration, diagnostics, events, for
 from runtimes.terraform.adoption import Adoption
 from runtimes.terraform.configuration import Configuration
 from runtimes.terraform.events import Follower
+from runtimes.terraform.names import ProviderSource
 from runtimes.terraform.process import ProcessMark, Running
 from runtimes.terraform.record import Creation, Record
 from runtimes.terraform.run import ApplyRun, Telling
@@ -189,8 +190,9 @@ class TerraformWorkspace:
             result = plan.read(shown, written, schemas=schemas, recorded=prior)
         else:
             result = plan.unchanged(prior, written, schemas=schemas)
-        result = replace(result, findings=tuple(dict.fromkeys((*findings, *result.findings))))
-        return _Attempt(configured, _limited(result, configured.request), planned.errors, shown)
+        twice = adoption.taken_twice(result, lambda id_: _provider_of(id_, written, prior))
+        result = replace(result, findings=tuple(dict.fromkeys((*findings, *result.findings, *twice))))
+        return _Attempt(configured, _limited(result, configured.request), (*planned.errors, *twice), shown)
 
     async def _configured(
         self,
@@ -303,6 +305,12 @@ class TerraformWorkspace:
             target=self.place,
             hint=f"look at the state in {self._settings.folder} and at its backup beside it",
         )
+
+
+def _provider_of(id_: TerraformId, written: Configuration, prior: PriorState) -> tuple[ProviderSource, str] | None:
+    """Returns the provider's source and configuration of a resource; None where neither side knows it."""
+    recorded = prior.resources.get(id_)
+    return written.aliases.get(id_) or ((recorded.source, recorded.alias) if recorded else None)
 
 
 def _limited(found: WorkspacePlan, request: WorkspacePlanRequest) -> WorkspacePlan:

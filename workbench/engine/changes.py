@@ -50,7 +50,8 @@ class FieldChange:
     `REMOVE` on the side that has none. `after` is `UNKNOWN`, or has it inside, where only applying decides. `source` is
     the chain of source sites, the decisive one first, empty for what no line says. `actor` is whose value would be lost
     (drift, conflict) or stays (`KEPT`). `is_conflict`: an apply that is not forced fails on it. `restarts`: pods are
-    replaced because of it. `replaces`: it can't be changed in place.
+    replaced because of it. `replaces`: it can't be changed in place. `recorded` is what Terraform's state had for a
+    field that drifted, None where it had nothing or there is no state.
     """
 
     path: FieldPath
@@ -64,6 +65,7 @@ class FieldChange:
     is_conflict: bool = False
     restarts: bool = False
     replaces: bool = False
+    recorded: Any = None
 
     @property
     def is_unknown(self) -> bool:

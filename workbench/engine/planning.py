@@ -223,6 +223,8 @@ def _deletion_reasons(diff: StackDiff, prior: Release | None) -> Iterable[str]:
     for each in gone:
         if each.action is Action.REPLACE and each.address.cluster == diff.workspace:
             yield f"{each.address} is deleted and made anew: what it holds may be lost"
+        elif each.address.cluster == diff.workspace and len(pruned) < len(owned):
+            yield f"{each.address} is deleted: what it holds may be lost"
         if isinstance(each.address.id, KubernetesId) and each.address.id.kind in _HOLDS_OTHERS:
             yield f"{each.address} is deleted with everything in it"
     if pruned and len(pruned) >= len(owned):
@@ -245,7 +247,7 @@ def _notes(diff: StackDiff, prior: Release | None) -> Iterable[str]:
         yield f"release {prior.revision} was not finished; this plan continues it"
     for each in diff.changes:
         if each.action is Action.REPLACE:
-            yield f"{each.address}: is deleted and made anew, as {each.because}"
+            yield f"{each.address}: is replaced, as {each.because}"
         elif each.action in (Action.IMPORT, Action.MOVE, Action.FORGET):
             yield f"{each.address}: {each.because or each.action.value}"
         elif each.restarts:

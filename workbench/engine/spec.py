@@ -108,8 +108,21 @@ class Spec:
             # a Secret's texts are applied as the data they become
             if chain := self.lookup(origin.document, (*origin.prefix, "stringData", *steps[1:])):
                 return chain
+        return self._nearest(origin.document, origin.prefix, steps)
+
+    def extension_chain(self, id_: ResourceId, path: FieldPath) -> Chain:
+        """Returns the sites behind one of a resource's extensions, as `chain` does; the resource's if none has."""
+        origin = self.origins.get(id_)
+        if origin is None or origin.prefix[-1:] != ("attributes",):
+            return self.chain(id_)
+        steps = tuple(each for each in path if isinstance(each, str | int))
+        return self._nearest(origin.document, origin.prefix[:-1], ("extensions", *steps))
+
+    def _nearest(self, document: int, prefix: tuple[str | int, ...], steps: tuple[str | int, ...]) -> Chain:
+        if self.lookup is None:
+            return ()
         for length in range(len(steps), -1, -1):
-            if chain := self.lookup(origin.document, (*origin.prefix, *steps[:length])):
+            if chain := self.lookup(document, (*prefix, *steps[:length])):
                 return chain
         return ()
 

@@ -43,7 +43,7 @@ from workbench.engine.events import Action
 from workbench.engine.fields import MISSING, find
 from workbench.engine.graph import reference_texts
 from workbench.engine.masking import Seal, is_sensitive, masked, sensitive_paths
-from workbench.engine.spec import Spec
+from workbench.engine.spec import Chain, Spec
 from workbench.engine.values import NoSuchValue, Value
 from workbench.project import TERRAFORM_PLACE
 
@@ -264,6 +264,10 @@ def _secrets(plan: ResourcePlan) -> frozenset[str]:
     for path in live.hidden if live else ():
         value = find(live.observed if live else {}, path)
         found |= values.texts(value) if value is not MISSING else frozenset()
+    hidden = (*plan.prediction.sensitive, *(live.hidden if live else ()))
+    for drift in plan.drift:
+        if any(_overlap(drift.path, path) for path in hidden):
+            found |= values.texts(drift.recorded) | values.texts(drift.found)
     return frozenset(found)
 
 
@@ -301,11 +305,13 @@ def _because(plan: ResourcePlan, action: Action, resource: Resource | None) -> s
     match action:
         case Action.REPLACE:
             paths = ", ".join(format_path(each) for each in plan.prediction.replaces)
-            return f"{paths} cannot be changed in place" if paths else plan.reason or "it cannot be changed in place"
+            return plan.reason or f"{paths or 'it'} cannot be changed in place"
         case Action.CREATE if plan.was_recorded:
             return "somebody deleted it since the last apply"
         case Action.DELETE | Action.FORGET:
             return plan.reason or ("the configuration no longer has it" if resource is None else "")
+        case Action.IMPORT if plan.prediction.live is None:
+            return f"it is to be taken over as {plan.import_id}, and could not be looked at"
         case Action.IMPORT:
             return f"it exists already, as {plan.import_id}: taken over" if plan.import_id else "taken over"
         case Action.MOVE:
@@ -372,7 +378,16 @@ def _field(
         # what the provider fills in is on no line
         source=spec.chain(plan.id, path) if resource and find(resource.attributes, path[:1]) is not MISSING else (),
         replaces=any(_overlap(each, path) for each in plan.prediction.replaces),
+        recorded=shown(_recorded(plan, path)) if class_ is ChangeClass.DRIFT else None,
     )
+
+
+def _recorded(plan: ResourcePlan, path: FieldPath) -> Any:
+    """Returns what the state had for a field that drifted; `MISSING` where it had nothing, or only a part is told."""
+    for drift in plan.drift:
+        if starts_with(path, drift.path) and drift.recorded is not None:
+            return find(drift.recorded, path[len(drift.path) :])
+    return MISSING
 
 
 def _overlapping_same(recorded: Any, drift: FieldPath, after: Any, path: FieldPath) -> bool:
@@ -392,8 +407,12 @@ def _overlap(one: FieldPath, other: FieldPath) -> bool:
 
 
 def _problem(spec: Spec, finding: Finding, root: Path | None) -> Problem:
-    chain = spec.chain(finding.id, finding.path) if finding.id is not None else ()
-    what = f"{format_path(finding.path)}: {finding.message}" if finding.path else finding.message
+    chain: Chain = ()
+    if finding.id is not None:
+        looked_up = spec.extension_chain if finding.in_extensions else spec.chain
+        chain = looked_up(finding.id, finding.path)
+    field_ = format_path(("extensions", *finding.path) if finding.in_extensions else finding.path)
+    what = f"{field_}: {finding.message}" if field_ else finding.message
     if chain:
         what += f" ({chain[0].relative_to(root) if root else f'{chain[0].file}:{chain[0].line}'})"
     address = Address(TERRAFORM_PLACE, finding.id) if finding.id is not None else None

@@ -297,6 +297,8 @@ def _field_notes(field: FieldChange, glyphs: Glyphs, now: datetime) -> Iterator[
         yield Span(f"{glyphs.finding} only live, set by {_actor(field.actor, now)}; apply leaves it", Tone.WARN)
     elif field.class_ is ChangeClass.DRIFT:
         yield Span(f"{glyphs.finding} drift: changed live by {_actor(field.actor, now)}", Tone.WARN)
+    if field.recorded is not None and (recorded := _one_line(field.recorded)) is not None:
+        yield Span(f"{glyphs.finding} the last apply left it as {recorded.text}", Tone.WARN)
     if field.replaces:
         yield Span(f"{glyphs.finding} cannot be changed in place", Tone.BAD)
 

@@ -159,6 +159,7 @@ def _field(field: FieldChange, root: Path) -> dict[str, Any]:
         "when": f"{field.actor.when:%Y-%m-%dT%H:%M:%SZ}" if field.actor and field.actor.when else None,
         "conflict": field.is_conflict,
         "replaces": field.replaces,
+        "recorded": plain(field.recorded),
     }
 
 

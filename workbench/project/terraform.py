@@ -11,13 +11,14 @@ environment.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from workbench.project.errors import BrokenFile
-from workbench.project.yaml_file import mapping_at, text_at
+from workbench.project.yaml_file import mapping_at, place_of, text_at
 
 _KEYS = ("backend", "requiredVersion", "lockTimeoutSeconds")
 _LOCK_TIMEOUT_SECONDS = 10.0
@@ -34,27 +35,50 @@ class TerraformOptions:
 
 def terraform_options(content: Mapping[str, Any], path: Path, above: TerraformOptions) -> TerraformOptions:
     """Returns what a project.yaml or stack.yaml says, over what is said `above` it; raises `BrokenFile`."""
-    said = mapping_at(content, "terraform", path)
+    with _placed(path):
+        said = mapping_at(content, "terraform", path)
     for key in said:
         if key not in _KEYS:
-            raise BrokenFile(f"terraform has the unknown key {key!r}; known: {', '.join(_KEYS)}", where=str(path))
+            where = place_of(path, "terraform", str(key))
+            raise BrokenFile(f"terraform has the unknown key {key!r}; known: {', '.join(_KEYS)}", where=where)
     options = above
     if "backend" in said:
-        options = replace(options, backend=_backend(mapping_at(said, "backend", path), path))
+        options = replace(options, backend=_backend(said, path))
     if "requiredVersion" in said:
-        options = replace(options, required_version=text_at(said, "requiredVersion", path))
+        with _placed(path, "requiredVersion"):
+            options = replace(options, required_version=text_at(said, "requiredVersion", path))
     if "lockTimeoutSeconds" in said:
         seconds = said["lockTimeoutSeconds"]
         if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds < 0:
-            raise BrokenFile("terraform.lockTimeoutSeconds needs to be a number from 0", where=str(path))
+            where = place_of(path, "terraform", "lockTimeoutSeconds")
+            raise BrokenFile("terraform.lockTimeoutSeconds needs to be a number from 0", where=where)
         options = replace(options, lock_timeout_seconds=float(seconds))
     return options
 
 
-def _backend(said: Mapping[str, Any], path: Path) -> Mapping[str, Any] | None:
+def _backend(above: Mapping[str, Any], path: Path) -> Mapping[str, Any] | None:
+    with _placed(path, "backend"):
+        said = mapping_at(above, "backend", path)
     if not said:
         return None
-    type_, config = text_at(said, "type", path), mapping_at(said, "config", path)
-    if not type_ or set(said) - {"type", "config"}:
-        raise BrokenFile("terraform.backend needs a type, and may have a config", where=str(path))
+    with _placed(path, "backend", "type"):
+        type_ = text_at(said, "type", path)
+    with _placed(path, "backend", "config"):
+        config = mapping_at(said, "config", path)
+    others = [str(key) for key in said if key not in ("type", "config")]
+    if not type_ or others:
+        where = place_of(path, "terraform", "backend", *others[:1])
+        raise BrokenFile("terraform.backend needs a type, and may have a config, and nothing else", where=where)
     return {"type": type_, "config": dict(config)}
+
+
+@contextmanager
+def _placed(path: Path, *keys: str) -> Iterator[None]:
+    """Says of a `BrokenFile` on which line of `terraform` it is; files that are right are read once only."""
+    try:
+        yield
+    except BrokenFile as error:
+        where = place_of(path, "terraform", *keys)
+        raise BrokenFile(
+            ".".join(("terraform", *keys[:-1], error.message)) if keys else error.message, where=where
+        ) from error

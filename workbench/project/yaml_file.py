@@ -65,3 +65,21 @@ def texts_at(content: Mapping[str, Any], key: str, path: Path) -> tuple[str, ...
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
         raise BrokenFile(f"{key} needs to be a list of texts", where=str(path))
     return tuple(value)
+
+
+def place_of(path: Path, *keys: str) -> str:
+    """Returns `file:line:column` of a key inside mappings, or of the last one on the way that is there."""
+    import yaml
+
+    where = str(path)
+    try:
+        node = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        return where
+    for key in keys:
+        found = [each for each in node.value if each[0].value == key] if isinstance(node, yaml.MappingNode) else []
+        if not found:
+            break
+        mark, node = found[-1][0].start_mark, found[-1][1]
+        where = f"{path}:{mark.line + 1}:{mark.column + 1}"
+    return where
