@@ -89,6 +89,8 @@ class InMemoryFileSystem:
     def __init__(self, files: Mapping[str, str | bytes]) -> None:
         self._files = {_normal(path): content for path, content in files.items()}
         self._names = _directory_names(self._files)
+        self.paths: frozenset[str] = frozenset((*self._files, *self._names))
+        """All files and their directories, as absolute paths."""
 
     def read_text(self, path: str) -> str:
         return decode(self.read_bytes(path))
@@ -127,6 +129,7 @@ class OverlayFileSystem:
     def __init__(self, base: FileSystem, files: Mapping[str, str | bytes]) -> None:
         self._base = base
         self._top = InMemoryFileSystem(files)
+        self._touched = self._top.paths
 
     def read_text(self, path: str) -> str:
         return self._holder(path).read_text(path)
@@ -147,6 +150,8 @@ class OverlayFileSystem:
         return sorted({*self._top.list_dir(path), *self._base.list_dir(path)})
 
     def stamp(self, path: str) -> Hashable | None:
+        if path not in self._touched and _is_normal(path):
+            return self._base.stamp(path)
         top = self._top.stamp(path)
         if top is False:
             return self._base.stamp(path)
@@ -197,6 +202,11 @@ class RecordingFileSystem:
 
 def _normal(path: str) -> str:
     return os.path.abspath(path)  # noqa: PTH100
+
+
+def _is_normal(path: str) -> bool:
+    """Whether a path is certainly absolute, with nothing in it that stands for another spelling."""
+    return path.startswith("/") and "/." not in path and "//" not in path and not path.endswith("/")
 
 
 def _directory_names(paths: Iterable[str]) -> dict[str, set[str]]:
