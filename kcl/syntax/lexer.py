@@ -549,7 +549,11 @@ class _Lexer:
             levels.pop()
             self._emit("DEDENT", at)
             closed_block = True
-        if context.in_comprehension or (not closed_block and self.previous in _SEPARATED):
+        if context.in_comprehension:
+            if self._next_word(at) not in ("for", "if"):
+                self._emit("NEWLINE", start)  # clauses stand on lines of their own, and are not divided
+            return
+        if not closed_block and self.previous in _SEPARATED:
             return
         if self._next_word(at) not in ("for", "elif", "else"):
             self._emit("SEP", start)
