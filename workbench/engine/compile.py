@@ -12,6 +12,7 @@ stack as well, as in Kusion (https://github.com/KusionStack/kusion/issues/152).
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -106,6 +107,7 @@ def compile_now(
             file_system=api.OverlayFileSystem(api.OsFileSystem(), overlay),
             plugins=plugins,
             cache=cache,
+            vendor_dir=api.downloaded_folder(os.environ),
         )
     except api.ProgramError as error:
         raise failed(error, str(stack.directory), with_settings(stack, inputs)) from None

@@ -1,0 +1,33 @@
+"""A stack may use packages that `kcl mod` downloaded, as `kcl run` does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from workbench.session import Session
+from workbench.settings import Settings
+
+
+async def test_a_stack_imports_a_package_from_the_folder_of_downloads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package = tmp_path / "packages" / "limits_1.0.0"
+    package.mkdir(parents=True)
+    (package / "kcl.mod").write_text('[package]\nname = "limits"\nversion = "1.0.0"\n')
+    (package / "sizes.k").write_text('memory = "64Mi"\n')
+    root = tmp_path / "konfig"
+    stack = root / "web" / "dev"
+    stack.mkdir(parents=True)
+    (root / "kcl.mod").write_text('[package]\nname = "shop"\n\n[dependencies]\nlimits = "1.0.0"\n')
+    (root / "web" / "project.yaml").write_text("name: web\n")
+    (stack / "stack.yaml").write_text("name: dev\n")
+    (stack / "main.k").write_text(
+        "import limits.sizes\n\n"
+        'apiVersion = "v1"\nkind = "ConfigMap"\nmetadata = {name = "web"}\ndata = {memory = sizes.memory}\n'
+    )
+    monkeypatch.setenv("KCL_PKG_PATH", str(tmp_path / "packages"))
+    session = Session.open(root, settings=Settings.load({"WB_STATE_DIR": str(tmp_path / "state")}))
+    compiled = await session.compile(session.select("web/dev"))
+    assert [each.attributes["data"] for each in compiled.spec] == [{"memory": "64Mi"}]
