@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 
@@ -9,3 +10,6 @@ import threading
 # it would then wait for ever. A handler of ours is not inherited, so what they start has the system's default.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Processes that tests start neither take nor leave anything in the folder of whoever runs the tests.
+os.environ["KCL_RUN_CACHE"] = "off"
