@@ -103,10 +103,10 @@ def test_what_can_not_be_changed_in_place_is_replaced_and_says_why(real: Direct)
     one = _of(real.plan(network("shop"), written), written)
     assert one.action is PlannedAction.REPLACE
     assert set(one.prediction.replaces) == {("zone",), ("engine",)}
-    assert one.reason in ("zone, engine can't be changed in place", "engine, zone can't be changed in place")
+    assert one.reason in ("zone, engine cannot be changed in place", "engine, zone cannot be changed in place")
     assert one.prediction.after["address"] is UNKNOWN
     first = replace(written, extensions={**written.extensions, "lifecycle": {"create_before_destroy": True}})
-    assert _of(real.plan(network("shop"), first), first).reason.endswith("it is made before the old one goes")
+    assert _of(real.plan(network("shop"), first), first).reason.endswith("the new one is made before the old one goes")
 
 
 def test_what_is_no_longer_configured_is_deleted(real: Direct) -> None:
