@@ -15,13 +15,14 @@ verbs may be cancelled, and may run side by side on one event loop.
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 from workbench.local import LocalState, ServedPractice
 from workbench.project import (
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from workbench.audit import Actor, AuditTrail
     from workbench.engine.changes import StackDiff
     from workbench.engine.compile import CompiledStack, CompileInputs, ParseCache
+    from workbench.engine.compile_all import Sweep
     from workbench.engine.execute import Applying
     from workbench.engine.masking import Seal
     from workbench.engine.migration import Migration
@@ -202,6 +204,38 @@ class Session:
         compiled = await compile_stack(stack, inputs or CompileInputs(), self._parsed, self._plugins())
         self._read[stack.path] = compiled.dependencies
         return compiled
+
+    def compile_all(
+        self,
+        folder: Path,
+        inputs: CompileInputs | None = None,
+        *,
+        format_: Literal["yaml", "json"] = "yaml",
+        only: Sequence[Path] | None = None,
+        force: bool = False,
+    ) -> Sweep:
+        """Finds out which Specs in `folder` are out of date; iterating over `run(crew)` of what is returned makes them.
+
+        `only` leaves out stacks that none of these files touches, `force` makes those up to date again as well.
+        """
+        from workbench.engine.compile import CompileInputs
+        from workbench.engine.compile_all import TrustedCode, Wanted, prepare
+
+        trusted = {name: {digest} for name, digest in self._local.trusted_plugins().items()}
+        for name, digest in (self._served.trusted if self._served else {}).items():
+            trusted.setdefault(name, set()).add(digest)
+        # what other processes are told is plain values
+        plugins = replace(
+            self._plugins(),
+            is_trusted=TrustedCode(
+                self._settings.trusts_plugins, {name: frozenset(each) for name, each in trusted.items()}
+            ),
+            environment={key: value for key, value in os.environ.items() if key.startswith("WB_PLUGIN_")},
+        )
+        chosen = None if only is None else tuple((self._root / each).resolve() for each in only)
+        return prepare(
+            Wanted(self.tree(), inputs or CompileInputs(), folder.resolve(), format_, plugins, chosen, force)
+        )
 
     def whatif(self, stack: Stack, inputs: CompileInputs | None = None) -> WhatIf:
         """Starts a set of edits that exist only in this session; `whatif.inputs` go into compile, diff and plan."""

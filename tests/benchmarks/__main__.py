@@ -1,98 +1,74 @@
 """`make bench`: prints a table and writes build/bench.json.
 
-Ours and the peer's turn come one after the other, so that a machine whose speed drifts is unfair to neither. Figures
-are medians; the ratio is the median of the ratios of the rounds, above 1 where we are faster. Nothing is asserted: a
-shared machine's clock is no judge.
+    python -m tests.benchmarks [--quick] [--only WORD]
+
+Figures are medians; the ratio is the median of the ratios of the rounds, above 1 where we are faster. Nothing is
+asserted: a shared machine's clock is no judge. `--quick` takes two rounds and small programs: to see that it runs.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
+import os
 import platform
-import statistics
 import sys
 import tempfile
-import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from tests.benchmarks import compiling, terraform
+from tests.benchmarks import compiling, output
+from tests.benchmarks.measuring import Case, Group, Result, measure, measure_group
 
-ROUNDS = 7
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """`spread` is the smallest and largest ratio of a round."""
-
-    name: str
-    ours_seconds: float
-    peer_seconds: float
-    ratio: float
-    spread: tuple[float, float]
-    runs: int
+_QUICK_ROUNDS = 2
 
 
-def measure(name: str, ours: Callable[[], object], peer: Callable[[], object], rounds: int = ROUNDS) -> Result:
-    ours(), peer()  # what is only done once is not what is measured
-    pairs = [(_seconds(ours), _seconds(peer)) for _ in range(rounds)]
-    ratios = [theirs / mine for mine, theirs in pairs]
-    return Result(
-        name,
-        statistics.median(mine for mine, _ in pairs),
-        statistics.median(theirs for _, theirs in pairs),
-        statistics.median(ratios),
-        (min(ratios), max(ratios)),
-        rounds,
-    )
+def _results(folder: Path, rounds: int | None, only: str) -> Iterator[Result]:
+    for each in compiling.cases(folder):
+        names = [each.name] if isinstance(each, Case) else [one.name for one in each.variants]
+        if not any(only in name for name in names):
+            continue
+        match each:
+            case Case():
+                yield measure(each, rounds)
+            case Group():
+                yield from measure_group(each, rounds)
+    for name, result in output.results(folder, rounds):
+        if only in name:
+            yield result()
 
 
-def _seconds(work: Callable[[], object]) -> float:
-    started = time.perf_counter()
-    work()
-    return time.perf_counter() - started
+def _shown(value: float, unit: str) -> str:
+    return f"{value / 1e6:8.1f}MB" if unit == "bytes" else f"{value * 1000:8.1f}ms"
 
 
 def main() -> int:
+    parser = argparse.ArgumentParser(prog="make bench")
+    parser.add_argument("--quick", action="store_true", help="two rounds each")
+    parser.add_argument("--only", default="", metavar="WORD", help="rows whose name holds this")
+    given = parser.parse_args()
     try:
         peer = f"kcl-lib {version('kcl-lib')}"
     except PackageNotFoundError:
         sys.stderr.write("kcl-lib is not installed: there is nothing to compare with\n")
         return 1
     write = sys.stdout.write
-    write(f"{platform.python_implementation()} {platform.python_version()}, {platform.machine()}, peer {peer}\n\n")
-    write(f"{'work':<58} {'ours':>9} {'peer':>9} {'ratio':>7}  spread\n")
+    python = f"{platform.python_implementation()} {platform.python_version()}"
+    load = f"load {os.getloadavg()[0]:.1f}"
+    write(f"{python}, {platform.system()} {platform.machine()}, {os.cpu_count()} cores, {load}, peer {peer}\n\n")
+    write(f"{'work':<72} {'goal':>10} {'ours':>10} {'peer':>10} {'ratio':>8}  spread\n")
     results = []
-    home = tempfile.TemporaryDirectory()
-    cases = [*compiling.cases(), *filter(None, (terraform.case(Path(home.name)),))]
-    for name, ours, theirs in cases:
-        result = measure(name, ours, theirs)
-        results.append(result)
-        low, high = result.spread
-        times = f"{result.ours_seconds * 1000:7.1f}ms {result.peer_seconds * 1000:7.1f}ms"
-        write(f"{name:<58} {times} {result.ratio:6.2f}x  {low:.2f}-{high:.2f}\n")
-        sys.stdout.flush()
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        for each in _results(Path(folder), _QUICK_ROUNDS if given.quick else None, given.only):
+            results.append(each)
+            low, high = each.spread
+            times = f"{_shown(each.ours_seconds, each.unit)} {_shown(each.peer_seconds, each.unit)}"
+            write(f"{each.name:<72} {each.goal:>10} {times} {each.ratio:7.2f}x  {low:.2f}-{high:.2f} of {each.runs}\n")
+            sys.stdout.flush()
     target = Path("build/bench.json")
     target.parent.mkdir(exist_ok=True)
-    target.write_text(
-        json.dumps(
-            [
-                {
-                    "name": each.name,
-                    "ratio": round(each.ratio, 3),
-                    "ours_seconds": each.ours_seconds,
-                    "peer_seconds": each.peer_seconds,
-                    "spread": [round(part, 3) for part in each.spread],
-                    "runs": each.runs,
-                }
-                for each in results
-            ],
-            indent=2,
-        )
-        + "\n"
-    )
+    target.write_text(json.dumps([each.document() for each in results], indent=2) + "\n")
     return 0
 
 

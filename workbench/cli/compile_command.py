@@ -13,7 +13,7 @@ from workbench.present.text import Span, Tone
 
 if TYPE_CHECKING:
     from workbench.cli.main import Context
-    from workbench.engine.compile import CompiledStack
+    from workbench.engine.compile import CompiledStack, CompileInputs
 
 
 @click.command("compile")
@@ -22,6 +22,24 @@ if TYPE_CHECKING:
 @workdir_option
 @format_option("yaml", "json", "table")
 @click.option("--show-secrets", is_flag=True, help="Print secrets in clear on a terminal too.")
+@click.option(
+    "--all", "everything", is_flag=True, help="Compile all stacks into files, each only if it is out of date."
+)
+@click.option(
+    "--into",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=None,
+    help="With --all: the folder of the files.",
+)
+@click.option("--jobs", type=click.IntRange(min=1), default=None, help="With --all: processes; else one for each core.")
+@click.option(
+    "--changed", multiple=True, metavar="FILE", help="With --all: only stacks that this file touches; may be repeated."
+)
+@click.option("--since", default="", metavar="REVISION", help="With --all: only stacks that changes since then touch.")
+@click.option("--force", is_flag=True, help="With --all: compile what is up to date as well.")
+@click.option(
+    "--scheduler", default="", metavar="ADDRESS", help="With --all: let the workers of this dask scheduler do it."
+)
 @click.pass_obj
 def command(
     context: Context,
@@ -31,13 +49,27 @@ def command(
     workdir: Path | None,
     format_: str,
     show_secrets: bool,
+    everything: bool,
+    into: Path | None,
+    jobs: int | None,
+    changed: tuple[str, ...],
+    since: str,
+    force: bool,
+    scheduler: str,
 ) -> None:
-    """Print a stack's Spec as one YAML list, as Kusion reads it.
+    """Print a stack's Spec as one YAML list, as Kusion reads it; with --all write those of all stacks.
 
     To a terminal secrets are masked. To a pipe or file they are not: a Spec without them could not be applied.
     """
-    session, found = find(context, stack, workdir)
     given = inputs(options, settings)
+    if everything:
+        _all(context, stack, given, workdir, format_, into, jobs, changed, since, force, scheduler)
+        return
+    meant = {"--into": into, "--jobs": jobs, "--changed": changed, "--since": since, "--force": force}
+    for name, value in {**meant, "--scheduler": scheduler}.items():
+        if value:
+            raise click.UsageError(f"{name} goes with --all")
+    session, found = find(context, stack, workdir)
 
     async def run() -> CompiledStack:
         async with session:
@@ -72,3 +104,29 @@ def command(
         output.data(json.dumps(documents, indent=2, ensure_ascii=False))
     else:
         output.data(yaml_text(documents))
+
+
+def _all(
+    context: Context,
+    stack: str,
+    given: CompileInputs,
+    workdir: Path | None,
+    format_: str,
+    into: Path | None,
+    jobs: int | None,
+    changed: tuple[str, ...],
+    since: str,
+    force: bool,
+    scheduler: str,
+) -> None:
+    if stack:
+        raise click.UsageError(f"--all means all stacks: leave {stack!r} out, or --all")
+    if format_ == "table":
+        raise click.UsageError("--all writes yaml or json")
+    if scheduler and jobs:
+        raise click.UsageError("the scheduler knows its workers: --jobs goes without --scheduler")
+    from workbench.cli.compiling import Order, compile_everything
+
+    here = workdir or context.work_dir
+    order = Order(given, "json" if format_ == "json" else "yaml", into, jobs, changed, since, force, scheduler)
+    click.get_current_context().exit(compile_everything(context, here, order))

@@ -2,6 +2,8 @@
 
 spec       compiled documents → Spec (resources, where each field was said)
 compile    stack → Spec, on a worker thread
+compile_all  all stacks → files, each only when it is out of date: compiled_index knows, crews do the work
+revisions  what git says has changed
 graph      what comes before what
 masking    secrets as digests
 changes    what an apply would change, as values: `Change`, `FieldChange`, `StackDiff`

@@ -1,0 +1,103 @@
+"""`wb compile --all`: what is said, what is written, which code."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.workbench.cli.command import Wb
+from workbench.exit_codes import ExitCode
+
+
+def test_all_stacks_are_written_once(wb: Wb, root: Path, tmp_path: Path) -> None:
+    into = tmp_path / "specs"
+    ended = wb("compile", "--all", "--into", into, "--jobs", "1")
+    assert ended.code == 0, ended.text
+    assert ended.out.splitlines()[0].startswith("2 compiled in ")
+    assert f"lines of YAML in {into}" in ended.out
+    for stack in ("web/dev", "web/prod"):
+        assert (into / f"{stack}.yaml").read_text() == wb("compile", stack).out
+    again = wb("compile", "--all", "--into", into, "--jobs", "1")
+    assert again.out.startswith("0 compiled in ") and "2 up to date" in again.out
+    (root / "web/prod/main.k").write_text((root / "web/prod/main.k").read_text() + "# seen\n")
+    assert wb("compile", "--all", "--into", into, "--jobs", "1").out.startswith("1 compiled in ")
+    assert wb("compile", "--all", "--into", into, "--jobs", "1", "--force").out.startswith("2 compiled in ")
+
+
+def test_without_a_folder_it_is_one_of_the_cache(wb: Wb, root: Path, tmp_path: Path) -> None:
+    ended = wb("compile", "--all", "--jobs", "1", "-o", "json")
+    assert ended.code == 0, ended.text
+    (folder,) = (tmp_path / "cache" / "specs").iterdir()
+    assert str(folder) in ended.out
+    assert (folder / "web/dev.json").read_text() == wb("compile", "web/dev", "-o", "json").out
+
+
+def test_every_failure_is_listed_at_the_end(wb: Wb, root: Path, tmp_path: Path) -> None:
+    (root / "web/prod/main.k").write_text("import models.server\nweb: server.Server {replicas = 'three'}\n")
+    (root / "web/late").mkdir()
+    (root / "web/late/stack.yaml").write_text("name: late\n")
+    (root / "web/late/main.k").write_text("}{\n")
+    ended = wb("compile", "--all", "--into", tmp_path / "specs", "--jobs", "2")
+    assert ended.code == ExitCode.ERROR
+    told = [line for line in ended.err.splitlines() if " failed: " in line]
+    assert [line.split(" failed: ")[0] for line in told] == ["web/late", "web/prod"]
+    assert f"{root}/web/prod/main.k:2:" in told[1]
+    assert ended.out.startswith("1 compiled in ") and "2 failed" in ended.out
+    assert (tmp_path / "specs/web/dev.yaml").exists() and not (tmp_path / "specs/web/prod.yaml").exists()
+
+
+def test_secrets_of_options_are_in_no_message(wb: Wb, root: Path, tmp_path: Path) -> None:
+    (root / "web/prod/main.k").write_text("web = 1 + option('token')\n")
+    ended = wb("compile", "--all", "--into", tmp_path / "specs", "--jobs", "1", "-D", "token=canary-77f")
+    assert ended.code == ExitCode.ERROR
+    assert "canary-77f" not in ended.text
+
+
+def test_only_what_files_touch(wb: Wb, root: Path, tmp_path: Path) -> None:
+    into = tmp_path / "specs"
+    ended = wb("compile", "--all", "--into", into, "--jobs", "1", "--changed", "web/prod/main.k")
+    assert ended.out.startswith("1 compiled in ") and "1 out of date and left so" in ended.out
+    assert (into / "web/prod.yaml").exists() and not (into / "web/dev.yaml").exists()
+    refused = wb("compile", "--all", "--into", into, "--since", "HEAD")
+    assert refused.code == ExitCode.ERROR and "git cannot tell what changed" in refused.err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--all", "web/dev"],
+        ["--all", "-o", "table"],
+        ["--all", "--jobs", "0"],
+        ["--all", "--jobs", "2", "--scheduler", "tcp://127.0.0.1:1"],
+        ["web/dev", "--into", "x"],
+        ["web/dev", "--jobs", "2"],
+        ["web/dev", "--since", "HEAD"],
+        ["web/dev", "--force"],
+        ["web/dev", "--changed", "x"],
+        ["web/dev", "--scheduler", "tcp://127.0.0.1:1"],
+    ],
+)
+def test_options_that_do_not_go_together(wb: Wb, root: Path, arguments: list[str]) -> None:
+    assert wb("compile", *arguments).code == ExitCode.USAGE
+
+
+def test_to_a_terminal_there_is_a_bar(root: Path, tmp_path: Path) -> None:
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "workbench", "compile", "--all", "--into", str(tmp_path / "specs"), "--jobs", "1"]
+    environment = {**os.environ, "TERM": "xterm", "PYTHONPATH": str(Path(__file__).parents[3])}
+    with subprocess.Popen(command, cwd=root, stderr=theirs, stdout=subprocess.PIPE, env=environment) as process:
+        os.close(theirs)
+        shown = b""
+        try:
+            while piece := os.read(ours, 4096):
+                shown += piece
+        except OSError:  # the other end is closed
+            pass
+        assert process.wait(60) == 0
+    os.close(ours)
+    assert b"2/2" in shown and b"compiling" in shown

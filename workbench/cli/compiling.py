@@ -1,0 +1,146 @@
+"""`wb compile --all`: progress while it goes on, at the end what failed and how much there is."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from workbench.exit_codes import ExitCode
+from workbench.present.text import Span, Tone
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, TaskID
+
+    from workbench.cli.main import Context
+    from workbench.cli.output import Output
+    from workbench.engine.compile import CompileInputs
+    from workbench.engine.compile_all import Outcome
+    from workbench.session import Session
+
+
+_LINE_SECONDS = 10.0
+_RENDERED = 20
+"""Failures shown with source lines; all are named."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What the options say; see `wb compile --help`."""
+
+    inputs: CompileInputs
+    format: Literal["yaml", "json"]
+    into: Path | None
+    jobs: int | None
+    changed: tuple[str, ...]
+    since: str
+    force: bool
+    scheduler: str
+
+
+def compile_everything(context: Context, here: Path, order: Order) -> ExitCode:
+    from workbench.engine.crews import cores, in_processes, on_scheduler
+
+    output = context.output
+    session = context.open(here)
+    started = time.monotonic()
+    folder = order.into or _default_folder(session)
+    sweep = session.compile_all(
+        folder, order.inputs, format_=order.format, only=_only(session, here, order), force=order.force
+    )
+    crew = on_scheduler(order.scheduler) if order.scheduler else in_processes(order.jobs or cores())
+    failed: list[Outcome] = []
+    warned = 0
+    with _progress(output, len(sweep.stale)) as bar:
+        for outcome in sweep.run(crew):
+            if outcome.failure is not None:
+                failed.append(outcome)
+            warned += len(outcome.warnings)
+            bar.advance(bool(outcome.failure))
+    _show_failures(failed, output)
+    done = len(sweep.stale) - len(failed)
+    parts = [f"{done} compiled in {time.monotonic() - started:.1f}s", f"{sweep.fresh} up to date"]
+    parts += [f"{sweep.left} out of date and left so"] if sweep.left else []
+    parts += [f"{warned} warnings (`wb compile STACK` shows them)"] if warned else []
+    parts += [f"{len(failed)} failed"] if failed else []
+    output.line(", ".join(parts))
+    output.line(f"{sweep.lines():,} lines of {order.format.upper()} in {folder}")
+    return ExitCode.ERROR if failed else ExitCode.OK
+
+
+def _default_folder(session: Session) -> Path:
+    name = hashlib.sha256(str(session.root).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    return session.settings.cache_dir / "specs" / f"{session.root.name}-{name}"
+
+
+def _only(session: Session, here: Path, order: Order) -> tuple[Path, ...] | None:
+    if not order.changed and not order.since:
+        return None
+    files = [(here / each).absolute() for each in order.changed]
+    if order.since:
+        from workbench.engine.revisions import changed_since
+
+        files += changed_since(session.root, order.since)
+    return tuple(files)
+
+
+def _show_failures(failed: list[Outcome], output: Output) -> None:
+    failed.sort(key=lambda each: each.stack)
+    for number, each in enumerate(failed):
+        failure = each.failure
+        assert failure is not None
+        where = f"{failure.where}: " if failure.where else ""
+        output.talk(Span(f"{each.stack} failed: ", Tone.BAD), f"{where}{failure.message}")
+        if failure.rendered and number < _RENDERED:
+            output.talk(failure.rendered.rstrip("\n"))
+        elif failure.hint:
+            output.talk(Span(f"  {failure.hint}", Tone.MUTED))
+
+
+class _Bar(Protocol):
+    def advance(self, is_failure: bool) -> None: ...
+
+
+@contextmanager
+def _progress(output: Output, total: int) -> Iterator[_Bar]:
+    if not total or not output.stderr.isatty():
+        yield _Lines(output, total)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(file=output.stderr, no_color=not output.has_color(output.stderr), highlight=False)
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as shown:
+        yield _Drawn(shown, shown.add_task("compiling", total=total))
+
+
+class _Drawn:
+    def __init__(self, shown: Progress, task: TaskID) -> None:
+        self._shown, self._task, self._failures = shown, task, 0
+
+    def advance(self, is_failure: bool) -> None:
+        self._failures += is_failure
+        words = f"compiling, {self._failures} failed" if self._failures else "compiling"
+        self._shown.update(self._task, advance=1, description=words)
+
+
+class _Lines:
+    """Without a terminal: a line at most every ten seconds."""
+
+    def __init__(self, output: Output, total: int) -> None:
+        self._output, self._total, self._done, self._failures = output, total, 0, 0
+        self._told = time.monotonic()
+
+    def advance(self, is_failure: bool) -> None:
+        self._done += 1
+        self._failures += is_failure
+        now = time.monotonic()
+        if now - self._told >= _LINE_SECONDS:
+            self._told = now
+            failures = f", {self._failures} failed" if self._failures else ""
+            self._output.talk(f"{self._done} of {self._total} compiled{failures}")

@@ -1,0 +1,343 @@
+"""Every stack of a repository → one Spec file each, in a folder; and after an edit, only those that it touches.
+
+    sweep = prepare(Wanted(tree, CompileInputs(), Path("specs")))
+    for outcome in sweep.run(in_processes(jobs=2)):
+        ...                                 # as they are done; a Spec is on disk before its outcome is told
+
+Who does the work is a `Crew`: processes of this machine, or the workers of a scheduler (crews.py). Whatever the crew,
+the same function compiles, so the same files come out. Each Spec appears whole or not at all. A stack that fails has no
+Spec afterwards, rather than one of before. What one run has done the next does not do again, also when it was stopped.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Literal
+from urllib.parse import quote
+
+from kcl.api import yaml_text
+from workbench.engine.compile import CompileFailed, CompileInputs, ParseCache, compile_now, new_cache
+from workbench.engine.compiled_index import (
+    Index,
+    Record,
+    code_state,
+    digest_of,
+    write_private,
+    written_state,
+)
+from workbench.engine.errors import EngineError
+from workbench.engine.plugins import RepositoryPlugins
+from workbench.project import KonfigTree, Stack, StackPath, WorkbenchError, affected
+
+Format = Literal["yaml", "json"]
+
+_CHUNK = 16
+_SAVED_EVERY_SECONDS = 30.0
+_STACKS_PER_CACHE = 400
+_PACKAGES = tuple(Path(__file__).parents[2] / each for each in ("kcl", "workbench", "runtimes"))
+
+
+@dataclass(frozen=True, slots=True)
+class TrustedCode:
+    """Which plugin code of the repository may run, as a value that other processes can be told."""
+
+    everything: bool = False
+    digests: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+    def __call__(self, name: str, digest: str) -> bool:
+        return self.everything or digest in self.digests.get(name, frozenset())
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What to compile into `folder`. `only` are files (absolute): stacks that none of them touches are left out.
+
+    `force` compiles what is up to date as well.
+    """
+
+    tree: KonfigTree
+    inputs: CompileInputs
+    folder: Path
+    format: Format = "yaml"
+    plugins: RepositoryPlugins | None = None
+    only: tuple[Path, ...] | None = None
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A piece of the work, small enough to be lost and done again."""
+
+    stacks: tuple[Stack, ...]
+    root: Path
+    inputs: CompileInputs
+    folder: Path
+    format: Format
+    plugins: RepositoryPlugins | None
+    code: str
+    """The compiler that is meant, see `version`."""
+
+    def apart(self) -> tuple[Chunk, ...]:
+        """The same, one stack each."""
+        return tuple(replace(self, stacks=(each,)) for each in self.stacks)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """`rendered` is the message with source lines, for failures of the language; else empty."""
+
+    message: str
+    where: str = ""
+    hint: str = ""
+    rendered: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one stack: a Spec at `file` (relative to the folder), or a failure. `shared`, `own`: as Record."""
+
+    stack: str
+    file: str
+    seconds: float
+    lines: int = 0
+    written: tuple[int, int] = (0, 0)
+    shared: frozenset[str] = field(default=frozenset(), repr=False)
+    own: frozenset[str] = field(default=frozenset(), repr=False)
+    warnings: tuple[str, ...] = ()
+    failure: Failure | None = None
+
+
+Crew = Callable[[Sequence[Chunk]], Iterator[Sequence[Outcome]]]
+"""Has `compile_chunk` called for every chunk, in any order, and yields what comes back."""
+
+
+@dataclass
+class Sweep:
+    """`stale` is what is to be compiled. `fresh` are up to date, `left` out of date and not wanted now."""
+
+    wanted: Wanted
+    stale: tuple[Stack, ...]
+    fresh: int
+    left: int
+    _index: Index = field(repr=False)
+    _keys: Mapping[str, str] = field(repr=False)
+
+    def run(self, crew: Crew) -> Iterator[Outcome]:
+        """Compiles, and yields every outcome once. Closed early, or by an error, it keeps what was done until then.
+
+        Raises `EngineError` where the folder cannot be written or the crew cannot work.
+        """
+        began, saved = time.time_ns(), time.monotonic()
+        self._index.save()
+        waiting = {each.name for each in self.stale}
+        try:
+            for outcomes in crew(_chunks(self.wanted, self.stale)):
+                for each in outcomes:
+                    if each.stack not in waiting:  # a scheduler may do a thing twice
+                        continue
+                    waiting.discard(each.stack)
+                    self._note(each, began)
+                    yield each
+                if time.monotonic() - saved > _SAVED_EVERY_SECONDS:
+                    self._index.save()
+                    saved = time.monotonic()
+        finally:
+            self._index.save()
+
+    def lines(self) -> int:
+        """How many lines all Specs have that are up to date."""
+        return sum(each.lines for each in self._index.records.values())
+
+    def _note(self, outcome: Outcome, began_ns: int) -> None:
+        if outcome.failure is not None:
+            _remove(self.wanted.folder / outcome.file)
+            return
+        record = Record(
+            self._keys[outcome.stack], outcome.file, outcome.written, outcome.lines, outcome.shared, outcome.own
+        )
+        self._index.put(outcome.stack, record, began_ns=began_ns)
+
+
+def prepare(wanted: Wanted) -> Sweep:
+    """Finds out what is to be done. Removes Specs of stacks that are gone; compiles nothing.
+
+    Raises `EngineError` for a folder that cannot be written.
+    """
+    stacks = {each.name: each for each in wanted.tree.stacks()}
+    index = Index.load(wanted.folder)
+    known = dict(index.records)
+    index.drop_outdated()
+    common = _common_key(wanted)
+    keys = {name: _key(each, wanted, common) for name, each in stacks.items()}
+    for name, record in known.items():
+        is_current = name in index.records and keys.get(name) == record.key and index.is_written(record)
+        if not is_current or wanted.force:
+            index.records.pop(name, None)
+        if name not in stacks or record.file != spec_file(stacks[name].path, wanted.format):
+            _remove(wanted.folder / record.file)
+    chosen = _touched(wanted, known) if wanted.only is not None else stacks.keys()
+    outdated = [each for name, each in stacks.items() if name not in index.records]
+    stale = tuple(each for each in outdated if each.name in chosen)
+    return Sweep(wanted, stale, len(stacks) - len(outdated), len(outdated) - len(stale), index, keys)
+
+
+def spec_file(path: StackPath, format_: Format) -> str:
+    """Returns where a stack's Spec lies in the folder: `project/stack.yaml`. Names can lead nowhere else."""
+    parts = (*str(path.project).split("/"), str(path.stack))
+    safe = [quote(each, safe=" +@=,()") for each in parts]
+    return "/".join(f"%2E{each[1:]}" if each.startswith(".") else each for each in safe) + f".{format_}"
+
+
+def compile_chunk(chunk: Chunk) -> Sequence[Outcome]:
+    """Compiles some stacks and writes their Specs. Failures of stacks are values; runs in any process or thread.
+
+    Raises `EngineError` where the compiler is not the one that is meant, or the folder cannot be written.
+    """
+    if chunk.code != version():
+        raise EngineError(
+            "a worker has another version of the workbench",
+            where=f"{version()} instead of {chunk.code}",
+            hint="install the same one on all workers",
+        )
+    sets: dict[frozenset[str], frozenset[str]] = {}
+    return [_outcome(chunk, each, sets) for each in chunk.stacks]
+
+
+def _outcome(chunk: Chunk, stack: Stack, sets: dict[frozenset[str], frozenset[str]]) -> Outcome:
+    started = time.perf_counter()
+    file = spec_file(stack.path, chunk.format)
+    target = chunk.folder / file
+    try:
+        compiled = compile_now(stack, chunk.inputs, _kept.cache_for(chunk.root), chunk.plugins)
+    except WorkbenchError as error:
+        rendered = error.rendered if isinstance(error, CompileFailed) else ""
+        failure = Failure(error.message, error.where, error.hint, rendered)
+        return Outcome(stack.name, file, time.perf_counter() - started, failure=failure)
+    except (RecursionError, MemoryError, OSError) as error:
+        _kept.forget()
+        failure = Failure(f"the compiler gave up: {error or type(error).__name__}", str(stack.directory))
+        return Outcome(stack.name, file, time.perf_counter() - started, failure=failure)
+    documents = compiled.spec.documents()
+    if chunk.format == "json":
+        text = json.dumps(documents, indent=2, ensure_ascii=False) + "\n"
+    else:
+        text = yaml_text(documents)
+        text = text if text.endswith("\n") else text + "\n"
+    write_private(target, text.encode("utf-8", "surrogatepass"))
+    own, shared = _read(stack, compiled.dependencies)
+    return Outcome(
+        stack.name,
+        file,
+        time.perf_counter() - started,
+        text.count("\n"),
+        written_state(target) or (0, 0),
+        sets.setdefault(shared, shared),  # the same set is sent to whoever waits once
+        own,
+        tuple(each.message for each in compiled.diagnostics),
+    )
+
+
+def _read(stack: Stack, files: Iterable[Path]) -> tuple[frozenset[str], frozenset[str]]:
+    """Returns what a stack was read from, in its project and outside of it."""
+    folder, project = str(stack.directory), str(stack.project_directory)
+    below = project + os.sep
+    own: set[str] = set()
+    shared: set[str] = set()
+    for each in map(str, files):
+        (own if each.startswith(below) else shared).add(each)
+    settings = os.path.join(folder, "kcl.yaml")
+    own.add(settings)
+    if not os.path.exists(settings):  # then what is in the folders is what there is to compile
+        own.update((folder, os.path.join(project, "base")))
+    definitions = os.path.join(project, "crd")
+    own.add(definitions)
+    with suppress(OSError):
+        own.update(os.path.join(definitions, each) for each in os.listdir(definitions))
+    return frozenset(own), frozenset(shared)
+
+
+class _Kept:
+    """What a process keeps between stacks: parsed files, given up now and then, as each stack adds its own."""
+
+    def __init__(self) -> None:
+        self._caches: dict[Path, ParseCache] = {}
+        self._uses = 0
+
+    def cache_for(self, root: Path) -> ParseCache:
+        self._uses += 1
+        if self._uses % _STACKS_PER_CACHE == 0:
+            self.forget()
+        return self._caches.get(root) or self._caches.setdefault(root, new_cache())
+
+    def forget(self) -> None:
+        self._caches.clear()
+
+
+_kept = _Kept()
+
+
+def _chunks(wanted: Wanted, stacks: Sequence[Stack]) -> Sequence[Chunk]:
+    size = max(1, min(_CHUNK, len(stacks) // 16))
+    # plain dictionaries can be sent to another process, views of them cannot
+    inputs = CompileInputs(dict(wanted.inputs.options), wanted.inputs.settings, dict(wanted.inputs.overlay))
+    whole = Chunk((), wanted.tree.root, inputs, wanted.folder, wanted.format, wanted.plugins, version())
+    return [replace(whole, stacks=tuple(stacks[at : at + size])) for at in range(0, len(stacks), size)]
+
+
+def _touched(wanted: Wanted, known: Mapping[str, Record]) -> frozenset[str]:
+    """Returns the stacks that the files in `only` touch: exactly where a stack was compiled, else by place."""
+    files = {str(each): each for each in wanted.only or ()}
+    folders = {os.path.dirname(each) for each in files}
+    read: dict[StackPath, frozenset[Path]] = {}
+    for stack in wanted.tree.stacks():
+        record = known.get(stack.name)
+        if record is not None:
+            found = record.has_read(files)
+            # a file that is new was not read: its folder was
+            if not found and record.has_read(folders):
+                found = frozenset(each for each in files if os.path.dirname(each) in record.own | record.shared)
+            read[stack.path] = frozenset(files[each] for each in found)
+    return frozenset(map(str, affected(wanted.tree, files.values(), read).stacks))
+
+
+def _common_key(wanted: Wanted) -> str:
+    options = [f"{key}={value}" for key, value in sorted(wanted.inputs.options.items())]
+    options += [f"{path}={text}" for path, text in sorted(wanted.inputs.overlay.items())]
+    plugins = wanted.plugins
+    settings = sorted((name, sorted(values.items())) for name, values in plugins.settings.items()) if plugins else []
+    return digest_of([version(), wanted.format, *options, "", *wanted.inputs.settings, "", _code(), repr(settings)])
+
+
+def _key(stack: Stack, wanted: Wanted, common: str) -> str:
+    by = stack.placement.namespace.by if stack.placement is not None and stack.placement.namespace is not None else ""
+    return digest_of([common, str(stack.path), str(stack.directory), str(stack.project_directory), by])[:32]
+
+
+def _remove(file: Path) -> None:
+    with suppress(FileNotFoundError):
+        file.unlink()
+
+
+@cache
+def _code() -> str:
+    """Returns what tells this compiler from any other, also between releases: what of it lay there when it started."""
+    return digest_of(f"{path} {state}" for path, state in code_state(_PACKAGES).items())
+
+
+@cache
+def version() -> str:
+    """Returns the version of the workbench that runs here."""
+    from importlib.metadata import PackageNotFoundError
+    from importlib.metadata import version as installed
+
+    try:
+        return installed("konfig-workbench")
+    except PackageNotFoundError:
+        return "0"

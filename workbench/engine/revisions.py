@@ -1,0 +1,44 @@
+"""What git says has changed in a repository."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from workbench.engine.errors import EngineError
+
+_SECONDS = 60.0
+
+
+def changed_since(root: Path, revision: str) -> list[Path]:
+    """Returns the files below `root` that differ from a revision, removed and new ones included; absolute.
+
+    Raises `EngineError` where git is missing, there is no such revision, or `root` lies in no work tree.
+    """
+    if not revision or revision.startswith("-"):
+        raise EngineError(f"{revision!r} is no revision", hint="name a branch, a tag or a commit")
+    changed = _git(root, "diff", "--name-only", "--no-renames", "--relative", "-z", revision, "--")
+    new = _git(root, "ls-files", "--others", "--exclude-standard", "-z")
+    return [root / each for each in dict.fromkeys((changed + new).split("\0")) if each]
+
+
+def _git(root: Path, *arguments: str) -> str:
+    try:
+        ended = subprocess.run(
+            ["git", "-C", str(root), *arguments],
+            capture_output=True,
+            timeout=_SECONDS,
+            check=False,
+            text=True,
+            errors="surrogateescape",
+        )
+    except FileNotFoundError as error:
+        raise EngineError("git is not installed", hint="name the files with --changed") from error
+    except subprocess.TimeoutExpired as error:
+        raise EngineError("git does not answer", where=str(root), hint="name the files with --changed") from error
+    if ended.returncode:
+        said = ended.stderr.strip().splitlines() or [f"git ended with {ended.returncode}"]
+        raise EngineError(
+            f"git cannot tell what changed: {said[0]}", where=str(root), hint="name the files with --changed"
+        )
+    return ended.stdout
