@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePath
 
 from kcl.diagnostics import Code, Diagnostic, Label, Span, error
 from kcl.loader.program import MAIN_PACKAGE, Import, ImportKind, Module, Package, Program
@@ -194,7 +195,7 @@ class Checker(Schemas):
                 if imported is None:
                     imported = module.imports.get(statement.name)
                     if imported is None:
-                        self._bind_missing(statement, module, scope)
+                        self._bind_missing(statement, module, package, scope)
                         continue
                 place = Span(module.source.path, statement.start, statement.end)
                 name = statement.name
@@ -213,11 +214,23 @@ class Checker(Schemas):
                         in_circle = True
         return None if in_circle else tuple(imports.values())
 
-    def _bind_missing(self, statement: ast.Import, module: Module, scope: Scope) -> None:
+    def _bind_missing(self, statement: ast.Import, module: Module, package: Package, scope: Scope) -> None:
         """Binds the name of a package that was not found, which has no members."""
         place = Span(module.source.path, statement.start, statement.end)
-        type_ = ModuleType(".".join(statement.names), Scope(None))
+        names = [*self._above(statement.level, module, package), *statement.names]
+        type_ = ModuleType(".".join(names), Scope(None))
         scope.names.setdefault(statement.name, Binding(type_, place, Kind.MODULE))
+
+    def _above(self, level: int, module: Module, package: Package) -> list[str]:
+        """The folders between the root and what a relative import of `level` dots starts from."""
+        if not level:
+            return []
+        if package.path != MAIN_PACKAGE:
+            folders = package.path.split(".")
+        else:
+            here, root = PurePath(module.source.path).parent, PurePath(self._program.root)
+            folders = list(here.relative_to(root).parts) if here.is_relative_to(root) else []
+        return folders[: len(folders) - level + 1]
 
     def _imported_scope(self, imported: Import) -> Scope | None:
         if imported.kind is not ImportKind.PACKAGE:
