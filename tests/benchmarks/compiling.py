@@ -106,7 +106,7 @@ def cases(folder: Path) -> Iterator[Case | Group]:
         yield Case(f"one stack of {name}, fresh process, warm cache", 5, *_fresh(each, one, folder / "cache"))
         yield _all_stacks(name, each, shared)
     yield Case("evaluation-bound: 5,000 instances", 10, *_text(programs.EVALUATION))
-    yield Case("a generated file of 100,000 lines", 1, *_text(programs.generated(100_000)), rounds=1, warm_up=False)
+    yield Case("a generated file of 100,000 lines", 1, *_text(programs.generated(100_000)))
 
 
 def _what_if(repository: Repository, stack: Path) -> tuple[Callable[[], object], Callable[[], object]]:

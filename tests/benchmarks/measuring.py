@@ -21,7 +21,6 @@ class Case:
     ours: Work
     peer: Work
     rounds: int = 7
-    warm_up: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +60,7 @@ class Result:
 
 
 def measure(case: Case, rounds: int | None = None) -> Result:
-    if case.warm_up:
-        case.ours(), case.peer()  # what is only done once is not what is measured
+    case.ours(), case.peer()  # what is only done once is not what is measured
     count = min(case.rounds, rounds or case.rounds)
     return compared(case.name, case.goal, [(seconds(case.ours), seconds(case.peer)) for _ in range(count)])
 
