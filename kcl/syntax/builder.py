@@ -8,6 +8,7 @@ attribute or an annotated variable?) is settled here, and reported if it is wron
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +17,7 @@ from kcl.syntax.expressions import BASIC_TYPES, Expressions, dotted_names
 from kcl.syntax.lexer import Token
 from kcl.syntax.literals import dedent
 
+_WORD = re.compile(r"\w+")
 _AUG = {op.value: op for op in ast.AugOp}
 EXPRESSION_NAMES = {
     ast.Name: "Identifier",
@@ -301,6 +303,8 @@ class Builder(Expressions):
             if statement is None:
                 continue
             end = statement.end
+            if self.text.startswith(("check", "mixin"), statement.start):
+                self._refuse_keyword(statement, is_first=place == 0)
             match statement:
                 case Declaration():
                     attribute = self._attribute(statement)
@@ -344,6 +348,13 @@ class Builder(Expressions):
             signature,
             checks,
         )
+
+    def _refuse_keyword(self, statement: ast.Node, *, is_first: bool) -> None:
+        """Reports what is named by a word that begins a part of a schema wherever it stands: `check`, `mixin` first."""
+        word = _WORD.match(self.text, statement.start)
+        if word and not isinstance(statement, MixinList | CheckBlock):
+            if word[0] == "check" or (word[0] == "mixin" and is_first):
+                self.report(statement.start, word.end(), f"{word[0]} begins a part of the schema here")
 
     def attribute(
         self,

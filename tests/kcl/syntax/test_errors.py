@@ -198,3 +198,12 @@ def test_the_suites_first_syntax_errors_are_reproduced_to_the_letter() -> None:
             different.append(str(golden.parent.relative_to(root)))
     assert not different
     assert Path(root).is_dir() and len(cases) >= 10
+
+
+@pytest.mark.parametrize("word", ["check", "mixin"])
+@pytest.mark.parametrize("rest", [" = 1", ": int = 1", "?: int", " =[A]"])
+def test_a_word_that_begins_a_part_of_a_schema_names_no_attribute_there(word: str, rest: str) -> None:
+    found = parse(SourceFile("main.k", f"schema S:\n    {word}{rest}\n    y?: int\n")).diagnostics
+    assert [each.code for each in found[:1]] == [Code.INVALID_SYNTAX]
+    last = parse(SourceFile("main.k", "schema S:\n    y?: int\n    mixin = 1\n"))
+    assert not last.diagnostics, "after the first statement it is a name like any other"
