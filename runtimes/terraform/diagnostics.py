@@ -145,7 +145,7 @@ def _kind_of(pattern: str, type_: type[RuntimeFailure], hint: str) -> _Kind:
 _KINDS: Final = (
     _kind_of(r"^saved plan is stale", Moved, "plan again: the state was written since"),
     _kind_of(
-        r"^plugin did not respond|^request cancell?ed|^failed to load plugin|plugin (process )?exited|^provider produced inconsistent"
+        r"^plugin did not respond|^failed to load plugin|plugin (process )?exited|^provider produced inconsistent"
         r"|rpc error: code = Unavailable|panic:",
         RuntimeFailure,
         "the provider broke down; what it finished is in the state, so run it again, and report it to the provider",
