@@ -304,11 +304,7 @@ class _Loader:
         self._imported, self._looked_at = [], {path: self._stamps.of(path) for path in found.files}
         package = self._package(found)
         stamps = {path: stamp for path, stamp in self._looked_at.items() if stamp is not None}
-        if (
-            told == len(self._diagnostics)
-            and len(stamps) == len(self._looked_at)
-            and self._without_texts(stamps)
-        ):
+        if told == len(self._diagnostics) and len(stamps) == len(self._looked_at) and self._without_texts(stamps):
             paths = [module.name for module in package.modules]
             self._known.entries[key] = Known(
                 package,

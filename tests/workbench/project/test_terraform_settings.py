@@ -20,7 +20,11 @@ from workbench.project.yaml_file import read_mapping
         ("terraform:\n  backend:\n    type: 3\n", "3:5", "terraform.backend.type needs to be text, got 3"),
         ("terraform:\n  backend: {config: {}}\n", "2:3", "terraform.backend needs a type"),
         ("terraform:\n  backend:\n    type: s3\n    conf: {}\n", "4:5", "and nothing else"),
-        ("terraform:\n  backend:\n    type: s3\n    config: [1]\n", "4:5", "terraform.backend.config needs to be a map"),
+        (
+            "terraform:\n  backend:\n    type: s3\n    config: [1]\n",
+            "4:5",
+            "terraform.backend.config needs to be a map",
+        ),
         ("terraform:\n  lockTimeoutSeconds: soon\n", "2:3", "needs to be a number from 0"),
         ("terraform:\n\n  requiredVersion: 1.5\n", "3:3", "terraform.requiredVersion needs to be text, got 1.5"),
     ],
