@@ -204,7 +204,7 @@ def run(
     reader = RecordingFileSystem(file_system or OsFileSystem())
     sources: dict[str, str] = {}
     try:
-        merged, givers = _settings(files, settings, folder, reader)
+        merged, givers = _settings(files, settings, folder, reader, cache)
         givers.update(dict.fromkeys(options or {}, "-D"))
         request = LoadRequest(
             files=tuple(files) or merged.files,
@@ -313,20 +313,26 @@ def _library(access: Access, finder: PluginFinder | None) -> Iterator[tuple[Libr
 
 
 def _settings(
-    files: Sequence[str], settings: Sequence[str | Settings], folder: str, file_system: FileSystem
+    files: Sequence[str],
+    settings: Sequence[str | Settings],
+    folder: str,
+    file_system: FileSystem,
+    cache: ParseCache | None,
 ) -> tuple[Settings, dict[str, str]]:
     """The settings merged, and for each option the file that gave it its value; "" for settings without a file."""
+    readings = None if cache is None else cache.readings
     given = [
         (item, "")
         if isinstance(item, Settings)
-        else (load_settings(os.path.join(folder, item), file_system, shown_as=item), item)
+        else (load_settings(os.path.join(folder, item), file_system, shown_as=item, readings=readings), item)
         for item in settings
     ]
     merged = merge_settings(item for item, _ in given)
     if not files and not merged.files:
         default = default_settings_file(folder, file_system)
         if default is not None and default not in [os.path.join(folder, str(item)) for item in settings]:
-            given.insert(0, (load_settings(default, file_system), os.path.basename(default)))
+            found = load_settings(default, file_system, readings=readings)
+            given.insert(0, (found, os.path.basename(default)))
             merged = merge_settings(item for item, _ in given)
     return merged, {key: name for item, name in given for key, _ in item.options}
 

@@ -17,7 +17,7 @@ from kcl.evaluator.lexical import Unit
 from kcl.evaluator.runtime import Limits, ModuleContext, Runtime
 from kcl.evaluator.statements import Body, Run
 from kcl.evaluator.value import Library, Value
-from kcl.loader.program import MAIN_PACKAGE, ImportKind, Package, Program
+from kcl.loader.program import MAIN_PACKAGE, Imported, ImportKind, Package, Program
 
 _MOST_SITES: Final = 100_000
 """Each evaluation adds the sites of its main package to the table that it shares with those before it."""
@@ -38,6 +38,8 @@ class Prepared:
     _runtime: Runtime | None = None
     _rules: tuple[str, Dialect, Limits] | None = None
     _packages: dict[str, Package] = field(default_factory=dict)
+    _imported: Imported | None = None
+    """What the last program imported."""
 
     def runtime(self, program: Program, options: Mapping[str, Value], dialect: Dialect, limits: Limits) -> Runtime:
         """The state for an evaluation of the program, with the packages in it that were prepared before."""
@@ -51,7 +53,9 @@ class Prepared:
             self.statements.clear()
         else:
             runtime.begin(program, options)
-        self._packages.update(program.packages)
+        if self._imported is not program.imported:
+            self._packages.update(program.imported.packages)
+            self._imported = program.imported
         return runtime
 
     def forget_values(self) -> None:
@@ -61,21 +65,25 @@ class Prepared:
             self._runtime.forget_values()
 
     def _fits(self, program: Program) -> bool:
-        for path, package in program.packages.items():
+        if self._imported is program.imported:
+            return True
+        for path, package in program.imported.packages.items():
             known = self._packages.get(path)
-            if path != MAIN_PACKAGE and known is not None and known is not package and not _same(known, package):
+            if known is not None and known is not package and not _same(known, package):
                 return False
         return True
 
 
 def without_plugins(program: Program) -> bool:
     """Whether no file imports a plugin, whose functions live in processes that end with the run."""
-    return not any(
-        imported.kind is ImportKind.PLUGIN
-        for package in program.packages.values()
-        for module in package.modules
-        for imported in module.imports.values()
-    )
+    facts = program.imported.facts
+    if "plugins" not in facts:
+        facts["plugins"] = any(map(_has_plugins, program.imported.packages.values()))
+    return not facts["plugins"] and not _has_plugins(program.main)
+
+
+def _has_plugins(package: Package) -> bool:
+    return any(imported.kind is ImportKind.PLUGIN for module in package.modules for imported in module.imports.values())
 
 
 def _same(known: Package, package: Package) -> bool:

@@ -6,16 +6,20 @@ were looked for in. A stamp is a `stat` on a real disk, so a load whose files ar
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kcl.diagnostics import Span
-from kcl.source import FileSystem
+from kcl.source import FileSystem, is_normal
 
 if TYPE_CHECKING:
     from kcl.loader.load import Found
-    from kcl.loader.program import Package
+    from kcl.loader.program import Imported, Package
+
+_T = TypeVar("_T")
+_MOST_CLOSURES: Final = 256
+"""Each is a few hundred paths with their stamps; what its packages are made of is shared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,30 @@ class Known:
     """By each path looked at."""
 
 
+@dataclass(frozen=True, slots=True)
+class KnownImports:
+    """What loading all imported packages of a program gave, and what that rests on."""
+
+    imported: Imported
+    importers: Mapping[str, tuple[tuple[str, Span], ...]]
+    sources: Mapping[str, str]
+    stamps: Mapping[str, Hashable]
+    """Those of all its packages; of paths that need no normalizing."""
+
+
+def joined(imported: Imported, parts: Sequence[Known]) -> KnownImports:
+    """What is known of several packages together."""
+    importers: dict[str, tuple[tuple[str, Span], ...]] = {}
+    sources: dict[str, str] = {}
+    stamps: dict[str, Hashable] = {}
+    for part in parts:
+        for path, targets in part.importers.items():
+            importers[path] = (*importers.get(path, ()), *targets)
+        sources.update(part.sources)
+        stamps.update(part.stamps)
+    return KnownImports(imported, importers, sources, stamps)
+
+
 @dataclass(slots=True)
 class KnownPackages:
     """Safe to share between threads (an entry is replaced whole)."""
@@ -40,6 +68,34 @@ class KnownPackages:
     """By where a package was found and whether its strings lose their indentation."""
     places: dict[Hashable, tuple[Found | None, Mapping[str, Hashable | None]]] = field(default_factory=dict)
     """Where imports lead and what that rests on, by the import and where it stands."""
+    closures: dict[Hashable, KnownImports] = field(default_factory=dict)
+    """All that main packages import, by what they import themselves; the last one kept is the last."""
+
+    def keep(self, key: Hashable, known: KnownImports) -> None:
+        """Keeps what a main package imports; of very many such lists the oldest go."""
+        if not all(map(is_normal, known.stamps)):
+            return
+        self.closures.pop(key, None)
+        while len(self.closures) >= _MOST_CLOSURES:
+            self.closures.pop(next(iter(self.closures)), None)
+        self.closures[key] = known
+
+
+class Readings:
+    """What small files other than source say, kept for as long as their text is the same."""
+
+    def __init__(self) -> None:
+        self._kept: dict[tuple[str, ...], tuple[str, Any]] = {}
+
+    def of(self, key: tuple[str, ...], text: str, read: Callable[[], _T]) -> _T:
+        """What `read` makes of the text, by what is read and from where; its failures are not kept."""
+        kept = self._kept.get(key)
+        if kept is not None and kept[0] == text:
+            known: _T = kept[1]
+            return known
+        value = read()
+        self._kept[key] = (text, value)
+        return value
 
 
 class Stamps:
@@ -58,3 +114,10 @@ class Stamps:
     def still(self, stamps: Mapping[str, Hashable | None]) -> bool:
         """Whether these are the stamps of now."""
         return all(self.of(path) == stamp for path, stamp in stamps.items())
+
+    def unchanged(self, stamps: Mapping[str, Hashable | None]) -> bool:
+        """As `still` for very many paths that need no normalizing: those not asked for yet are looked at at once."""
+        taken = self._taken
+        if any(stamp != stamps.get(path, stamp) for path, stamp in taken.items()):
+            return False
+        return self._fs.unchanged({path: stamp for path, stamp in stamps.items() if path not in taken})

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from kcl.diagnostics import Code, Diagnostic, KclError, Severity, Span, error
-from kcl.loader.known import Known, KnownPackages, Stamps
+from kcl.loader.known import Known, KnownPackages, Readings, Stamps, joined
 from kcl.loader.manifest import MANIFEST_NAME, Manifest, find_root, read_manifest
-from kcl.loader.program import MAIN_PACKAGE, Import, ImportKind, Module, Package, Program
+from kcl.loader.program import MAIN_PACKAGE, Import, Imported, ImportKind, Module, Package, Program
 from kcl.source import FileSystem, SourceFile
 from kcl.syntax import ast
 
@@ -56,6 +56,7 @@ class ParseCache:
     """
 
     entries: dict[tuple[str, bool], tuple[SourceFile, ast.Module, tuple[Diagnostic, ...]]] = field(default_factory=dict)
+    readings: Readings = field(default_factory=Readings)
     kept: dict[str, Any] = field(default_factory=dict)
     """What later stages found out about these files and keep beside them, by stage."""
 
@@ -177,7 +178,8 @@ class _Loader:
         first = self._first_folder()
         found_root = find_root(first, self._fs)
         self._root = found_root if found_root is not None else first
-        manifest = read_manifest(self._root, self._fs) if found_root is not None else Manifest(None)
+        readings = self._cache.readings
+        manifest = read_manifest(self._root, self._fs, readings) if found_root is not None else Manifest(None)
         self._read.add(os.path.join(self._root, MANIFEST_NAME))
         wanted = self._request.dedent_strings
         self._dedent = not manifest.expects_before_0_5 if wanted is None else wanted
@@ -185,15 +187,13 @@ class _Loader:
         files = self._main_paths(self._request.files or manifest.entries)
         self._main_files = tuple(files)
         main = self._package(Found(MAIN_PACKAGE, os.path.dirname(files[0]), tuple(files), self._root, ""))
-        while self._pending:
-            found = self._pending.pop(0)
-            if found.path not in self._packages:
-                self._packages[found.path] = self._known_package(found)
+        imported = self._known_imports()
         self._report_cycles()
         program = Program(
             root=self._root,
-            packages={MAIN_PACKAGE: main, **self._packages},
+            packages={MAIN_PACKAGE: main, **imported.packages},
             main=main,
+            imported=imported,
             work_dir=self._request.work_dir,
             dependencies=frozenset(self._read),
         )
@@ -287,33 +287,58 @@ class _Loader:
 
     # ---------------------------------------------------------------- packages and modules
 
-    def _known_package(self, found: Found) -> Package:
-        """The package, taken from an earlier load where all it rests on is the same."""
+    def _known_imports(self) -> Imported:
+        """All packages that the main one imports, taken from an earlier load where nothing they rest on changed."""
+        key = (tuple(dict.fromkeys(self._pending)), self._dedent, self._surroundings)
+        known = None if self._surroundings is None else self._known.closures.get(key)
+        if known is not None and self._without_texts(known.stamps) and self._stamps.unchanged(known.stamps):
+            self._read.update(known.stamps)
+            self._sources.update(known.sources)
+            self._import_files(known.importers)
+            return known.imported
+        parts: list[Known | None] = []
+        while self._pending:
+            found = self._pending.pop(0)
+            if found.path not in self._packages:
+                self._packages[found.path], part = self._known_package(found)
+                parts.append(part)
+        imported = Imported(self._packages)
+        kept = [part for part in parts if part is not None]
+        if self._surroundings is not None and len(kept) == len(parts):
+            self._known.keep(key, joined(imported, kept))
+        return imported
+
+    def _import_files(self, importers: Mapping[str, tuple[tuple[str, Span], ...]]) -> None:
+        for path, targets in importers.items():
+            self._importers.setdefault(path, []).extend(targets)
+
+    def _known_package(self, found: Found) -> tuple[Package, Known | None]:
+        """The package, taken from an earlier load where all it rests on is the same; and what of it may be kept."""
         if self._surroundings is None:
-            return self._package(found)
+            return self._package(found), None
         key = (found, self._dedent, self._surroundings)
         known = self._known.entries.get(key)
         if known is not None and self._without_texts(known.stamps) and self._stamps.still(known.stamps):
             self._read.update(known.stamps)
             self._sources.update(known.sources)
-            for path, targets in known.importers.items():
-                self._importers.setdefault(path, []).extend(targets)
+            self._import_files(known.importers)
             self._pending += [each for each in known.imported if each.path not in self._packages]
-            return known.package
+            return known.package, known
         told = len(self._diagnostics)
         self._imported, self._looked_at = [], {path: self._stamps.of(path) for path in found.files}
         package = self._package(found)
         stamps = {path: stamp for path, stamp in self._looked_at.items() if stamp is not None}
         if told == len(self._diagnostics) and len(stamps) == len(self._looked_at) and self._without_texts(stamps):
             paths = [module.name for module in package.modules]
-            self._known.entries[key] = Known(
+            known = self._known.entries[key] = Known(
                 package,
                 tuple(self._imported),
                 {path: tuple(self._importers[path]) for path in paths if path in self._importers},
                 {path: self._sources[path] for path in paths},
                 stamps,
             )
-        return package
+            return package, known
+        return package, None
 
     def _without_texts(self, paths: Mapping[str, object]) -> bool:
         """Whether the request gives the text of none of these files."""

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from kcl.diagnostics import Code, KclError, Span, error
+from kcl.loader.known import Readings
 from kcl.loader.requirement import GitSource, LocalSource, OciSource, Requirement, Source, oci_place
 from kcl.source import FileSystem
 
@@ -81,8 +82,11 @@ def find_root(start: str, file_system: FileSystem) -> str | None:
         folder = parent
 
 
-def read_manifest(folder: str, file_system: FileSystem) -> Manifest:
-    """The kcl.mod of `folder`. Raises KclError with the place when it is not TOML of the right shape."""
+def read_manifest(folder: str, file_system: FileSystem, readings: Readings | None = None) -> Manifest:
+    """The kcl.mod of `folder`. Raises KclError with the place when it is not TOML of the right shape.
+
+    `readings` keeps what a text said.
+    """
     path = os.path.join(folder, MANIFEST_NAME)
     if not file_system.is_file(path):
         return Manifest(None)
@@ -92,7 +96,9 @@ def read_manifest(folder: str, file_system: FileSystem) -> Manifest:
         raise KclError((error(Code.INVALID_SETTINGS, f"cannot read {path}: {problem}", None),)) from None
     if not text.strip():
         return Manifest(path)
-    return _Reading(path, folder, text).manifest()
+    if readings is None:
+        return _Reading(path, folder, text).manifest()
+    return readings.of(("manifest", path), text, lambda: _Reading(path, folder, text).manifest())
 
 
 class _Reading:

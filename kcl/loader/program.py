@@ -5,10 +5,10 @@ Nothing here reads a file; `kcl.loader.load` builds these values, the evaluator 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from kcl.source import SourceFile
@@ -64,6 +64,16 @@ class Package:
     modules: tuple[Module, ...]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Imported:
+    """All that a main package imports, directly or not; one object for as long as none of it changes."""
+
+    packages: Mapping[str, Package]
+    """By package path, in the order they were first imported."""
+    facts: dict[Hashable, Any] = field(default_factory=dict)
+    """What later stages found out about these packages, by stage; whoever reads an entry knows what it depends on."""
+
+
 @dataclass(frozen=True, slots=True)
 class Program:
     """Everything one compilation evaluates, closed under imports."""
@@ -73,6 +83,8 @@ class Program:
     packages: Mapping[str, Package]
     """By package path, `MAIN_PACKAGE` included, in the order they were first imported."""
     main: Package
+    imported: Imported
+    """All packages but the main one."""
     work_dir: str
     """Folder that relative file arguments and `file.workdir()` start from."""
     dependencies: frozenset[str] = frozenset()

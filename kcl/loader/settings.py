@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
 from kcl.diagnostics import Code, KclError, error
+from kcl.loader.known import Readings
 from kcl.loader.yaml_text import YamlError, load_yaml
 from kcl.source import FileSystem
 
@@ -51,10 +52,12 @@ class Settings:
         return dict(self.options)
 
 
-def load_settings(path: str, file_system: FileSystem, *, shown_as: str | None = None) -> Settings:
+def load_settings(
+    path: str, file_system: FileSystem, *, shown_as: str | None = None, readings: Readings | None = None
+) -> Settings:
     """Reads one settings file. Unknown keys are ignored, as officially. Raises KclError.
 
-    `shown_as` is how messages name the file; by default its path.
+    `shown_as` is how messages name the file; by default its path. `readings` keeps what a text said.
     """
     shown = shown_as or path
     try:
@@ -62,6 +65,12 @@ def load_settings(path: str, file_system: FileSystem, *, shown_as: str | None = 
     except (OSError, UnicodeDecodeError) as problem:
         reason = problem.strerror if isinstance(problem, OSError) and problem.strerror else str(problem)
         raise _failure(f"Failed to load '{shown}', {reason}") from None
+    if readings is None:
+        return _read(text, shown)
+    return readings.of(("settings", path, shown), text, lambda: _read(text, shown))
+
+
+def _read(text: str, shown: str) -> Settings:
     try:
         data = load_yaml(text)
     except YamlError as problem:

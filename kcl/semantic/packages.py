@@ -57,6 +57,10 @@ def packages_in_use(program: Program, cache: CheckCache | None = None) -> frozen
 
     One that is only imported need not be right and is not run, as in the official compiler.
     """
+    named = _used_by(program.main, cache)
+    known: frozenset[str] | None = program.imported.facts.get(("used", named))
+    if known is not None:
+        return known
     found = {MAIN_PACKAGE}
     pending = [program.main]
     while pending:
@@ -65,7 +69,8 @@ def packages_in_use(program: Program, cache: CheckCache | None = None) -> frozen
             if package is not None:
                 found.add(path)
                 pending.append(package)
-    return frozenset(found)
+    known = program.imported.facts["used", named] = frozenset(found)
+    return known
 
 
 def _used_by(package: Package, cache: CheckCache | None) -> frozenset[str]:
@@ -113,13 +118,29 @@ class Checker(Schemas):
 
     def check(self) -> list[Diagnostic]:
         """Everything that is wrong with the program, the packages in the order they are first imported."""
+        self._take_imported()
         self._package(MAIN_PACKAGE, self._program.main)
+        self._note_imported()
         findings: dict[Diagnostic, None] = {}
         in_use = packages_in_use(self._program, self._cache)
         for path, checked in self._checked.items():
             if path in in_use:
                 findings.update(dict.fromkeys(checked.findings))
         return list(findings)
+
+    def _take_imported(self) -> None:
+        """Takes all imported packages as they were found, if none of them changed since."""
+        known = self._program.imported.facts.get(("checked", self.rules))
+        if known is not None:
+            self._checked.update(known)
+            self._scopes.update((path, checked.scope) for path, checked in known.items())
+
+    def _note_imported(self) -> None:
+        key = ("checked", self.rules)
+        if key not in self._program.imported.facts and self._checked.keys() == self._program.packages.keys():
+            self._program.imported.facts[key] = {
+                path: checked for path, checked in self._checked.items() if path != MAIN_PACKAGE
+            }
 
     # ------------------------------------------------------------ one package
 

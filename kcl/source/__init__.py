@@ -8,6 +8,7 @@ from kcl.source.file_system import (
     OverlayFileSystem,
     RecordingFileSystem,
     decode,
+    is_normal,
 )
 
 __all__ = [
@@ -18,4 +19,5 @@ __all__ = [
     "RecordingFileSystem",
     "SourceFile",
     "decode",
+    "is_normal",
 ]

@@ -12,7 +12,7 @@ import os
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Protocol
 
-from kcl.cache.stamps import stamp
+from kcl.cache.stamps import stamp, unchanged
 
 _BYTE_ORDER_MARK = "\ufeff"
 
@@ -48,6 +48,10 @@ class FileSystem(Protocol):
         """
         ...
 
+    def unchanged(self, stamps: Mapping[str, Hashable | None]) -> bool:
+        """Whether these are still the stamps of these paths, which are absolute with nothing in them to normalize."""
+        ...
+
 
 def decode(data: bytes) -> str:
     """UTF-8 text without its byte-order mark, line ends as they are. Raises UnicodeDecodeError."""
@@ -81,6 +85,9 @@ class OsFileSystem:
 
     def stamp(self, path: str) -> Hashable | None:
         return stamp(path)
+
+    def unchanged(self, stamps: Mapping[str, Hashable | None]) -> bool:
+        return unchanged(stamps)
 
 
 class InMemoryFileSystem:
@@ -122,6 +129,9 @@ class InMemoryFileSystem:
             return self._files[normal]
         return tuple(sorted(self._names[normal])) if normal in self._names else False
 
+    def unchanged(self, stamps: Mapping[str, Hashable | None]) -> bool:
+        return all(kept is not None and self.stamp(path) == kept for path, kept in stamps.items())
+
 
 class OverlayFileSystem:
     """`base` with some files replaced or added; nothing is ever written to `base`."""
@@ -150,7 +160,7 @@ class OverlayFileSystem:
         return sorted({*self._top.list_dir(path), *self._base.list_dir(path)})
 
     def stamp(self, path: str) -> Hashable | None:
-        if path not in self._touched and _is_normal(path):
+        if path not in self._touched and is_normal(path):
             return self._base.stamp(path)
         top = self._top.stamp(path)
         if top is False:
@@ -159,6 +169,11 @@ class OverlayFileSystem:
             return top
         below = self._base.stamp(path)
         return None if below is None else (top, below)
+
+    def unchanged(self, stamps: Mapping[str, Hashable | None]) -> bool:
+        if self._touched.isdisjoint(stamps):
+            return self._base.unchanged(stamps)
+        return all(kept is not None and self.stamp(path) == kept for path, kept in stamps.items())
 
     def _holder(self, path: str) -> FileSystem:
         return self._top if self._top.is_file(path) else self._base
@@ -199,12 +214,16 @@ class RecordingFileSystem:
         self.seen.add(path)
         return self._inner.stamp(path)
 
+    def unchanged(self, stamps: Mapping[str, Hashable | None]) -> bool:
+        self.seen.update(stamps)
+        return self._inner.unchanged(stamps)
+
 
 def _normal(path: str) -> str:
     return os.path.abspath(path)  # noqa: PTH100
 
 
-def _is_normal(path: str) -> bool:
+def is_normal(path: str) -> bool:
     """Whether a path is certainly absolute, with nothing in it that stands for another spelling."""
     return path.startswith("/") and "/." not in path and "//" not in path and not path.endswith("/")
 
