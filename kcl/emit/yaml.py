@@ -4,18 +4,27 @@ Hand-written because output is the hot path of a what-if edit and PyYAML's emitt
 A string is left plain only where YAML 1.1 and 1.2 readers agree that it is a string; several lines become a block
 scalar; what no block scalar can hold is double-quoted. In two places we are stricter than the official tools: `=` and
 `<<` are quoted, because readers of YAML 1.1 give them a meaning.
+
+A configuration says the same thing many times, so whole lines are remembered by depth, key and value, and most lines
+cost two look-ups. What is remembered is bounded, and determined by what it is found by: threads may share it.
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable
-from functools import lru_cache
-from typing import Final
+from operator import itemgetter
+from typing import Any, Final
 
 from kcl.evaluator.numbers import float_text
 
 _WORDS: Final = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan", "=", "<<"})
+_WORDS_IN_ANY_CASE: Final = frozenset(
+    "".join(letters) for word in _WORDS for letters in itertools.product(*zip(word.lower(), word.upper(), strict=True))
+)
+_PLAINLY_PLAIN: Final = re.compile(r"[A-Za-z_/][\w/.=+@-]*+(?::[\w/.=+@-]++)*+", re.ASCII).fullmatch
+"""Texts that most are, told faster than by `_PLAIN`, which holds for each of them."""
 _PLAIN: Final = re.compile(
     r"""
     (?![-+.0-9\s]) (?![,\[\]{}#&*!|>'"%@`]) (?!\?(?:\s|$)) (?!:(?:\s|$)) (?!~$)   # no indicator, number or sign first
@@ -50,8 +59,14 @@ _LONGEST_SIMPLE_KEY: Final = 128
 def yaml_text(value: object, *, sort_keys: bool = False) -> str:
     """One YAML document with its final line break."""
     out: list[str] = []
-    _write(value, out, "", True, sort_keys)
-    return "".join(out)
+    if isinstance(value, dict) and value:
+        _mapping(value, _TOP, out, sort_keys)
+    elif isinstance(value, list | tuple) and value:
+        _sequence(value, _TOP, out, sort_keys)
+    else:
+        return _scalar(_exact(value), "  ") + "\n"
+    out.append("")
+    return "\n".join(out)
 
 
 def yaml_stream(values: Iterable[object], *, sort_keys: bool = False, separator: str = "---") -> str:
@@ -59,10 +74,9 @@ def yaml_stream(values: Iterable[object], *, sort_keys: bool = False, separator:
     return f"{separator}\n".join(yaml_text(value, sort_keys=sort_keys) for value in values)
 
 
-@lru_cache(maxsize=16384)
 def _one_line(text: str) -> str:
     """`text` on one line: plain, single- or double-quoted. For text without usable line breaks."""
-    if _PLAIN.fullmatch(text) and not (len(text) <= 5 and text.lower() in _WORDS) and not _INNER_INDICATOR.search(text):
+    if _PLAIN.fullmatch(text) and text not in _WORDS_IN_ANY_CASE and not _INNER_INDICATOR.search(text):
         return text
     if "\n" in text or _SPECIAL.search(text):
         return _double_quoted(text)
@@ -83,7 +97,7 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def _block(text: str, indent: str) -> str:
-    """`text` as a literal block scalar whose lines stand at `indent`, with its final line break."""
+    """`text` as a literal block scalar whose lines stand at `indent`, without its final line break."""
     body = text.rstrip("\n")
     kept = len(text) - len(body)
     hint = "2" if text[0] in " \n" else ""
@@ -96,69 +110,174 @@ def _block(text: str, indent: str) -> str:
     lines = text.split("\n")
     if not lines[-1]:
         lines.pop()
-    return f"|{hint}{chomping}\n" + "".join(f"{indent}{line}\n" if line else "\n" for line in lines)
+    return "\n".join([f"|{hint}{chomping}", *(indent + line if line else "" for line in lines)])
 
 
-def _string(text: str, indent: str) -> str:
-    """`text` in the best style, with its final line break; `indent` is where a block scalar's lines would stand."""
-    if "\n" in text and not _SPECIAL.search(text) and not _NO_BLOCK.search(text):
-        return _block(text, indent)
-    return _one_line(text) + "\n"
-
-
-def _scalar(value: object, indent: str) -> str:
+def _scalar(value: Any, indent: str) -> str:
+    """A scalar or an empty container; `indent` is where the lines of a block scalar would stand."""
+    if type(value) is str:
+        if "\n" in value and not _SPECIAL.search(value) and not _NO_BLOCK.search(value):
+            return _block(value, indent)
+        return _one_line(value)
     if value is None:
-        return "null\n"
+        return "null"
     if value is True:
-        return "true\n"
+        return "true"
     if value is False:
-        return "false\n"
+        return "false"
+    if type(value) is float:
+        return float_text(value)
+    if type(value) is dict:
+        return "{}"
+    if type(value) is list:
+        return "[]"
+    return int.__repr__(value)
+
+
+def _exact(value: object) -> object:
+    """`value` as one of the types told apart by identity below. Raises TypeError for what is no plain value."""
+    if value is None or type(value) in (str, int, bool, float, dict, list):
+        return value
+    if isinstance(value, str):
+        return str(value)
     if isinstance(value, int):
-        return int.__repr__(value) + "\n"
+        return int(value)
     if isinstance(value, float):
-        return float_text(value) + "\n"
+        return float(value)
+    if isinstance(value, dict):
+        return dict(value)
+    if isinstance(value, list | tuple):
+        return list(value)
     raise TypeError(f"not a plain value: {type(value).__name__}")
 
 
-def _write(value: object, out: list[str], indent: str, inline: bool, sort_keys: bool) -> None:
-    """Append `value`. `inline` means the cursor already stands at `indent`: the first line gets no indentation."""
-    if isinstance(value, str):
-        out.append(_string(value, indent or "  "))
-    elif isinstance(value, dict):
-        if not value:
-            out.append("{}\n")
-            return
-        for key in sorted(value) if sort_keys else value:
-            item = value[key]
-            if not inline:
-                out.append(indent)
-            inline = False
-            key_text = _one_line(key)
-            if len(key) > _LONGEST_SIMPLE_KEY or "\n" in key:
-                out.append("? " + _string(key, indent + "  ") + indent + ": ")
-                _write(item, out, indent + "  ", True, sort_keys)
-            elif type(item) is str:
-                out.append(f"{key_text}: {_string(item, indent + '  ')}")
-            elif isinstance(item, dict) and item:
-                out.append(f"{key_text}:\n")
-                _write(item, out, indent + "  ", False, sort_keys)
-            elif isinstance(item, list | tuple) and item:
-                out.append(f"{key_text}:\n")
-                _write(item, out, indent, False, sort_keys)
+_LONGEST_KEPT: Final = 100
+_MOST_LINES: Final = 256
+_MOST_KEYS: Final = 256
+
+
+class _Lines(dict[str | int, str]):
+    """Lines that begin with the same key, or with the dash of an item, by the text or number at their end.
+
+    `start` is that beginning with its indentation and without the blank before a value; `indent` is where the lines of
+    a block scalar stand. `is_compact`: the first line of a container stands beside `start` and not below.
+    """
+
+    __slots__ = ("indent", "is_compact", "start")
+
+    def __init__(self, start: str, indent: str, is_compact: bool) -> None:
+        super().__init__()
+        self.start = start
+        self.indent = indent
+        self.is_compact = is_compact
+
+    def __missing__(self, value: str | int) -> str:
+        if type(value) is str:
+            if _PLAINLY_PLAIN(value) and value not in _WORDS_IN_ANY_CASE:
+                line = f"{self.start} {value}"
             else:
-                out.append(f"{key_text}: ")
-                _write(item, out, indent + "  ", True, sort_keys)
-    elif isinstance(value, list | tuple):
-        if not value:
-            out.append("[]\n")
-            return
-        deeper = indent + "  "
-        for item in value:
-            out.append("- " if inline else indent + "- ")
-            inline = False
-            if type(item) is str:
-                out.append(_string(item, deeper))
+                line = f"{self.start} {_scalar(value, self.indent)}"
+            if len(value) > _LONGEST_KEPT:
+                return line
+        else:
+            line = f"{self.start} {value}"
+        if len(self) >= _MOST_LINES:
+            self.clear()
+        self[value] = line
+        return line
+
+
+class _Keys(dict[str, _Lines]):
+    """The keys at one depth."""
+
+    __slots__ = ("indent",)
+
+    def __init__(self, indent: str) -> None:
+        super().__init__()
+        self.indent = indent
+
+    def __missing__(self, key: str) -> _Lines:
+        inner = self.indent + "  "
+        if len(key) > _LONGEST_SIMPLE_KEY or "\n" in key:
+            return _Lines(f"{self.indent}? {_scalar(_exact(key), inner)}\n{self.indent}:", inner, True)
+        lines = _Lines(f"{self.indent}{_one_line(key)}:", inner, False)
+        if len(self) >= _MOST_KEYS:
+            self.clear()
+        self[key] = lines
+        return lines
+
+
+class _Level:
+    """One depth: what is remembered there, and the depth below."""
+
+    __slots__ = ("below", "indent", "items", "keys")
+
+    def __init__(self, indent: str) -> None:
+        self.indent = indent
+        self.keys = _Keys(indent)
+        self.items = _Lines(indent + "-", indent + "  ", True)
+        self.below: _Level | None = None
+
+    def descend(self) -> _Level:
+        below = self.below
+        if below is None:
+            below = self.below = _Level(self.indent + "  ")
+        return below
+
+
+_TOP: Final = _Level("")
+_OTHERS: Final = frozenset({bool, float, dict, list})  # which are empty when they are asked for here
+
+# From here on every item of `out` begins with the indentation of its depth and lacks the break that ends it. Types are
+# compared and not asked for, and the two loops spell out what is frequent: this is where the time goes.
+
+
+def _mapping(value: dict[str, Any], level: _Level, out: list[str], sort_keys: bool) -> None:
+    add, keys = out.append, level.keys
+    for key, item in sorted(value.items(), key=itemgetter(0)) if sort_keys else value.items():
+        kind = type(item)
+        if kind is str or kind is int:
+            add(keys[key][item])
+        elif kind is dict and item:
+            lines = keys[key]
+            if lines.is_compact:
+                _beside(lines.start, item, level, out, sort_keys)
             else:
-                _write(item, out, deeper, True, sort_keys)
+                add(lines.start)
+                _mapping(item, level.below or level.descend(), out, sort_keys)
+        elif kind is list and item:
+            lines = keys[key]
+            if lines.is_compact:
+                _beside(lines.start, item, level, out, sort_keys)
+            else:
+                add(lines.start)
+                _sequence(item, level, out, sort_keys)
+        elif item is None or kind in _OTHERS:
+            add(f"{keys[key].start} {_scalar(item, '')}")
+        else:
+            _mapping({key: _exact(item)}, level, out, sort_keys)
+
+
+def _sequence(value: Iterable[Any], level: _Level, out: list[str], sort_keys: bool) -> None:
+    add, lines = out.append, level.items
+    for item in value:
+        kind = type(item)
+        if kind is str or kind is int:
+            add(lines[item])
+        elif item and (kind is dict or kind is list):
+            _beside(lines.start, item, level, out, sort_keys)
+        elif item is None or kind in _OTHERS:
+            add(f"{lines.start} {_scalar(item, '')}")
+        else:
+            _sequence((_exact(item),), level, out, sort_keys)
+
+
+def _beside(start: str, value: Any, level: _Level, out: list[str], sort_keys: bool) -> None:
+    """A container that is not empty, its first line beside `start`, one depth below `level`."""
+    below = level.below or level.descend()
+    first = len(out)
+    if type(value) is dict:
+        _mapping(value, below, out, sort_keys)
     else:
-        out.append(_scalar(value, indent))
+        _sequence(value, below, out, sort_keys)
+    out[first] = f"{start} {out[first][len(below.indent) :]}"
