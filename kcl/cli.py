@@ -166,7 +166,8 @@ def main(
         return _write(result.printed, text, os.path.join(folder, output), stdout, stderr)
     stdout.write(result.printed + text)
     if store is not None and key is not None and not (uses or result.diagnostics or arguments.verbose):
-        keep(store, key, result.printed + text, files.seen | result.dependency_names, started)
+        paths = files.seen | result.dependency_names
+        keep(store, key, result.printed + text, paths, started, only_files=not any("=" in each for each in argv))
     return OK
 
 

@@ -2,7 +2,8 @@
 
 A program is a function of the files it reads and looks for, the command line, and what it asks the world for. An entry
 holds the stamps of those files; its key tells everything else. A run that asked for the time, a file's content, a
-random number or the environment, that wrote anything, warned of anything, or printed a secret, is not kept.
+random number or the environment, that wrote anything, or warned of anything, is not kept. What printed a secret is kept
+sealed (`sealing`), or not at all if the command line had a part in it, which may be easy to guess.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import sys
 from importlib._bootstrap_external import MAGIC_NUMBER
 
 from kcl.cache.digest import blake2b
-from kcl.cache.stamps import stamp
+from kcl.cache.stamps import stamp, unchanged
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -60,25 +61,41 @@ def look_up(store: Store, key: str) -> str | None:
     if data is None:
         return None
     try:
-        text, stamps = marshal.loads(data)
-        return text if all(stamp(path) == kept for path, kept in stamps) else None
+        text, stamps, files = marshal.loads(data)
+        if not unchanged(dict(stamps)):
+            return None
+        return text if files is None else _opened(key, text, files)
     except (ValueError, EOFError, TypeError):
         return None
 
 
-def keep(store: Store, key: str, text: str, paths: Iterable[str], started: int) -> bool:
+def _opened(key: str, sealed: bytes, files: Sequence[str]) -> str | None:
+    from kcl.cache.sealing import key_from, opened  # few outputs hold secrets
+
+    made = key_from(key, files)
+    return None if made is None else opened(sealed, made)
+
+
+def keep(store: Store, key: str, text: str, paths: Iterable[str], started: int, *, only_files: bool) -> bool:
     """Keeps what a run printed that rests on these paths and began at `started` (nanoseconds since 1970).
 
-    Answers whether it was kept: not if one of them was written shortly before or meanwhile.
+    `only_files` says that the command line gave the program no value, which is when secrets may be kept, sealed.
+    Answers whether it was kept: not if one of the paths was written shortly before or meanwhile.
     """
     import re  # who only looks something up can do without
 
-    if re.search(_SECRET_KIND, text):
-        return False
     stamps = [(path, stamp(path, started)) for path in sorted(set(paths))]
     if any(taken is None for _, taken in stamps):
         return False
-    return store.write(key, marshal.dumps((text, stamps)))
+    if not re.search(_SECRET_KIND, text):
+        return store.write(key, marshal.dumps((text, stamps, None)))
+    if not only_files:
+        return False
+    from kcl.cache.sealing import key_from, seal
+
+    files = [path for path, _ in stamps if os.path.isfile(path)]
+    made = key_from(key, files)
+    return made is not None and store.write(key, marshal.dumps((seal(text, made), stamps, files)))
 
 
 def compiler() -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from kcl.cache.sealing import key_from, opened, seal
 from kcl.cache.store import Store
 from kcl.cli import main
 
@@ -68,8 +69,13 @@ def _forge(store: Store) -> None:
     (entry,) = Path(store.folder).glob("*.entry")
     content = store.read(entry.stem)
     assert content is not None
-    _, stamps = marshal.loads(content)
-    store.write(entry.stem, marshal.dumps(("taken\n", stamps)))
+    _, stamps, files = marshal.loads(content)
+    text: str | bytes = "taken\n"
+    if files is not None:
+        key = key_from(entry.stem, files)
+        assert key is not None
+        text = seal("taken\n", key)
+    store.write(entry.stem, marshal.dumps((text, stamps, files)))
 
 
 def test_the_same_run_is_taken_from_the_folder(run: Run, store: Store) -> None:
@@ -128,17 +134,60 @@ def test_a_run_that_fails_is_not_kept(run: Run, store: Store, folder: Path) -> N
         'import file\nt = file.read("kcl.mod")\n',
         "import crypto\nt = crypto.uuid()\n",
         'import json\njson.dump_to_file({}, "out.json")\n',
-        'a = {apiVersion = "v1", kind = "Secret", data.x = "eA=="}\n',
     ],
-    ids=["time", "files", "chance", "writing", "secrets"],
+    ids=["time", "files", "chance", "writing"],
 )
-def test_what_is_no_function_of_the_files_or_secret_is_not_kept(
-    run: Run, store: Store, folder: Path, program: str
-) -> None:
+def test_what_is_no_function_of_the_files_is_not_kept(run: Run, store: Store, folder: Path, program: str) -> None:
     (folder / "main.k").write_text(program)
     time.sleep(0.12)
     run("main.k")
     assert store.usage()[0] == 0
+
+
+SECRET = 'a = {apiVersion = "v1", kind = "Secret", data.x = "' + "c2VjcmV0LWluLXByb2dyYW0=" + '"}\n'
+
+
+def test_secrets_are_kept_so_that_only_the_files_of_the_program_open_them(run: Run, store: Store, folder: Path) -> None:
+    (folder / "main.k").write_text(SECRET)
+    time.sleep(0.12)
+    first = run("main.k")
+    (entry,) = Path(store.folder).glob("*.entry")
+    kept = entry.read_bytes()
+    assert "c2VjcmV0LWluLXByb2dyYW0=" in first
+    assert all(word not in kept for word in (b"Secret", b"c2VjcmV0", b"apiVersion"))
+    assert run("main.k") == first
+    _forge(store)
+    assert run("main.k") == "taken\n"
+
+
+def test_secrets_that_the_command_line_had_a_part_in_are_not_kept(run: Run, store: Store, folder: Path) -> None:
+    (folder / "main.k").write_text(SECRET)
+    time.sleep(0.12)
+    run("main.k", "-D", "size=3")
+    assert store.usage()[0] == 0
+
+
+def test_a_seal_opens_with_the_same_files_alone(tmp_path: Path) -> None:
+    one, two = tmp_path / "one", tmp_path / "two"
+    one.write_text("a = 1\n")
+    two.write_text("b = 2\n")
+    key = key_from("entry", [str(one), str(two)])
+    assert key is not None
+    sealed = seal("a: 1\nb: \u00e4\n", key)
+    assert sealed != seal("a: 1\nb: \u00e4\n", key)
+    assert opened(sealed, key) == "a: 1\nb: \u00e4\n"
+    for index in (0, len(sealed) // 2, len(sealed) - 1):
+        broken = bytearray(sealed)
+        broken[index] ^= 1
+        assert opened(bytes(broken), key) is None
+    other = key_from("another entry", [str(one), str(two)])
+    two.write_text("b = 3\n")
+    changed = key_from("entry", [str(one), str(two)])
+    assert other is not None
+    assert changed is not None
+    assert opened(sealed, other) is None
+    assert opened(sealed, changed) is None
+    assert key_from("entry", [str(one), str(tmp_path / "gone")]) is None
 
 
 @pytest.mark.parametrize(
