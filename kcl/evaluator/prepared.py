@@ -61,7 +61,10 @@ class Prepared:
     def forget_values(self) -> None:
         """Lets go of what the last evaluation computed."""
         if self._runtime is not None:
-            self._runtime.packages.pop(MAIN_PACKAGE, None)
+            main = self._runtime.packages.pop(MAIN_PACKAGE, None)
+            if main is not None:
+                main.dissolve()
+            self.files.pop(MAIN_PACKAGE, None)
             self._runtime.forget_values()
 
     def _fits(self, program: Program) -> bool:

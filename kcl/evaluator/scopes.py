@@ -152,6 +152,12 @@ class PackageScope(LazyScope):
             self.final, self.sites, self._memo, self._running, self.shared = {}, {}, {}, {}, {}
         self.pinned, self.first = {}, {}
 
+    def dissolve(self) -> None:
+        """Takes a scope apart that is not needed any more: it and its code refer to each other, and would wait for
+        the search for garbage, which takes longer than the run they are of."""
+        self.forget_values()
+        self.setters, self.types, self.aliases, self.modules = {}, {}, {}, []
+
     def environment(self, setter: Setter) -> Environment:
         # The compiled statement makes its own variables: how many it needs is known only once it is compiled.
         self.first = setter.first
