@@ -14,8 +14,8 @@ from typing import Any
 
 from kcl.syntax import ast
 from kcl.syntax.expressions import BASIC_TYPES, Expressions, dotted_names
-from kcl.syntax.lexer import Token
 from kcl.syntax.literals import dedent
+from kcl.syntax.tokens import Token
 
 _WORD = re.compile(r"\w+")
 _AUG = {op.value: op for op in ast.AugOp}

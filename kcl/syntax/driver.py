@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Sequence
 from functools import cache
 from typing import Any
 
-from kcl.syntax.lexer import Token
+from kcl.syntax.tokens import Token
 
 TABLES_FILE = "tables.marshal"
 

@@ -17,7 +17,7 @@ import lark
 from lark.lexer import Lexer
 
 from kcl.syntax.driver import TABLES_FILE, Tables
-from kcl.syntax.lexer import Token
+from kcl.syntax.tokens import Token
 
 STARTS = ("file", "expression")
 

@@ -12,8 +12,9 @@ import re
 from kcl.diagnostics import Code
 from kcl.syntax import ast
 from kcl.syntax.driver import UnexpectedToken, run
-from kcl.syntax.lexer import Report, Token, tokenize
+from kcl.syntax.lexer import tokenize
 from kcl.syntax.literals import LiteralError, dedent, string_parts, unescape
+from kcl.syntax.tokens import Report, Token
 
 _SPEC = re.compile(r":\s*(#[^\n]*)\Z")
 _PLAIN_SPEC = re.compile(r":\s*\w+\s*\Z")

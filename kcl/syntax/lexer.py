@@ -13,143 +13,47 @@ KCL's layout is not Python's. What a line end means depends on the innermost bra
 Where a line end may not stand, NEWLINE is emitted, which the grammar accepts nowhere inside an
 expression: the error then names the place, and lexing goes on as if the brackets had been closed.
 
-A token is a tuple `(type, start, end, text)`: tuples are the cheapest thing Python can make, and
-there are tens of thousands. `text` is the source text, except that names have lost the `$` that
-escapes a keyword.
+Lines of plain data that follow each other in a configuration or a list are one token (kcl/syntax/runs.py).
 """
 
 from __future__ import annotations
 
-import re
-from typing import Protocol
-
-from kcl.diagnostics import Code
+from kcl.syntax import runs
 from kcl.syntax.ast import Comment
-
-Token = tuple[str, int, int, str]
-
-
-class Report(Protocol):
-    """Told of an error at characters `start` to `end`."""
-
-    def __call__(self, start: int, end: int, message: str, code: Code = Code.INVALID_SYNTAX, /) -> None: ...
-
-
-# Possessive quantifiers keep an unterminated string from being tried in every possible split.
-_TOKEN = re.compile(
-    r"""
-    (?:[ \t\r\f]+|\\\r?\n|\\\Z)*+
-    (?:
-      (?P<string>[rR]?(?:
-          "{3}(?:[^"\\]++|\\.|"(?!""))*+"{3}
-        | '{3}(?:[^'\\]++|\\.|'(?!''))*+'{3}
-        | "(?!"")(?:[^"\\\r\n\0]++|\\[^\r\n\0])*+"
-        | '(?!'')(?:[^'\\\r\n\0]++|\\[^\r\n\0])*+'
-      ))
-    | (?P<name>\$?[^\W\d]\w*)
-    | (?P<newline>(?:\#[^\n]*)?\n(?:[ \t\r\f]*(?:\#[^\n]*)?\n)*+[ \t\r\f]*)
-    | (?P<number>
-          0[xX][\w]*|0[bB][\w]*|0[oO][\w]*
-        | \d[\d_]*(?:\.(?![.\w]))
-        | \d[\d_]*\.\d[\d_]*(?:[eE][+-]?[\d_]*)?
-        | \d[\d_]*[eE][+-]?\d[\d_]*
-        | \d[\d_]*(?:[^\W\d]\w*)?
-      )
-    | (?P<operator>
-          \*\*=|//=|<<=|>>=|\.\.\.
-        | \*\*|//|<<|>>|<=|>=|==|!=|->|\+=|-=|\*=|/=|%=|&=|\|=|\^=|\?\.|\?\[
-        | [-+*/%<>=&|^~.,:?@()\[\]{}]
-      )
-    | (?P<comment>\#[^\n]*)
-    )
-    """,
-    re.VERBOSE | re.DOTALL,
+from kcl.syntax.tokens import (
+    AFTER_OPERAND,
+    ALWAYS,
+    ARROW_FOLLOWS,
+    AT_STATEMENT_START,
+    BEFORE_LAMBDA_BODY,
+    BEFORE_TYPE,
+    BLANK,
+    BLOCK_FOLLOWS,
+    CLOSERS,
+    COMMENT,
+    EXPONENT,
+    HEADERS,
+    IN_FOLLOWS,
+    INDEX_SIGNATURE,
+    LEADING,
+    LOOP_FOLLOWS,
+    MISMATCH,
+    MIXIN_FOLLOWS,
+    NAME_FOLLOWS,
+    NOT_FOLLOWS,
+    OPENERS,
+    OPERAND_ENDS,
+    OPERATOR_TYPES,
+    REST_OF_LINE,
+    STATEMENT_STARTS,
+    STRING_START,
+    TOKEN,
+    USED_AS_NAME,
+    WORD,
+    WORDS,
+    Report,
+    Token,
 )
-_BLANK = re.compile(r"(?:[ \t\r\f]+|\\\r?\n|\\\Z)*+")
-_LEADING = re.compile(r"(?:[ \t\r\f]*(?:#[^\n]*)?\n)*+[ \t\r\f]*")
-_COMMENT = re.compile(r"#[^\n]*")
-_WORD = re.compile(r"\w*")
-_IN_FOLLOWS = re.compile(r"(?:[ \t]+|\\\r?\n)+in\b")
-_NOT_FOLLOWS = re.compile(r"(?:[ \t]+|\\\r?\n)+not\b")
-_NAME_FOLLOWS = re.compile(r"[ \t]+[$\w]")
-_MIXIN_FOLLOWS = re.compile(r"[ \t]*\[|[ \t]+[$\w]")
-_LOOP_FOLLOWS = re.compile(r"[ \t]+[^\W\d]\w*[ \t]*(?:,|[ \t]in\b)")
-_BLOCK_FOLLOWS = re.compile(r"[ \t]*:[ \t\r]*(?:#[^\n]*)?\n")
-_USED_AS_NAME = re.compile(r"\.[^\W\d]|[ \t]*(?:[?:=]|[-+*/%&|^]=)")
-_INDEX_SIGNATURE = re.compile(r"\[[^\[\]{}\n]*\][ \t]*:")
-_ARROW_FOLLOWS = re.compile(r"[ \t]*->")
-_STRING_START = re.compile(r"[rR]?(\"\"\"|'''|\"|')")
-_REST_OF_LINE = re.compile(r"[^\n]*")
-
-_OPERATOR_TYPES = {
-    "(": "LPAR",
-    ")": "RPAR",
-    "[": "LBRACKET",
-    "]": "RBRACKET",
-    "?[": "QLBRACKET",
-    "{": "LBRACE",
-    "}": "RBRACE",
-    ".": "DOT",
-    "?.": "QDOT",
-    "...": "ELLIPSIS",
-    ",": "COMMA",
-    ":": "COLON",
-    "?": "QUESTION",
-    "@": "AT",
-    "->": "ARROW",
-    "=": "ASSIGN",
-    "+=": "PLUS_ASSIGN",
-    "+": "PLUS_MINUS",
-    "-": "PLUS_MINUS",
-    "~": "TILDE",
-    "*": "STAR",
-    "**": "DOUBLE_STAR",
-    "|": "BAR",
-    **dict.fromkeys(["/", "//", "%", "<<", ">>", "^", "&", "==", "!=", "<", "<=", ">", ">="], "OPERATOR"),
-    **dict.fromkeys(["-=", "*=", "/=", "//=", "%=", "**=", "<<=", ">>=", "|=", "^=", "&="], "AUG_ASSIGN"),
-}
-_BEFORE_TYPE = frozenset(
-    ("COLON", "BAR", "ARROW", "LBRACKET", "SIGNATURE_LBRACKET", "ELLIPSIS", "LBRACE", "LPAR", "COMMA", "AS")
-)
-_HEADERS = frozenset(("SCHEMA", "MIXIN", "PROTOCOL", "RULE"))
-_CLOSERS = {"(": ")", "[": "]", "?[": "]", "{": "}"}
-_MISMATCH = {
-    ")": "error nesting on close paren",
-    "]": "mismatched closing delimiter",
-    "}": "error nesting on close brace",
-}
-_OPENERS = frozenset(("LPAR", "LBRACKET", "QLBRACKET", "SIGNATURE_LBRACKET", "LBRACE", "PARAMETERS_LBRACE"))
-
-# After one of these a word is an operator, a bracket a call or a subscript.
-_OPERAND_ENDS = frozenset(("NAME", "CONSTANT", "INT", "FLOAT", "STRING", "RPAR", "RBRACKET", "RBRACE"))
-_STATEMENT_STARTS = frozenset(("", "NEWLINE", "INDENT", "DEDENT", "BODY_LBRACE"))
-_BEFORE_LAMBDA_BODY = _OPERAND_ENDS | {"LAMBDA"}
-
-_ALWAYS = {
-    "True": "CONSTANT",
-    "False": "CONSTANT",
-    "None": "CONSTANT",
-    "Undefined": "CONSTANT",
-    "if": "IF",
-    "elif": "ELIF",
-    "else": "ELSE",
-    "for": "FOR",
-    "lambda": "LAMBDA",
-    "not": "NOT",
-}
-_AFTER_OPERAND = {"and": "OPERATOR", "or": "OPERATOR", "is": "OPERATOR", "in": "IN", "as": "AS"}
-_AT_STATEMENT_START = {
-    "import": "IMPORT",
-    "type": "TYPE",
-    "assert": "ASSERT",
-    "schema": "SCHEMA",
-    "mixin": "MIXIN",
-    "protocol": "PROTOCOL",
-    "rule": "RULE",
-    "check": "CHECK",
-}
-_QUANTIFIERS = frozenset(("all", "any", "map", "filter"))
-_WORDS = frozenset((*_ALWAYS, *_AFTER_OPERAND, *_AT_STATEMENT_START, *_QUANTIFIERS))
 
 # Kinds of layout context.
 _FILE, _BODY, _ITEMS, _LINE, _RIGID, _QUANTIFIED = range(6)
@@ -161,21 +65,31 @@ _Level = tuple[int, int]
 class _Context:
     """What line ends mean between a bracket and its match (or in the file)."""
 
-    __slots__ = ("closer", "in_comprehension", "kind", "levels")
+    __slots__ = ("closer", "in_comprehension", "kind", "levels", "run")
 
-    def __init__(self, kind: int, closer: str, levels: list[_Level]) -> None:
+    def __init__(self, kind: int, closer: str, levels: list[_Level], run: runs.Run | None = None) -> None:
         self.kind = kind
         self.closer = closer
         self.levels = levels
+        self.run = run
         self.in_comprehension = False
 
 
-def tokenize(text: str, report: Report, comments: list[Comment], start: int = 0, end: int | None = None) -> list[Token]:
+def tokenize(
+    text: str,
+    report: Report,
+    comments: list[Comment],
+    start: int = 0,
+    end: int | None = None,
+    *,
+    with_runs: bool = True,
+) -> list[Token]:
     """The tokens of `text[start:end]`, the last of type `$END`; offsets count from the start of `text`.
 
-    Comments are appended to `comments`. What is no token at all is reported and left out.
+    Comments are appended to `comments`. What is no token at all is reported and left out. Without `with_runs`, lines
+    of plain data are tokens like any others.
     """
-    return _Lexer(text, report, comments, start, len(text) if end is None else end).run()
+    return _Lexer(text, report, comments, start, len(text) if end is None else end, with_runs).run()
 
 
 class _Lexer:
@@ -195,14 +109,18 @@ class _Lexer:
         "start",
         "text",
         "tokens",
+        "with_runs",
     )
 
-    def __init__(self, text: str, report: Report, comments: list[Comment], start: int, end: int) -> None:
+    def __init__(
+        self, text: str, report: Report, comments: list[Comment], start: int, end: int, with_runs: bool
+    ) -> None:
         self.text = text
         self.report = report
         self.comments = comments
         self.start = start
         self.end = end
+        self.with_runs = with_runs
         self.tokens: list[Token] = []
         self.previous = ""  # type of the last token
         self.context = _Context(_FILE, "", [(0, 0)])
@@ -219,7 +137,7 @@ class _Lexer:
 
     def run(self) -> list[Token]:
         tokens, text, end = self.tokens, self.text, self.end
-        match = _TOKEN.match
+        match = TOKEN.match
         emit = tokens.append
         at = self._skip_leading()
         while at < end:
@@ -231,7 +149,7 @@ class _Lexer:
             at = found.end()
             word = found[kind]  # type: ignore[index]  # some group always matches
             if kind == "name":
-                if word not in _WORDS:
+                if word not in WORDS:
                     if word[0] == "$":
                         word = word[1:]
                     emit(("NAME", found.start("name"), at, word))
@@ -239,16 +157,16 @@ class _Lexer:
                 else:
                     at = self._word(word, found.start("name"), at)
             elif kind == "operator":
-                token_type = _OPERATOR_TYPES[word]
+                token_type = OPERATOR_TYPES[word]
                 start = at - len(word)
-                if word in _CLOSERS:
+                if word in CLOSERS:
                     token_type = self._open(word, token_type, start)
                 elif word == ")" or word == "]" or word == "}":
                     token_type = self._close(word, start)
                 emit((token_type, start, at, word))
                 self.previous = token_type
             elif kind == "newline":
-                self._newline(word, at)
+                at = self._newline(word, at)
             elif kind == "string":
                 emit(("STRING", at - len(word), at, word))
                 self.previous = "STRING"
@@ -267,9 +185,9 @@ class _Lexer:
         token_type = "NAME"
         if previous == "DOT" or previous == "QDOT":
             pass
-        elif word in _ALWAYS:
-            if word == "not" and previous in _OPERAND_ENDS:
-                follows = _IN_FOLLOWS.match(self.text, at, self.end)
+        elif word in ALWAYS:
+            if word == "not" and previous in OPERAND_ENDS:
+                follows = IN_FOLLOWS.match(self.text, at, self.end)
                 if follows:
                     at, word, token_type = follows.end(), "not in", "OPERATOR"
                 else:
@@ -278,22 +196,22 @@ class _Lexer:
                     if self.context.kind == _FILE:
                         self._emit("NEWLINE", start)
             else:
-                token_type = _ALWAYS[word]
+                token_type = ALWAYS[word]
                 if word == "for":
                     self.context.in_comprehension = True
                 elif word == "lambda":
                     self.pending.append(("LAMBDA", len(self.contexts)))
-        elif word in _AFTER_OPERAND:
-            if previous in _OPERAND_ENDS:
-                token_type = _AFTER_OPERAND[word]
+        elif word in AFTER_OPERAND:
+            if previous in OPERAND_ENDS:
+                token_type = AFTER_OPERAND[word]
                 if word == "is":
-                    follows = _NOT_FOLLOWS.match(self.text, at, self.end)
+                    follows = NOT_FOLLOWS.match(self.text, at, self.end)
                     if follows:
                         at, word = follows.end(), "is not"
-        elif word in _AT_STATEMENT_START:
-            if previous in _STATEMENT_STARTS and self.context.kind <= _BODY and self._starts_statement(word, at):
-                token_type = _AT_STATEMENT_START[word]
-        elif _LOOP_FOLLOWS.match(self.text, at, self.end):
+        elif word in AT_STATEMENT_START:
+            if previous in STATEMENT_STARTS and self.context.kind <= _BODY and self._starts_statement(word, at):
+                token_type = AT_STATEMENT_START[word]
+        elif LOOP_FOLLOWS.match(self.text, at, self.end):
             token_type = "QUANTIFIER"
             self.pending.append(("QUANTIFIER", len(self.contexts)))
         elif word != "any" or not self._in_type():
@@ -306,7 +224,7 @@ class _Lexer:
         """Whether a type may stand after the last token; where a value may as well, that is decided by what follows."""
         if self.previous == "ASSIGN":
             return len(self.tokens) > 2 and self.tokens[-3][0] == "TYPE"
-        return self.previous in _BEFORE_TYPE
+        return self.previous in BEFORE_TYPE
 
     def _starts_statement(self, word: str, at: int) -> bool:
         """Whether the official parser takes `word`, where a statement begins, for the keyword it may be.
@@ -321,18 +239,18 @@ class _Lexer:
             case "assert":
                 return True
             case "import":
-                return not _USED_AS_NAME.match(text, at, end)
+                return not USED_AS_NAME.match(text, at, end)
             case "check":
-                return _BLOCK_FOLLOWS.match(text, at, end) is not None
+                return BLOCK_FOLLOWS.match(text, at, end) is not None
             case "mixin":
-                return _MIXIN_FOLLOWS.match(text, at, end) is not None
+                return MIXIN_FOLLOWS.match(text, at, end) is not None
             case _:
-                return _NAME_FOLLOWS.match(text, at, end) is not None
+                return NAME_FOLLOWS.match(text, at, end) is not None
 
     def _number(self, word: str, start: int, at: int) -> None:
         is_integer = word.isdigit() or word[:2] in ("0x", "0X", "0b", "0B", "0o", "0O")
         if not is_integer:
-            is_integer = "." not in word and not re.fullmatch(r"[\d_]+[eE][+-]?[\d_]+", word)
+            is_integer = "." not in word and not EXPONENT.fullmatch(word)
         self.tokens.append(("INT" if is_integer else "FLOAT", start, at, word))
         self.previous = "INT"
 
@@ -343,16 +261,16 @@ class _Lexer:
         previous = self.previous
         if word == "{":
             return self._open_brace(previous, start)
-        if word == "[" and previous in _STATEMENT_STARTS and self.context.kind <= _BODY:
-            if _INDEX_SIGNATURE.match(self.text, start, self.end):
+        if word == "[" and previous in STATEMENT_STARTS and self.context.kind <= _BODY:
+            if INDEX_SIGNATURE.match(self.text, start, self.end):
                 token_type = "SIGNATURE_LBRACKET"
-        follows_operand = previous in _OPERAND_ENDS
+        follows_operand = previous in OPERAND_ENDS
         if word == "(":
-            is_header = len(self.tokens) > 1 and self.tokens[-2][0] in _HEADERS
+            is_header = len(self.tokens) > 1 and self.tokens[-2][0] in HEADERS
             kind = _LINE if follows_operand and not is_header else _RIGID
         else:
             kind = _RIGID if follows_operand or token_type != "LBRACKET" else _ITEMS
-        self._push(kind, _CLOSERS[word])
+        self._push(kind, CLOSERS[word], runs.ITEMS if kind == _ITEMS and previous != "MIXIN" else None)
         return token_type
 
     def _open_brace(self, previous: str, start: int) -> str:
@@ -361,7 +279,7 @@ class _Lexer:
             if previous == "LAMBDA" and self._closes_parameters(start):
                 self._push(_ITEMS, "}")
                 return "PARAMETERS_LBRACE"
-            if owner == "LAMBDA" and previous in _BEFORE_LAMBDA_BODY:
+            if owner == "LAMBDA" and previous in BEFORE_LAMBDA_BODY:
                 self.pending.pop()
                 self._push(_BODY, "}")
                 return "BODY_LBRACE"
@@ -369,7 +287,7 @@ class _Lexer:
                 self.pending.pop()
                 self._push(_QUANTIFIED, "}")
                 return "QUANTIFIER_LBRACE"
-        self._push(_LINE, "}")
+        self._push(_LINE, "}", runs.ENTRIES)
         return "LBRACE"
 
     def _closes_parameters(self, start: int) -> bool:
@@ -380,7 +298,7 @@ class _Lexer:
         at = start
         opened: list[int] = []
         while True:
-            found = _TOKEN.match(self.text, at, self.end)
+            found = TOKEN.match(self.text, at, self.end)
             if found is None:
                 # What is open here stays open, as far as can be told.
                 known.update(dict.fromkeys(opened, False))
@@ -390,12 +308,12 @@ class _Lexer:
             if word == "{":
                 opened.append(at - 1)
             elif word == "}":
-                known[opened.pop()] = _ARROW_FOLLOWS.match(self.text, at, self.end) is not None
+                known[opened.pop()] = ARROW_FOLLOWS.match(self.text, at, self.end) is not None
                 if not opened:
                     return known[start]
 
-    def _push(self, kind: int, closer: str) -> None:
-        self.context = _Context(kind, closer, [])
+    def _push(self, kind: int, closer: str, run: runs.Run | None = None) -> None:
+        self.context = _Context(kind, closer, [], run if self.with_runs else None)
         self.contexts.append(self.context)
 
     def _close(self, word: str, start: int) -> str:
@@ -405,13 +323,13 @@ class _Lexer:
         """
         contexts = self.contexts
         if self.context.closer != word:
-            self.report(start, start + 1, _MISMATCH[word])
+            self.report(start, start + 1, MISMATCH[word])
             if len(contexts) == 1:
-                return _OPERATOR_TYPES[word]
+                return OPERATOR_TYPES[word]
             word = self.context.closer
         context = contexts.pop()
         if context.kind == _BODY:
-            if self.previous not in _STATEMENT_STARTS:
+            if self.previous not in STATEMENT_STARTS:
                 self._emit("NEWLINE", start)
             for _ in context.levels[1:]:
                 self._emit("DEDENT", start)
@@ -421,13 +339,13 @@ class _Lexer:
         self.context = contexts[-1]
         while self.pending and self.pending[-1][1] > len(contexts):
             self.pending.pop()
-        return _OPERATOR_TYPES[word]
+        return OPERATOR_TYPES[word]
 
     # ------------------------------------------------------------------ lines
 
     def _skip_leading(self) -> int:
         """Blank lines and comments before the first token; its indentation counts only after one of them."""
-        found = _LEADING.match(self.text, self.start, self.end)
+        found = LEADING.match(self.text, self.start, self.end)
         assert found is not None  # the pattern matches nothing as well
         run = found[0]
         self._collect_comments(run, found.start())
@@ -438,8 +356,11 @@ class _Lexer:
                 self._emit("INDENT", found.end())
         return found.end()
 
-    def _newline(self, run: str, at: int) -> None:
-        """A line end with the blank lines and comments after it, up to the first token of a line at `at`."""
+    def _newline(self, run: str, at: int) -> int:
+        """A line end with the blank lines and comments after it, up to the first token of a line at `at`.
+
+        Returns where to go on: there, or after the lines of plain data that begin there.
+        """
         text, context = self.text, self.context
         start = at - len(run)
         if "#" in run:
@@ -451,9 +372,9 @@ class _Lexer:
             if context.kind == _FILE:
                 self._check_levels(at)
                 self._end_line(start, (0, 0), at)
-            elif context.kind > _ITEMS and self.previous not in _OPENERS and not self._may_end_later():
+            elif context.kind > _ITEMS and self.previous not in OPENERS and not self._may_end_later():
                 self._break_line(start, (0, 0), at)
-            return
+            return at
         if "\t" in run or "\r" in run or "\f" in run:
             level = _level(run)
         else:
@@ -468,10 +389,12 @@ class _Lexer:
         elif kind == _BODY:
             self._end_body_line(start, level, at)
         else:
-            if kind == _LINE and self.previous in _OPENERS:
+            if kind == _LINE and self.previous in OPENERS:
                 kind = context.kind = _ITEMS
             if kind == _ITEMS:
                 self._end_item_line(start, level, before, at)
+                if context.run and not context.in_comprehension and self.previous in _SEPARATED:
+                    return self._plain_lines(context.run, level, at)
             elif kind == _LINE:
                 closes = text[at] == context.closer and context.closer != ")"
                 if not closes and not (context.in_comprehension and self._next_word(at) == "if"):
@@ -482,6 +405,19 @@ class _Lexer:
                     self._break_line(start, level, at)
             else:
                 self._break_line(start, level, at)
+        return at
+
+    def _plain_lines(self, run: runs.Run, level: _Level, at: int) -> int:
+        """Lines of plain data that begin at `at`, as one token if there are any; returns where to go on."""
+        if level == self.levels_by_line[-1] and not self.between_levels:
+            token_type, pattern = run
+            text = self.text
+            found = pattern.match(text, text.rfind("\n", 0, at) + 1, self.end)
+            if found is not None:
+                self.tokens.append((token_type, at, found.end(), ""))
+                self.previous = token_type
+                return found.end()
+        return at
 
     def _follow(self, level: _Level) -> bool:
         """Keep up `levels_by_line` with a line at `level`; one between two levels leaves the deeper one open.
@@ -501,7 +437,7 @@ class _Lexer:
         return False
 
     def _end_line(self, start: int, level: _Level, at: int) -> None:
-        if self.previous and self.previous not in _STATEMENT_STARTS:
+        if self.previous and self.previous not in STATEMENT_STARTS:
             self._emit("NEWLINE", start)
         self._indent(level, at, always=True)
 
@@ -517,7 +453,7 @@ class _Lexer:
         if self.text[at] == "}":
             return
         opens_block = self.previous == "COLON"
-        if self.previous != "BODY_LBRACE" and self.previous not in _STATEMENT_STARTS:
+        if self.previous != "BODY_LBRACE" and self.previous not in STATEMENT_STARTS:
             self._emit("NEWLINE", start)
         if not levels:
             levels.append(level)
@@ -599,7 +535,7 @@ class _Lexer:
 
     def _finish(self, end: int) -> None:
         """End the last statement, close the blocks of the file, and what a lambda left open."""
-        if self.previous not in _STATEMENT_STARTS and not self._may_end_later():
+        if self.previous not in STATEMENT_STARTS and not self._may_end_later():
             if self.context.kind == _FILE:
                 self._check_levels(end)
             self._emit("NEWLINE", end)
@@ -619,21 +555,21 @@ class _Lexer:
         self.previous = token_type
 
     def _next_word(self, at: int) -> str:
-        found = _WORD.match(self.text, at, self.end)
+        found = WORD.match(self.text, at, self.end)
         return found[0] if found else ""
 
     def _collect_comments(self, run: str, start: int) -> None:
-        for found in _COMMENT.finditer(run):
+        for found in COMMENT.finditer(run):
             self.comments.append(Comment(start + found.start(), start + found.end(), found[0].rstrip("\r")))
 
     def _skip_unknown(self, at: int) -> int:
         """Report what is no token; returns where to go on."""
-        blank = _BLANK.match(self.text, at, self.end)
+        blank = BLANK.match(self.text, at, self.end)
         at = blank.end() if blank else at
         if at >= self.end:
             return at
         character = self.text[at]
-        string = _STRING_START.match(self.text, at, self.end)
+        string = STRING_START.match(self.text, at, self.end)
         if string:
             return self._skip_unterminated(at, string[1])
         match character:
@@ -654,7 +590,7 @@ class _Lexer:
         if len(quote) == 3:
             end = self.end
         else:
-            rest = _REST_OF_LINE.match(self.text, at, self.end)
+            rest = REST_OF_LINE.match(self.text, at, self.end)
             end = rest.end() if rest else self.end
         self.report(at, end, "unterminated string")
         self.tokens.append(("STRING", at, end, quote[0] * 2))
@@ -662,7 +598,7 @@ class _Lexer:
         return end
 
 
-_SEPARATED = _OPENERS | {"COMMA", "SEP", "INDENT"}
+_SEPARATED = OPENERS | {"COMMA", "SEP", "INDENT"}
 _INCOMPARABLE = 2
 
 

@@ -7,12 +7,14 @@ says what is wrong as the official parser does, and makes a tree of what could b
 from __future__ import annotations
 
 import contextlib
+import gc
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kcl.diagnostics import Code, Diagnostic, error
 from kcl.source import SourceFile
-from kcl.syntax import ast, tolerant
+from kcl.syntax import ast, runs, tolerant
 from kcl.syntax.builder import Builder
 from kcl.syntax.driver import UnexpectedToken, run
 from kcl.syntax.lexer import tokenize
@@ -36,18 +38,15 @@ def parse(source: SourceFile, *, dedent: bool = True) -> ParseResult:
 
     `dedent` takes the common indentation off triple-quoted strings; older dialects keep it.
     """
+    with _no_search_for_garbage():
+        return _parse(source, dedent)
+
+
+def _parse(source: SourceFile, dedent: bool) -> ParseResult:
     findings = _Findings(source)
     comments: list[ast.Comment] = []
     builder = Builder(source.text, findings.report, dedent)
-    body: list[ast.Stmt] | None = None
-    try:
-        tokens = tokenize(source.text, findings.report, comments)
-        if not findings.found:
-            body = run("file", tokens, builder)
-    except UnexpectedToken:
-        body = None
-    except GaveUp:
-        body = None
+    body = _by_tables(source.text, findings, comments, builder)
     if body is None or findings.found:
         findings = _Findings(source)
         builder = Builder(source.text, findings.report, dedent)
@@ -58,6 +57,39 @@ def parse(source: SourceFile, *, dedent: bool = True) -> ParseResult:
         doc, body = (None, body) if "\n" in source.text[: doc.start] else (doc, rest)
     module = ast.Module(0, len(source.text), source.path, doc, body, comments)
     return ParseResult(module, tuple(findings.found))
+
+
+@contextlib.contextmanager
+def _no_search_for_garbage() -> Iterator[None]:
+    """Nothing that parsing makes refers to itself, and looking for what does takes as long as making it."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
+
+
+def _by_tables(text: str, findings: _Findings, comments: list[ast.Comment], builder: Builder) -> list[ast.Stmt] | None:
+    """The statements of a file; None if the tables refuse it, or something else is wrong with it."""
+    for with_runs in (True, False):
+        comments.clear()
+        try:
+            tokens = tokenize(text, findings.report, comments, with_runs=with_runs)
+            if findings.found:
+                return None
+            body: list[ast.Stmt] = run("file", tokens, builder)
+        except UnexpectedToken:
+            # What looks like plain data may be a type that is written over lines.
+            if any(token[0] in runs.TYPES for token in tokens):
+                continue
+        except GaveUp:
+            pass
+        else:
+            return body
+        break
+    return None
 
 
 def _tolerantly(text: str, findings: _Findings, builder: Builder) -> list[ast.Stmt]:

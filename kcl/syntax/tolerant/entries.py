@@ -6,7 +6,7 @@ from typing import Any
 
 from kcl.diagnostics import Code
 from kcl.syntax import ast
-from kcl.syntax.lexer import Token
+from kcl.syntax.tokens import Token
 from kcl.syntax.tolerant.expressions import Expressions
 
 _OPERATORS = {op.value: op for op in ast.ConfigOp}

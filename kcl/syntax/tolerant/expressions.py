@@ -8,9 +8,9 @@ from typing import Any
 from kcl.diagnostics import Code
 from kcl.syntax import ast
 from kcl.syntax.expressions import dotted_names
-from kcl.syntax.lexer import Token
 from kcl.syntax.literals import decimal, string_parts, wide_integer
 from kcl.syntax.operators import group
+from kcl.syntax.tokens import Token
 from kcl.syntax.tolerant.reader import OPERAND, shortened, string_value
 from kcl.syntax.tolerant.types import Types, is_identifier
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from kcl.syntax.builder import Builder
-from kcl.syntax.lexer import Report, Token
 from kcl.syntax.literals import LiteralError, dedent, string_parts, unescape
+from kcl.syntax.tokens import Report, Token
 
 MOST_NESTED = 250
 """Brackets, blocks and lambdas inside each other; beyond it a text that the tables refuse is not read any further."""

@@ -1,6 +1,6 @@
 """Text to tokens as the official scanner cuts it.
 
-A token is a tuple `(kind, start, end, text)` as in kcl/syntax/lexer.py. Kinds: `name` (keywords too, and with the `$`
+A token is a tuple `(kind, start, end, text)` as in kcl/syntax/tokens.py. Kinds: `name` (keywords too, and with the `$`
 that escapes one), `int`, `float`, `str`, `comment`, `newline`, `indent`, `dedent` (with the number of blanks it is off
 as text, "" for none), `eof`, and for signs the sign itself. Every line end is a token, every change of indentation too,
 whatever brackets are open.
@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import re
 
-from kcl.syntax.lexer import Report, Token
 from kcl.syntax.literals import UNITS, LiteralError, unescape
+from kcl.syntax.tokens import Report, Token
 
 _SIGN = re.compile(
     r"\*\*=|//=|<<=|>>=|\.\.\.|\*\*|//|<<|>>|<=|>=|==|!=|\+=|-=|\*=|/=|%=|&=|\|=|\^=|[-+*/%<>=&|^~.,:?@$()\[\]{}]"

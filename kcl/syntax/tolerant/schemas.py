@@ -7,7 +7,7 @@ from typing import Any
 from kcl.diagnostics import Code
 from kcl.syntax import ast
 from kcl.syntax.builder import Builder
-from kcl.syntax.lexer import Report, Token
+from kcl.syntax.tokens import Report, Token
 from kcl.syntax.tolerant.reader import GaveUp, shortened
 from kcl.syntax.tolerant.scanner import scan
 from kcl.syntax.tolerant.statements import Statements

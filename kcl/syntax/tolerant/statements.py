@@ -8,7 +8,7 @@ from typing import Any
 from kcl.syntax import ast
 from kcl.syntax.builder import EXPRESSION_NAMES, NOT_ASSIGNABLE
 from kcl.syntax.expressions import dotted_names
-from kcl.syntax.lexer import Token
+from kcl.syntax.tokens import Token
 from kcl.syntax.tolerant.entries import Entries
 from kcl.syntax.tolerant.types import is_identifier
 

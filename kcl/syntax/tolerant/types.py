@@ -6,8 +6,8 @@ from typing import Any
 
 from kcl.syntax import ast
 from kcl.syntax.expressions import dotted_names
-from kcl.syntax.lexer import Token
 from kcl.syntax.literals import decimal, wide_integer
+from kcl.syntax.tokens import Token
 from kcl.syntax.tolerant.reader import ANY_TYPE, Reader, string_value
 
 _BASIC = {name.value: name for name in ast.BasicTypeName}

@@ -11,7 +11,8 @@ from kcl.source import SourceFile
 from kcl.syntax import parse
 from kcl.syntax.builder import Builder
 from kcl.syntax.driver import TABLES_FILE
-from kcl.syntax.lexer import Token, tokenize
+from kcl.syntax.lexer import tokenize
+from kcl.syntax.tokens import Token
 from tests.kcl.conformance import corpus
 from tests.kcl.syntax.trees import ours
 
@@ -43,7 +44,7 @@ class Twin:
         self._parser = generate.build_parser()
 
     def tree(self, source: SourceFile) -> Any:
-        tokens = tokenize(source.text, self._ignore, [])
+        tokens = tokenize(source.text, self._ignore, [], with_runs=False)
         builder = Builder(source.text, self._ignore, True)
         lark_tree = self._parser.parse(tokens, start="file")
         return builder.split_doc(self._build(lark_tree, tokens, builder))[1]
