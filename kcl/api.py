@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kcl.cache.store import Store, folder_for
+from kcl.compiler import GENERATED
 from kcl.diagnostics import Code, Diagnostic, KclError, Severity, Span, error, render
 from kcl.emit import json_text, yaml_stream, yaml_text
 from kcl.emit.planning import PlanOptions, plan, plan_documents
@@ -30,7 +31,7 @@ from kcl.evaluator.dialect import KCL, KONFIG_2023, PRESETS, Dialect
 from kcl.evaluator.evaluate import Evaluation, evaluate, findings
 from kcl.evaluator.prepared import Prepared, without_plugins
 from kcl.evaluator.provenance import Provenance, Site, SiteKind
-from kcl.evaluator.runtime import Limits
+from kcl.evaluator.runtime import Compiling, Limits
 from kcl.loader import (
     Loaded,
     LoadRequest,
@@ -107,6 +108,8 @@ __all__ = [
     "yaml_text",
 ]
 
+COMPILING: Compiling | None = GENERATED
+"""Which schemas get generated code; None for none. Nothing depends on it but the time a run takes."""
 _OUTPUT_DEFAULT: Final = PlanOptions()
 
 
@@ -233,11 +236,13 @@ def run(
         if cache is not None and without_plugins(loaded.program):
             with _prepared(cache, granted) as prepared:
                 evaluation = evaluate(
-                    loaded.program, prepared.library, values, chosen, bounds, _checks(cache), prepared
+                    loaded.program, prepared.library, values, chosen, bounds, _checks(cache), prepared, COMPILING
                 )
         else:
             with _library(granted, plugins) as (library, extensions):
-                evaluation = evaluate(loaded.program, library, values, chosen, bounds, _checks(cache))
+                evaluation = evaluate(
+                    loaded.program, library, values, chosen, bounds, _checks(cache), compiling=COMPILING
+                )
                 used = extensions.files if extensions is not None else used
         shown = output or PlanOptions(
             show_hidden=bool(merged.show_hidden), disable_none=bool(merged.disable_none), omit_empty_lists=False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kcl.evaluator.expressions import module_selector, selector_of
 from kcl.evaluator.functions import Lambda, LambdaCode, RuleType, call
 from kcl.evaluator.lambda_statements import lower_lambda_body
-from kcl.evaluator.lexical import LambdaScope, Scope, Unit, is_local
+from kcl.evaluator.lexical import LambdaScope, Scope, Unit, candidates, is_local
 from kcl.evaluator.lowering import is_tracked, lower, lower_tracked, lowers, lowers_tracked
 from kcl.evaluator.names import imported_module
 from kcl.evaluator.parameters import Arguments, lower_parameters
@@ -174,6 +174,25 @@ def _lambda(node: ast.Lambda, scope: Scope) -> Evaluate:
 @lowers(ast.SchemaExpr)
 def _schema_expression(node: ast.SchemaExpr, scope: Scope) -> Evaluate:
     return schema_expression_code(node, scope, lower(node.config, scope))
+
+
+def static_schema(node: ast.SchemaExpr, scope: Scope) -> SchemaType | None:
+    """The schema that `node` is an instance of, as far as that is certain before evaluation."""
+    module = scope.module
+    found: Value = None
+    if isinstance(node.name, ast.Name):
+        name = node.name.id
+        if candidates(scope, name, False)[0] or name in module.scope.setters:
+            return None
+        found = module.scope.member(name)
+    elif isinstance(node.name.value, ast.Name):
+        head = node.name.value.id
+        imported = imported_module(module, head)
+        if is_local(scope, head) or head in module.scope.setters or imported is None:
+            return None
+        if imported.kind is ImportKind.PACKAGE:
+            found = module.runtime.packages[imported.package].member(node.name.name)
+    return found if isinstance(found, SchemaType) else None
 
 
 def schema_expression_code(node: ast.SchemaExpr, scope: Scope, config_code: Evaluate) -> Evaluate:

@@ -29,8 +29,8 @@ Step = Callable[[Environment, KDict], None]
 # Adds to the list being built, and to its sites.
 ItemStep = Callable[[Environment, list[Value], list[Sites]], None]
 
-_OPERATORS = {ast.ConfigOp.UNION: UNION, ast.ConfigOp.OVERRIDE: OVERRIDE, ast.ConfigOp.INSERT: INSERT}
-_SITE_KINDS = {
+OPERATORS = {ast.ConfigOp.UNION: UNION, ast.ConfigOp.OVERRIDE: OVERRIDE, ast.ConfigOp.INSERT: INSERT}
+SITE_KINDS = {
     ast.ConfigOp.UNION: SiteKind.LITERAL,
     ast.ConfigOp.OVERRIDE: SiteKind.OVERRIDE,
     ast.ConfigOp.INSERT: SiteKind.INSERT,
@@ -103,8 +103,8 @@ def lower_entry(node: ast.Entry, scope: Scope, site_kind: SiteKind | None = None
     module = scope.module
     where = module.where(node)
     span = where.span
-    operator = _OPERATORS[node.op]
-    site = module.site(node.key, site_kind or _SITE_KINDS[node.op], node.value)
+    operator = OPERATORS[node.op]
+    site = module.site(node.key, site_kind or SITE_KINDS[node.op], node.value)
     evaluate = lower_value(node.value, scope, site, chooses=True)
     key_node, index_node = node.key, node.index
     if index_node is not None and not _is_list_index(index_node):

@@ -23,11 +23,13 @@ from kcl.evaluator.operations import equals, kind
 from kcl.evaluator.prepared import FileCode, Files, Prepared
 from kcl.evaluator.provenance import Provenance
 from kcl.evaluator.runtime import (
+    Compiling,
     Environment,
     Evaluate,
     Limits,
     ModuleContext,
     Runtime,
+    StartOver,
     Where,
     evaluation_error,
 )
@@ -81,17 +83,21 @@ def evaluate(
     limits: Limits | None = None,
     checks: CheckCache | None = None,
     prepared: Prepared | None = None,
+    compiling: Compiling | None = None,
 ) -> Evaluation:
     """Evaluates a program. Raises KclError if it is wrong; no other exception comes from the program's doing.
 
     `checks` keeps what the checker finds out about packages, for the next evaluation of the same files. `prepared`
     keeps the code of its packages likewise; its library must be this one, and the program import no plugins.
+    `compiling` says which schemas get generated code; without it none does. The results are the same.
 
     Runs in a thread of its own with a stack deep enough for nested calls, so it may be called from any thread.
     """
     limits = limits or Limits()
     try:
-        return _in_deep_thread(lambda: _evaluate(program, library, options or {}, dialect, limits, checks, prepared))
+        return _in_deep_thread(
+            lambda: _evaluate(program, library, options or {}, dialect, limits, checks, prepared, compiling)
+        )
     except KclError as problem:
         if not limits.debug:
             raise
@@ -177,12 +183,17 @@ def _evaluate(
     limits: Limits,
     checks: CheckCache | None,
     prepared: Prepared | None,
+    compiling: Compiling | None,
 ) -> Evaluation:
     found = check(program, library.types, _rules(dialect), checks)
     if found:
         raise KclError(tuple(found))
     prepared = prepared or Prepared(library)
-    return _evaluate_checked(program, packages_in_use(program, checks), prepared, options, dialect, limits)
+    in_use = packages_in_use(program, checks)
+    try:
+        return _evaluate_checked(program, in_use, prepared, options, dialect, limits, compiling)
+    except StartOver:
+        return _evaluate_checked(program, in_use, prepared, options, dialect, limits, None)
 
 
 def _evaluate_checked(
@@ -192,8 +203,9 @@ def _evaluate_checked(
     options: Mapping[str, Value],
     dialect: Dialect,
     limits: Limits,
+    compiling: Compiling | None,
 ) -> Evaluation:
-    runtime = prepared.runtime(program, options, dialect, limits)
+    runtime = prepared.runtime(program, options, dialect, limits, compiling)
     added = [path for path in program.packages if path == MAIN_PACKAGE or path not in prepared.files]
     for path in added:
         runtime.packages[path] = PackageScope(runtime, path)

@@ -173,7 +173,7 @@ def reader(scope: Scope, name: str, otherwise: Callable[[], Evaluate], *, tracke
 
     Tracked code leaves the sites of a local variable in `Runtime.origin`, too.
     """
-    slots, attribute_at = _candidates(scope, name, tracked)
+    slots, attribute_at = candidates(scope, name, tracked)
     runtime = scope.module.runtime
     if slots and slots[-1][1]:
         slot, _, sites_slot = slots.pop()
@@ -190,12 +190,12 @@ def reader(scope: Scope, name: str, otherwise: Callable[[], Evaluate], *, tracke
 
 
 # Where a name may be: its slot, whether it always has a value there, and the slot of its sites where they are wanted.
-_Candidate = tuple[int, bool, int | None]
+Candidate = tuple[int, bool, int | None]
 
 
-def _candidates(scope: Scope, name: str, tracked: bool) -> tuple[list[_Candidate], int | None]:
+def candidates(scope: Scope, name: str, tracked: bool) -> tuple[list[Candidate], int | None]:
     """The places the name may be in, innermost first, and before which of them the attributes come."""
-    slots: list[_Candidate] = []
+    slots: list[Candidate] = []
     crossed: list[LambdaScope] = []
     attribute_at: int | None = None
     inside_lambda = 0

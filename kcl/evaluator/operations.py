@@ -95,8 +95,8 @@ def kind(value: Value) -> str:
     return "NoneType" if value is None else type_name(value)
 
 
-def truthy(value: Value) -> bool:
-    return value.value != 0 if type(value) is NumberMultiplier else bool(value)
+truthy: Final = bool
+"""Whether a value counts as true; the values of the language answer that as Python's do."""
 
 
 # --- Text ---

@@ -14,7 +14,7 @@ from typing import Final
 
 from kcl.evaluator.dialect import Dialect
 from kcl.evaluator.lexical import Unit
-from kcl.evaluator.runtime import Limits, ModuleContext, Runtime
+from kcl.evaluator.runtime import Compiling, Limits, ModuleContext, Runtime
 from kcl.evaluator.statements import Body, Run
 from kcl.evaluator.value import Library, Value
 from kcl.loader.program import MAIN_PACKAGE, Imported, ImportKind, Package, Program
@@ -41,7 +41,14 @@ class Prepared:
     _imported: Imported | None = None
     """What the last program imported."""
 
-    def runtime(self, program: Program, options: Mapping[str, Value], dialect: Dialect, limits: Limits) -> Runtime:
+    def runtime(
+        self,
+        program: Program,
+        options: Mapping[str, Value],
+        dialect: Dialect,
+        limits: Limits,
+        compiling: Compiling | None,
+    ) -> Runtime:
         """The state for an evaluation of the program, with the packages in it that were prepared before."""
         rules = (program.root, dialect, limits)
         runtime = self._runtime
@@ -51,8 +58,7 @@ class Prepared:
             self._packages.clear()
             self.files.clear()
             self.statements.clear()
-        else:
-            runtime.begin(program, options)
+        runtime.begin(program, options, compiling)
         if self._imported is not program.imported:
             self._packages.update(program.imported.packages)
             self._imported = program.imported

@@ -20,6 +20,7 @@ from kcl.loader.program import Import, Module, Program
 from kcl.syntax import ast
 
 if TYPE_CHECKING:
+    from kcl.evaluator.schemas import Build, SchemaType
     from kcl.evaluator.scopes import PackageScope
 
 # The variables of the code being run: [0] is the schema frame it runs in or None, the rest are numbered locals.
@@ -43,6 +44,11 @@ UNSET: Final = _Sentinel("UNSET")
 NOT_ASSIGNED: Final = _Sentinel("NOT_ASSIGNED")
 """What a statement answers that turned out not to assign the variable asked for."""
 
+
+class StartOver(Exception):
+    """Generated code failed. Nothing says where: the evaluation is done again without it, and fails properly."""
+
+
 MOST_NESTED_CALLS: Final = 1_500
 """Calls and schema instantiations inside each other; one costs some ten Python frames."""
 
@@ -53,6 +59,14 @@ class Limits:
 
     strict_range_check: bool = False
     debug: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Compiling:
+    """When schemas get generated code: what makes it, and the how-manieth instance is the first made by it."""
+
+    compile: Callable[[SchemaType], Build | None]
+    after: int
 
 
 class Runtime:
@@ -68,10 +82,11 @@ class Runtime:
         self.packages: dict[str, PackageScope] = {}
         self.begin(program, options)
 
-    def begin(self, program: Program, options: Mapping[str, Value]) -> None:
+    def begin(self, program: Program, options: Mapping[str, Value], compiling: Compiling | None = None) -> None:
         """Starts an evaluation: nothing is computed yet, though packages may be known and compiled."""
         self.program = program
         self.options = options
+        self.compiling = compiling
         self.forget_values()
 
     def forget_values(self) -> None:
@@ -102,9 +117,6 @@ class Runtime:
                 )
             )
         self.depth += 1
-
-    def record_instance(self, schema: object, package: str, instance: SchemaInstance) -> None:
-        self.instances.setdefault(id(schema), []).append((package, instance))
 
     @property
     def root(self) -> Path:
@@ -151,12 +163,13 @@ class ModuleContext:
 class Where:
     """A place in a file, to blame when something there goes wrong."""
 
-    __slots__ = ("arguments", "end", "module", "start")
+    __slots__ = ("_span", "arguments", "end", "module", "start")
 
     def __init__(self, module: ModuleContext, start: int, end: int) -> None:
         self.module = module
         self.start = start
         self.end = end
+        self._span: Span | None = None
         # For a call: the expressions given for its parameters, by position or by name, and by `NAME=` the whole
         # keyword arguments.
         self.arguments: Mapping[int | str, ast.Expr | ast.Keyword] = {}
@@ -171,7 +184,9 @@ class Where:
 
     @property
     def span(self) -> Span:
-        return Span(self.module.path, self.start, self.end)
+        if self._span is None:
+            self._span = Span(self.module.path, self.start, self.end)
+        return self._span
 
     def error(
         self,

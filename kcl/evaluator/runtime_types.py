@@ -110,12 +110,12 @@ UNWRITTEN = AnyType("")
 class BasicRuntimeType:
     """`int`, `float`, `str` or `bool`; an int is also a float."""
 
-    __slots__ = ("_members", "_name")
+    __slots__ = ("_name", "members")
     converts = False
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._members: tuple[type, ...] = {
+        self.members: tuple[type, ...] = {
             "int": (int,),
             "float": (float, int),
             "str": (str,),
@@ -123,7 +123,7 @@ class BasicRuntimeType:
         }[name]
 
     def accepts(self, value: Value) -> bool:
-        return value is None or value is UNDEFINED or type(value) in self._members
+        return value is None or value is UNDEFINED or type(value) in self.members
 
     def convert(self, value: Value, origin: Span | None) -> Value:
         return value
@@ -181,10 +181,10 @@ def _place(table: SiteTable, sites: Sites, otherwise: Span | None) -> Span | Non
 
 
 class ListRuntimeType:
-    __slots__ = ("_item", "_table", "converts")
+    __slots__ = ("_table", "converts", "item")
 
     def __init__(self, item: RuntimeType, table: SiteTable) -> None:
-        self._item = item
+        self.item = item
         self._table = table
         self.converts = item.converts
 
@@ -193,12 +193,12 @@ class ListRuntimeType:
             return True
         if not isinstance(value, list):
             return False
-        return isinstance(self._item, AnyType) or all(map(self._item.accepts, value))
+        return isinstance(self.item, AnyType) or all(map(self.item.accepts, value))
 
     def convert(self, value: Value, origin: Span | None) -> Value:
         if not isinstance(value, list):
             return value
-        convert, table = self._item.convert, self._table
+        convert, table = self.item.convert, self._table
         sites = value.sites if isinstance(value, KList) else None
         if sites is None:
             return KList([convert(item, origin) for item in value])
@@ -207,7 +207,7 @@ class ListRuntimeType:
         )
 
     def __str__(self) -> str:
-        return f"[{self._item}]"
+        return f"[{self.item}]"
 
 
 class DictRuntimeType:
@@ -245,19 +245,19 @@ class DictRuntimeType:
 
 
 class UnionRuntimeType:
-    __slots__ = ("_members", "converts")
+    __slots__ = ("converts", "members")
 
     def __init__(self, members: Sequence[RuntimeType]) -> None:
-        self._members = members
+        self.members = members
         self.converts = any(member.converts for member in members)
 
     def accepts(self, value: Value) -> bool:
-        return any(member.accepts(value) for member in self._members)
+        return any(member.accepts(value) for member in self.members)
 
     def convert(self, value: Value, origin: Span | None) -> Value:
         if not isinstance(value, (list, dict)) or isinstance(value, SchemaInstance):
             return value
-        for member in self._members:
+        for member in self.members:
             if not member.converts:
                 if member.accepts(value):
                     return value
@@ -268,7 +268,7 @@ class UnionRuntimeType:
         return value
 
     def __str__(self) -> str:
-        return " | ".join(map(str, self._members))
+        return " | ".join(map(str, self.members))
 
 
 class FunctionRuntimeType:
@@ -294,19 +294,19 @@ class FunctionRuntimeType:
 class InstanceType:
     """A schema named in an annotation, looked up when the first value is checked."""
 
-    __slots__ = ("_find", "_schema", "_text")
+    __slots__ = ("_find", "_text", "found")
     converts = True
 
     def __init__(self, text: str, find: Callable[[], SchemaType]) -> None:
         self._text = text
         self._find = find
-        self._schema: SchemaType | None = None
+        self.found: SchemaType | None = None
 
     @property
     def schema(self) -> SchemaType:
-        if self._schema is None:
-            self._schema = self._find()
-        return self._schema
+        if self.found is None:
+            self.found = self._find()
+        return self.found
 
     def accepts(self, value: Value) -> bool:
         if value is None or value is UNDEFINED:

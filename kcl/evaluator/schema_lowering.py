@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from kcl.diagnostics import Code, KclError, Label, Span, error, warning
 from kcl.evaluator.functions import RuleType
@@ -48,9 +49,11 @@ def compile_body(schema: SchemaType) -> CompiledBody:
             types.setdefault(name, []).append(declared)
             if isinstance(statement, ast.SchemaAttr):
                 optional[name] = statement.optional
-    statements = lower_statements(node.body, body, scope, _ignore)
+    statements = lower_statements(node.body, body, scope, ignore)
     return CompiledBody(
         unit,
+        scope,
+        body,
         parameters,
         setters,
         types,
@@ -66,8 +69,8 @@ def _already(code: Evaluate) -> Callable[[], Evaluate]:
     return lambda: code
 
 
-def _ignore(node: ast.ExprStmt, value: Value) -> None:
-    pass
+def ignore(node: ast.ExprStmt, value: Value) -> None:
+    """What a schema states comes to nothing."""
 
 
 def _frame(environment: Environment) -> LazyScope:
@@ -95,10 +98,9 @@ def _attribute(node: ast.SchemaAttr, scope: Scope) -> Evaluate:
     where = module.where(node)
     site = module.site(node, SiteKind.DEFAULT, node.value)
     default = None if node.value is None else lower_value(node.value, scope, site, chooses=True)
-    if default is None and isinstance(node.type, ast.LiteralType):
-        # A type with one value is its own default.
-        literal = _literal(node.type)
-        default = lambda environment: (literal, site)  # noqa: E731
+    literal = literal_default(node)
+    if literal is not None:
+        default = lambda environment: (literal.value, site)  # noqa: E731
     name = node.name
     unites = node.op is ast.AugOp.BIT_OR
     declared = where.span
@@ -139,10 +141,19 @@ def _attribute(node: ast.SchemaAttr, scope: Scope) -> Evaluate:
     return run
 
 
-def _literal(node: ast.LiteralType) -> Value:
-    if node.suffix is not None and isinstance(node.value, int):
-        return number_multiplier(node.value, node.suffix)
-    return node.value
+@dataclass(frozen=True, slots=True)
+class LiteralDefault:
+    value: Value
+
+
+def literal_default(node: ast.SchemaAttr) -> LiteralDefault | None:
+    """The default of an attribute that is declared without one but of a type with one value."""
+    type_ = node.type
+    if node.value is not None or not isinstance(type_, ast.LiteralType):
+        return None
+    if type_.suffix is not None and isinstance(type_.value, int):
+        return LiteralDefault(number_multiplier(type_.value, type_.suffix))
+    return LiteralDefault(type_.value)
 
 
 def lower_check(node: ast.Check, scope: Scope) -> Evaluate:

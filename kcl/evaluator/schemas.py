@@ -35,7 +35,11 @@ from kcl.loader.program import MAIN_PACKAGE
 from kcl.syntax import ast
 
 if TYPE_CHECKING:
-    from kcl.evaluator.lexical import Unit
+    from kcl.evaluator.lexical import SchemaScope, Unit
+    from kcl.evaluator.statements import Body
+
+# Makes an instance: (schema, configuration, arguments, keyword arguments, where it was written).
+Build = Callable[["SchemaType", KDict, Sequence[Value], Mapping[str, Value], Span | None], SchemaInstance]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +60,8 @@ class CompiledBody:
     """
 
     unit: Unit
+    scope: SchemaScope
+    body: Body
     parameters: Parameters
     setters: dict[str, list[Setter]]
     types: dict[str, list[RuntimeType | None]]
@@ -90,6 +96,10 @@ class SchemaLayout:
     required: tuple[str, ...]
     index_signature: IndexSignatureCode | None
     index_signature_level: int
+    build: Build | None = None
+    """Generated code that makes an instance; None while, or where, there is none."""
+    built: int = 0
+    """How many instances were made before there was any."""
 
 
 class SchemaType:
@@ -229,6 +239,13 @@ class SchemaType:
         """Builds an instance: every statement run, the configuration merged in, checks passed."""
         runtime = self.module.runtime
         layout = self.layout
+        if runtime.compiling is not None:
+            if layout.built < runtime.compiling.after:
+                layout.built += 1
+                if layout.built == runtime.compiling.after:
+                    layout.build = runtime.compiling.compile(self)
+            if layout.build is not None:
+                return layout.build(self, config, args, kwargs, origin)
         caller = runtime.module
         instance = SchemaInstance(self)
         instance.args, instance.kwargs, instance.origin = args, kwargs, origin
@@ -279,20 +296,21 @@ class SchemaType:
         instance.sites, instance.operators = sites or None, operators or None
         extra = [key for key in frame.config if key not in layout.setters]
         if extra:
-            self._add_extra(frame, extra)
-        self._record(instance, caller)
+            self.add_extra(frame, extra)
+        self.record(instance, MAIN_PACKAGE if caller is None else caller.package)
         if runtime.schema_depth <= 1 and runtime.schema_expression_depth <= 1:
             require_attributes(instance, runtime)
-        self._run_checks(frame, extra)
+        self.run_checks(frame, extra)
 
-    def _record(self, instance: SchemaInstance, caller: ModuleContext | None) -> None:
-        runtime = self.module.runtime
-        package = MAIN_PACKAGE if caller is None else caller.package
-        for schema in reversed(self.lineage):
-            by = package if schema is self else self.lineage[self.lineage.index(schema) - 1].package
-            runtime.record_instance(schema, by, instance)
+    def record(self, instance: SchemaInstance, caller: str) -> None:
+        """Keeps the instance for `instances()`, of this schema and its bases; `caller` is the package that made it."""
+        known = self.module.runtime.instances
+        by = caller
+        for schema in self.lineage:
+            known.setdefault(id(schema), []).append((by, instance))
+            by = schema.package
 
-    def _add_extra(self, frame: SchemaFrame, extra: Sequence[str]) -> None:
+    def add_extra(self, frame: SchemaFrame, extra: Sequence[str]) -> None:
         """Attributes the schema does not declare: those an index signature admits."""
         signature = self.layout.index_signature
         config, instance, runtime = frame.config, frame.instance, self.module.runtime
@@ -331,7 +349,7 @@ class SchemaType:
         """The finding that a key given at `span` is no attribute."""
         return error(Code.EVALUATION, f"No attribute named '{key}' in the schema '{self.name}'", span, line_only=True)
 
-    def _run_checks(self, frame: SchemaFrame, extra: Sequence[str]) -> None:
+    def run_checks(self, frame: SchemaFrame, extra: Sequence[str]) -> None:
         signature = self.layout.index_signature
         named = signature is not None and signature.name is not None
         for key in extra if named else [None]:

@@ -83,7 +83,8 @@ class KDict(dict[str, Value]):
     __slots__ = ("holder", "indexes", "operators", "sites")
 
     def __init__(self, items: Mapping[str, Value] | Iterable[tuple[str, Value]] = ()) -> None:
-        super().__init__(items)
+        if items:
+            super().__init__(items)
         self.operators: dict[str, int] | None = None
         self.indexes: dict[str, int] | None = None
         self.sites: dict[str, Sites] | None = None
@@ -128,7 +129,8 @@ class SchemaInstance(KDict):
     __slots__ = ("args", "config_keys", "kwargs", "origin", "required", "schema")
 
     def __init__(self, schema: SchemaDescription) -> None:
-        super().__init__()
+        self.operators = self.indexes = self.sites = None
+        self.holder = ()
         self.schema = schema
         self.config_keys: tuple[str, ...] = ()
         self.args: Sequence[Value] = ()
@@ -169,6 +171,9 @@ class NumberMultiplier:
     value: int | float
     raw: int
     suffix: str
+
+    def __bool__(self) -> bool:
+        return self.value != 0
 
     def __str__(self) -> str:
         return f"{self.raw}{self.suffix}"

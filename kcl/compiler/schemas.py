@@ -1,0 +1,556 @@
+"""Schemas as Python functions: one function a schema, which builds an instance from a configuration.
+
+Where the order in which attributes are computed is known before, they are local variables of the function, computed in
+that order, the levels of inheritance joined into one. Attributes assigned under conditions, in several steps, or in
+terms of each other stay with the lazy scope (`scopes.SchemaFrame`); the function asks it where it needs them, and hands
+it what it has computed. So every schema has a function, and every part of it the fastest code that is right.
+
+The order is that of the plain way, with one difference: what an expression reads is computed before the expression and
+not in the middle of it. Where both make instances somebody could tell, and the schema is left to the plain way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+from kcl.compiler import values
+from kcl.compiler.expressions import Expressions, names_in
+from kcl.compiler.source import Source
+from kcl.diagnostics import KclError
+from kcl.evaluator.lexical import SchemaScope
+from kcl.evaluator.provenance import SiteKind
+from kcl.evaluator.runtime import MOST_NESTED_CALLS, StartOver
+from kcl.evaluator.runtime_types import (
+    AnyType,
+    BasicRuntimeType,
+    DictRuntimeType,
+    InstanceType,
+    ListRuntimeType,
+    RuntimeType,
+    UnionRuntimeType,
+    pack,
+)
+from kcl.evaluator.schema_lowering import ignore, literal_default
+from kcl.evaluator.schemas import Build, Level, SchemaType, require_attributes
+from kcl.evaluator.scopes import SchemaFrame
+from kcl.evaluator.statements import Assigning, Body, lower_statements
+from kcl.evaluator.union import bit_or
+from kcl.evaluator.value import INSERT, OVERRIDE, UNDEFINED, SchemaInstance, ValueFailure
+from kcl.loader.program import MAIN_PACKAGE
+from kcl.syntax import ast
+
+_CREATORS: Final = (ast.SchemaExpr, ast.Call)
+_HEAD: Final = "def build(schema, config, args, kwargs, origin):"
+
+
+class _Unordered(Exception):
+    """The order in which instances are made could differ from that of the plain way."""
+
+
+class _ReadsItself(Exception):
+    """A closure reads the attribute that it is to compute."""
+
+
+def compile_schema(schema: SchemaType) -> Build | None:
+    """The function that builds instances of `schema`; None where only the plain way will do."""
+    dynamic: set[str] = set()
+    while True:
+        writer = _Writer(schema, dynamic)
+        try:
+            return writer.function()
+        except _Unordered:
+            return None
+        except KclError:  # the plain way says it when it gets there, if it does
+            return None
+        except _ReadsItself:
+            assert writer.current is not None
+            dynamic.add(writer.current)
+
+
+class _Setter:
+    """One statement that assigns an attribute, as part of the whole stack of levels."""
+
+    __slots__ = ("assigning", "body", "index", "level", "name", "scope", "type")
+
+    def __init__(self, level: int, of: Level, assigning: Assigning, type_: RuntimeType | None, index: int) -> None:
+        self.level = level
+        self.body = of.body
+        self.scope: SchemaScope = of.body.scope
+        self.assigning = assigning
+        self.name = assigning.name
+        self.index = index
+        self.type = type_
+
+    @property
+    def is_straight(self) -> bool:
+        statement, target = self.assigning.statement, self.assigning.target
+        if self.assigning.conditions:
+            return False
+        match statement:
+            case ast.SchemaAttr():
+                return True
+            case ast.Assign():
+                return len(statement.targets) == 1 and target is not None and not target.path
+            case ast.Unification():
+                return target is not None and not target.path
+            case _:
+                return False
+
+    @property
+    def creates(self) -> bool:
+        """Whether it may make instances."""
+        return (self.type is not None and self.type.converts) or _creates(self.assigning.statement.value)
+
+    def reads(self) -> Iterator[str]:
+        yield from names_in(self.assigning.statement.value)
+        for statement, _ in self.assigning.conditions:
+            yield from names_in(statement)
+        if not self.is_straight:
+            yield from names_in(self.assigning.statement)
+
+
+class _Writer:
+    """Writes the function of one schema. Serves `Expressions` as the attributes of the instance being built."""
+
+    def __init__(self, schema: SchemaType, dynamic: set[str]) -> None:
+        self.schema = schema
+        self.runtime = schema.module.runtime
+        self.layout = schema.layout
+        self.source = Source()
+        self.expressions = Expressions(self.source, self)
+        self.setters = self._setters()
+        self.current: str | None = None
+        self._numbers = {name: number for number, name in enumerate(self.layout.setters)}
+        self._dynamic = self._all_dynamic(dynamic)
+        self._settled: dict[str, int] = {}
+        self._published: set[str] = set()
+        self._environments: set[str] = set()
+        self._uses_frame = False
+        self._constants: set[str] = set()
+
+    def _setters(self) -> dict[str, list[_Setter]]:
+        found: dict[str, list[_Setter]] = {name: [] for name in self.layout.setters}
+        for number, level in enumerate(self.layout.levels):
+            for name, places in level.body.body.assigning.items():
+                for place in places:
+                    index = len(found[name])
+                    found[name].append(_Setter(number, level, place, self.layout.types[name][index], index))
+        return found
+
+    # --- What is computed lazily ---
+
+    def _all_dynamic(self, dynamic: set[str]) -> set[str]:
+        """The attributes left to the lazy scope: `dynamic`, those not assigned simply, those that need each other."""
+        reads = {
+            name: {other for setter in setters for other in setter.reads() if other in self.setters and other != name}
+            for name, setters in self.setters.items()
+        }
+        self._reach = {name: _reachable(name, reads) for name in reads}
+        complex_ = {name for name, setters in self.setters.items() if not all(each.is_straight for each in setters)}
+        cyclic = {name for name, reached in self._reach.items() if name in reached}
+        return dynamic | complex_ | cyclic
+
+    # --- As the attributes of `Expressions` ---
+
+    def known(self, name: str) -> bool:
+        return name in self.setters
+
+    def read(self, name: str) -> tuple[str, str]:
+        if name in self._dynamic:
+            self._uses_frame = True
+            value = self.source.assign(f"frame.read({name!r})")
+            return value, self.source.assign(f"{self.source.constant(self.runtime)}.origin")
+        if name not in self._settled:
+            return self.source.constant(UNDEFINED), "()"
+        return self._value(name), self._sites(name)
+
+    def publish(self, names: Iterable[str]) -> None:
+        self._uses_frame = True
+        for name in names:
+            if name in self.setters and name not in self._dynamic:
+                if name == self.current:
+                    raise _ReadsItself
+                self._published.add(name)
+        if self.layout.index_signature is not None:
+            self._published.update(self.setters.keys() - self._dynamic)
+
+    def _value(self, name: str) -> str:
+        return f"v{self._numbers[name]}"
+
+    def _sites(self, name: str) -> str:
+        return f"s{self._numbers[name]}"
+
+    # --- The function ---
+
+    def function(self) -> Build:
+        if any(self._reads_attributes(level) for level in self.layout.levels):
+            raise _Unordered
+        source, runtime = self.source, self.source.constant(self.runtime)
+        instance = source.constant(SchemaInstance)
+        failures = source.constant((KclError, ValueFailure, RecursionError, TypeError))
+        start_over = source.constant(StartOver)
+        source.line(f"if {runtime}.depth >= {MOST_NESTED_CALLS}: raise {start_over}")
+        source.line(f"caller = {runtime}.module")
+        source.line(f"{runtime}.depth += 1")
+        source.line(f"{runtime}.schema_depth += 1")
+        with source.block("try:"):
+            source.line(f"instance = {instance}(schema)")
+            source.line("instance.args, instance.kwargs, instance.origin = args, kwargs, origin")
+            source.line("instance.config_keys = tuple(config)")
+            source.line(f"instance.required = {source.constant(self.layout.required)}")
+            source.line(self._frame_line)
+            for number in range(len(self.layout.levels)):
+                source.line(lambda number=number: self._environment_line(number))  # type: ignore[misc]
+            for number, level in enumerate(self.layout.levels):
+                self._level(number, level)
+            self._finish()
+        with source.block(f"except {failures}:"):
+            source.line(f"raise {start_over} from None")
+        with source.block("finally:"):
+            source.line(f"{runtime}.depth -= 1")
+            source.line(f"{runtime}.schema_depth -= 1")
+            source.line(f"{runtime}.module = caller")
+        source.line("return instance")
+        return source.function("build", _HEAD, f"<{self.schema.package}.{self.schema.name}>")
+
+    def _reads_attributes(self, level: Level) -> bool:
+        """Whether the parameters of a level have defaults in terms of attributes."""
+        return any(name in self.setters for param in level.schema.node.params for name in names_in(param.default))
+
+    def _frame_line(self) -> str | None:
+        if not self._uses_frame and not self._environments and not self.expressions.used:
+            return None
+        source = self.source
+        frame, runtime = source.constant(SchemaFrame), source.constant(self.runtime)
+        made = f"frame = {frame}({runtime}, {source.constant(self.layout)}, instance, config, args, kwargs)"
+        return f"{made}; final = frame.final; final_sites = frame.sites"
+
+    def _environment_line(self, number: int) -> str | None:
+        if f"e{number}" not in self._environments | self.expressions.used:
+            return None
+        return f"e{number} = frame.level_environment({number})"
+
+    def _environment(self, number: int) -> str:
+        self._environments.add(f"e{number}")
+        return f"e{number}"
+
+    def _level(self, number: int, level: Level) -> None:
+        source = self.source
+        if level.schema.node.params:
+            self._environment(number)
+        source.line(f"{source.constant(self.runtime)}.module = {source.constant(level.schema.module)}")
+        body = level.body.body
+        for statement in level.schema.node.body:
+            if isinstance(statement, ast.ExprStmt) and isinstance(statement.value, (ast.Str, ast.Constant)):
+                continue
+            places = body.of(statement)
+            if len(places) == 1 and places[0].name not in self._dynamic:
+                (place,) = places
+                self._settle(place.name, level.first[place.name] + place.index)
+                continue
+            self._statement(number, level, statement, body)
+        for decorator, node in zip(level.body.decorators, _decorators(level.schema.node), strict=True):
+            self._settle_all(names_in(node), node)
+            self.publish(names_in(node))
+            source.line(f"{source.constant(decorator)}({self._environment(number)}, frame)")
+
+    def _statement(self, number: int, level: Level, statement: ast.Stmt, body: Body) -> None:
+        """A statement that the plain way runs, on what has been computed so far."""
+        runs = lower_statements([statement], body, level.body.scope, ignore)
+        names = set(names_in(statement)) | {place.name for place in body.of(statement)}
+        names |= {other for name in names for other in self._reach.get(name, ())}
+        self._settle_all(names, statement)
+        self.publish(names)
+        for run in runs:
+            first = self.source.constant(level.first)
+            self.source.line(f"{self.source.constant(run)}({self._environment(number)}, frame, {first})")
+
+    def _settle_all(self, names: Iterable[str], before: ast.Node) -> None:
+        """Computes the attributes that `before` reads, and those that the lazy ones among them read."""
+        wanted = dict.fromkeys(name for name in names if name in self.setters)
+        for name in list(wanted):
+            if name in self._dynamic:
+                wanted.update(dict.fromkeys(self._reach[name]))
+                self.publish(self._reach[name])
+        new = [name for name in wanted if name not in self._dynamic and name != self.current]
+        new = [name for name in new if self._settled.get(name, -1) < len(self.setters[name]) - 1]
+        if new and _creates(before) and any(self._makes_instances(name) for name in new):
+            raise _Unordered
+        for name in new:
+            self._settle(name, len(self.setters[name]) - 1)
+
+    def _makes_instances(self, name: str) -> bool:
+        return any(setter.creates for each in (name, *self._reach[name]) for setter in self.setters[each])
+
+    def _settle(self, name: str, index: int) -> None:
+        """Writes the setters of an attribute up to `index`, after everything that they read."""
+        while self._settled.get(name, -1) < index:
+            number = self._settled.get(name, -1) + 1
+            setter = self.setters[name][number]
+            outer, self.current = self.current, name
+            statement = setter.assigning.statement
+            self._settle_all(setter.reads(), statement.value or statement)
+            environment, self.expressions.environment = self.expressions.environment, f"e{setter.level}"
+            self._write(setter)
+            self.expressions.environment = environment
+            self.current = outer
+            self._settled[name] = number
+            if number == len(self.setters[name]) - 1:
+                self.source.line(lambda: self._publication(name))
+
+    def _publication(self, name: str) -> str | None:
+        if name not in self._published:
+            return None
+        return f"final[{name!r}] = {self._value(name)}; final_sites[{name!r}] = {self._sites(name)}"
+
+    # --- One attribute ---
+
+    def _write(self, setter: _Setter) -> None:
+        statement = setter.assigning.statement
+        if isinstance(statement, ast.SchemaAttr):
+            self._declaration(setter, statement)
+        else:
+            self._assignment(setter, statement)
+
+    def _declaration(self, setter: _Setter, statement: ast.SchemaAttr) -> None:
+        source, expressions = self.source, self.expressions
+        name, scope = setter.name, setter.scope
+        value, sites = self._value(name), self._sites(name)
+        type_ = source.constant(setter.type)
+        own = scope.module.site(statement, SiteKind.DEFAULT, statement.value)
+        literal = literal_default(statement)
+        has_default = statement.value is not None or literal is not None
+        given = source.assign(f"{name!r} in config")
+        at = expressions.sites(own) if has_default else "()"
+        with source.block(f"if {given} and {source.constant(values.replaced)}(config, {name!r}):"):
+            replacement = source.constant(values.replacement)
+            source.line(f"{value}, {sites} = {replacement}(config, {name!r}, {type_}, {at}, origin)")
+        if not has_default:
+            self._without_default(setter, given)
+            return
+        with source.block("else:"):
+            if statement.value is None:
+                assert literal is not None
+                default, default_sites = expressions.literal(literal.value), at
+            else:
+                default, default_sites = expressions.stored(statement.value, scope, own, chooses=True)
+            if statement.op is ast.AugOp.BIT_OR:
+                present, _ = self.read(name)
+                span = source.constant(scope.module.where(statement).span)
+                default = source.assign(f"{source.constant(bit_or)}({present}, {default}, {span})")
+            self._store(setter, default, default_sites, given)
+            if self._is_certain(default):
+                self._constants.add(name)
+
+    def _is_certain(self, atom: str) -> bool:
+        """Whether an atom is known not to be Undefined."""
+        return self.expressions.kinds.get(atom) not in (None, "none")
+
+    def _without_default(self, setter: _Setter, given: str) -> None:
+        source = self.source
+        name, type_ = setter.name, setter.type
+        value, sites = self._value(name), self._sites(name)
+        undefined = source.constant(UNDEFINED)
+        if setter.index == 0:
+            with source.block(f"elif {given}:"):
+                source.line(self._given(setter, undefined, "()"))
+            with source.block("else:"):
+                source.line(f"{value} = {undefined}; {sites} = ()")
+            return
+        with source.block(f"elif {value} is not {undefined}:"):
+            if type_ is not None:
+                source.line(f"{value} = {source.constant(pack)}({source.constant(type_)}, {value}, origin)")
+        with source.block(f"elif {given}:"):
+            source.line(self._given(setter, undefined, "()"))
+
+    def _assignment(self, setter: _Setter, statement: Any) -> None:
+        source, expressions = self.source, self.expressions
+        scope = setter.scope
+        target = setter.assigning.target
+        assert target is not None
+        site = scope.module.site(target, SiteKind.LITERAL, statement.value)
+        value, sites = expressions.stored(statement.value, scope, site)
+        merges_insertions = True
+        if isinstance(statement, ast.Unification):
+            present, present_sites = self.read(setter.name)
+            sites = expressions.joined(sites, present_sites)
+            span = source.constant(scope.module.where(statement).span)
+            value = source.assign(f"{source.constant(bit_or)}({present}, {value}, {span})")
+            merges_insertions = False
+        elif statement.type is not None:
+            raise _Unordered  # an assignment with a type of its own: rare
+        given = source.assign(f"{setter.name!r} in config")
+        if not merges_insertions:
+            source.line(f"{given} = {given} and config.operator({setter.name!r}) != {INSERT}")
+        self._store(setter, value, sites, given)
+        if self._is_certain(value):
+            self._constants.add(setter.name)
+
+    def _store(self, setter: _Setter, default: str, default_sites: str, given: str) -> None:
+        """What an attribute becomes by a statement: of its type, and the configuration merged over it."""
+        value, sites = self._value(setter.name), self._sites(setter.name)
+        default = self._packed(setter.type, default, default_sites)
+        self.source.line(f"{value} = {default}; {sites} = {default_sites}")
+        with self.source.block(f"if {given}:"):
+            self.source.line(self._given(setter, value, sites))
+
+    def _given(self, setter: _Setter, default: str, sites: str) -> str:
+        source = self.source
+        type_, runtime = source.constant(setter.type), source.constant(self.runtime)
+        arguments = f"config, {setter.name!r}, {default}, {sites}, {type_}, origin, {runtime}"
+        return f"{self._value(setter.name)}, {self._sites(setter.name)} = {source.constant(values.given)}({arguments})"
+
+    def _packed(self, type_: RuntimeType | None, value: str, sites: str) -> str:
+        """An atom for a value as a member of the type."""
+        source = self.source
+        kind = self.expressions.kinds.get(value)
+        literals = self.expressions.literals
+        if type_ is None or _fits(kind, type_):
+            return value
+        if value in literals and not type_.converts and type_.accepts(literals[value]):
+            return value
+        if value in literals:
+            value = source.assign(value)
+        undefined = source.constant(UNDEFINED)
+        empty = f"{value} is not None and {value} is not {undefined}"
+        failure = f"raise {source.constant(StartOver)}"
+        if isinstance(type_, BasicRuntimeType):
+            members = source.constant(type_.members)
+            source.line(f"if type({value}) not in {members} and {empty}: {failure}")
+            return value
+        constant = source.constant(type_)
+        if not type_.converts:
+            source.line(f"if {empty} and not {constant}.accepts({value}): {failure}")
+            return value
+        runtime = source.constant(self.runtime)
+        result = source.assign(value)
+        packed = f"{result} = {source.constant(values.packed)}({constant}, {value}, {sites}, {runtime})"
+        if isinstance(type_, InstanceType):
+            instance = source.constant(SchemaInstance)
+            source.line(f"if type({value}) is not {instance} or {value}.schema is not {constant}.found: {packed}")
+        else:
+            source.line(packed)
+        return result
+
+    # --- The end ---
+
+    def _finish(self) -> None:
+        source, runtime = self.source, self.source.constant(self.runtime)
+        source.line(f"{runtime}.module = {source.constant(self.schema.module)}")
+        names = list(self.layout.setters)
+        for name in names:
+            if name in self._dynamic:
+                self._uses_frame = True
+                source.line(f"{self._value(name)} = frame.read({name!r}); {self._sites(name)} = final_sites[{name!r}]")
+        undefined = source.constant(UNDEFINED)
+        entries = ", ".join(f"{name!r}: {self._value(name)}" for name in names)
+        places = ", ".join(f"{name!r}: {self._sites(name)}" for name in names)
+        source.line(f"instance.update({{{entries}}})")
+        source.line(f"instance.sites = {{{places}}}")
+        source.line(f"operators = {source.constant(dict.fromkeys(names, OVERRIDE))}.copy()")
+        for name in names:
+            if name not in self._constants:
+                source.line(f"if {self._value(name)} is {undefined}: del operators[{name!r}]")
+        source.line("extra = None")
+        settle = source.constant(values.settle_operators)
+        with source.block("if config:"):
+            setters = source.constant(self.layout.setters)
+            source.line(f"extra = {settle}(operators, config, {setters})")
+        source.line("instance.operators = operators or None")
+        if self.layout.index_signature is not None:
+            self.publish(())
+            source.line("if extra: schema.add_extra(frame, extra)")
+        else:
+            source.line(f"if extra: raise {source.constant(StartOver)}")
+        source.line(f"schema.record(instance, {MAIN_PACKAGE!r} if caller is None else caller.package)")
+        require = source.constant(require_attributes)
+        with source.block(f"if {runtime}.schema_depth <= 1 and {runtime}.schema_expression_depth <= 1:"):
+            source.line(f"{require}(instance, {runtime})")
+        self._checks()
+
+    def _checks(self) -> None:
+        source, runtime = self.source, self.source.constant(self.runtime)
+        signature = self.layout.index_signature
+        if signature is not None:
+            if any(level.body.checks for level in self.layout.levels):
+                source.line("schema.run_checks(frame, extra or ())")
+            return
+        for number, level in enumerate(self.layout.levels):
+            node = level.schema.node
+            if node.checks:
+                source.line(f"{runtime}.module = {source.constant(level.schema.module)}")
+                self.expressions.environment = f"e{number}"
+            for check in node.checks:
+                self._check(check, level)
+
+    def _check(self, check: ast.Check, level: Level) -> None:
+        source, expressions, scope = self.source, self.expressions, level.body.scope
+        if check.cond is None:
+            holds = expressions.value(check.test, scope)
+            source.line(f"if not {holds}: raise {source.constant(StartOver)}")
+            return
+        condition = expressions.value(check.cond, scope)
+        with source.block(f"if {condition}:"):
+            holds = expressions.value(check.test, scope)
+            source.line(f"if not {holds}: raise {source.constant(StartOver)}")
+
+
+def _creates(node: ast.Node | None) -> bool:
+    """Whether an expression may make instances by itself."""
+    pending: list[Any] = [node]
+    while pending:
+        found = pending.pop()
+        if isinstance(found, _CREATORS):
+            return True
+        if isinstance(found, ast.Node):
+            pending.extend(getattr(found, name) for name in type(found).__match_args__)
+        elif isinstance(found, (list, tuple)):
+            pending.extend(found)
+    return False
+
+
+def _reachable(start: str, reads: dict[str, set[str]]) -> set[str]:
+    found: set[str] = set()
+    pending = list(reads[start])
+    while pending:
+        name = pending.pop()
+        if name not in found:
+            found.add(name)
+            pending.extend(reads[name])
+    return found
+
+
+def _decorators(node: ast.Schema) -> list[ast.Decorator]:
+    """In the order of `CompiledBody.decorators`."""
+    found = list(node.decorators)
+    for statement in node.body:
+        if isinstance(statement, ast.SchemaAttr):
+            found += statement.decorators
+    return found
+
+
+def _fits(kind: Any, type_: RuntimeType) -> bool:
+    """Whether every value of a kind (`Expressions.kinds`) is a member of the type as it is."""
+    match type_:
+        case AnyType():
+            return True
+        case BasicRuntimeType():
+            return kind == "none" or kind == str(type_) or (kind == "int" and str(type_) == "float")
+        case ListRuntimeType():
+            return isinstance(kind, tuple) and kind[0] == "list" and _fits(kind[1], type_.item)
+        case DictRuntimeType():
+            return isinstance(kind, tuple) and kind[0] == "config" and _fits(kind[1], type_.value)
+        case UnionRuntimeType():
+            return not type_.converts and any(_fits(kind, member) for member in type_.members)
+        case InstanceType():
+            return isinstance(kind, tuple) and kind[0] == "instance" and _is_base(type_, kind[1])
+        case _:
+            return False
+
+
+def _is_base(type_: InstanceType, schema: SchemaType) -> bool:
+    try:
+        return type_.schema.is_base_of(schema)
+    except KclError:
+        return False

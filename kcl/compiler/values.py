@@ -1,0 +1,87 @@
+"""What generated code calls for the cases that are not worth a line of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from kcl.diagnostics import Span
+from kcl.evaluator.runtime import Runtime
+from kcl.evaluator.runtime_types import RuntimeType, pack
+from kcl.evaluator.union import configured, joined_sites, merge_entry
+from kcl.evaluator.value import INSERT, OVERRIDE, UNION, KDict, Sites, Value
+
+_SCALARS = frozenset({str, int, float, bool})
+
+
+def replaced(config: KDict, name: str) -> bool:
+    """Whether a configuration that has `name` takes no notice of the attribute's default."""
+    return config.operators is not None and config.operators.get(name) == OVERRIDE and config.index(name) is None
+
+
+def replacement(
+    config: KDict, name: str, type_: RuntimeType | None, sites: Sites, origin: Span | None
+) -> tuple[Value, Sites]:
+    value = config[name]
+    if type_ is not None:
+        value = pack(type_, value, origin)
+    return value, joined_sites(config.sites_of(name), sites)
+
+
+def given(
+    config: KDict,
+    name: str,
+    default: Value,
+    sites: Sites,
+    type_: RuntimeType | None,
+    origin: Span | None,
+    runtime: Runtime,
+) -> tuple[Value, Sites]:
+    """An attribute's default, already of its type, with the configuration merged over it."""
+    own = config.sites_of(name)
+    value = config[name]
+    if type(value) in _SCALARS and config.operator(name) != INSERT and config.index(name) is None:
+        if type_ is None or type_.accepts(value):
+            return value, joined_sites(own, sites)
+    place = runtime.table.span(own[0]) if own else origin
+    value = configured(default, config, name, place)
+    if type_ is not None:
+        value = pack(type_, value, place)
+    return value, joined_sites(own, sites)
+
+
+def packed(type_: RuntimeType, value: Value, sites: Sites, runtime: Runtime) -> Value:
+    """A default as a member of its type."""
+    return pack(type_, value, runtime.table.span(sites[0]) if sites else None)
+
+
+def put(target: KDict, key: str, value: Value, operator: int, sites: Sites, origin: Span) -> None:
+    """An entry of a configuration that may have the key already."""
+    if key in target or operator == INSERT:
+        merge_entry(target, key, value, operator, None, sites, origin)
+        return
+    dict.__setitem__(target, key, value)
+    if operator:
+        if target.operators is None:
+            target.operators = {}
+        target.operators[key] = operator
+    if target.sites is None:
+        target.sites = {}
+    target.sites[key] = sites
+
+
+def settle_operators(operators: dict[str, int], config: KDict, names: Container[str]) -> list[str]:
+    """From the operators of attributes that nobody configured to those of an instance of `config`.
+
+    Answers the keys that are not in `names`, the attributes.
+    """
+    extra = []
+    for key in config:
+        if key not in names:
+            extra.append(key)
+            continue
+        operator = config.operator(key)
+        if operator != UNION:
+            operators[key] = operator
+        else:
+            operators.pop(key, None)
+    return extra

@@ -1,0 +1,286 @@
+"""What generated code must not change, a program each."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import pytest
+
+from kcl.compiler import compile_schema
+from kcl.evaluator.runtime import Compiling
+from tests.kcl.compiler.both_ways import outcome, same
+
+PROGRAMS = {
+    "a default in terms of a later one": """
+        schema A:
+            first: int = second + 1
+            second: int = 1
+        a = A {}
+        b = A {second = 5}
+        """,
+    "attributes in terms of each other": """
+        schema A:
+            low?: int = high - 1 if high else 1
+            high?: int = low + 1 if low else 2
+        a = A {high = 4}
+        b = A {low = 4}
+        """,
+    "an attribute in terms of itself": """
+        schema A:
+            names: [str] = ["a"]
+            names = [n + "x" for n in names]
+        schema B(A):
+            names = [n + "y" for n in names] + names
+        a = B {}
+        b = B {names = ["q"]}
+        """,
+    "a base's default in terms of what a derived schema says": """
+        schema Base:
+            image: str = name + ":" + tag
+            name: str = "base"
+            tag: str = "1"
+        schema Derived(Base):
+            name = "derived"
+            tag: str = "2" if name == "derived" else "3"
+        a = Derived {}
+        b = Derived {name = "own"}
+        """,
+    "conditions": """
+        schema A:
+            size: int = 1
+            if size > 3:
+                kind = "large"
+                note: str = "of ${size}"
+            else:
+                kind: str = "small"
+            shown: str = kind + "!"
+        a = A {}
+        b = A {size = 9}
+        """,
+    "mixins and parameters": """
+        protocol NamedProtocol:
+            name: str
+        mixin LabelsMixin for NamedProtocol:
+            labels?: {str:str} = {app = name, "with space" = name + "!"}
+        schema A[n: int, m=n * 2]:
+            mixin [LabelsMixin]
+            name: str = "n${n}"
+            double: int = m
+        a = A(3)
+        b = A(3, 4) {name = "own"}
+        c = A(n=1) {labels.extra = "e"}
+        """,
+    "an index signature": """
+        schema Ports:
+            [name: str]: int = 80
+            check:
+                name != "bad", "called bad"
+        a = Ports {http = 8080, metrics = 9090}
+        b = a | {other: 1}
+        """,
+    "operators of a configuration": """
+        schema Inner:
+            x: int = 1
+            y: [int] = [1, 2]
+        schema Outer:
+            inner: Inner = Inner {x = 2}
+            items: [Inner] = [Inner {}, {x = 7}]
+            named: {str:Inner} = {one = {}}
+            free: any = {a.b = 1}
+        a = Outer {inner.y += [3], items: [{x = 5}, {x = 7}], named.two.x: 2}
+        b = Outer {inner = {y = []}, items = []} | {inner.x = 9}
+        c = Outer {inner: Inner {y = [5]}, free.a.c: 2}
+        """,
+    "values that are not there": """
+        schema A:
+            a?: str
+            b?: int = None
+            c?: any = Undefined
+            d?: str = a
+            e: str = a or "none"
+            f?: {str:int} = None if not b else {x = b}
+        one = A {}
+        two = A {a = "x", b = 1}
+        three = A {a = None, b = Undefined}
+        """,
+    "lambdas and comprehensions over attributes": """
+        schema A:
+            factor: int = 2
+            scale: any = lambda n: int { n * factor }
+            scaled: [int] = [scale(n) for n in [1, 2, factor]]
+            found: bool = any n in scaled { n > limit }
+            limit: int = 3
+            lookup: {str:int} = {str(n) = n for n in scaled if n != 4}
+        a = A {}.scaled
+        b = A {factor = 10}.lookup
+        c = A {}.found
+        """,
+    "keys that are read in their own configuration": """
+        name = "outer"
+        schema A:
+            name: str = "attribute"
+            data: any = {name = "own", shown = name, nested = {shown = name, other = data2}, data2 = "late"}
+            data2: str = "field"
+        a = A {}
+        """,
+    "unifications and unions of instances": """
+        schema Spec:
+            replicas: int = 1
+            labels: {str:str} = {}
+        schema A:
+            spec: Spec {replicas = 2}
+            spec |= Spec {labels = {a = "b"}}
+        a = A {spec.replicas = 5} | A {spec.labels.c: "d"}
+        """,
+    "types that convert, and those that only hold": """
+        schema P:
+            x: int = 0
+        schema A:
+            p: P | str = {x = 1}
+            q: [P | int] = [{x = 2}, 3]
+            r: "a" | "b" | 1 = "b"
+            s: float = 1
+            t: {str:P} = {k = {x = 4}}
+            u: int | [int] = [1]
+        a = A {p = "s", r = "a"}
+        b = A {q = [{x = 9}], s = 2.5}
+        """,
+    "instances in their order": """
+        schema A:
+            n: int = 0
+            inner?: B = B {m = n + later}
+            later: int = B {m = 100}.m
+        schema B:
+            m: int
+        a = A {n = 1}
+        b = A {n = 2, inner = None}
+        every = [i.m for i in B.instances()] + [i.n for i in A.instances()]
+        """,
+    "what is printed, in its order": """
+        say = lambda text: str {
+            print(text)
+            text
+        }
+        schema A:
+            one: str = say("one") + two
+            two: str = say("two")
+        a = A {}
+        """,
+    "deprecation": """
+        schema A:
+            @deprecated(version="1.2", reason="old", strict=False)
+            x: int = 1
+            @info(hidden=True)
+            y: int = x + 1
+        a = A {x = 2}
+        """,
+    "numbers with units": """
+        schema A:
+            memory: units.NumberMultiplier = 1Mi
+            none: 0m = 0m
+            kept: bool = True if none else False
+        import units
+        a = A {}
+        """,
+}
+FAILURES = {
+    "a check": """
+        schema A:
+            x: int = 1
+            check:
+                x < 3 if x != 7, "too large: ${x}"
+        schema B:
+            a: A = A {x = 5}
+        b = B {}
+        """,
+    "a type": """
+        schema A:
+            x: int = 1
+            y: [int] = [x]
+        value: any = "text"
+        a = A {x = value}
+        """,
+    "an attribute nobody declared": """
+        schema A:
+            x: int = 1
+        config = {z = 1}
+        a = A {**config}
+        """,
+    "a missing attribute": """
+        schema A:
+            x: str
+            inner?: A
+        a = A {x = "a", inner = A {}}
+        """,
+    "a conflict": """
+        schema A:
+            x: {str:int} = {a = 1}
+        a = A {x: {a: 2}} | {x: {a: 3}}
+        """,
+    "an operation": """
+        schema A:
+            x: any = 1
+            y: int = 10 // x
+        a = A {x = 0}
+        """,
+    "no end": """
+        schema A:
+            inner?: A = A {}
+        a = A {}
+        """,
+    "printed before it": """
+        schema A:
+            x: int = 1
+            check:
+                x > 5
+        print("before")
+        a = A {}
+        """,
+}
+
+
+@pytest.mark.parametrize("title", PROGRAMS)
+def test_results_are_the_same(title: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = dedent(PROGRAMS[title])
+    found = same(monkeypatch, files=["main.k"], work_dir="/", texts={"main.k": text})
+    assert len(found) == 4, found[0]
+
+
+@pytest.mark.parametrize("title", FAILURES)
+def test_failures_are_told_the_same_way(title: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = dedent(FAILURES[title])
+    found = same(monkeypatch, files=["main.k"], work_dir="/", texts={"main.k": text})
+    assert len(found) == 2
+
+
+def test_a_caught_failure_says_what_it_says_without(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = dedent("""
+        import runtime
+        schema A:
+            x: int = 1
+            check:
+                x > 1, "too small"
+        caught = runtime.catch(lambda { A {} })
+        """)
+    found = same(monkeypatch, files=["main.k"], work_dir="/", texts={"main.k": text})
+    assert found[0] == "caught: too small\n"
+
+
+def test_schemas_get_code_when_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[str] = []
+
+    def remember(schema):  # type: ignore[no-untyped-def]
+        compiled.append(schema.name)
+        return compile_schema(schema)
+
+    text = dedent("""
+        schema Many:
+            x: int = 1
+        schema Few:
+            x: int = 1
+        a = [Many {x = n} for n in range(20)]
+        b = [Few {x = n} for n in range(3)]
+        """)
+    found = outcome(Compiling(remember, after=5), monkeypatch, files=["main.k"], work_dir="/", texts={"main.k": text})
+    assert len(found) == 4
+    assert compiled == ["Many"]
