@@ -1,7 +1,9 @@
 """Packages: their imports first, then what their files declare, then every statement.
 
-What was found out about a package is kept in a `CheckCache` and taken again while its files, and those of the packages
-it imports, are the same parsed trees.
+What was found out about a package is kept in a `CheckCache` and taken again while its files are the same parsed trees
+and the packages it imports show the same. A package whose text changed in a way that others cannot see keeps the scope
+it had, and they are not checked again. Such a scope tells places of the earlier text. They are shown only where
+something is wrong, and then everything is checked anew.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from pathlib import PurePath
 
 from kcl.diagnostics import Code, Diagnostic, Label, Span, error
 from kcl.loader.program import MAIN_PACKAGE, Import, ImportKind, Module, Package, Program
+from kcl.semantic.interfaces import interface
 from kcl.semantic.merge import Merged, Merges, find_merges, schema_expression
 from kcl.semantic.schemas import Schemas
 from kcl.semantic.scopes import Binding, Kind, Scope
@@ -25,14 +28,25 @@ from kcl.syntax import ast
 _Key = tuple[Rules, tuple[str, ...]]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Checked:
     """What is known of a package: the names it declares, what is wrong with it, and what that rests on."""
 
+    path: str
     scope: Scope
     findings: tuple[Diagnostic, ...]
     trees: tuple[ast.Module, ...]
     imports: tuple[Checked, ...]
+    moved: bool = False
+    """Whether `scope` is that of an earlier text, equal but for the places that it tells."""
+    _interface: bytes | None = None
+
+    @property
+    def interface(self) -> bytes:
+        """A digest of what other packages can see of it."""
+        if self._interface is None:
+            self._interface = interface(self.path, self.scope, [each.interface for each in self.imports])
+        return self._interface
 
 
 @dataclass(slots=True)
@@ -50,6 +64,13 @@ class CheckCache:
     with the paths of the packages they import."""
     used: dict[str, tuple[Package, frozenset[str]]] = field(default_factory=dict)
     """By the path of a package, the packages its files name members of."""
+
+
+def _keep_scope(before: Checked, checked: Checked) -> None:
+    """Lets a package that was checked again keep the scope it had, if nobody else can tell the difference."""
+    if before.findings or checked.findings or before.interface != checked.interface:
+        return
+    checked.scope, checked.moved = before.scope, True
 
 
 def packages_in_use(program: Program, cache: CheckCache | None = None) -> frozenset[str]:
@@ -101,11 +122,14 @@ def _named_by(module: Module, cache: CheckCache | None) -> frozenset[str]:
 
 
 class Checker(Schemas):
-    """Checks the packages of one program."""
+    """Checks the packages of one program. With `anew` nothing found out about the imported ones together is taken."""
 
-    def __init__(self, program: Program, library: LibraryTypes, rules: Rules, cache: CheckCache) -> None:
+    def __init__(
+        self, program: Program, library: LibraryTypes, rules: Rules, cache: CheckCache, *, anew: bool = False
+    ) -> None:
         super().__init__(library, rules)
         self._program = program
+        self._anew = anew
         self._cache = cache
         self._scopes: dict[str, Scope] = {}
         """Of the packages that are checked or being checked."""
@@ -118,8 +142,12 @@ class Checker(Schemas):
 
     def check(self) -> list[Diagnostic]:
         """Everything that is wrong with the program, the packages in the order they are first imported."""
-        self._take_imported()
+        if not self._anew:
+            self._take_imported()
         self._package(MAIN_PACKAGE, self._program.main)
+        if any(checked.findings for checked in self._checked.values()) and not self._anew:
+            if any(checked.moved for checked in self._checked.values()):
+                return self._check_anew()
         self._note_imported()
         findings: dict[Diagnostic, None] = {}
         in_use = packages_in_use(self._program, self._cache)
@@ -135,9 +163,17 @@ class Checker(Schemas):
             self._checked.update(known)
             self._scopes.update((path, checked.scope) for path, checked in known.items())
 
+    def _check_anew(self) -> list[Diagnostic]:
+        """The findings with the places of now."""
+        fresh = CheckCache(named=self._cache.named, used=self._cache.used)
+        found = Checker(self._program, self.library, self.rules, fresh, anew=True).check()
+        self._cache.entries, self._cache.whole = fresh.entries, fresh.whole
+        return found
+
     def _note_imported(self) -> None:
         key = ("checked", self.rules)
-        if key not in self._program.imported.facts and self._checked.keys() == self._program.packages.keys():
+        is_new = self._anew or key not in self._program.imported.facts
+        if is_new and self._checked.keys() == self._program.packages.keys():
             self._program.imported.facts[key] = {
                 path: checked for path, checked in self._checked.items() if path != MAIN_PACKAGE
             }
@@ -165,7 +201,7 @@ class Checker(Schemas):
             and len(cached.trees) == len(trees)
             and len(cached.imports) == len(imports)
             and all(mine is theirs for mine, theirs in zip(cached.trees, trees, strict=True))
-            and all(mine is theirs for mine, theirs in zip(cached.imports, imports, strict=True))
+            and all(mine.scope is theirs.scope for mine, theirs in zip(cached.imports, imports, strict=True))
         ):
             self._scopes[path] = cached.scope
             self._checked[path] = cached
@@ -177,25 +213,30 @@ class Checker(Schemas):
             self._open(module)
             for statement in body:
                 self.statement(statement)
-        checked = Checked(scope, tuple(self.findings), trees, imports or ())
+        checked = Checked(path, scope, tuple(self.findings), trees, imports or ())
+        if imports is not None:
+            if cached is not None and path != MAIN_PACKAGE:
+                _keep_scope(cached, checked)
+            self._cache.entries[key] = checked
+        self._scopes[path] = checked.scope
         self._checked[path] = checked
         if imports is not None:
-            self._cache.entries[key] = checked
             self._note_whole(key, package, checked)
-        return scope
+        return checked.scope
 
     def _imports_hold(self, checked: Checked, paths: tuple[str, ...]) -> bool:
         """Whether the packages that an unchanged one imports are what it was checked against, checking them first."""
         for path, imported in zip(paths, checked.imports, strict=True):
             self._package(path, self._program.packages[path])
-            if self._checked.get(path) is not imported:
+            now = self._checked.get(path)
+            if now is None or now.scope is not imported.scope:
                 return False
         return True
 
     def _note_whole(self, key: _Key, package: Package, checked: Checked) -> None:
         """Lets the next run take the package without looking at its statements, unless it is part of a circle."""
-        paths = {id(each): path for path, each in self._checked.items()}
-        imported = tuple(paths[id(each)] for each in checked.imports)
+        paths = {id(each.scope): path for path, each in self._checked.items()}
+        imported = tuple(paths[id(each.scope)] for each in checked.imports)
         if all(self._package_key(self._program.packages[each]) in self._cache.whole for each in imported):
             self._cache.whole[key] = package, checked, imported
 
