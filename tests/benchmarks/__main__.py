@@ -1,9 +1,10 @@
 """`make bench`: prints a table and writes build/bench.json.
 
     python -m tests.benchmarks [--quick] [--only WORD]
+    python -m tests.benchmarks --table          # what build/bench.json holds, for docs/performance.md
 
-Figures are medians; the ratio is the median of the ratios of the rounds, above 1 where we are faster. Nothing is
-asserted: a shared machine's clock is no judge. `--quick` takes two rounds and small programs: to see that it runs.
+Figures are medians; the ratio is the median of the ratios of the rounds. A goal is "met" or "not met" by that; nothing
+fails, since the clock of a shared machine is no judge. `--quick` takes two rounds: to see that it runs.
 """
 
 from __future__ import annotations
@@ -17,58 +18,91 @@ import tempfile
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
-from tests.benchmarks import compiling, output
-from tests.benchmarks.measuring import Case, Group, Result, measure, measure_group
+from tests.benchmarks import compiling, memory, output
+from tests.benchmarks.measuring import ROUNDS, Result, measure
 
 _QUICK_ROUNDS = 2
+_TARGET = Path("build/bench.json")
 
 
 def _results(folder: Path, rounds: int | None, only: str) -> Iterator[Result]:
-    for each in compiling.cases(folder):
-        names = [each.name] if isinstance(each, Case) else [one.name for one in each.variants]
-        if not any(only in name for name in names):
-            continue
-        match each:
-            case Case():
-                yield measure(each, rounds)
-            case Group():
-                yield from measure_group(each, rounds)
-    for name, result in output.results(folder, rounds):
+    repositories = list(compiling.repositories(folder))
+    for planned in (*(each for one in repositories for each in compiling.rows(one, folder)), *compiling.made_up()):
+        yield from measure(planned, only, rounds)
+    for name, measured in output.rows(folder, rounds or ROUNDS):
         if only in name:
-            yield result()
+            yield measured()
+    if not memory.is_told():
+        sys.stderr.write("peak memory is only told on Linux: its rows are left out\n")
+        return
+    for repository in repositories:
+        if only in memory.title(repository):
+            yield memory.peak_memory(repository, rounds or ROUNDS)
+
+
+def _machine(peer: str) -> dict[str, Any]:
+    return {
+        "python": f"{platform.python_implementation()} {platform.python_version()}",
+        "system": f"{platform.system()} {platform.machine()}",
+        "cores": os.cpu_count(),
+        "load": round(os.getloadavg()[0], 2),
+        "peer": peer,
+    }
 
 
 def _shown(value: float, unit: str) -> str:
-    return f"{value / 1e6:8.1f}MB" if unit == "bytes" else f"{value * 1000:8.1f}ms"
+    return f"{value / 1e6:.1f} MB" if unit == "bytes" else f"{value * 1000:.1f} ms"
+
+
+def _line(found: dict[str, Any]) -> str:
+    """A row of the table that is printed, of what build/bench.json holds of it."""
+    ours, peer = _shown(found["ours_seconds"], found["unit"]), _shown(found["peer_seconds"], found["unit"])
+    low, high = found["spread"]
+    row = f"{found['name']:<76} {found['goal'] or '':<14} {ours:>11} {peer:>11} {found['ratio']:>7.2f}"
+    return f"{row}  {low:>6.2f} - {high:<6.2f} {found['runs']:>4}  {found['verdict']:<7} {found['note']}".rstrip()
+
+
+def _table(rows: list[dict[str, Any]]) -> Iterator[str]:
+    """The same as Markdown."""
+    yield "| work | goal | ours | peer | ratio | spread | |"
+    yield "| --- | --- | --- | --- | --- | --- | --- |"
+    for each in rows:
+        ours, peer = _shown(each["ours_seconds"], each["unit"]), _shown(each["peer_seconds"], each["unit"])
+        low, high = each["spread"]
+        goal, spread = each["goal"] or "", f"{low:.2f} to {high:.2f}"
+        said = " ".join(filter(None, (each["verdict"], each["note"])))
+        yield f"| {each['name']} | {goal} | {ours} | {peer} | {each['ratio']:.2f} | {spread} | {said} |"
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="make bench")
     parser.add_argument("--quick", action="store_true", help="two rounds each")
     parser.add_argument("--only", default="", metavar="WORD", help="rows whose name holds this")
+    parser.add_argument("--table", action="store_true", help="measure nothing, print build/bench.json as Markdown")
     given = parser.parse_args()
+    write = sys.stdout.write
+    if given.table:
+        kept = json.loads(_TARGET.read_text())
+        write("\n".join(_table(kept)) + "\n")
+        return 0
     try:
         peer = f"kcl-lib {version('kcl-lib')}"
     except PackageNotFoundError:
         sys.stderr.write("kcl-lib is not installed: there is nothing to compare with\n")
         return 1
-    write = sys.stdout.write
-    python = f"{platform.python_implementation()} {platform.python_version()}"
-    load = f"load {os.getloadavg()[0]:.1f}"
-    write(f"{python}, {platform.system()} {platform.machine()}, {os.cpu_count()} cores, {load}, peer {peer}\n\n")
-    write(f"{'work':<72} {'goal':>10} {'ours':>10} {'peer':>10} {'ratio':>8}  spread\n")
-    results = []
+    machine = _machine(peer)
+    write(", ".join(f"{name} {value}" for name, value in machine.items()) + "\n\n")
+    write(f"{'work':<76} {'goal':<14} {'ours':>11} {'peer':>11} {'ratio':>7}  {'spread':^15} {'runs':>4}\n")
+    documents = []
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         for each in _results(Path(folder), _QUICK_ROUNDS if given.quick else None, given.only):
-            results.append(each)
-            low, high = each.spread
-            times = f"{_shown(each.ours_seconds, each.unit)} {_shown(each.peer_seconds, each.unit)}"
-            write(f"{each.name:<72} {each.goal:>10} {times} {each.ratio:7.2f}x  {low:.2f}-{high:.2f} of {each.runs}\n")
+            documents.append({**each.document(), "machine": machine})
+            write(_line(documents[-1]) + "\n")
             sys.stdout.flush()
-    target = Path("build/bench.json")
-    target.parent.mkdir(exist_ok=True)
-    target.write_text(json.dumps([each.document() for each in results], indent=2) + "\n")
+    _TARGET.parent.mkdir(exist_ok=True)
+    _TARGET.write_text(json.dumps(documents, indent=2) + "\n")
     return 0
 
 

@@ -1,8 +1,8 @@
 """Compiling: what somebody waits for who edits, and what a whole repository costs. Ours and the official compiler's.
 
 The official compiler rejects Konfig as of 2023: it gets a copy that `wb migrate` has brought to today's language, made
-for the run in a temporary folder. Both sides are given the same copy, the same options and edits of the same size, and
-work from text to YAML. That both come to the same is a test of its own (tests/conformance).
+for the run in a temporary folder. Both sides are given the same copy, options and edits, and work from text to YAML
+where a row does not say otherwise. Before anything is measured, the results of both are compared.
 """
 
 from __future__ import annotations
@@ -13,36 +13,49 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from kcl import api
+from kcl.cache.stamps import SETTLED_NANOSECONDS
 from kcl.loader import load_settings, merge_settings
 from kcl.source import OsFileSystem
 from tests.benchmarks import programs
-from tests.benchmarks.measuring import Case, Group, Variant
+from tests.benchmarks.edits import Edit, edits
+from tests.benchmarks.measuring import Faster, Group, Planned, Variant
 from tests.kcl.conformance import FOLDER
+from workbench.engine.compile import CompileInputs, compile_now, new_cache
 from workbench.project import discover
 
 SAMPLE = Path(__file__).parents[2] / "sample-konfig"
-ONE = "appops/nginx-example/dev"
-SHARED = "base/pkg/kusion_models/kube/frontend/server.k"
-SETTINGS = ("kcl.yaml", "ci-test/settings.yaml")
+_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_SHORT_ROUNDS = 15
 
 
 @dataclass(frozen=True)
 class Repository:
-    """`stacks` are folders; `settings` those of their files that are read."""
+    """`stacks` are folders, `one` of them that is edited; `settings` those of their files that are read."""
 
+    name: str
     root: Path
     stacks: tuple[Path, ...]
+    one: Path
     settings: tuple[str, ...]
 
-    def ours(self, stack: Path, cache: api.ParseCache | None = None, overlay: dict[str, str] | None = None) -> str:
+    def run(
+        self, stack: Path, cache: api.ParseCache | None = None, overlay: Mapping[str, str] | None = None
+    ) -> api.RunResult:
         files = api.OverlayFileSystem(api.OsFileSystem(), overlay) if overlay else None
-        return api.run(work_dir=stack, settings=self.settings, cache=cache, file_system=files).yaml()
+        return api.run(work_dir=stack, settings=self.settings, cache=cache, file_system=files)
+
+    def ours(self, stack: Path, cache: api.ParseCache | None = None, overlay: Mapping[str, str] | None = None) -> str:
+        return self.run(stack, cache, overlay).yaml()
 
     def arguments(self, stack: Path) -> dict[str, Any]:
         """What the official compiler has to be told, in a form that another process can be given as well."""
@@ -55,6 +68,13 @@ class Repository:
 
     def peers(self, stack: Path) -> str:
         return official(self.arguments(stack))
+
+
+def agree(ours: str, theirs: str) -> None:
+    """Raises AssertionError when two texts of YAML do not say the same."""
+    if ours.rstrip("\n") != theirs.rstrip("\n"):
+        mine, other = (list(yaml.load_all(text, Loader=_LOADER)) for text in (ours, theirs))
+        assert mine == other, "the two compilers come to different results: there is nothing to compare"
 
 
 def official(arguments: dict[str, Any]) -> str:
@@ -84,77 +104,195 @@ def konfig_2023(folder: Path) -> Repository | None:
         env={**os.environ, "WB_STATE_DIR": str(folder / "state")},
     )
     stacks = tuple(sorted(each.parent for each in root.rglob("kcl.yaml")))
-    return Repository(root, stacks, SETTINGS)
+    # the first of its applications whose main.k writes out a value that is deployed
+    one = root / "appops/guestbook/dev"
+    return Repository("konfig-2023", root, stacks, one, ("kcl.yaml", "ci-test/settings.yaml"))
 
 
 def sample(folder: Path) -> Repository:
     root = folder / "sample"
     shutil.copytree(SAMPLE, root)
     stacks = [each.directory for each in discover(root).stacks() if not each.name.startswith("gateway/")]
-    return Repository(root, tuple(stacks), ("kcl.yaml",))  # the gateway calls a plugin, which kcl-lib has not got
+    one = root / "storefront/checkout/prod"
+    # the gateway calls a plugin, which kcl-lib has not got
+    return Repository("sample-konfig", root, tuple(stacks), one, ("kcl.yaml",))
 
 
-def cases(folder: Path) -> Iterator[Case | Group]:
-    repositories = {"konfig-2023": konfig_2023(folder), "sample-konfig": sample(folder)}
-    for name, each in repositories.items():
-        if each is None:
-            sys.stderr.write(f"{name} is not there: its rows are left out\n")
-            continue
-        one = each.root / (ONE if name == "konfig-2023" else "storefront/checkout/prod")
-        shared = each.root / (SHARED if name == "konfig-2023" else "models/frontend/server.k")
-        yield Case(f"what-if in one stack of {name}, resident", 20, *_what_if(each, one))
-        yield Case(f"one stack of {name}, fresh process, warm cache", 5, *_fresh(each, one, folder / "cache"))
-        yield _all_stacks(name, each, shared)
-    yield Case("evaluation-bound: 5,000 instances", 10, *_text(programs.EVALUATION))
-    yield Case("a generated file of 100,000 lines", 1, *_text(programs.generated(100_000)))
+def repositories(folder: Path) -> Iterator[Repository]:
+    """Those that can be had, each made in `folder` when its turn comes."""
+    konfig = konfig_2023(folder)
+    if konfig is None:
+        sys.stderr.write("konfig-2023 is not there: its rows are left out\n")
+    else:
+        yield konfig
+    yield sample(folder)
 
 
-def _what_if(repository: Repository, stack: Path) -> tuple[Callable[[], object], Callable[[], object]]:
-    """One value in the stack's main.k, another one every time."""
-    main, numbers = stack / "main.k", itertools.count()
-    text, cache = main.read_text(), api.ParseCache()
-    repository.ours(stack, cache)
+def rows(repository: Repository, folder: Path) -> Iterator[Planned]:
+    """The rows of one repository. `folder` is for what is kept on disk."""
+    name, everything = repository.name, f"all {len(repository.stacks)} stacks"
+    runs = folder / f"runs-{name}"
+    yield Planned(
+        (
+            f"what-if: one value changed in main.k, until the new Spec ({name})",
+            f"what-if: the same, until documents and provenance ({name})",
+        ),
+        lambda: _what_if(repository),
+    )
+    yield Planned((f"one stack, fresh process, warm cache ({name})",), lambda: _fresh(repository, runs))
+    yield Planned(
+        (f"one stack, fresh process, warm cache, main.k edited ({name})",), lambda: _fresh_edited(repository, runs)
+    )
+    yield Planned(
+        (
+            f"{everything}, one process, cold, no cache ({name})",
+            f"a shared model edited, {everything}, resident ({name})",
+            f"{everything}, one process, resident, nothing edited ({name})",
+        ),
+        lambda: _all_stacks(repository),
+    )
 
-    def edited() -> str:
-        return f"{text}\n_measured = {next(numbers)}\n"
 
-    def ours() -> None:
-        result = api.run(
-            work_dir=stack,
-            settings=repository.settings,
-            cache=cache,
-            file_system=api.OverlayFileSystem(api.OsFileSystem(), {str(main): edited()}),
-        )
-        assert result.documents and result.provenance is not None
+def made_up() -> Iterator[Planned]:
+    """The rows of programs that are written for measuring."""
+    evaluation = "evaluation-bound: 5,000 instances, 30 attributes over 4 levels"
+    yield Planned((evaluation,), lambda: _text(10, programs.EVALUATION))
+    yield Planned(("a generated file of 100,000 lines",), lambda: _text(1, programs.generated(100_000)))
 
-    def peers() -> None:
-        main.write_text(edited())
+
+@dataclass
+class Editing:
+    """Makes one edit after the other, in memory for us and on disk for the official compiler."""
+
+    repository: Repository
+    stack: Path
+    edit: Edit
+
+    def __post_init__(self) -> None:
+        self.numbers = itertools.count()
+
+    def next(self) -> tuple[int, dict[str, str]]:
+        number = next(self.numbers)
+        return number, {self.edit.name: self.edit.edited(number)}
+
+    def on_disk(self, work: Callable[[], object]) -> None:
+        _, changed = self.next()
+        file = Path(self.edit.name)
+        file.write_text(changed[self.edit.name])
         try:
-            repository.peers(stack)
+            work()
         finally:
-            main.write_text(text)
+            file.write_text(self.edit.text)
 
-    return ours, peers
+    def is_possible(self) -> bool:
+        """Whether both compilers take it, and come to the same, in which the new value is."""
+        number, changed = self.next()
+        file = Path(self.edit.name)
+        try:
+            ours = self.repository.run(self.stack, overlay=changed)
+            file.write_text(changed[self.edit.name])
+            theirs = self.repository.peers(self.stack)
+        except (api.ProgramError, RuntimeError):
+            return False
+        finally:
+            file.write_text(self.edit.text)
+        agree(ours.yaml(), theirs)
+        return self.edit.is_in(ours.documents, number)
 
 
-def _fresh(repository: Repository, stack: Path, kept: Path) -> tuple[Callable[[], object], Callable[[], object]]:
+def _first_possible(repository: Repository, found: Iterable[tuple[Path, Edit]]) -> Editing:
+    for stack, edit in found:
+        editing = Editing(repository, stack, edit)
+        if editing.is_possible():
+            return editing
+    raise AssertionError(f"nothing in {repository.name} can be edited")
+
+
+def own_edit(repository: Repository) -> Editing:
+    """An edit of a value in the one stack's main.k."""
+    stack, main = repository.one, str(repository.one / "main.k")
+    return _first_possible(repository, [(stack, each) for each in edits(repository.run(stack)) if each.name == main])
+
+
+def shared_edit(repository: Repository) -> Editing:
+    """An edit of a value in an imported file, which shows in the output of more stacks than any other does."""
+    cache, reached = api.ParseCache(), Counter[tuple[str, int]]()
+    examples: dict[tuple[str, int], tuple[Path, Edit]] = {}
+    for stack in repository.stacks:
+        result = repository.run(stack, cache)
+        own = {(each.name, each.start): (stack, each) for each in edits(result)}
+        imported = {place: found for place, found in own.items() if place[0] not in result.provenance.user_files}
+        reached.update(imported.keys())
+        examples.update(imported)
+    first = sorted(reached, key=lambda place: (-reached[place], isinstance(examples[place][1].value, str), place))
+    return _first_possible(repository, [examples[place] for place in first])
+
+
+def _what_if(repository: Repository) -> Group:
+    """One value in the stack's main.k, another one every time, without anything on disk being touched by us."""
+    editing = own_edit(repository)
+    edit, stack = editing.edit, repository.one
+    known = next(each for each in discover(repository.root).stacks() if each.directory == stack)
+    settings = tuple(name for name in repository.settings if name != "kcl.yaml")  # which is read anyhow
+    sessions, kept = new_cache(), api.ParseCache()
+
+    def spec() -> None:
+        _, changed = editing.next()
+        overlay = {Path(name): text for name, text in changed.items()}
+        compiled = compile_now(known, CompileInputs(settings=settings, overlay=overlay), sessions)
+        assert compiled.spec.resources
+
+    def documents() -> None:
+        number, changed = editing.next()
+        result = repository.run(stack, kept, changed)
+        assert edit.is_in(result.documents, number) and result.provenance.lookup(*edit.reached)
+
+    spec()
+    documents()
+    return Group(
+        (Variant(Faster(20), spec), Variant(Faster(20), documents)),
+        lambda: editing.on_disk(lambda: repository.peers(stack)),
+        _SHORT_ROUNDS,
+    )
+
+
+def _fresh(repository: Repository, kept: Path) -> Group:
     """A process from start to end. The cache on disk is warm: the stack was compiled before by another process."""
+    ours, theirs = _processes(repository, kept)
+    time.sleep(2 * SETTLED_NANOSECONDS / 1e9)  # what was written a moment ago is not kept
+    agree(ours(), theirs())
+    return Group((Variant(Faster(5), ours),), theirs, _SHORT_ROUNDS)
+
+
+def _fresh_edited(repository: Repository, kept: Path) -> Group:
+    """The same after an edit of the stack: what is kept of the rest is all there is."""
+    ours, theirs = _processes(repository, kept)
+    editing = own_edit(repository)
+    return Group((Variant(None, lambda: editing.on_disk(ours)),), lambda: editing.on_disk(theirs))
+
+
+def _processes(repository: Repository, kept: Path) -> tuple[Callable[[], str], Callable[[], str]]:
+    stack = repository.one
     settings = [part for name in repository.settings for part in ("-Y", name)]
     ours = [sys.executable, "-m", "kcl", "run", *settings]
     script = "import sys, json; from tests.benchmarks.peer import run; run(json.loads(sys.argv[1]))"
     theirs = [sys.executable, "-c", script, json.dumps(repository.arguments(stack))]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "KCL_RUN_CACHE": str(kept)}
 
-    def runs(command: list[str]) -> Callable[[], object]:
-        return lambda: subprocess.run(command, cwd=stack, env=environment, check=True, stdout=subprocess.DEVNULL)
+    def process(command: list[str]) -> str:
+        ended = subprocess.run(command, cwd=stack, env=environment, check=True, stdout=subprocess.PIPE, text=True)
+        return ended.stdout
 
-    return runs(ours), runs(theirs)
+    return lambda: process(ours), lambda: process(theirs)
 
 
-def _all_stacks(name: str, repository: Repository, shared: Path) -> Group:
-    """All stacks in one process: nothing kept, and resident after an edit in a shared model."""
-    stacks, numbers = repository.stacks, itertools.count()
-    text, resident = shared.read_text(), api.ParseCache()
+def _all_stacks(repository: Repository) -> Group:
+    """All stacks in one process: nothing kept, everything kept, and resident after an edit in a shared model."""
+    stacks, editing = repository.stacks, shared_edit(repository)
+    resident, kept = api.ParseCache(), api.ParseCache()
+    for each in stacks:
+        agree(repository.ours(each, resident), repository.peers(each))
+        repository.ours(each, kept)
 
     def cold() -> None:
         cache = api.ParseCache()
@@ -162,27 +300,26 @@ def _all_stacks(name: str, repository: Repository, shared: Path) -> Group:
             repository.ours(each, cache)
 
     def edited() -> None:
-        overlay = {str(shared): f"{text}\n_measured = {next(numbers)}\n"}
+        _, changed = editing.next()
         for each in stacks:
-            repository.ours(each, resident, overlay)
+            repository.ours(each, resident, changed)
 
     def again() -> None:
         for each in stacks:
-            repository.ours(each, resident)
+            repository.ours(each, kept)
 
-    return Group(
-        (
-            Variant(f"all {len(stacks)} stacks of {name}, one process, cold", 1, cold),
-            Variant(f"all {len(stacks)} stacks of {name}, one process, all kept", 10, again),
-            Variant(f"all {len(stacks)} stacks of {name}, shared model edited, resident", 5, edited),
-        ),
-        lambda: [repository.peers(each) for each in stacks],
-    )
+    variants = (Variant(Faster(1), cold), Variant(Faster(5), edited), Variant(None, again))
+    return Group(variants, lambda: [repository.peers(each) for each in stacks])
 
 
-def _text(text: str) -> tuple[Callable[[], object], Callable[[], object]]:
+def _text(goal: float, text: str) -> Group:
     told = {"work_dir": "/", "k_filename_list": ["main.k"], "k_code_list": [text]}
-    return (
-        lambda: api.run(["main.k"], work_dir="/", texts={"main.k": text}).yaml(),
-        lambda: official(told),
-    )
+
+    def ours() -> str:
+        return api.run(["main.k"], work_dir="/", texts={"main.k": text}).yaml()
+
+    def theirs() -> str:
+        return official(told)
+
+    agree(ours(), theirs())
+    return Group((Variant(Faster(goal), ours),), theirs)

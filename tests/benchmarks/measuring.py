@@ -5,28 +5,75 @@ from __future__ import annotations
 import gc
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 Work = Callable[[], object]
+ROUNDS = 7
+"""Of what takes long; what takes a moment gets more."""
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
-    """`goal` is how many times faster than the peer we want to be."""
+class Faster:
+    """The peer's time by ours is at least `times`."""
 
-    name: str
-    goal: float
-    ours: Work
-    peer: Work
-    rounds: int = 7
+    times: float
+
+    def __str__(self) -> str:
+        return "not slower" if self.times == 1 else f"{self.times:g}x faster"
+
+    def is_met(self, ratio: float) -> bool:
+        return ratio >= self.times
+
+
+@dataclass(frozen=True, slots=True)
+class AtMost:
+    """Ours by the peer's is at most `ratio`."""
+
+    ratio: float
+
+    def __str__(self) -> str:
+        return f"at most {self.ratio:g}x"
+
+    def is_met(self, ratio: float) -> bool:
+        return ratio <= self.ratio
+
+
+@dataclass(frozen=True, slots=True)
+class ExtraAtMost:
+    """What ours takes more than the other is at most `share` of the other; the ratio is that share."""
+
+    share: float
+
+    def __str__(self) -> str:
+        return f"at most {self.share:.0%}"
+
+    def is_met(self, ratio: float) -> bool:
+        return ratio <= self.share
+
+
+@dataclass(frozen=True, slots=True)
+class LinesASecond:
+    """The ratio is lines a second by `lines`."""
+
+    lines: float
+
+    def __str__(self) -> str:
+        return f"{self.lines / 1e6:g}M lines/s"
+
+    def is_met(self, ratio: float) -> bool:
+        return ratio >= 1
+
+
+Goal = Faster | AtMost | ExtraAtMost | LinesASecond
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    name: str
-    goal: float
+    """`goal` is None for a row that is only there to explain the others."""
+
+    goal: Goal | None
     ours: Work
 
 
@@ -36,58 +83,79 @@ class Group:
 
     variants: tuple[Variant, ...]
     peer: Work
-    rounds: int = 7
+    rounds: int = ROUNDS
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """The names of the rows that `make`, once it is called, prepares and measures, one for each variant in turn."""
+
+    names: tuple[str, ...]
+    make: Callable[[], Group]
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """`ratio` is the median of the ratios of the rounds, above 1 where we are faster; `spread` its extremes.
+    """`ratio` is the median of the ratios of the rounds, `spread` its extremes; what it is of what, the goal says.
 
-    `unit` is seconds, but for memory, where both sides are bytes and the ratio is ours by the peer's.
+    `unit` is "s", but for memory, where `ours_seconds` and `peer_seconds` are bytes. `note` is for who reads the table.
     """
 
     name: str
-    goal: str
+    goal: Goal | None
     ratio: float
     ours_seconds: float
     peer_seconds: float
     spread: tuple[float, float]
     runs: int
     unit: str = "s"
+    note: str = ""
+
+    @property
+    def verdict(self) -> str:
+        if self.goal is None:
+            return ""
+        return "met" if self.goal.is_met(self.ratio) else "not met"
 
     def document(self) -> dict[str, Any]:
-        return asdict(self)
+        goal = None if self.goal is None else str(self.goal)
+        return {**asdict(self), "goal": goal, "verdict": self.verdict}
 
 
-def measure(case: Case, rounds: int | None = None) -> Result:
-    case.ours(), case.peer()  # what is only done once is not what is measured
-    count = min(case.rounds, rounds or case.rounds)
-    return compared(case.name, case.goal, [(seconds(case.ours), seconds(case.peer)) for _ in range(count)])
-
-
-def measure_group(group: Group, rounds: int | None = None) -> list[Result]:
-    for each in group.variants:
-        each.ours()
+def measure(planned: Planned, only: str = "", rounds: int | None = None) -> list[Result]:
+    """Measures those rows whose name holds `only`; prepares nothing when there are none."""
+    if not any(only in name for name in planned.names):
+        return []
+    group = planned.make()
+    chosen = [pair for pair in zip(planned.names, group.variants, strict=True) if only in pair[0]]
+    for _, each in chosen:
+        each.ours()  # what is only done once is not what is measured
     group.peer()
-    pairs: list[list[tuple[float, float]]] = [[] for _ in group.variants]
+    pairs: list[list[tuple[float, float]]] = [[] for _ in chosen]
     for _ in range(min(group.rounds, rounds or group.rounds)):
-        mine = [seconds(each.ours) for each in group.variants]
+        mine = [seconds(each.ours) for _, each in chosen]
         theirs = seconds(group.peer)
         for kept, one in zip(pairs, mine, strict=True):
             kept.append((one, theirs))
-    return [compared(each.name, each.goal, found) for each, found in zip(group.variants, pairs, strict=True)]
+    return [
+        result(name, each.goal, found, [theirs / mine for mine, theirs in found])
+        for (name, each), found in zip(chosen, pairs, strict=True)
+    ]
 
 
-def compared(name: str, goal: float, pairs: list[tuple[float, float]]) -> Result:
-    ratios = [theirs / mine for mine, theirs in pairs]
+def result(
+    name: str,
+    goal: Goal | None,
+    pairs: Sequence[tuple[float, float]],
+    ratios: Sequence[float],
+    unit: str = "s",
+    note: str = "",
+) -> Result:
+    """Of what the rounds gave: `pairs` of ours and the peer's, and what became of each pair."""
+    ours = statistics.median(mine for mine, _ in pairs)
+    theirs = statistics.median(other for _, other in pairs)
     return Result(
-        name,
-        "not slower" if goal == 1 else f"{goal:g}x",
-        statistics.median(ratios),
-        statistics.median(mine for mine, _ in pairs),
-        statistics.median(theirs for _, theirs in pairs),
-        (min(ratios), max(ratios)),
-        len(pairs),
+        name, goal, statistics.median(ratios), ours, theirs, (min(ratios), max(ratios)), len(pairs), unit, note
     )
 
 
