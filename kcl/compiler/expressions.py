@@ -10,7 +10,7 @@ Nothing written here says where a failure happened: the evaluation is then done 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeAlias
 
 from kcl.compiler import values
 from kcl.compiler.source import Source
@@ -22,6 +22,7 @@ from kcl.evaluator.expressions import module_selector
 from kcl.evaluator.lexical import ConfigScope, Scope, Variable, candidates, child, is_local, loop_variable
 from kcl.evaluator.lowering import is_tracked, lower, lower_tracked
 from kcl.evaluator.names import imported_module
+from kcl.evaluator.operations import INT64_MAX, INT64_MIN
 from kcl.evaluator.provenance import SiteKind
 from kcl.evaluator.runtime import UNSET, StartOver
 from kcl.evaluator.sizes import MOST_CHARACTERS
@@ -31,7 +32,14 @@ from kcl.loader.program import ImportKind
 from kcl.syntax import ast
 
 _NOWHERE: Final = "()"
+_ON_INTS: Final = (ast.BinaryOp.ADD, ast.BinaryOp.SUB, ast.BinaryOp.MUL)
+_INTS: Final = (("int", "int"), ("int", "int?"), ("int?", "int"), ("int?", "int?"))
 _KINDS: Final = {int: "int", float: "float", str: "str", bool: "bool", type(None): "none", Undefined: "none"}
+
+
+# "int", "float", "str", "bool"; with a question mark after it, or None and Undefined, too; "none" for only those two;
+# ("list", of items), ("config", of values), ("instance", schema). None where nothing is known.
+Kind: TypeAlias = str | tuple[str, Any] | None
 
 
 class Attributes(Protocol):
@@ -70,8 +78,8 @@ class Expressions:
         self.environment = "environment"
         self.used: set[str] = set()
         """The environments that the lines written so far need."""
-        # What is known of the values of atoms: "int", "str", "bool", "float", "config", ("list", ...), ("config", ...).
-        self.kinds: dict[str, Any] = {}
+        self.kinds: dict[str, Kind] = {}
+        """What is known of the values of atoms."""
         self.literals: dict[str, Value] = {}
         """The values of atoms that are known before."""
         self._fixed: dict[str, Sites] = {}
@@ -146,7 +154,7 @@ class Expressions:
         value, origin = self.tracked(node, scope)
         if origin == _NOWHERE:
             return value, self.sites(site)
-        if chooses and self.kinds.get(value) is None:
+        if chooses and not isinstance(self.kinds.get(value), str):
             held = self.source.temporary()
             self.source.line(f"{held} = {value}")
             test = f"isinstance({value}, {self.source.constant(KDict)})"
@@ -176,7 +184,7 @@ class Expressions:
     def runtime(self, scope: Scope) -> str:
         return self.source.constant(scope.module.runtime)
 
-    def _known(self, atom: str, kind: Any) -> str:
+    def _known(self, atom: str, kind: Kind) -> str:
         self.kinds[atom] = kind
         return atom
 
@@ -264,7 +272,7 @@ class Expressions:
         if not follows:
             return result, _NOWHERE
         sites = self.joined(left_sites, right_sites)
-        if sites == _NOWHERE or self.kinds.get(result) is not None:
+        if sites == _NOWHERE or isinstance(self.kinds.get(result), str):
             return result, sites
         return result, self.source.assign(f"() if isinstance({result}, (list, dict)) else {sites}")
 
@@ -273,7 +281,17 @@ class Expressions:
         if node.op is ast.BinaryOp.BIT_OR:
             span = source.constant(scope.module.where(node).span)
             return source.assign(f"{source.constant(bit_or)}({left}, {right}, {span})")
-        apply = source.constant(scope.module.runtime.arithmetic.binary[node.op])
+        arithmetic = scope.module.runtime.arithmetic
+        apply = source.constant(arithmetic.binary[node.op])
+        kinds = (self.kinds.get(left), self.kinds.get(right))
+        if node.op in _ON_INTS and arithmetic.is_wide and kinds in _INTS:
+            # Anything but an int fails: there is no operation on None.
+            unsure = [side for side, kind in zip((left, right), kinds, strict=True) if kind == "int?"]
+            test = " and ".join(f"type({side}) is int" for side in unsure)
+            otherwise = f" if {test} else {apply}({left}, {right})" if test else ""
+            result = source.assign(f"{left} {node.op} {right}{otherwise}")
+            source.line(f"if not {INT64_MIN} <= {result} <= {INT64_MAX}: raise {source.constant(StartOver)}")
+            return self._known(result, "int")
         if node.op is ast.BinaryOp.ADD and "str" in (self.kinds.get(left), self.kinds.get(right)):
             other = right if self.kinds.get(left) == "str" else left
             test = "" if self.kinds.get(other) == "str" else f" if type({other}) is str else {apply}({left}, {right})"
@@ -320,7 +338,7 @@ class Expressions:
         source = self.source
         condition = self.value(node.cond, scope)
         result, sites = source.temporary(), source.temporary() if tracked else _NOWHERE
-        kinds = []
+        kinds: list[Kind] = []
         for head, branch in ((f"if {condition}:", node.body), ("else:", node.orelse)):
             with source.block(head):
                 if tracked:
@@ -330,9 +348,7 @@ class Expressions:
                     value = self.value(branch, scope)
                     source.line(f"{result} = {value}")
                 kinds.append(self.kinds.get(value))
-        if kinds[0] == kinds[1] and kinds[0] in ("str", "int", "bool"):
-            self._known(result, kinds[0])
-        return result, sites
+        return self._known(result, united(kinds)), sites
 
     # --- Names ---
 
@@ -462,14 +478,13 @@ class Expressions:
             kinds.add(self.kinds.get(value))
             if OPERATORS[item.op]:
                 operators.append(f"{key}: {OPERATORS[item.op]}")
-        result = source.assign(
-            f"{source.constant(KDict)}({{{', '.join(entries)}}})" if entries else f"{source.constant(KDict)}()"
-        )
-        if sites:
-            source.line(f"{result}.sites = {{{', '.join(sites)}}}")
-        if operators:
-            source.line(f"{result}.operators = {{{', '.join(operators)}}}")
-        return self._known(result, ("config", kinds.pop() if len(kinds) == 1 else None))
+        result = source.assign(f"{source.constant(KDict.__new__)}({source.constant(KDict)})")
+        if entries:
+            source.line(f"{result}.update({{{', '.join(entries)}}})")
+        source.line(f"{result}.sites = {{{', '.join(sites)}}}" if sites else f"{result}.sites = None")
+        source.line(f"{result}.operators = {{{', '.join(operators)}}}" if operators else f"{result}.operators = None")
+        source.line(f"{result}.indexes = None; {result}.holder = ()")
+        return self._known(result, ("config", united(kinds)))
 
     def _entry(self, item: ast.Entry, name: str, scope: Scope) -> tuple[str, str]:
         site = scope.module.site(item.key, SITE_KINDS[item.op], item.value)
@@ -516,8 +531,9 @@ class Expressions:
             items.append(value)
             sites.append(at)
             kinds.add(self.kinds.get(value))
-        made = self.source.assign(f"{self.source.constant(KList)}([{', '.join(items)}], [{', '.join(sites)}])")
-        return self._known(made, ("list", kinds.pop() if len(kinds) == 1 else None))
+        made = self.source.assign(f"{self.source.constant(KList.__new__)}({self.source.constant(KList)})")
+        self.source.line(f"{made}[:] = [{', '.join(items)}]; {made}.sites = [{', '.join(sites)}]")
+        return self._known(made, ("list", united(kinds)))
 
     def _schema_expression(self, node: ast.SchemaExpr, scope: Scope) -> str:
         schema = static_schema(node, scope)
@@ -533,6 +549,17 @@ class Expressions:
         result = source.assign(f"{source.constant(schema)}.rebuild({config}, (), {{}}, {span})")
         source.line(f"{runtime}.schema_expression_depth -= 1")
         return self._known(result, ("instance", schema))
+
+
+def united(kinds: Iterable[Kind]) -> Kind:
+    """What is known of all values of the kinds."""
+    found = set(kinds)
+    if len(found) == 1:
+        return found.pop()
+    bases = {kind.rstrip("?") for kind in found if isinstance(kind, str) and kind != "none"}
+    if len(bases) == 1 and all(isinstance(kind, str) for kind in found):
+        return f"{bases.pop()}?"
+    return None
 
 
 def _static_key(item: ast.ConfigItem, scope: Scope) -> str | None:

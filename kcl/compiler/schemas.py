@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from kcl.compiler import values
-from kcl.compiler.expressions import Expressions, names_in
+from kcl.compiler.expressions import Expressions, Kind, names_in, united
 from kcl.compiler.source import Source
 from kcl.diagnostics import KclError
 from kcl.evaluator.lexical import SchemaScope
@@ -27,6 +27,8 @@ from kcl.evaluator.runtime_types import (
     DictRuntimeType,
     InstanceType,
     ListRuntimeType,
+    LiteralRuntimeType,
+    NumberMultiplierType,
     RuntimeType,
     UnionRuntimeType,
     pack,
@@ -36,7 +38,17 @@ from kcl.evaluator.schemas import Build, Level, SchemaType, require_attributes
 from kcl.evaluator.scopes import SchemaFrame
 from kcl.evaluator.statements import Assigning, Body, lower_statements
 from kcl.evaluator.union import bit_or
-from kcl.evaluator.value import INSERT, OVERRIDE, UNDEFINED, SchemaInstance, ValueFailure
+from kcl.evaluator.value import (
+    INSERT,
+    OVERRIDE,
+    UNDEFINED,
+    KDict,
+    KList,
+    SchemaInstance,
+    Undefined,
+    Value,
+    ValueFailure,
+)
 from kcl.loader.program import MAIN_PACKAGE
 from kcl.syntax import ast
 
@@ -163,7 +175,9 @@ class _Writer:
             return value, self.source.assign(f"{self.source.constant(self.runtime)}.origin")
         if name not in self._settled:
             return self.source.constant(UNDEFINED), "()"
-        return self._value(name), self._sites(name)
+        value = self._value(name)
+        self.expressions.kinds[value] = united(_kind(setter.type) for setter in self.setters[name])
+        return value, self._sites(name)
 
     def publish(self, names: Iterable[str]) -> None:
         self._uses_frame = True
@@ -195,8 +209,9 @@ class _Writer:
         source.line(f"{runtime}.depth += 1")
         source.line(f"{runtime}.schema_depth += 1")
         with source.block("try:"):
-            source.line(f"instance = {instance}(schema)")
-            source.line("instance.args, instance.kwargs, instance.origin = args, kwargs, origin")
+            source.line(f"instance = {source.constant(SchemaInstance.__new__)}({instance})")
+            source.line("instance.indexes = None; instance.holder = (); instance.schema = schema")
+            source.line("instance.args = args; instance.kwargs = kwargs; instance.origin = origin")
             source.line("instance.config_keys = tuple(config)")
             source.line(f"instance.required = {source.constant(self.layout.required)}")
             source.line(self._frame_line)
@@ -415,6 +430,13 @@ class _Writer:
         undefined = source.constant(UNDEFINED)
         empty = f"{value} is not None and {value} is not {undefined}"
         failure = f"raise {source.constant(StartOver)}"
+        allowed = _allowed_items(type_)
+        if allowed is not None:
+            container, of, items = allowed
+            fits = f"{source.constant(of)}.issuperset(map(type, {value}{items}))"
+            test = f"type({value}) is not {source.constant(container)} or not {fits}"
+            source.line(f"if ({test}) and {empty} and not {source.constant(type_)}.accepts({value}): {failure}")
+            return value
         if isinstance(type_, BasicRuntimeType):
             members = source.constant(type_.members)
             source.line(f"if type({value}) not in {members} and {empty}: {failure}")
@@ -464,10 +486,29 @@ class _Writer:
         else:
             source.line(f"if extra: raise {source.constant(StartOver)}")
         source.line(f"schema.record(instance, {MAIN_PACKAGE!r} if caller is None else caller.package)")
-        require = source.constant(require_attributes)
         with source.block(f"if {runtime}.schema_depth <= 1 and {runtime}.schema_expression_depth <= 1:"):
-            source.line(f"{require}(instance, {runtime})")
+            self._require()
         self._checks()
+
+    def _require(self) -> None:
+        """As `require_attributes`, which only what may hold instances is handed to."""
+        source, runtime = self.source, self.source.constant(self.runtime)
+        require = source.constant(require_attributes)
+        if self.layout.index_signature is not None:
+            source.line(f"{require}(instance, {runtime})")
+            return
+        undefined, failure = source.constant(UNDEFINED), f"raise {source.constant(StartOver)}"
+        none_counts = self.runtime.dialect.explicit_none_is_a_value
+        for name in self.layout.required:
+            if name in self._constants:
+                continue
+            value = self._value(name)
+            missing = f"{value} is {undefined} or {value} is None"
+            source.line(f"if {missing}{f' and {name!r} not in config' if none_counts else ''}: {failure}")
+        for name, setters in self.setters.items():
+            if any(_may_hold_instances(setter.type) for setter in setters):
+                value = self._value(name)
+                source.line(f"if isinstance({value}, (list, dict)): {require}({value}, {runtime}, origin)")
 
     def _checks(self) -> None:
         source, runtime = self.source, self.source.constant(self.runtime)
@@ -510,6 +551,17 @@ def _creates(node: ast.Node | None) -> bool:
     return False
 
 
+def _allowed_items(type_: RuntimeType) -> tuple[type, frozenset[type], str] | None:
+    """For lists and dicts of scalars: what surely fits (the container, the types in it), and how to get at them."""
+    match type_:
+        case ListRuntimeType(item=BasicRuntimeType() as item):
+            return KList, frozenset({*item.members, type(None), Undefined}), ""
+        case DictRuntimeType(value=BasicRuntimeType() as item):
+            return KDict, frozenset({*item.members, type(None), Undefined}), ".values()"
+        case _:
+            return None
+
+
 def _reachable(start: str, reads: dict[str, set[str]]) -> set[str]:
     found: set[str] = set()
     pending = list(reads[start])
@@ -536,7 +588,8 @@ def _fits(kind: Any, type_: RuntimeType) -> bool:
         case AnyType():
             return True
         case BasicRuntimeType():
-            return kind == "none" or kind == str(type_) or (kind == "int" and str(type_) == "float")
+            base = kind.rstrip("?") if isinstance(kind, str) else kind
+            return base in ("none", str(type_)) or (base == "int" and str(type_) == "float")
         case ListRuntimeType():
             return isinstance(kind, tuple) and kind[0] == "list" and _fits(kind[1], type_.item)
         case DictRuntimeType():
@@ -547,6 +600,37 @@ def _fits(kind: Any, type_: RuntimeType) -> bool:
             return isinstance(kind, tuple) and kind[0] == "instance" and _is_base(type_, kind[1])
         case _:
             return False
+
+
+def _kind(type_: RuntimeType | None) -> Kind:
+    """What is known of the values that have passed the type."""
+    match type_:
+        case BasicRuntimeType():
+            return None if str(type_) == "float" else f"{type_}?"
+        case LiteralRuntimeType():
+            return _kind_of_literal(type_.value)
+        case UnionRuntimeType():
+            return united(map(_kind, type_.members))
+        case _:
+            return None
+
+
+def _kind_of_literal(value: Value) -> Kind:
+    return f"{type(value).__name__}?"
+
+
+def _may_hold_instances(type_: RuntimeType | None) -> bool:
+    match type_:
+        case BasicRuntimeType() | LiteralRuntimeType() | NumberMultiplierType():
+            return False
+        case ListRuntimeType():
+            return _may_hold_instances(type_.item)
+        case DictRuntimeType():
+            return _may_hold_instances(type_.value)
+        case UnionRuntimeType():
+            return any(map(_may_hold_instances, type_.members))
+        case _:
+            return True
 
 
 def _is_base(type_: InstanceType, schema: SchemaType) -> bool:

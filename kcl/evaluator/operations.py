@@ -30,8 +30,8 @@ from kcl.evaluator.value import (
 )
 
 _INT32: Final = range(-(2**31), 2**31)
-_INT64_MIN: Final = -(2**63)
-_INT64_MAX: Final = 2**63 - 1
+INT64_MIN: Final = -(2**63)
+INT64_MAX: Final = 2**63 - 1
 _FLOAT32_MAX: Final = 3.4028234663852886e38
 
 UNIT_FACTORS: Final[dict[str, float]] = {
@@ -239,6 +239,8 @@ class Arithmetic:
     def __init__(self, strict: bool = False, debug: bool = False) -> None:
         self._strict = strict
         self._wide = debug or not strict
+        self.is_wide = self._wide and not strict
+        """Whether ints are only held to 64 bits."""
         self.binary: dict[str, Callable[[Value, Value], Value]] = {
             "+": self.add,
             "-": self.subtract,
@@ -257,7 +259,7 @@ class Arithmetic:
         if type(value) is int:
             if self._strict and value not in _INT32:
                 raise ValueFailure(f"{value}: A 32 bit integer overflow")
-            if self._wide and not _INT64_MIN <= value <= _INT64_MAX:
+            if self._wide and not INT64_MIN <= value <= INT64_MAX:
                 raise ValueFailure(f"{value}: A 64 bit integer overflow")
         elif self._strict and abs(value) > _FLOAT32_MAX:
             raise ValueFailure(f"{float_text(value, plus=True)}: A 32-bit floating point number overflow")

@@ -156,24 +156,24 @@ class NumberMultiplierType:
 class LiteralRuntimeType:
     """The type of one string, number or truth value."""
 
-    __slots__ = ("_value",)
+    __slots__ = ("value",)
     converts = False
 
     def __init__(self, value: int | float | str | bool) -> None:
-        self._value = value
+        self.value = value
 
     def accepts(self, value: Value) -> bool:
         if value is None or value is UNDEFINED:
             return True
-        return type(value) is type(self._value) and bool(value == self._value)
+        return type(value) is type(self.value) and bool(value == self.value)
 
     def convert(self, value: Value, origin: Span | None) -> Value:
         return value
 
     def __str__(self) -> str:
-        if isinstance(self._value, str):
-            return f'"{self._value}"'
-        return float_display(self._value) if isinstance(self._value, float) else str(self._value)
+        if isinstance(self.value, str):
+            return f'"{self.value}"'
+        return float_display(self.value) if isinstance(self.value, float) else str(self.value)
 
 
 def _place(table: SiteTable, sites: Sites, otherwise: Span | None) -> Span | None:
@@ -211,12 +211,12 @@ class ListRuntimeType:
 
 
 class DictRuntimeType:
-    __slots__ = ("_key", "_table", "_value", "converts")
+    __slots__ = ("_key", "_table", "converts", "value")
 
     def __init__(self, key: RuntimeType, value: RuntimeType, table: SiteTable) -> None:
         self._key = key
         self._table = table
-        self._value = value
+        self.value = value
         self.converts = value.converts
 
     def accepts(self, value: Value) -> bool:
@@ -224,24 +224,20 @@ class DictRuntimeType:
             return True
         if not isinstance(value, dict) or isinstance(value, SchemaInstance):
             return False
-        return isinstance(self._value, AnyType) or all(map(self._value.accepts, value.values()))
+        return isinstance(self.value, AnyType) or all(map(self.value.accepts, value.values()))
 
     def convert(self, value: Value, origin: Span | None) -> Value:
         if not isinstance(value, KDict) or isinstance(value, SchemaInstance):
             return value
-        convert, table = self._value.convert, self._table
+        convert, table = self.value.convert, self._table
         result = KDict(
             [(key, convert(item, _place(table, value.sites_of(key), origin))) for key, item in value.items()]
         )
         result.operators, result.indexes, result.sites = value.operators, value.indexes, value.sites
         return result
 
-    @property
-    def value(self) -> RuntimeType:
-        return self._value
-
     def __str__(self) -> str:
-        return f"{{{self._key}:{self._value}}}"
+        return f"{{{self._key}:{self.value}}}"
 
 
 class UnionRuntimeType:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from functools import lru_cache
 
 from kcl.diagnostics import Span
 from kcl.evaluator.operations import equals, kind
@@ -97,6 +98,7 @@ def configured(default: Value, config: KDict, key: str, origin: Span | None) -> 
     return holder.get(key, UNDEFINED)
 
 
+@lru_cache(maxsize=65_536)
 def joined_sites(first: Sites, second: Sites) -> Sites:
     """The sites of a value two places decided, `first` the more decisive; without repetition, and bounded."""
     if not second or first == second:
