@@ -22,13 +22,7 @@ Tables = tuple[dict[str, int], list[State], list[tuple[int, str, str | None]]]
 
 
 class UnexpectedToken(Exception):
-    """Token number `index` cannot stand there. `accepted` are the types that could; `done` the first value so far."""
-
-    def __init__(self, index: int, accepted: frozenset[str], done: object) -> None:
-        super().__init__(index, accepted)
-        self.index = index
-        self.accepted = accepted
-        self.done = done
+    """A token stands where it cannot. What could stand there the tolerant parser says, in the official words."""
 
 
 @cache
@@ -40,85 +34,117 @@ def load_tables() -> Tables:
     return tables
 
 
-@cache
-def _bound_rules(builder_type: type[Hashable]) -> list[tuple[int, str, Callable[..., Any] | None]]:
-    _, _, rules = load_tables()
-    return [(size, name, getattr(builder_type, method) if method else None) for size, name, method in rules]
+_Method = Callable[..., Any]
+_Reduced = tuple[int, int]
+"""The state after a reduction and what to do there with the next token."""
+_REFUSED = 1 << 30
+"""What to do with a token that cannot stand there."""
 
 
-def run(start: str, tokens: Sequence[Token], builder: Hashable, first: int = 0) -> Any:
-    """Parse `tokens[first:]`, which must end in `$END`, calling the builder's methods; returns the value of `start`.
+class _Engine:
+    """The tables with a builder's methods for names, and shortcuts that are found as they are needed.
+
+    Most reductions pass a value through: a name alone is a primary, a unary, a value and a test before it is the value
+    of an entry. Which of them are due depends on nothing but the state below, what was reduced and the next token.
+    """
+
+    __slots__ = ("alone", "rules", "shortcuts", "starts", "states")
+
+    def __init__(self, builder_type: type[Hashable]) -> None:
+        self.starts, self.states, rules = load_tables()
+        self.rules = [(size, name, getattr(builder_type, method) if method else None) for size, name, method in rules]
+        self.alone = [self._reduced_alone(table) for table in self.states]
+        self.shortcuts: list[dict[str, dict[str, _Reduced]]] = [
+            {name: {} for name in table if name.islower()} for table in self.states
+        ]
+
+    def _reduced_alone(self, table: State) -> tuple[str, _Method | None] | None:
+        """Name and method of the rule that one token makes, if nothing else can be done in a state."""
+        actions = iter(table.values())
+        action = next(actions)
+        if action >= 0 or self.rules[~action][0] != 1 or any(other != action for other in actions):
+            return None
+        _, name, method = self.rules[~action]
+        return name, method
+
+    def reduced(self, below: int, name: str, token_type: str) -> _Reduced:
+        """Where `name` on top of the state `below` leads, which `shortcuts` tell from now on."""
+        first = name
+        while True:
+            state = self.states[below][name]
+            action = self.states[state].get(token_type, _REFUSED)
+            if action >= 0:
+                break
+            size, passed_to, method = self.rules[~action]
+            if size != 1 or method is not None:
+                break
+            name = passed_to
+        self.shortcuts[below][first][token_type] = state, action
+        return state, action
+
+
+_engine = cache(_Engine)
+
+
+def run(start: str, tokens: Sequence[Token], builder: Hashable) -> Any:
+    """Parse `tokens`, which must end in `$END`, calling the builder's methods; returns the value of `start`.
 
     Raises UnexpectedToken.
     """
-    starts, states, _ = load_tables()
-    rules = _bound_rules(type(builder))
-    state = starts[start]
-    table = states[state]
+    engine = _engine(type(builder))
+    states, rules, alone, shortcuts = engine.states, engine.rules, engine.alone, engine.shortcuts
+    state = engine.starts[start]
     path = [state]
     values: list[Any] = []
-    index = first
-    try:
-        for index in range(first, len(tokens)):
-            token = tokens[index]
-            token_type = token[0]
-            action = table[token_type]
-            while action < 0:
-                size, name, method = rules[~action]
-                if size == 1:
-                    path.pop()
-                    if method is not None:
-                        values[-1] = method(builder, values[-1])
-                elif size:
-                    assert method is not None
-                    arguments = values[-size:]
-                    del path[-size:], values[-size:]
-                    values.append(method(builder, *arguments))
-                else:
-                    assert method is not None
-                    values.append(method(builder))
-                state = states[path[-1]][name]
-                path.append(state)
-                table = states[state]
-                action = table[token_type]
-            path.append(action)
+    last = len(tokens) - 1
+    action = states[state].get(tokens[0][0], _REFUSED)
+    for index, token in enumerate(tokens):
+        token_type = token[0]
+        while action < 0:
+            size, name, method = rules[~action]
+            # The sizes that are frequent by themselves: to take lists apart costs more than most methods.
+            if method is None:
+                path.pop()
+            elif size == 2:
+                right = values.pop()
+                values[-1] = method(builder, values[-1], right)
+                del path[-2:]
+            elif size == 3:
+                right, middle = values.pop(), values.pop()
+                values[-1] = method(builder, values[-1], middle, right)
+                del path[-3:]
+            elif size == 1:
+                values[-1] = method(builder, values[-1])
+                path.pop()
+            elif size:
+                arguments = values[-size:]
+                del path[-size:], values[-size:]
+                values.append(method(builder, *arguments))
+            else:
+                values.append(method(builder))
+            below = path[-1]
+            try:
+                state, action = shortcuts[below][name][token_type]
+            except KeyError:
+                state, action = engine.reduced(below, name, token_type)
+            path.append(state)
+        if action == _REFUSED:
+            raise UnexpectedToken(token)
+        if index == last:
+            break
+        next_type = tokens[index + 1][0]
+        one = alone[action]
+        if one is not None and next_type in states[action]:
+            name, method = one
+            values.append(token if method is None else method(builder, token))
+            try:
+                state, action = shortcuts[state][name][next_type]
+            except KeyError:
+                state, action = engine.reduced(state, name, next_type)
+            path.append(state)
+        else:
+            state = action
+            path.append(state)
             values.append(token)
-            table = states[action]
-    except KeyError:
-        if token_type in table:
-            raise  # not the tables': a bug in a method
-        accepted = _accepted(start, tokens[first:index])
-        raise UnexpectedToken(index, accepted, values[0] if values else None) from None
+            action = states[state].get(next_type, _REFUSED)
     return values[0]
-
-
-def _accepted(start: str, tokens: Sequence[Token]) -> frozenset[str]:
-    """The types of the tokens that may follow `tokens`.
-
-    The table of the state an error is found in lists more: tables of an LALR parser let some
-    reductions happen before an error shows. So each candidate is tried, on states alone.
-    """
-    starts, states, _ = load_tables()
-    path = [starts[start]]
-    for token in tokens:
-        reached = _advance(path, token[0])
-        assert reached is not None  # these were parsed before
-        path = reached
-    candidates = [name for name in states[path[-1]] if name.isupper()]
-    return frozenset(name for name in candidates if _advance(path, name) is not None)
-
-
-def _advance(path: list[int], token_type: str) -> list[int] | None:
-    """The states after one more token, None if it cannot stand there."""
-    _, states, rules = load_tables()
-    path = path.copy()
-    while True:
-        action = states[path[-1]].get(token_type)
-        if action is None:
-            return None
-        if action >= 0:
-            return [*path, action]
-        size, name, _ = rules[~action]
-        if size:
-            del path[-size:]
-        path.append(states[path[-1]][name])
