@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kcl.cache.store import Store, folder_for
+from kcl.collection import paused
 from kcl.compiler import GENERATED
 from kcl.diagnostics import Code, Diagnostic, KclError, Severity, Span, error, render
 from kcl.emit import json_text, yaml_stream, yaml_text
@@ -247,7 +248,8 @@ def run(
         shown = output or PlanOptions(
             show_hidden=bool(merged.show_hidden), disable_none=bool(merged.disable_none), omit_empty_lists=False
         )
-        documents = _documents(evaluation, shown, tuple(path_selector) or merged.path_selector)
+        with paused():
+            documents = _documents(evaluation, shown, tuple(path_selector) or merged.path_selector)
     except KclError as problem:
         raise ProgramError(problem.diagnostics, _with_texts(sources, problem.diagnostics, reader)) from None
     return RunResult(

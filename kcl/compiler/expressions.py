@@ -468,23 +468,36 @@ class Expressions:
                     step = source.constant(lower_item(item, inner))
                     source.line(f"{step}({self.environment}, {result})")
             return self._known(result, ("config", None))
-        entries, sites, operators, kinds = [], [], [], set()
+        entries, sites, kinds = [], [], set()
+        operators: dict[str, int] = {}
+        pairs: list[tuple[str, str]] = []
         for item, name in zip(node.items, names, strict=True):
             assert isinstance(item, ast.Entry) and name is not None
             value, at = self._entry(item, name, inner)
             key = source.constant(name)
             entries.append(f"{key}: {value}")
             sites.append(f"{key}: {at}")
+            pairs.append((value, at))
             kinds.add(self.kinds.get(value))
             if OPERATORS[item.op]:
-                operators.append(f"{key}: {OPERATORS[item.op]}")
+                operators[name] = OPERATORS[item.op]
+        kind = ("config", united(kinds))
+        if self._are_fixed(pairs):
+            whole = KDict({name: self.literals[value] for name, (value, _) in zip(names, pairs, strict=True) if name})
+            whole.sites = {name: self._fixed[at] for name, (_, at) in zip(names, pairs, strict=True) if name} or None
+            whole.operators = operators or None
+            return self._known(self.literal(whole), kind)
         result = source.assign(f"{source.constant(KDict.__new__)}({source.constant(KDict)})")
         if entries:
             source.line(f"{result}.update({{{', '.join(entries)}}})")
         source.line(f"{result}.sites = {{{', '.join(sites)}}}" if sites else f"{result}.sites = None")
-        source.line(f"{result}.operators = {{{', '.join(operators)}}}" if operators else f"{result}.operators = None")
+        source.line(f"{result}.operators = {source.constant(operators or None)}")
         source.line(f"{result}.indexes = None; {result}.holder = ()")
-        return self._known(result, ("config", united(kinds)))
+        return self._known(result, kind)
+
+    def _are_fixed(self, pairs: Iterable[tuple[str, str]]) -> bool:
+        """Whether values and sites are known before: what is made of them is made once, since nobody changes values."""
+        return all(value in self.literals and at in self._fixed for value, at in pairs)
 
     def _entry(self, item: ast.Entry, name: str, scope: Scope) -> tuple[str, str]:
         site = scope.module.site(item.key, SITE_KINDS[item.op], item.value)
@@ -524,16 +537,22 @@ class Expressions:
     def _list(self, node: ast.List, scope: Scope) -> str:
         if any(isinstance(item, (ast.Starred, ast.ListIf)) for item in node.items):
             return self._closure(node, scope)
-        items, sites, kinds = [], [], set()
+        items: list[str] = []
+        sites: list[str] = []
+        kinds = set()
         for item in node.items:
             assert not isinstance(item, (ast.Starred, ast.ListIf))
             value, at = self.stored(item, scope, scope.module.site(item, SiteKind.LITERAL, item))
             items.append(value)
             sites.append(at)
             kinds.add(self.kinds.get(value))
+        kind = ("list", united(kinds))
+        if self._are_fixed(zip(items, sites, strict=True)):
+            whole = KList([self.literals[each] for each in items], [self._fixed[each] for each in sites])
+            return self._known(self.literal(whole), kind)
         made = self.source.assign(f"{self.source.constant(KList.__new__)}({self.source.constant(KList)})")
         self.source.line(f"{made}[:] = [{', '.join(items)}]; {made}.sites = [{', '.join(sites)}]")
-        return self._known(made, ("list", united(kinds)))
+        return self._known(made, kind)
 
     def _schema_expression(self, node: ast.SchemaExpr, scope: Scope) -> str:
         schema = static_schema(node, scope)

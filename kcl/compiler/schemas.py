@@ -139,7 +139,10 @@ class _Writer:
         self._published: set[str] = set()
         self._environments: set[str] = set()
         self._uses_frame = False
-        self._constants: set[str] = set()
+        self._certain: set[str] = set()
+        """Attributes whose defaults are neither None nor Undefined."""
+        self._simple = self._all_simple()
+        """The defaults of attributes that are written as one scalar or not at all, and that nothing reads."""
 
     def _setters(self) -> dict[str, list[_Setter]]:
         found: dict[str, list[_Setter]] = {name: [] for name in self.layout.setters}
@@ -162,6 +165,25 @@ class _Writer:
         complex_ = {name for name, setters in self.setters.items() if not all(each.is_straight for each in setters)}
         cyclic = {name for name, reached in self._reach.items() if name in reached}
         return dynamic | complex_ | cyclic
+
+    def _all_simple(self) -> dict[str, Value]:
+        if self.layout.index_signature is not None:
+            return {}
+        read = {name for setters in self.setters.values() for setter in setters for name in setter.reads()}
+        for level in self.layout.levels:
+            node = level.schema.node
+            rest = [each for each in node.body if not isinstance(each, ast.SchemaAttr)]
+            read.update(names_in([*node.checks, *_decorators(node), *rest]))
+        found = {}
+        for name, (setter, *others) in self.setters.items():
+            statement = setter.assigning.statement
+            if others or name in read or name in self._dynamic or not isinstance(statement, ast.SchemaAttr):
+                continue
+            default = _scalar_default(statement)
+            fits = setter.type is None or (not setter.type.converts and setter.type.accepts(default))
+            if default is not _COMPUTED and (default is UNDEFINED or fits):
+                found[name] = default
+        return found
 
     # --- As the attributes of `Expressions` ---
 
@@ -214,6 +236,7 @@ class _Writer:
             source.line("instance.args = args; instance.kwargs = kwargs; instance.origin = origin")
             source.line("instance.config_keys = tuple(config)")
             source.line(f"instance.required = {source.constant(self.layout.required)}")
+            self._template()
             source.line(self._frame_line)
             for number in range(len(self.layout.levels)):
                 source.line(lambda number=number: self._environment_line(number))  # type: ignore[misc]
@@ -228,6 +251,21 @@ class _Writer:
             source.line(f"{runtime}.module = caller")
         source.line("return instance")
         return source.function("build", _HEAD, f"<{self.schema.package}.{self.schema.name}>")
+
+    def _template(self) -> None:
+        """What an instance is before anything is computed: its attributes in their order, with the simple defaults."""
+        source = self.source
+        whole = {name: self._simple.get(name, UNDEFINED) for name in self.layout.setters}
+        places = {}
+        for name, default in self._simple.items():
+            if default is not UNDEFINED:
+                setter = self.setters[name][0]
+                statement = setter.assigning.statement
+                places[name] = setter.scope.module.site(statement, SiteKind.DEFAULT, statement.value)
+                self._certain.add(name)
+        self._places = places
+        source.line(f"instance.update({source.constant(whole)})")
+        source.line(f"instance.sites = places = {source.constant(places)}.copy()")
 
     def _reads_attributes(self, level: Level) -> bool:
         """Whether the parameters of a level have defaults in terms of attributes."""
@@ -328,7 +366,17 @@ class _Writer:
         else:
             self._assignment(setter, statement)
 
+    def _simple_declaration(self, setter: _Setter) -> None:
+        source, name = self.source, setter.name
+        default, sites = source.constant(self._simple[name]), source.constant(self._places.get(name, ()))
+        arguments = f"config, {name!r}, {default}, {sites}, {source.constant(setter.type)}, origin"
+        configured = f"{source.constant(values.configured_default)}({arguments}, {source.constant(self.runtime)})"
+        source.line(f"if {name!r} in config: instance[{name!r}], places[{name!r}] = {configured}")
+
     def _declaration(self, setter: _Setter, statement: ast.SchemaAttr) -> None:
+        if setter.name in self._simple:
+            self._simple_declaration(setter)
+            return
         source, expressions = self.source, self.expressions
         name, scope = setter.name, setter.scope
         value, sites = self._value(name), self._sites(name)
@@ -356,11 +404,12 @@ class _Writer:
                 default = source.assign(f"{source.constant(bit_or)}({present}, {default}, {span})")
             self._store(setter, default, default_sites, given)
             if self._is_certain(default):
-                self._constants.add(name)
+                self._certain.add(name)
 
     def _is_certain(self, atom: str) -> bool:
-        """Whether an atom is known not to be Undefined."""
-        return self.expressions.kinds.get(atom) not in (None, "none")
+        """Whether an atom is known to be neither None nor Undefined."""
+        kind = self.expressions.kinds.get(atom)
+        return kind is not None and kind != "none" and not (isinstance(kind, str) and kind.endswith("?"))
 
     def _without_default(self, setter: _Setter, given: str) -> None:
         source = self.source
@@ -400,7 +449,7 @@ class _Writer:
             source.line(f"{given} = {given} and config.operator({setter.name!r}) != {INSERT}")
         self._store(setter, value, sites, given)
         if self._is_certain(value):
-            self._constants.add(setter.name)
+            self._certain.add(setter.name)
 
     def _store(self, setter: _Setter, default: str, default_sites: str, given: str) -> None:
         """What an attribute becomes by a statement: of its type, and the configuration merged over it."""
@@ -460,19 +509,20 @@ class _Writer:
     def _finish(self) -> None:
         source, runtime = self.source, self.source.constant(self.runtime)
         source.line(f"{runtime}.module = {source.constant(self.schema.module)}")
-        names = list(self.layout.setters)
+        names = [name for name in self.layout.setters if name not in self._simple]
         for name in names:
             if name in self._dynamic:
                 self._uses_frame = True
                 source.line(f"{self._value(name)} = frame.read({name!r}); {self._sites(name)} = final_sites[{name!r}]")
         undefined = source.constant(UNDEFINED)
         entries = ", ".join(f"{name!r}: {self._value(name)}" for name in names)
-        places = ", ".join(f"{name!r}: {self._sites(name)}" for name in names)
-        source.line(f"instance.update({{{entries}}})")
-        source.line(f"instance.sites = {{{places}}}")
-        source.line(f"operators = {source.constant(dict.fromkeys(names, OVERRIDE))}.copy()")
+        sites = ", ".join(f"{name!r}: {self._sites(name)}" for name in names)
+        if names:
+            source.line(f"instance.update({{{entries}}}); places.update({{{sites}}})")
+        chosen = [name for name in self.layout.setters if self._simple.get(name) is not UNDEFINED]
+        source.line(f"operators = {source.constant(dict.fromkeys(chosen, OVERRIDE))}.copy()")
         for name in names:
-            if name not in self._constants:
+            if name not in self._certain:
                 source.line(f"if {self._value(name)} is {undefined}: del operators[{name!r}]")
         source.line("extra = None")
         settle = source.constant(values.settle_operators)
@@ -497,16 +547,13 @@ class _Writer:
         if self.layout.index_signature is not None:
             source.line(f"{require}(instance, {runtime})")
             return
-        undefined, failure = source.constant(UNDEFINED), f"raise {source.constant(StartOver)}"
-        none_counts = self.runtime.dialect.explicit_none_is_a_value
-        for name in self.layout.required:
-            if name in self._constants:
-                continue
-            value = self._value(name)
-            missing = f"{value} is {undefined} or {value} is None"
-            source.line(f"if {missing}{f' and {name!r} not in config' if none_counts else ''}: {failure}")
-        for name, setters in self.setters.items():
-            if any(_may_hold_instances(setter.type) for setter in setters):
+        required = self.layout.required
+        unsure = tuple(name for name in required if name not in self._certain)
+        holding = {name for name, setters in self.setters.items() if _may_hold_instances(setters)}
+        arguments = ", ".join(map(source.constant, (unsure, frozenset(required), holding & self._simple.keys())))
+        source.line(f"{source.constant(values.require)}(instance, config, {arguments}, {runtime})")
+        for name in self.setters:
+            if name in holding and name not in self._simple:
                 value = self._value(name)
                 source.line(f"if isinstance({value}, (list, dict)): {require}({value}, {runtime}, origin)")
 
@@ -535,6 +582,27 @@ class _Writer:
         with source.block(f"if {condition}:"):
             holds = expressions.value(check.test, scope)
             source.line(f"if not {holds}: raise {source.constant(StartOver)}")
+
+
+_COMPUTED: Final = object()
+
+
+def _scalar_default(statement: ast.SchemaAttr) -> Value:
+    """The default of an attribute, Undefined for none; _COMPUTED if it is not just a scalar."""
+    literal = literal_default(statement)
+    if literal is not None:
+        return literal.value
+    match statement.value:
+        case None:
+            return UNDEFINED
+        case ast.Str() | ast.Float() as node:
+            return node.value if statement.op is not ast.AugOp.BIT_OR else _COMPUTED
+        case ast.Int(suffix=None) as node:
+            return node.value if statement.op is not ast.AugOp.BIT_OR else _COMPUTED
+        case ast.Constant(kind=ast.ConstantKind.TRUE | ast.ConstantKind.FALSE as kind):
+            return kind is ast.ConstantKind.TRUE if statement.op is not ast.AugOp.BIT_OR else _COMPUTED
+        case _:
+            return _COMPUTED
 
 
 def _creates(node: ast.Node | None) -> bool:
@@ -619,16 +687,21 @@ def _kind_of_literal(value: Value) -> Kind:
     return f"{type(value).__name__}?"
 
 
-def _may_hold_instances(type_: RuntimeType | None) -> bool:
+def _may_hold_instances(setters: Iterable[_Setter]) -> bool:
+    return any(_holds_instances(setter.type) for setter in setters)
+
+
+def _holds_instances(type_: RuntimeType | None) -> bool:
+    """Whether there may be an instance in a value of the type."""
     match type_:
         case BasicRuntimeType() | LiteralRuntimeType() | NumberMultiplierType():
             return False
         case ListRuntimeType():
-            return _may_hold_instances(type_.item)
+            return _holds_instances(type_.item)
         case DictRuntimeType():
-            return _may_hold_instances(type_.value)
+            return _holds_instances(type_.value)
         case UnionRuntimeType():
-            return any(map(_may_hold_instances, type_.members))
+            return any(map(_holds_instances, type_.members))
         case _:
             return True
 

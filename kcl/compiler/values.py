@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Iterable
 
 from kcl.diagnostics import Span
-from kcl.evaluator.runtime import Runtime
+from kcl.evaluator.runtime import Runtime, StartOver
 from kcl.evaluator.runtime_types import RuntimeType, pack
+from kcl.evaluator.schemas import require_attributes
 from kcl.evaluator.union import configured, joined_sites, merge_entry
-from kcl.evaluator.value import INSERT, OVERRIDE, UNION, KDict, Sites, Value
+from kcl.evaluator.value import INSERT, OVERRIDE, UNDEFINED, UNION, KDict, SchemaInstance, Sites, Value
 
 _SCALARS = frozenset({str, int, float, bool})
 
@@ -85,3 +86,43 @@ def settle_operators(operators: dict[str, int], config: KDict, names: Container[
         else:
             operators.pop(key, None)
     return extra
+
+
+def configured_default(
+    config: KDict,
+    name: str,
+    default: Value,
+    sites: Sites,
+    type_: RuntimeType | None,
+    origin: Span | None,
+    runtime: Runtime,
+) -> tuple[Value, Sites]:
+    """An attribute that `config` has, over a default that is a scalar of the type or Undefined."""
+    if replaced(config, name):
+        return replacement(config, name, type_, sites, origin)
+    return given(config, name, default, sites, type_, origin, runtime)
+
+
+def require(
+    instance: SchemaInstance,
+    config: KDict,
+    unsure: Iterable[str],
+    required: Container[str],
+    holding: Container[str],
+    runtime: Runtime,
+) -> None:
+    """Starts over if an attribute is missing: one of `unsure`, or a `required` one that `config` takes away.
+
+    So it does for instances inside what `config` gave the attributes in `holding`.
+    """
+    none_counts = runtime.dialect.explicit_none_is_a_value
+    for name in unsure:
+        value = instance[name]
+        if value is UNDEFINED or (value is None and not (none_counts and name in config)):
+            raise StartOver
+    for name in config:
+        value = instance.get(name)
+        if name in required and (value is UNDEFINED or (value is None and not none_counts)):
+            raise StartOver
+        if name in holding and isinstance(value, (list, dict)):
+            require_attributes(value, runtime, instance.origin)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from kcl.diagnostics import Code, KclError, error
-from kcl.evaluator.sizes import expanded
+from kcl.evaluator.sizes import MOST_VALUES, expanded
 from kcl.evaluator.value import NumberMultiplier, Value, ValueFailure
 
 _DROPPED: Final = object()
+_AS_THEY_ARE: Final = frozenset({str, int, bool})
+_FEW: Final = 200_000
+"""Values that are planned before anybody asks how many there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +36,9 @@ def plan(value: Value, options: PlanOptions) -> Any:
     Raises KclError when it is too much.
     """
     try:
-        expanded(value)
+        planned = _Planner(value, options).planned(value)
     except ValueFailure as failure:
         raise KclError((error(Code.EVALUATION, failure.message, None),)) from None
-    planned = _planned(value, options)
     return None if planned is _DROPPED else planned
 
 
@@ -46,32 +49,67 @@ def plan_documents(value: Value, options: PlanOptions) -> list[Any]:
     return [plan(value, options)]
 
 
-def _planned(value: Value, options: PlanOptions) -> Any:
-    if value is None or isinstance(value, str | bool | int):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, dict):
+class _Planner:
+    """Plans one value. How large it is written out is only asked once it turns out not to be small."""
+
+    __slots__ = ("_left", "_omit_empty_lists", "_omit_none", "_show_hidden", "_whole")
+
+    def __init__(self, whole: Value, options: PlanOptions) -> None:
+        self._whole = whole
+        self._left = _FEW
+        self._show_hidden = options.show_hidden
+        self._omit_none = options.disable_none
+        self._omit_empty_lists = options.omit_empty_lists
+
+    def planned(self, value: Value) -> Any:
+        if value is None or isinstance(value, str | bool | int):
+            return value
+        if isinstance(value, float):
+            return value if math.isfinite(value) else None
+        if isinstance(value, dict):
+            return self._dict(value)
+        if isinstance(value, list):
+            return self._list(value)
+        if isinstance(value, NumberMultiplier):
+            return value.value
+        return _DROPPED
+
+    def _count(self, items: int) -> None:
+        self._left -= items
+        if self._left < 0:
+            expanded(self._whole)
+            self._left = MOST_VALUES
+
+    def _dict(self, value: Mapping[str, Value]) -> Any:
+        self._count(len(value))
         result = {}
         for key, item in value.items():
-            if key.startswith("_") and not options.show_hidden:
+            if key[:1] == "_" and not self._show_hidden:
                 continue
-            if item is None and options.disable_none:
+            kind = type(item)
+            if kind in _AS_THEY_ARE:
+                result[key] = item
                 continue
-            planned = _planned(item, options)
-            if planned is _DROPPED or (options.omit_empty_lists and isinstance(planned, list) and not planned):
+            if item is None:
+                if not self._omit_none:
+                    result[key] = None
+                continue
+            planned = self.planned(item)
+            if planned is _DROPPED or (self._omit_empty_lists and isinstance(planned, list) and not planned):
                 continue
             result[key] = planned
         return result
-    if isinstance(value, list):
+
+    def _list(self, value: Sequence[Value]) -> Any:
+        self._count(len(value))
         items = []
         for item in value:
-            if item is None and options.disable_none:
+            if type(item) in _AS_THEY_ARE:
+                items.append(item)
                 continue
-            planned = _planned(item, options)
+            if item is None and self._omit_none:
+                continue
+            planned = self.planned(item)
             if planned is not _DROPPED:
                 items.append(planned)
         return items
-    if isinstance(value, NumberMultiplier):
-        return value.value
-    return _DROPPED

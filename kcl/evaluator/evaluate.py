@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -13,6 +12,7 @@ from typing import TypeVar
 import kcl.evaluator.calls
 import kcl.evaluator.configurations
 import kcl.evaluator.expressions  # noqa: F401 - these three register how expressions are compiled
+from kcl.collection import paused
 from kcl.diagnostics import Code, Diagnostic, KclError
 from kcl.evaluator.calls import schema_expression_code
 from kcl.evaluator.configurations import config_code, lower_item
@@ -140,11 +140,9 @@ def _in_deep_thread(work: Callable[[], _T]) -> _T:
     failure: list[BaseException] = []
 
     def run() -> None:
-        collecting = gc.isenabled()
-        # Evaluation keeps nearly all it creates; looking for garbage meanwhile takes longer than evaluating.
-        gc.disable()
         try:
-            result.append(work())
+            with paused():
+                result.append(work())
         except RecursionError:
             failure.append(evaluation_error("the program nests too deeply to be evaluated", None))
         except ValueFailure as problem:
@@ -153,9 +151,6 @@ def _in_deep_thread(work: Callable[[], _T]) -> _T:
             failure.append(evaluation_error("the program makes values that are too large for this machine", None))
         except BaseException as exception:
             failure.append(exception)
-        finally:
-            if collecting:
-                gc.enable()
 
     if sys.getrecursionlimit() < _RECURSION_LIMIT:
         sys.setrecursionlimit(_RECURSION_LIMIT)

@@ -10,7 +10,7 @@ a merged attribute follow, and the schema's checks run again.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 
 from kcl.diagnostics import Span
@@ -176,14 +176,13 @@ def _unite_lists(left: Value, right: Value, idempotent: bool, origin: Span | Non
 
 
 def _unite_instances(left: KDict, right: KDict, idempotent: bool, origin: Span | None) -> Value:
-    merged = KDict(left)
-    merged.sites = dict(left.sites) if left.sites else None
-    if not isinstance(left, SchemaInstance):
-        merged.operators = dict(left.operators) if left.operators else None
-        merged.indexes = dict(left.indexes) if left.indexes else None
-    _merge_all(merged, right, idempotent, origin)
     keys = dict.fromkeys(left.config_keys if isinstance(left, SchemaInstance) else left)
     keys.update(dict.fromkeys(right.config_keys if isinstance(right, SchemaInstance) else right))
+    merged = _part(left, [key for key in keys if key in left])
+    for key, value in right.items():
+        if key in keys:  # what else an instance has are its defaults, which are computed anew
+            operator, index, sites = right.operator(key), right.index(key), right.sites_of(key)
+            _merge_entry(merged, key, value, operator, index, sites, idempotent, origin)
     if isinstance(left, SchemaInstance):
         schema = left.schema
         args, kwargs = (right.args, right.kwargs) if isinstance(right, SchemaInstance) else (left.args, left.kwargs)
@@ -191,15 +190,25 @@ def _unite_instances(left: KDict, right: KDict, idempotent: bool, origin: Span |
     else:
         assert isinstance(right, SchemaInstance)
         schema, args, kwargs, place = right.schema, right.args, right.kwargs, right.origin or origin
-    config = KDict()
-    operators = {}
-    for key in keys:
-        if key in merged:
-            config[key] = merged[key]
-            operators[key] = OVERRIDE
-    config.operators = operators
-    config.sites = {key: merged.sites[key] for key in config if key in merged.sites} if merged.sites else None
+    config = KDict({key: merged[key] for key in keys if key in merged})
+    config.operators = dict.fromkeys(config, OVERRIDE)
+    config.sites = merged.sites
     return schema.rebuild(config, args, kwargs, place)
+
+
+def _part(whole: KDict, keys: Iterable[str]) -> KDict:
+    """A copy of some entries."""
+    part = KDict()
+    sites = whole.sites
+    part.sites = {}
+    for key in keys:
+        dict.__setitem__(part, key, whole[key])
+        if sites and key in sites:
+            part.sites[key] = sites[key]
+    if not isinstance(whole, SchemaInstance):
+        part.operators = dict(whole.operators) if whole.operators else None
+        part.indexes = dict(whole.indexes) if whole.indexes else None
+    return part
 
 
 def _entries(delta: KDict) -> Iterator[tuple[str, Value, int, int | None, Sites]]:

@@ -174,6 +174,16 @@ PROGRAMS = {
             y: int = x + 1
         a = A {x = 2}
         """,
+    "containers that are the same for every instance": """
+        schema A:
+            labels: {str:str} = {app = "a", "q" = "z"}
+            ports: [int] = [80, 443]
+            deep: any = {list = [{a = 1}, [2]], none = None, empty = {}}
+        a = A {}
+        b = A {labels.app: "b", ports += [1], deep.list: [{b = 2}, [3]]}
+        c = A {} | {labels = {new = "n"}}
+        d = [A {}.labels | {more = "m"}, A {}.ports + [1], A {}]
+        """,
     "numbers with units": """
         schema A:
             memory: units.NumberMultiplier = 1Mi
@@ -211,6 +221,12 @@ FAILURES = {
             x: str
             inner?: A
         a = A {x = "a", inner = A {}}
+        """,
+    "an attribute taken away": """
+        schema A:
+            x: str = "a"
+            y?: str
+        a = A {x = None, y = None}
         """,
     "a conflict": """
         schema A:
