@@ -20,7 +20,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks import compiling, memory, output
+from tests.benchmarks import compiling, memory, output, provenance
 from tests.benchmarks.measuring import ROUNDS, Result, measure
 
 _QUICK_ROUNDS = 2
@@ -31,7 +31,7 @@ def _results(folder: Path, rounds: int | None, only: str) -> Iterator[Result]:
     repositories = list(compiling.repositories(folder))
     for planned in (*(each for one in repositories for each in compiling.rows(one, folder)), *compiling.made_up()):
         yield from measure(planned, only, rounds)
-    for name, measured in output.rows(folder, rounds or ROUNDS):
+    for name, measured in (*output.rows(folder, rounds or ROUNDS), *provenance.rows(repositories, rounds)):
         if only in name:
             yield measured()
     if not memory.is_told():
