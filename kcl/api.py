@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kcl.cache.store import Store, folder_for
-from kcl.collection import paused
 from kcl.compiler import GENERATED
 from kcl.diagnostics import Code, Diagnostic, KclError, Severity, Span, error, render
 from kcl.emit import json_text, yaml_stream, yaml_text
@@ -33,6 +32,7 @@ from kcl.evaluator.evaluate import Evaluation, evaluate, findings
 from kcl.evaluator.prepared import Prepared, without_plugins
 from kcl.evaluator.provenance import Provenance, Site, SiteKind
 from kcl.evaluator.runtime import Compiling, Limits
+from kcl.garbage import collecting_later
 from kcl.loader import (
     Loaded,
     LoadRequest,
@@ -207,51 +207,53 @@ def run(
     folder = os.path.abspath(work_dir)
     reader = RecordingFileSystem(file_system or OsFileSystem())
     sources: dict[str, str] = {}
-    try:
-        merged, givers = _settings(files, settings, folder, reader, cache)
-        givers.update(dict.fromkeys(options or {}, "-D"))
-        request = LoadRequest(
-            files=tuple(files) or merged.files,
-            work_dir=folder,
-            texts=texts or {},
-            package_maps={**merged.package_maps, **(package_maps or {})},
-            vendor_dir=vendor_dir,
-            vendored=vendored,
-            dedent_strings=None if dialect is None else dialect.dedent_triple_quoted,
-        )
-        loaded = load(request, reader, cache)
-        sources.update(loaded.sources)
-        if has_errors(loaded.diagnostics):
-            raise KclError(_with_findings(loaded, folder, reader, dialect or KCL))
-        changes = tuple(overrides) or merged.overrides
-        if changes:
-            request = replace(request, texts={**request.texts, **overridden_texts(loaded.program, changes)})
+    with collecting_later(cache.entries if cache is not None else ()):
+        try:
+            merged, givers = _settings(files, settings, folder, reader, cache)
+            givers.update(dict.fromkeys(options or {}, "-D"))
+            request = LoadRequest(
+                files=tuple(files) or merged.files,
+                work_dir=folder,
+                texts=texts or {},
+                package_maps={**merged.package_maps, **(package_maps or {})},
+                vendor_dir=vendor_dir,
+                vendored=vendored,
+                dedent_strings=None if dialect is None else dialect.dedent_triple_quoted,
+            )
             loaded = load(request, reader, cache)
             sources.update(loaded.sources)
-        chosen = dialect or (KONFIG_2023 if loaded.manifest.expects_before_0_5 else KCL)
-        given = {**merged.option_values(), **(options or {})}
-        granted = _access(loaded, folder, reader, access)
-        used: frozenset[str] = frozenset()
-        values = {key: to_value(value) for key, value in given.items()}
-        bounds = limits or _limits(merged)
-        if cache is not None and without_plugins(loaded.program):
-            with _prepared(cache, granted) as prepared:
-                evaluation = evaluate(
-                    loaded.program, prepared.library, values, chosen, bounds, _checks(cache), prepared, COMPILING
-                )
-        else:
-            with _library(granted, plugins) as (library, extensions):
-                evaluation = evaluate(
-                    loaded.program, library, values, chosen, bounds, _checks(cache), compiling=COMPILING
-                )
-                used = extensions.files if extensions is not None else used
-        shown = output or PlanOptions(
-            show_hidden=bool(merged.show_hidden), disable_none=bool(merged.disable_none), omit_empty_lists=False
-        )
-        with paused():
+            if has_errors(loaded.diagnostics):
+                raise KclError(_with_findings(loaded, folder, reader, dialect or KCL))
+            changes = tuple(overrides) or merged.overrides
+            if changes:
+                request = replace(request, texts={**request.texts, **overridden_texts(loaded.program, changes)})
+                loaded = load(request, reader, cache)
+                sources.update(loaded.sources)
+            chosen = dialect or (KONFIG_2023 if loaded.manifest.expects_before_0_5 else KCL)
+            given = {**merged.option_values(), **(options or {})}
+            granted = _access(loaded, folder, reader, access)
+            used: frozenset[str] = frozenset()
+            values = {key: to_value(value) for key, value in given.items()}
+            bounds = limits or _limits(merged)
+            if cache is not None and without_plugins(loaded.program):
+                with _prepared(cache, granted) as prepared:
+                    evaluation = evaluate(
+                        loaded.program, prepared.library, values, chosen, bounds, _checks(cache), prepared, COMPILING
+                    )
+            else:
+                with _library(granted, plugins) as (library, extensions):
+                    evaluation = evaluate(
+                        loaded.program, library, values, chosen, bounds, _checks(cache), compiling=COMPILING
+                    )
+                    used = extensions.files if extensions is not None else used
+            shown = output or PlanOptions(
+                show_hidden=bool(merged.show_hidden), disable_none=bool(merged.disable_none), omit_empty_lists=False
+            )
             documents = _documents(evaluation, shown, tuple(path_selector) or merged.path_selector)
-    except KclError as problem:
-        raise ProgramError(problem.diagnostics, _with_texts(sources, problem.diagnostics, reader)) from None
+            if cache is not None:
+                _write(cache)
+        except KclError as problem:
+            raise ProgramError(problem.diagnostics, _with_texts(sources, problem.diagnostics, reader)) from None
     return RunResult(
         documents=documents,
         provenance=replace(evaluation.provenance, givers=givers),
@@ -348,8 +350,23 @@ def _checks(cache: ParseCache | None) -> CheckCache | None:
     """What the checker keeps beside the parsed files."""
     if cache is None:
         return None
-    kept: CheckCache = cache.kept.setdefault("semantic", CheckCache())
+    if "semantic" not in cache.kept:
+        on_disk = None
+        if cache.store is not None:
+            from kcl.semantic.kept import KeptChecks  # most runs have no store
+
+            on_disk = KeptChecks(cache.store)
+        cache.kept["semantic"] = CheckCache(on_disk=on_disk)
+    kept: CheckCache = cache.kept["semantic"]
     return kept
+
+
+def _write(cache: ParseCache) -> None:
+    """Keeps on disk what is new to it, where the cache says so."""
+    packages, checks = cache.on_disk(), _checks(cache)
+    if packages is not None and checks is not None and checks.on_disk is not None:
+        packages.write()
+        checks.on_disk.write()
 
 
 def _limits(settings: Settings) -> Limits:

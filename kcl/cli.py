@@ -122,7 +122,8 @@ def main(
 ) -> int:
     """Runs one command and answers its exit status. Touches nothing of the process but the given streams and files.
 
-    With a `store`, what a run prints is kept there, and taken from there while nothing it rests on has changed.
+    With a `store`, what a run prints is kept there, and taken from there while nothing it rests on has changed; so are
+    the packages it imports, parsed and checked, unless a `cache` is given, which says itself where it keeps them.
     """
     folder = os.path.abspath(cwd)
     if argv and argv[0] in _ELSEWHERE:
@@ -145,6 +146,8 @@ def main(
         return OK
     files = RecordingFileSystem(OsFileSystem())
     uses: list[str] = []
+    if cache is None and store is not None:
+        cache = ParseCache(store=store)
     try:
         result, output = _run(arguments, folder, stdin, environment, cache, files, uses.append)
     except ProgramError as problem:

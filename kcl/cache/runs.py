@@ -38,7 +38,7 @@ def key_of(arguments: Sequence[str], folder: str, environment: Mapping[str, str]
             return None
     asked = [environment.get(name, "") for name in _ASKED_OF_ENVIRONMENT]
     whole = (list(arguments), folder, asked, compiler())
-    return blake2b(marshal.dumps(whole, 2), digest_size=20).hexdigest()
+    return "run-" + blake2b(marshal.dumps(whole, 2), digest_size=20).hexdigest()
 
 
 def _does_more(argument: str) -> bool:

@@ -22,7 +22,9 @@ from kcl.source import FileSystem, SourceFile
 from kcl.syntax import ast
 
 if TYPE_CHECKING:
+    from kcl.cache.store import Store
     from kcl.loader.dependencies import Dependency
+    from kcl.loader.kept import KeptPackages
 
 SYSTEM_MODULES = frozenset(
     {
@@ -57,6 +59,8 @@ class ParseCache:
 
     entries: dict[tuple[str, bool], tuple[SourceFile, ast.Module, tuple[Diagnostic, ...]]] = field(default_factory=dict)
     readings: Readings = field(default_factory=Readings)
+    store: Store | None = None
+    """Where imported packages are kept, parsed and checked, for other processes; None for nowhere."""
     kept: dict[str, Any] = field(default_factory=dict)
     """What later stages found out about these files and keep beside them, by stage."""
 
@@ -71,6 +75,17 @@ class ParseCache:
         entry = (source, result.module, tuple(result.diagnostics))
         self.entries[path, dedent] = entry
         return entry
+
+    def on_disk(self) -> KeptPackages | None:
+        """The packages that the store holds."""
+        if self.store is None:
+            return None
+        if "on disk" not in self.kept:
+            from kcl.loader.kept import KeptPackages  # most runs have no store
+
+            self.kept["on disk"] = KeptPackages(self.store)
+        kept: KeptPackages = self.kept["on disk"]
+        return kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +210,7 @@ class _Loader:
             main=main,
             imported=imported,
             work_dir=self._request.work_dir,
+            dedents=self._dedent,
             dependencies=frozenset(self._read),
         )
         return Loaded(program, manifest, tuple(self._diagnostics), self._sources)
@@ -318,6 +334,13 @@ class _Loader:
             return self._package(found), None
         key = (found, self._dedent, self._surroundings)
         known = self._known.entries.get(key)
+        on_disk = self._cache.on_disk()
+        if known is None and on_disk is not None:
+            known = on_disk.read(*key)
+            if known is not None:
+                self._known.entries[key] = known
+                for module in known.package.modules:
+                    self._cache.entries.setdefault((module.name, self._dedent), (module.source, module.tree, ()))
         if known is not None and self._without_texts(known.stamps) and self._stamps.still(known.stamps):
             self._read.update(known.stamps)
             self._sources.update(known.sources)
@@ -337,6 +360,8 @@ class _Loader:
                 {path: self._sources[path] for path in paths},
                 stamps,
             )
+            if on_disk is not None:
+                on_disk.keep(*key, known)
             return package, known
         return package, None
 

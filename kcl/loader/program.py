@@ -87,5 +87,7 @@ class Program:
     """All packages but the main one."""
     work_dir: str
     """Folder that relative file arguments and `file.workdir()` start from."""
+    dedents: bool = True
+    """Whether triple-quoted strings lost their common indentation."""
     dependencies: frozenset[str] = frozenset()
     """Absolute paths of every file read (sources, kcl.mod) or looked for in vain: what a cache must watch."""

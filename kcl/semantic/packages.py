@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
+from typing import TYPE_CHECKING
 
 from kcl.diagnostics import Code, Diagnostic, Label, Span, error
 from kcl.loader.program import MAIN_PACKAGE, Import, ImportKind, Module, Package, Program
@@ -24,6 +25,9 @@ from kcl.semantic.state import Rules
 from kcl.semantic.statements import is_private, mutable_note
 from kcl.semantic.types import ANY, FunctionType, ModuleType, SchemaInfo, SchemaType, Type, is_upper_bound
 from kcl.syntax import ast
+
+if TYPE_CHECKING:
+    from kcl.semantic.kept import KeptChecks
 
 _Key = tuple[Rules, tuple[str, ...]]
 
@@ -62,6 +66,8 @@ class CheckCache:
     whole: dict[_Key, tuple[Package, Checked, tuple[str, ...]]] = field(default_factory=dict)
     """Packages that are no part of a circle, as they were loaded when they were last checked or found to be the same,
     with the paths of the packages they import."""
+    on_disk: KeptChecks | None = None
+    """Those of other processes."""
     used: dict[str, tuple[Package, frozenset[str]]] = field(default_factory=dict)
     """By the path of a package, the packages its files name members of."""
 
@@ -130,6 +136,7 @@ class Checker(Schemas):
         super().__init__(library, rules)
         self._program = program
         self._anew = anew
+        self._how = (rules, program.dedents)
         self._cache = cache
         self._scopes: dict[str, Scope] = {}
         """Of the packages that are checked or being checked."""
@@ -207,6 +214,13 @@ class Checker(Schemas):
             self._checked[path] = cached
             self._note_whole(key, package, cached)
             return cached.scope
+        on_disk = None if self._anew or imports is None or path == MAIN_PACKAGE else self._cache.on_disk
+        if on_disk is not None:
+            kept = on_disk.read(package, self._how, imports or (), self._checked, self.builtins)
+            if kept is not None:
+                checked = Checked(path, kept[0], (), trees, imports or (), moved=bool(imports), _interface=kept[1])
+                self._take(key, package, checked)
+                return checked.scope
         self._start(path, scope, found)
         self._declarations(path, package)
         for module, body in self._bodies(path, package):
@@ -217,12 +231,18 @@ class Checker(Schemas):
         if imports is not None:
             if cached is not None and path != MAIN_PACKAGE:
                 _keep_scope(cached, checked)
-            self._cache.entries[key] = checked
-        self._scopes[path] = checked.scope
-        self._checked[path] = checked
-        if imports is not None:
-            self._note_whole(key, package, checked)
+            self._take(key, package, checked)
+            if on_disk is not None and not checked.findings:
+                on_disk.keep(package, self._how, checked, self._checked)
+        else:
+            self._scopes[path], self._checked[path] = scope, checked
         return checked.scope
+
+    def _take(self, key: _Key, package: Package, checked: Checked) -> None:
+        """Lets a package that is no part of a circle be what was found, for this check and those to come."""
+        self._scopes[checked.path] = checked.scope
+        self._checked[checked.path] = self._cache.entries[key] = checked
+        self._note_whole(key, package, checked)
 
     def _imports_hold(self, checked: Checked, paths: tuple[str, ...]) -> bool:
         """Whether the packages that an unchanged one imports are what it was checked against, checking them first."""

@@ -203,9 +203,9 @@ VARIADIC: Final = FunctionType((), ANY, variadic=True)
 
 
 class ModuleType(Type):
-    """An imported package (`scope` holds what it declares), or a module whose `members` are known."""
+    """An imported package (`scope` holds what it declares), or a module of the library or a plugin (None)."""
 
-    __slots__ = ("members", "path", "scope")
+    __slots__ = ("path", "scope")
 
     def __init__(self, path: str, scope: Scope | None) -> None:
         self.flags = MODULE_FLAG
@@ -492,6 +492,18 @@ def is_key(type_: Type) -> bool:
     return bool(type_.flags & STR_FLAG)
 
 
+CONSTANTS: Final[dict[str, Type]] = {
+    "ANY": ANY,
+    "NONE": NONE,
+    "VOID": VOID,
+    "INT": INT,
+    "FLOAT": FLOAT,
+    "BOOL": BOOL,
+    "STR": STR,
+    "MULTIPLIER": MULTIPLIER,
+    "VARIADIC": VARIADIC,
+}
+"""The types that are single objects, by the names they have in this module."""
 BASIC: Final = {
     ast.BasicTypeName.ANY: ANY,
     ast.BasicTypeName.BOOL: BOOL,

@@ -77,8 +77,12 @@ class CompileFailed(EngineError):
 
 
 def new_cache() -> ParseCache:
-    """Returns a cache of parsed files, to be handed to every compilation of one repository."""
-    return api.ParseCache()
+    """Returns a cache of parsed files, to be handed to every compilation of one repository.
+
+    What it learns of shared packages it keeps on disk as well, unless `KCL_RUN_CACHE` says off.
+    """
+    folder = api.folder_for(os.environ)
+    return api.ParseCache(store=None if folder is None else api.Store(folder))
 
 
 async def compile_stack(

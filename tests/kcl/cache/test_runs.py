@@ -62,11 +62,16 @@ def run(folder: Path, store: Store) -> Run:
     return run
 
 
+def _kept(store: Store) -> int:
+    """How many runs are kept; packages are beside them."""
+    return len(list(Path(store.folder).glob("run-*.entry")))
+
+
 def _forge(store: Store) -> None:
     """Makes the one entry answer something that no run could print."""
     import marshal
 
-    (entry,) = Path(store.folder).glob("*.entry")
+    (entry,) = Path(store.folder).glob("run-*.entry")
     content = store.read(entry.stem)
     assert content is not None
     _, stamps, files = marshal.loads(content)
@@ -80,7 +85,7 @@ def _forge(store: Store) -> None:
 
 def test_the_same_run_is_taken_from_the_folder(run: Run, store: Store) -> None:
     first = run("main.k")
-    assert store.usage()[0] == 1
+    assert _kept(store) == 1
     assert run("main.k") == first
     _forge(store)
     assert run("main.k") == "taken\n"
@@ -118,13 +123,13 @@ def test_other_arguments_are_another_run(run: Run, store: Store) -> None:
     assert "size: 1" in run("main.k")
     assert "size: 3" in run("main.k", "-D", "size=3")
     assert '"size": 1' in run("main.k", "--format", "json")
-    assert store.usage()[0] == 3
+    assert _kept(store) == 3
 
 
 def test_a_run_that_fails_is_not_kept(run: Run, store: Store, folder: Path) -> None:
     (folder / "main.k").write_text("a = b\n")
     run("main.k", expect=1)
-    assert store.usage()[0] == 0
+    assert _kept(store) == 0
 
 
 @pytest.mark.parametrize(
@@ -141,7 +146,7 @@ def test_what_is_no_function_of_the_files_is_not_kept(run: Run, store: Store, fo
     (folder / "main.k").write_text(program)
     time.sleep(0.12)
     run("main.k")
-    assert store.usage()[0] == 0
+    assert _kept(store) == 0
 
 
 SECRET = 'a = {apiVersion = "v1", kind = "Secret", data.x = "' + "c2VjcmV0LWluLXByb2dyYW0=" + '"}\n'
@@ -151,7 +156,7 @@ def test_secrets_are_kept_so_that_only_the_files_of_the_program_open_them(run: R
     (folder / "main.k").write_text(SECRET)
     time.sleep(0.12)
     first = run("main.k")
-    (entry,) = Path(store.folder).glob("*.entry")
+    (entry,) = Path(store.folder).glob("run-*.entry")
     kept = entry.read_bytes()
     assert "c2VjcmV0LWluLXByb2dyYW0=" in first
     assert all(word not in kept for word in (b"Secret", b"c2VjcmV0", b"apiVersion"))
@@ -164,7 +169,7 @@ def test_secrets_that_the_command_line_had_a_part_in_are_not_kept(run: Run, stor
     (folder / "main.k").write_text(SECRET)
     time.sleep(0.12)
     run("main.k", "-D", "size=3")
-    assert store.usage()[0] == 0
+    assert _kept(store) == 0
 
 
 def test_a_seal_opens_with_the_same_files_alone(tmp_path: Path) -> None:
@@ -197,14 +202,14 @@ def test_a_seal_opens_with_the_same_files_alone(tmp_path: Path) -> None:
 )
 def test_runs_that_do_more_than_read_files_are_not_kept(run: Run, store: Store, arguments: tuple[str, ...]) -> None:
     run(*arguments)
-    assert store.usage()[0] == 0
+    assert _kept(store) == 0
 
 
 def test_output_named_in_settings_is_written_each_time(run: Run, store: Store, folder: Path) -> None:
     (folder / "kcl.yaml").write_text("kcl_cli_configs:\n  file: [main.k]\n  output: out.yaml\n")
     time.sleep(0.12)
     run("-Y", "kcl.yaml")
-    assert store.usage()[0] == 0
+    assert _kept(store) == 0
     (folder / "out.yaml").unlink()
     run("-Y", "kcl.yaml")
     assert (folder / "out.yaml").exists()
@@ -214,7 +219,7 @@ def test_a_fresh_process_prints_what_was_kept(folder: Path, store: Store) -> Non
     environment = {**os.environ, "KCL_RUN_CACHE": store.folder}
     command = [sys.executable, "-m", "kcl", "run", "main.k"]
     first = subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=True, timeout=60)
-    assert store.usage()[0] == 1
+    assert _kept(store) == 1
     _forge(store)
     again = subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=True, timeout=60)
     assert b"name: x" in first.stdout

@@ -1,0 +1,67 @@
+"""Objects of the language as bytes, and back.
+
+Reading answers only objects of the modules it is told, made by nothing but their classes: an entry is trusted as far as
+its folder is (`store`), and even then it cannot name a function to be called.
+"""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+PROTOCOL: Final = 5
+BROKEN: Final = (
+    pickle.UnpicklingError,
+    ValueError,
+    EOFError,
+    TypeError,
+    AttributeError,
+    LookupError,
+    ImportError,
+    MemoryError,
+)
+"""What reading bytes that are no such objects may raise."""
+Reducer = Callable[[Any], Any]
+
+
+def to_bytes(value: object, reducers: Mapping[type, Reducer] | None = None) -> bytes:
+    """`reducers` say, by class, how some objects are written; see `copyreg`."""
+    data = io.BytesIO()
+    pickler = pickle.Pickler(data, PROTOCOL)
+    pickler.dispatch_table = dict(reducers or {})
+    pickler.dump(value)
+    return data.getvalue()
+
+
+class _Reader(pickle.Unpickler):
+    def __init__(
+        self, data: bytes, modules: tuple[str, ...], instead: Mapping[tuple[str, str], Callable[..., Any]]
+    ) -> None:
+        super().__init__(io.BytesIO(data))
+        self._modules = modules
+        self._instead = instead
+
+    def find_class(self, module: str, name: str) -> Any:
+        found = self._instead.get((module, name))
+        if found is not None:
+            return found
+        if not module.startswith(self._modules) or "." in name:
+            raise pickle.UnpicklingError(f"{module}.{name} has no place in what is kept")
+        found = super().find_class(module, name)
+        if callable(found) and not isinstance(found, type):
+            raise pickle.UnpicklingError(f"{module}.{name} is no class")
+        return found
+
+
+def from_bytes(
+    data: bytes, modules: tuple[str, ...], instead: Mapping[tuple[str, str], Callable[..., Any]] | None = None
+) -> Any:
+    """What was written, made of classes and constants of modules whose names begin so.
+
+    `instead` gives the meaning of other names, by module and name.
+
+    Raises one of `BROKEN`.
+    """
+    return _Reader(data, modules, instead or {}).load()

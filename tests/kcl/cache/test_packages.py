@@ -1,0 +1,221 @@
+"""Packages that one process parsed and checked are taken by the next, exactly while they would come out the same."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kcl import api
+from kcl.cache.objects import BROKEN, from_bytes, to_bytes
+from kcl.cache.store import Store
+from kcl.loader.known import Known
+from kcl.semantic.packages import CheckCache
+from kcl.semantic.types import ANY, DictType, ListType
+
+SAMPLE = Path(__file__).parents[3] / "sample-konfig"
+MAIN = "import facade\n\na = facade.Facade {size = facade.limit}\n"
+FACADE = """import model
+
+schema Facade(model.Model):
+    other: model.Sizes = []
+
+limit = model.limit
+"""
+MODEL = """schema Model:
+    size: int = 1
+    more: {str:} = {a = 1}
+
+type Sizes = [int]
+limit = 3
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "package"
+    (folder / "model").mkdir(parents=True)
+    (folder / "facade").mkdir()
+    (folder / "kcl.mod").write_text('[package]\nname = "p"\nedition = "v0.11.0"\nversion = "0.0.1"\n')
+    (folder / "main.k").write_text(MAIN)
+    (folder / "facade" / "facade.k").write_text(FACADE)
+    (folder / "model" / "model.k").write_text(MODEL)
+    time.sleep(0.12)  # what was written just now is not kept: its times could not tell another write
+    return folder
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(str(tmp_path / "kept"))
+
+
+def _run(folder: Path, store: Store | None) -> tuple[api.RunResult, api.ParseCache]:
+    """As a process would that has just begun."""
+    cache = api.ParseCache(store=store)
+    return api.run(["main.k"], work_dir=folder, cache=cache), cache
+
+
+def _rewritten(store: Store, modules: tuple[str, ...], change: Callable[[object], object | None]) -> int:
+    """Writes other objects in the place of those that can be read as such; answers how many."""
+    changed = 0
+    for entry in Path(store.folder).glob("*.entry"):
+        content = store.read(entry.stem)
+        assert content is not None
+        try:
+            value = change(from_bytes(content, modules))
+        except BROKEN:
+            continue
+        if value is not None:
+            store.write(entry.stem, to_bytes(value))
+            changed += 1
+    return changed
+
+
+def test_the_next_process_takes_the_packages_as_they_were_parsed(folder: Path, store: Store) -> None:
+    first, _ = _run(folder, store)
+    assert store.usage()[0] == 4
+
+    def other(value: object) -> object | None:
+        if not isinstance(value, Known) or value.package.path != "model":
+            return None
+        (module,) = value.package.modules
+        tree = api.parse(MODEL.replace("limit = 3", "limit = 7"), module.name).module
+        return replace(value, package=replace(value.package, modules=(replace(module, tree=tree),)))
+
+    assert _rewritten(store, ("kcl.",), other) == 1
+    again, _ = _run(folder, store)
+    assert first.documents == ({"a": {"size": 3, "more": {"a": 1}, "other": []}},)
+    assert again.documents == ({"a": {"size": 7, "more": {"a": 1}, "other": []}},)
+
+
+def test_the_next_process_takes_the_packages_as_they_were_checked(folder: Path, store: Store) -> None:
+    _, cache = _run(folder, store)
+    assert not any(each.moved for each in _checked(cache).values())
+    _, cache = _run(folder, store)
+    checked = _checked(cache)
+    assert checked["facade"].moved, "taken from disk, where its places may be those of another text"
+    facade, model = checked["facade"].scope.names, checked["model"].scope.names
+    assert facade["Facade"].type.info.base is model["Model"].type.info
+    assert model["Model"].type.info.attributes["more"].type.value is ANY
+
+
+def _checked(cache: api.ParseCache) -> dict[str, Any]:
+    checks: CheckCache = cache.kept["semantic"]
+    return {each.path: each for each in checks.entries.values()}
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "size"),
+    [
+        ("limit = 3", "limit = 5", 5),
+        ("size: int = 1", "size: int = 1\n    # none", 3),
+        ("limit = 3", "limit = 9.5", None),
+    ],
+)
+def test_a_change_on_disk_is_seen(folder: Path, store: Store, old: str, new: str, size: int | None) -> None:
+    _run(folder, store)
+    model = folder / "model" / "model.k"
+    model.write_text(MODEL.replace(old, new))
+    time.sleep(0.12)
+    for _ in range(2):
+        if size is None:
+            with pytest.raises(api.ProgramError) as caught:
+                _run(folder, store)
+            with pytest.raises(api.ProgramError) as cold:
+                _run(folder, None)
+            assert caught.value.render() == cold.value.render()
+        else:
+            assert _run(folder, store)[0].documents[0]["a"]["size"] == size
+
+
+def test_other_times_alone_have_files_read_and_not_parsed(folder: Path, store: Store) -> None:
+    _, cold = _run(folder, store)
+    os.utime(folder / "model" / "model.k", ns=(10**18, 10**18))
+    result, cache = _run(folder, store)
+    assert result.documents == ({"a": {"size": 3, "more": {"a": 1}, "other": []}},)
+    (path,) = [path for path in cache.entries if path[0].endswith("model.k")]
+    kept = cache.on_disk()
+    assert kept is not None
+    assert cache.entries[path][1] is not cold.entries[path][1]
+    assert _checked(cache)["model"].trees == (cache.entries[path][1],)
+
+
+def test_a_new_file_of_a_package_is_seen(folder: Path, store: Store) -> None:
+    _run(folder, store)
+    (folder / "model" / "another.k").write_text("schema Another:\n    a: int = 1\n")
+    (folder / "main.k").write_text(MAIN + "import model\n\nb = model.Another {}\n")
+    assert _run(folder, store)[0].documents[0]["b"] == {"a": 1}
+
+
+def test_what_is_damaged_or_foreign_is_made_anew(folder: Path, store: Store) -> None:
+    first, _ = _run(folder, store)
+    entries = sorted(Path(store.folder).glob("*.entry"))
+    for number, entry in enumerate(entries):
+        store.write(entry.stem, [b"", b"nothing of ours", to_bytes(["a list"]), to_bytes(Path("x"))][number])
+    again, _ = _run(folder, store)
+    assert again.documents == first.documents
+    for entry in entries:
+        entry.write_bytes(entry.read_bytes()[:-1])
+    assert _run(folder, store)[0].documents == first.documents
+
+
+def test_what_is_wrong_is_not_kept_and_told_with_the_right_places(folder: Path, store: Store) -> None:
+    _run(folder, store)
+    (folder / "main.k").write_text(MAIN.replace("facade.limit", '"much"'))
+    for _ in range(2):
+        with pytest.raises(api.ProgramError) as caught:
+            _run(folder, store)
+        with pytest.raises(api.ProgramError) as cold:
+            _run(folder, None)
+        assert caught.value.render() == cold.value.render()
+        (folder / "model" / "model.k").write_text("# one line more\n" + MODEL)
+        time.sleep(0.12)
+
+
+def test_files_in_memory_are_not_kept(folder: Path, store: Store) -> None:
+    overlay = api.OverlayFileSystem(api.OsFileSystem(), {str(folder / "model" / "model.k"): MODEL})
+    api.run(["main.k"], work_dir=folder, file_system=overlay, cache=api.ParseCache(store=store))
+    names = b"".join(entry.read_bytes() for entry in Path(store.folder).glob("*.entry"))
+    assert b"schema Model" not in names
+
+
+def test_bytes_name_nothing_but_classes_of_the_language() -> None:
+    with pytest.raises(BROKEN):
+        from_bytes(to_bytes(os.system), ("kcl.",))
+    with pytest.raises(BROKEN):
+        from_bytes(to_bytes(api.parse), ("kcl.",))
+    with pytest.raises(BROKEN):
+        from_bytes(to_bytes(ListType(ANY)), ("kcl.syntax.",))
+    read = from_bytes(to_bytes([DictType(ANY, ANY)]), ("kcl.semantic.",))
+    assert isinstance(read[0], DictType)
+
+
+def test_processes_that_find_other_texts_each_time_compile_as_if_nothing_were_kept(tmp_path: Path) -> None:
+    root = tmp_path / "repository"
+    shutil.copytree(SAMPLE, root)
+    store, chance = Store(str(tmp_path / "kept")), random.Random(7)
+    stacks = sorted(each.parent for each in root.rglob("kcl.yaml"))
+    shared = sorted(each for each in (root / "models").rglob("*.k"))
+    time.sleep(0.12)
+    for _ in range(12):
+        stack = chance.choice(stacks)
+        outcomes = []
+        for kept in (store, store, None):
+            try:
+                result = api.run(work_dir=stack, settings=["kcl.yaml"], cache=api.ParseCache(store=kept))
+                outcomes.append((result.yaml(), repr(result.diagnostics), result.dependencies))
+            except api.ProgramError as problem:
+                outcomes.append((problem.render(), "", frozenset()))
+        assert outcomes[0] == outcomes[1] == outcomes[2]
+        file = chance.choice(shared)
+        lines = file.read_text().split("\n")
+        at = chance.randrange(len(lines))
+        lines[at : at + 1] = [[], [lines[at], ""], [lines[at], lines[at]], [lines[at], "# said"]][chance.randrange(4)]
+        file.write_text("\n".join(lines))
