@@ -243,6 +243,7 @@ class _Writer:
             for number, level in enumerate(self.layout.levels):
                 self._level(number, level)
             self._finish()
+            source.line(lambda: "frame.release()" if self._frame_line() else None)
         with source.block(f"except {failures}:"):
             source.line(f"raise {start_over} from None")
         with source.block("finally:"):

@@ -18,7 +18,7 @@ from kcl.evaluator.lexical import (
 from kcl.evaluator.lowering import lower, lower_value, lowers
 from kcl.evaluator.operations import iterate, kind, truthy
 from kcl.evaluator.provenance import SiteKind
-from kcl.evaluator.runtime import UNSET, Environment, Evaluate
+from kcl.evaluator.runtime import UNSET, Environment, Evaluate, Where
 from kcl.evaluator.sizes import MOST_ITEMS, items_of
 from kcl.evaluator.union import merge_all, merge_entry
 from kcl.evaluator.value import INSERT, OVERRIDE, UNDEFINED, UNION, KDict, KList, Sites, Value, ValueFailure
@@ -218,9 +218,13 @@ def _computed_key(entry: ast.Entry) -> ast.Entry:
 # --- Loops ---
 
 
-def _assign_targets(
-    targets: Sequence[ast.Name], scope: Scope
-) -> Callable[[Environment, tuple[Value, Value, Value], Value], None]:
+# Gives the loop variables their values: takes the (item, key, value) and the container they come from.
+_AssignTargets = Callable[[Environment, tuple[Value, Value, Value], Value], None]
+# Where the container stands, code for it, for its variables, and for the conditions.
+_Loop = tuple[Where, Evaluate, _AssignTargets, list[Evaluate]]
+
+
+def _assign_targets(targets: Sequence[ast.Name], scope: Scope) -> _AssignTargets:
     """Code that gives the loop variables their values: one takes the item, two the key or index and the value.
 
     It is called with the (item, key, value) and the container they come from.
@@ -258,7 +262,7 @@ def _loops(
 ) -> tuple[Scope, Callable[[Environment, Callable[[], None]], None]]:
     """The scope inside all the loops, and code that runs a body for each combination."""
     inner = scope
-    compiled = []
+    compiled: list[_Loop] = []
     for clause in clauses:
         where = scope.module.where(clause.iter)
         iterable = lower(clause.iter, inner)
@@ -266,25 +270,27 @@ def _loops(
         assign = _assign_targets(clause.targets, inner)
         compiled.append((where, iterable, assign, [lower(condition, inner) for condition in clause.conds]))
 
-    def start(environment: Environment, body: Callable[[], None]) -> None:
-        def enter(depth: int) -> None:
-            if depth == len(compiled):
-                body()
-                return
-            where, iterable, assign, conditions = compiled[depth]
-            container = iterable(environment)
-            try:
-                triples = iterate(container)
-            except ValueFailure as failure:
-                raise where.located(failure) from None
-            for triple in triples:
-                assign(environment, triple, container)
-                if all(truthy(condition(environment)) for condition in conditions):
-                    enter(depth + 1)
+    return inner, lambda environment, body: _run_loops(compiled, 0, environment, body)
 
-        enter(0)
 
-    return inner, start
+def _run_loops(compiled: Sequence[_Loop], depth: int, environment: Environment, body: Callable[[], None]) -> None:
+    """Runs `body` for each combination of the items of the loops from `depth` on."""
+    if depth == len(compiled):
+        body()
+        return
+    where, iterable, assign, conditions = compiled[depth]
+    container = iterable(environment)
+    try:
+        triples = iterate(container)
+    except ValueFailure as failure:
+        raise where.located(failure) from None
+    for triple in triples:
+        assign(environment, triple, container)
+        for condition in conditions:
+            if not truthy(condition(environment)):
+                break
+        else:
+            _run_loops(compiled, depth + 1, environment, body)
 
 
 @lowers(ast.Quantifier)
@@ -346,7 +352,7 @@ def _quantifier(node: ast.Quantifier, scope: Scope) -> Evaluate:
 def _map(
     node: ast.Quantifier,
     scope: Scope,
-    assign: Callable[[Environment, tuple[Value, Value, Value], Value], None],
+    assign: _AssignTargets,
     condition: Evaluate | None,
     iterable: Evaluate,
 ) -> Evaluate:

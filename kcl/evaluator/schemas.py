@@ -272,6 +272,7 @@ class SchemaType:
             runtime.depth -= 1
             runtime.schema_depth -= 1
             runtime.module = caller
+            frame.release()
         return instance
 
     def _on_the_way(self, problem: KclError, args: Sequence[Value], origin: Span | None) -> KclError:

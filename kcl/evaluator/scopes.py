@@ -226,3 +226,7 @@ class SchemaFrame(LazyScope):
         if found is None:
             found = self._environments[level] = self.layout.levels[level].bind(self)
         return found
+
+    def release(self) -> None:
+        """Lets go of the environments, which refer back to this, once the instance is built."""
+        self._environments = [None] * len(self._environments)
