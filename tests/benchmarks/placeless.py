@@ -27,11 +27,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import CodeType, ModuleType
 from typing import Any, Final
 
-_PACKAGES: Final = ("kcl.evaluator.", "kcl.compiler.")
+_AT_RUN_TIME: Final = ("kcl.evaluator.", "kcl.compiler.values")
+_BESIDE: Final = ("kcl.compiler.", "kcl.stdlib.")
+"""What only prepares, and what notes next to nothing."""
 _LOOK_UPS: Final = "kcl.evaluator.provenance"
 """Nothing is left to find there."""
 
 _HOLDERS: Final = frozenset({"sites", "final_sites", "origins", "named_origins"})
+_LOCAL_HOLDERS: Final = frozenset({"final_sites", "places"})
+"""Variables of generated code."""
 _HOLDERS_EMPTY: Final = {"origins": "()", "named_origins": "{}"}
 _MAKERS: Final = frozenset({"joined_sites", "sites_of", "_record"})
 _NOTERS: Final = frozenset({"site", "option_site"})
@@ -81,13 +85,16 @@ class Forgetting(ast.NodeTransformer):
                 )
             case ast.Attribute(attr=name):
                 return name in _HOLDERS
-            case ast.Name(id="final_sites"):
-                return True
+            case ast.Name(id=name):
+                return bool(self.names) and name in _LOCAL_HOLDERS
             case _:
                 return False
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST | None:
         node.targets = [target for target in node.targets if not self._holds_places(target)]
+        for target in node.targets:
+            if isinstance(target, ast.Tuple) and not isinstance(node.value, ast.Tuple):
+                target.elts = [ast.Name("_", ast.Store()) if self._holds_places(each) else each for each in target.elts]
         kept = _paired(node, lambda target, _: not self._holds_places(target)) if node.targets else None
         return self.generic_visit(kept) if kept is not None else None
 
@@ -103,6 +110,8 @@ class Forgetting(ast.NodeTransformer):
             case ast.Call(func=ast.Name(id=name)) if name in _MAKERS:
                 return None
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="append" | "extend")) if name in _HOLDERS:
+                return None
+            case ast.Call(func=ast.Attribute(value=owner, attr="update")) if self._holds_places(owner):
                 return None
         return self.generic_visit(node)
 
@@ -164,6 +173,14 @@ class Forgetting(ast.NodeTransformer):
         return node
 
 
+class _Unfilled(ast.NodeTransformer):
+    """Strikes out assignments to slots that there are none of any more, and nothing else."""
+
+    def visit_Assign(self, node: ast.Assign) -> ast.AST | None:
+        is_slot = [isinstance(target, ast.Attribute) and target.attr == "sites" for target in node.targets]
+        return None if all(is_slot) else node
+
+
 class _Filling(ast.NodeTransformer):
     """Where all of a block was struck out, a `pass` stands."""
 
@@ -212,7 +229,11 @@ class _Loader(importlib.machinery.SourceFileLoader):
     def get_code(self, fullname: str) -> CodeType:
         source = self.get_source(fullname)
         assert source is not None
-        code: CodeType = compile(without_places(source), self.path, "exec", dont_inherit=True)
+        if self.name.startswith(_AT_RUN_TIME):
+            tree = without_places(source)
+        else:
+            tree = ast.fix_missing_locations(_Filling().visit(_Unfilled().visit(ast.parse(source))))
+        code: CodeType = compile(tree, self.path, "exec", dont_inherit=True)
         return code
 
 
@@ -220,7 +241,7 @@ class _Finder(importlib.abc.MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        if not fullname.startswith(_PACKAGES) or fullname == _LOOK_UPS:
+        if not fullname.startswith(_AT_RUN_TIME + _BESIDE) or fullname == _LOOK_UPS:
             return None
         found = importlib.machinery.PathFinder.find_spec(fullname, path, target)
         if found is None or found.origin is None or not isinstance(found.loader, importlib.machinery.SourceFileLoader):
