@@ -13,6 +13,8 @@ from typing import Final
 
 _MANY: Final = 40
 """Files loaded by one run, from which on they are worth it."""
+_MANY_OBJECTS: Final = 200_000
+"""As many made since the last search as one large file makes."""
 
 
 @contextmanager
@@ -25,7 +27,8 @@ def collecting_later(files: Sized) -> Iterator[None]:
         yield
     finally:
         if collecting:
-            if len(files) - before >= _MANY and not gc.get_freeze_count():
+            is_much = len(files) - before >= _MANY or gc.get_count()[0] >= _MANY_OBJECTS
+            if is_much and not gc.get_freeze_count():
                 # Out of what is searched and back into it, which is among what is searched most seldom.
                 gc.freeze()
                 gc.unfreeze()

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TypeVar
 
 import kcl.evaluator.calls
@@ -14,33 +13,24 @@ import kcl.evaluator.configurations
 import kcl.evaluator.expressions  # noqa: F401 - these three register how expressions are compiled
 from kcl.collection import paused
 from kcl.diagnostics import Code, Diagnostic, KclError
-from kcl.evaluator.calls import schema_expression_code
-from kcl.evaluator.configurations import config_code, lower_item
 from kcl.evaluator.dialect import KCL, Dialect
-from kcl.evaluator.functions import RuleType
-from kcl.evaluator.lexical import ConfigScope, GlobalScope, Scope, Unit
 from kcl.evaluator.operations import equals, kind
-from kcl.evaluator.prepared import FileCode, Files, Prepared
+from kcl.evaluator.packages import File
+from kcl.evaluator.prepared import Prepared
 from kcl.evaluator.provenance import Provenance
 from kcl.evaluator.runtime import (
     Compiling,
-    Environment,
-    Evaluate,
     Limits,
-    ModuleContext,
     Runtime,
     StartOver,
     Where,
     evaluation_error,
 )
-from kcl.evaluator.schemas import SchemaType
-from kcl.evaluator.scopes import LazyScope, PackageScope, Setter
-from kcl.evaluator.statements import Assigning, Body, lower_assignment, lower_setter, lower_statements
+from kcl.evaluator.scopes import LazyScope
 from kcl.evaluator.union import bit_or
 from kcl.evaluator.value import UNDEFINED, KDict, Library, SchemaInstance, Value, ValueFailure
-from kcl.loader.program import MAIN_PACKAGE, Package, Program
+from kcl.loader.program import MAIN_PACKAGE, Program
 from kcl.semantic import CheckCache, Rules, check, packages_in_use
-from kcl.semantic.merge import Merged, Merges, find_merges, schema_expression
 from kcl.syntax import ast
 
 _STACK_BYTES = 64 * 1024 * 1024
@@ -183,12 +173,15 @@ def _evaluate(
     found = check(program, library.types, _rules(dialect), checks)
     if found:
         raise KclError(tuple(found))
-    prepared = prepared or Prepared(library)
+    preparing = prepared or Prepared(library)
     in_use = packages_in_use(program, checks)
     try:
-        return _evaluate_checked(program, in_use, prepared, options, dialect, limits, compiling)
+        return _evaluate_checked(program, in_use, preparing, options, dialect, limits, compiling)
     except StartOver:
-        return _evaluate_checked(program, in_use, prepared, options, dialect, limits, None)
+        return _evaluate_checked(program, in_use, preparing, options, dialect, limits, None)
+    finally:
+        if prepared is None:
+            preparing.forget_values()
 
 
 def _evaluate_checked(
@@ -201,18 +194,15 @@ def _evaluate_checked(
     compiling: Compiling | None,
 ) -> Evaluation:
     runtime = prepared.runtime(program, options, dialect, limits, compiling)
-    added = [path for path in program.packages if path == MAIN_PACKAGE or path not in prepared.files]
-    for path in added:
-        runtime.packages[path] = PackageScope(runtime, path)
-    for path in added:
-        prepared.files[path] = _prepare(runtime, path, program.packages[path])
+    for path, package in program.packages.items():
+        if path != MAIN_PACKAGE:
+            prepared.prepare(package)
+    main = prepared.prepare_main(program.main)
     for path in program.packages:
         if path != MAIN_PACKAGE and path in in_use:
-            _run(runtime, path, prepared.files[path], _kept_code(prepared, path))
-    expressions: list[Expression] = []
-    main = prepared.files[MAIN_PACKAGE]
-    _run(runtime, MAIN_PACKAGE, main, (_code(file, partial(_keep, expressions, file[0])) for file in main))
-    value = _result(runtime, expressions)
+            _run(runtime, path, prepared.files[path])
+    _run(runtime, MAIN_PACKAGE, main)
+    value = _result(runtime, [Expression(*each) for each in runtime.stated])
     emitted = None if runtime.emitted is None else "\n".join(runtime.emitted)
     documents = tuple(runtime.emitted_values) if runtime.emitted is not None else None
     return Evaluation(
@@ -236,126 +226,11 @@ def _streamed(value: Value) -> tuple[Value, ...]:
     return (value,)
 
 
-# --- Packages ---
-
-
-def _prepare(runtime: Runtime, path: str, package: Package) -> list[tuple[ModuleContext, Body]]:
-    """Declares the package's types and variables; nothing is compiled before it is needed."""
+def _run(runtime: Runtime, path: str, files: list[File]) -> None:
     scope = runtime.packages[path]
-    contexts = [ModuleContext(runtime, path, module, module.imports) for module in package.modules]
-    trees = [module.tree.body for module in package.modules]
-    merges = find_merges(trees) if path == MAIN_PACKAGE else Merges({}, frozenset())
-    setters: dict[str, list[Setter]] = {}
-    bodies = []
-    for statements in trees:
-        # Output follows the order of declaration, also of those that are joined with a later one.
-        for name in Body(statements).assigning:
-            setters.setdefault(name, [])
-    for context, statements in zip(contexts, trees, strict=True):
-        kept = [statement for statement in statements if id(statement) not in merges.dropped]
-        for statement in kept:
-            match statement:
-                case ast.Schema():
-                    scope.types[statement.name] = SchemaType(statement, context)
-                case ast.Rule():
-                    scope.types[statement.name] = RuleType(statement, context)
-                case ast.TypeAlias():
-                    scope.aliases[statement.name] = (context, statement)
-                case _:
-                    pass
-        body = Body(kept)
-        for name, places in body.assigning.items():
-            known = setters.setdefault(name, [])
-            body.first[name] = len(known)
-            for place in places:
-                merged = merges.merged.get(id(place.statement))
-                known.append(Setter(_setter(scope, context, body, place, merged, contexts), first=body.first))
-        bodies.append(body)
-    scope.setters = setters
-    scope.modules = contexts
-    return list(zip(contexts, bodies, strict=True))
-
-
-def _setter(
-    package: PackageScope,
-    context: ModuleContext,
-    body: Body,
-    place: Assigning,
-    merged: Merged | None,
-    contexts: list[ModuleContext],
-) -> Callable[[], Evaluate]:
-    def compile_() -> Evaluate:
-        unit = Unit()
-        scope = GlobalScope(context, unit)
-        right_side = None if merged is None else _merged_expression(merged, scope, contexts)
-        code = lower_assignment(place, scope, lambda environment: package, lambda environment, value: value, right_side)
-        return _isolated(lower_setter(place, body, scope, code, lambda environment: package), unit, context)
-
-    return compile_
-
-
-def _merged_expression(merged: Merged, scope: Scope, contexts: list[ModuleContext]) -> Evaluate:
-    """Code for the schema instance several statements describe; each entry is compiled in its own file."""
-    variables: dict[str, object] = {}
-    steps = []
-    inner: Scope = scope
-    for placed in merged.items:
-        inner = ConfigScope(contexts[placed.file], scope.unit, GlobalScope(contexts[placed.file], scope.unit))
-        inner.variables = variables  # type: ignore[assignment]  # one configuration, whichever file an entry is from
-        steps.append(lower_item(placed.item, inner))
-    return schema_expression_code(schema_expression(merged.statement), scope, config_code(steps, inner))
-
-
-def _isolated(code: Evaluate, unit: Unit, context: ModuleContext) -> Evaluate:
-    """Code of a package variable, as if nothing else were being evaluated while it runs."""
-    runtime = context.runtime
-
-    def run(environment: Environment) -> Value:
-        caller, schemas, expressions = runtime.module, runtime.schema_depth, runtime.schema_expression_depth
-        runtime.module, runtime.schema_depth, runtime.schema_expression_depth = context, 0, 0
-        runtime.enter(None)
-        try:
-            return code(unit.environment(None))
-        finally:
-            runtime.depth -= 1
-            runtime.module, runtime.schema_depth, runtime.schema_expression_depth = caller, schemas, expressions
-
-    return run
-
-
-def _code(file: tuple[ModuleContext, Body], on_value: Callable[[ast.ExprStmt, Value], None]) -> FileCode:
-    """Code for the statements of a file, in order."""
-    context, body = file
-    unit = Unit()
-    return unit, lower_statements(body.statements, body, GlobalScope(context, unit), on_value)
-
-
-def _kept_code(prepared: Prepared, path: str) -> Iterator[FileCode]:
-    """The code of each file of an imported package, compiled when its turn comes for the first time."""
-    known = prepared.statements.setdefault(path, [])
-    for index, file in enumerate(prepared.files[path]):
-        if index == len(known):
-            known.append(_code(file, _ignore))
-        yield known[index]
-
-
-def _run(runtime: Runtime, path: str, files: Files, code: Iterable[FileCode]) -> None:
-    """Runs the statements of a package's files in order."""
-    scope = runtime.packages[path]
-    for (context, body), (unit, runs) in zip(files, code, strict=True):
-        runtime.module = context
-        environment = unit.environment(None)
-        for run in runs:
-            run(environment, scope, body.first)
+    for file in files:
+        file.run(scope)
     runtime.module = None
-
-
-def _ignore(node: ast.ExprStmt, value: Value) -> None:
-    """What an imported package states comes to nothing."""
-
-
-def _keep(expressions: list[Expression], context: ModuleContext, node: ast.ExprStmt, value: Value) -> None:
-    expressions.append(Expression(node, context.where(node), value))
 
 
 # --- The result ---

@@ -264,10 +264,15 @@ class Configurations(Calls):
         keys: list[Type] = []
         values: list[Type] = []
         known: dict[str, Entry] = {}
+        is_asked = self.context is not None
         for item in items:
             self.before_item(item)
             if isinstance(item, ast.Entry):
-                self._entry(item, keys, values, known)
+                key = item.key
+                if is_asked or item.index is not None or type(key) is not ast.Name:
+                    self._entry(item, keys, values, known)
+                else:
+                    self._named_entry(item, key, keys, values, known)
             else:
                 self._unpacked(item, keys, values, known)
         self.leave()
@@ -275,6 +280,23 @@ class Configurations(Calls):
 
     def before_item(self, item: ast.ConfigItem) -> None:
         """Called with each entry, which may be of another file."""
+
+    def _named_entry(
+        self, item: ast.Entry, key: ast.Name, keys: list[Type], values: list[Type], known: dict[str, Entry]
+    ) -> None:
+        """As `_entry`, for a name of whose value nothing is asked: nearly all entries of data are such."""
+        name, place = key.id, Span(self.path, key.start, key.end)
+        value = self.expression(item.value)
+        if name in self.loop_names:
+            keys.append(self.expression_within(key, None))
+            self._must_be_key(keys[-1], key)
+        else:
+            keys.append(LiteralType(name))
+        type_ = common([known[name].type, value]) if name in known else value
+        known[name] = Entry(widened(type_), place)
+        self.scope.names[name] = Binding(type_, place)
+        values.append(value)
+        self._must_be_list(item, value)
 
     def _entry(self, item: ast.Entry, keys: list[Type], values: list[Type], known: dict[str, Entry]) -> None:
         value = self._checked_value(item)
@@ -308,10 +330,13 @@ class Configurations(Calls):
                 self.scope.names[name] = Binding(type_, place)
             keys.append(key)
             values.append(value)
+        self._must_be_list(item, value)
+        self._pop(pushed)
+
+    def _must_be_list(self, item: ast.Entry, value: Type) -> None:
         if item.op is ast.ConfigOp.INSERT and value is not ANY and not value.flags & LIST_FLAG:
             message = f"only list type can in inserted, got '{value}'"
             self.report(Code.ILLEGAL_ATTRIBUTE, message, self.span(item.value))
-        self._pop(pushed)
 
     def _key(self, item: ast.Entry) -> Type:
         key = self.expression_within(item.key, None)

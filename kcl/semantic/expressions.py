@@ -37,46 +37,48 @@ _FORMATS: Final = frozenset({None, "json", "yaml", "#json", "#yaml"})
 class Expressions(Configurations):
     def __init__(self, library: LibraryTypes, rules: Rules) -> None:
         super().__init__(library, rules)
-        self._walks: Final[Mapping[type, Callable[[Any], Type]]] = {
-            ast.Binary: self._operation,
-            ast.Call: self.call,
-            ast.Cast: self._cast,
-            ast.Compare: self._compare,
-            ast.Config: self.config,
-            ast.ConfigComp: self.config_comprehension,
-            ast.Constant: self._constant,
-            ast.Missing: self._missing,
-            ast.Float: self._literal,
-            ast.IfExpr: self._conditional,
-            ast.Int: self._integer,
-            ast.JoinedStr: self._joined,
-            ast.Lambda: self._lambda,
-            ast.List: self.list_literal,
-            ast.ListComp: self.list_comprehension,
-            ast.ListIf: self.list_if,
-            ast.Name: self._name,
-            ast.Paren: self._paren,
-            ast.Quantifier: self.quantifier,
-            ast.SchemaExpr: self._schema_expression,
-            ast.Selector: self._selector,
-            ast.Slice: self._slice,
-            ast.Starred: self.starred,
-            ast.Str: self._literal,
-            ast.Subscript: self._subscript,
-            ast.Unary: self._unary,
+        # Functions and not bound methods, which would make the checker and all it found out refer to itself.
+        cls = type(self)
+        self._walks: Final[Mapping[type, Callable[[Any, Any], Type]]] = {
+            ast.Binary: cls._operation,
+            ast.Call: cls.call,
+            ast.Cast: cls._cast,
+            ast.Compare: cls._compare,
+            ast.Config: cls.config,
+            ast.ConfigComp: cls.config_comprehension,
+            ast.Constant: cls._constant,
+            ast.Missing: cls._missing,
+            ast.Float: cls._literal,
+            ast.IfExpr: cls._conditional,
+            ast.Int: cls._integer,
+            ast.JoinedStr: cls._joined,
+            ast.Lambda: cls._lambda,
+            ast.List: cls.list_literal,
+            ast.ListComp: cls.list_comprehension,
+            ast.ListIf: cls.list_if,
+            ast.Name: cls._name,
+            ast.Paren: cls._paren,
+            ast.Quantifier: cls.quantifier,
+            ast.SchemaExpr: cls._schema_expression,
+            ast.Selector: cls._selector,
+            ast.Slice: cls._slice,
+            ast.Starred: cls.starred,
+            ast.Str: cls._literal,
+            ast.Subscript: cls._subscript,
+            ast.Unary: cls._unary,
         }
 
     def expression(self, node: ast.Expr | ast.ListItem) -> Type:
         cls = type(node)
         if cls is ast.Name or cls is ast.Selector:
             self.here = (node.start, node.end)
-        return self._walks[cls](node)
+        return self._walks[cls](self, node)
 
     def aside(self, node: ast.Expr) -> Type:
         names = dotted(node)
         if names is not None:
             return self.named(names, self.here)
-        return self._walks[type(node)](node)
+        return self._walks[type(node)](self, node)
 
     # ------------------------------------------------------------ values
 

@@ -37,6 +37,9 @@ NUMBER: Final = INT_FLAG | FLOAT_FLAG
 CONFIG: Final = DICT_FLAG | SCHEMA_FLAG
 ITERABLE: Final = STR_FLAG | LIST_FLAG | DICT_FLAG | SCHEMA_FLAG
 _SCALAR: Final = INT_FLAG | FLOAT_FLAG | BOOL_FLAG | STR_FLAG
+_OPEN: Final = ANY_FLAG | NONE_FLAG | UNION_FLAG
+_WITH_PARTS: Final = LIST_FLAG | SCHEMA_FLAG | MULTIPLIER_FLAG | FUNCTION_FLAG
+_LITERALS: Final = frozenset(LITERAL_FLAG | flag for flag in (INT_FLAG, BOOL_FLAG, STR_FLAG))
 _MOST_ALTERNATIVES: Final = 64
 """So many types other than literals are told apart in one union; more are `any`, since each is compared with each."""
 
@@ -67,6 +70,12 @@ FLOAT: Final = Type(FLOAT_FLAG, "float")
 BOOL: Final = Type(BOOL_FLAG, "bool")
 STR: Final = Type(STR_FLAG, "str")
 _BY_FLAG: Final = {INT_FLAG: INT, FLOAT_FLAG: FLOAT, BOOL_FLAG: BOOL, STR_FLAG: STR}
+_LITERAL_FLAGS: Final = {
+    int: INT_FLAG | LITERAL_FLAG,
+    float: FLOAT_FLAG | LITERAL_FLAG,
+    bool: BOOL_FLAG | LITERAL_FLAG,
+    str: STR_FLAG | LITERAL_FLAG,
+}
 
 
 class LiteralType(Type):
@@ -76,15 +85,7 @@ class LiteralType(Type):
 
     def __init__(self, value: int | float | str | bool) -> None:
         self.value = value
-        match value:
-            case bool():
-                super().__init__(BOOL_FLAG | LITERAL_FLAG, "")
-            case int():
-                super().__init__(INT_FLAG | LITERAL_FLAG, "")
-            case float():
-                super().__init__(FLOAT_FLAG | LITERAL_FLAG, "")
-            case str():
-                super().__init__(STR_FLAG | LITERAL_FLAG, "")
+        self.flags = _LITERAL_FLAGS[type(value)]
 
     @property
     def base(self) -> Type:
@@ -141,13 +142,17 @@ class Entry:
 class DictType(Type):
     """`attributes` holds the keys that are known by name; empty for a type that was written."""
 
-    __slots__ = ("attributes", "key", "value", "variable")
+    __slots__ = ("attributes", "is_variable", "key", "value", "variable")
 
-    def __init__(self, key: Type, value: Type, attributes: dict[str, Entry] | None = None) -> None:
+    def __init__(
+        self, key: Type, value: Type, attributes: dict[str, Entry] | None = None, *, is_variable: bool = False
+    ) -> None:
         self.flags = DICT_FLAG
         self.key = key
         self.value = value
         self.attributes = attributes or {}
+        self.is_variable = is_variable
+        """Whether this is the type of a variable: its own."""
         self.variable: DictType | None = None
         """The type of a variable that holds such a value, once it was asked for: types nest deeply."""
 
@@ -160,11 +165,14 @@ class DictType(Type):
 
 
 class UnionType(Type):
-    __slots__ = ("members",)
+    """`of_one` is the type all members are literals of; None if there is no such type, or nobody has looked."""
 
-    def __init__(self, members: Sequence[Type]) -> None:
+    __slots__ = ("members", "of_one")
+
+    def __init__(self, members: Sequence[Type], of_one: Type | None = None) -> None:
         self.flags = UNION_FLAG
         self.members = members
+        self.of_one = of_one
 
     def __str__(self) -> str:
         return " | ".join(map(str, self.members))
@@ -372,6 +380,9 @@ def common(types: Sequence[Type]) -> Type:
     """The least type that has all values of all `types`; `any` for none of them."""
     if len(types) == 1 and not types[0].flags & (UNION_FLAG | VOID_FLAG):
         return types[0]
+    kinds = {type_.flags for type_ in types}
+    if len(kinds) == 1 and not kinds.isdisjoint(_LITERALS):
+        return _of_literals(types)
     flat = _alternatives(types)
     if not flat:
         return ANY
@@ -387,16 +398,31 @@ def common(types: Sequence[Type]) -> Type:
     return flat[0] if len(flat) == 1 else UnionType(flat)
 
 
+def _of_literals(types: Iterable[Type]) -> Type:
+    """What literals of one type have in common: the keys of a configuration are nearly always such."""
+    flat: dict[object, LiteralType] = {}
+    for type_ in types:
+        assert isinstance(type_, LiteralType)
+        flat.setdefault(type_.value, type_)
+    members = list(flat.values())
+    return members[0] if len(members) == 1 else UnionType(members, members[0].base)
+
+
 def _alternatives(types: Iterable[Type]) -> list[Type]:
     """All types with the members of unions in their place; the first of equal ones, but of dictionaries all."""
     flat: dict[object, Type] = {}
     pending = list(reversed(list(types)))
     while pending:
         type_ = pending.pop()
-        if isinstance(type_, UnionType):
+        flags = type_.flags
+        if isinstance(type_, LiteralType):
+            flat.setdefault((flags, type_.value), type_)
+        elif isinstance(type_, UnionType):
             pending.extend(reversed(type_.members))
-        elif not type_.flags & VOID_FLAG:
+        elif flags & _WITH_PARTS:
             flat.setdefault(_identity(type_), type_)
+        elif not flags & VOID_FLAG:
+            flat.setdefault(type_, type_)
     return list(flat.values())
 
 
@@ -438,9 +464,21 @@ def _redundant(types: Sequence[Type]) -> set[int] | None:
 
 
 def _lesser(types: Sequence[Type], first: int, second: int) -> set[int]:
+    if _apart(types[first].flags, types[second].flags):
+        return set()
     if subsumed(types[first], types[second]):
         return {first}
     return {second} if subsumed(types[second], types[first]) else set()
+
+
+def _apart(flags: int, others: int) -> bool:
+    """Whether the flags of two types tell already that neither is subsumed in the other."""
+    either = flags | others
+    if either & _OPEN or flags & others & ~LITERAL_FLAG:
+        return False
+    if flags & _SCALAR and others & _SCALAR:
+        return not either & LITERAL_FLAG and either & NUMBER != NUMBER
+    return True
 
 
 def _without(types: Sequence[Type], redundant: set[int]) -> list[Type]:
@@ -470,12 +508,13 @@ def widened(type_: Type) -> Type:
         item = widened(type_.item)
         return type_ if item is type_.item else ListType(item)
     if isinstance(type_, DictType):
+        if type_.is_variable:
+            return type_
         if type_.variable is None:
-            type_.variable = DictType(widened(type_.key), widened(type_.value), type_.attributes)
-            type_.variable.variable = type_.variable
+            type_.variable = DictType(widened(type_.key), widened(type_.value), type_.attributes, is_variable=True)
         return type_.variable
     if isinstance(type_, UnionType):
-        return common([widened(member) for member in type_.members])
+        return type_.of_one or common([widened(member) for member in type_.members])
     return type_
 
 
