@@ -18,6 +18,7 @@ from kcl.diagnostics import Code, Diagnostic, Label, Span, error
 from kcl.loader.program import MAIN_PACKAGE, Import, ImportKind, Module, Package, Program
 from kcl.semantic.interfaces import interface
 from kcl.semantic.merge import Merged, Merges, find_merges, schema_expression
+from kcl.semantic.remembered import Remembered, effect, remembering, repeat, surroundings, words
 from kcl.semantic.schemas import Schemas
 from kcl.semantic.scopes import Binding, Kind, Scope
 from kcl.semantic.signatures import LibraryTypes
@@ -27,7 +28,7 @@ from kcl.semantic.types import ANY, FunctionType, ModuleType, SchemaInfo, Schema
 from kcl.syntax import ast
 
 if TYPE_CHECKING:
-    from kcl.semantic.kept import KeptChecks
+    from kcl.semantic.kept import Checking, KeptChecks
 
 _Key = tuple[Rules, tuple[str, ...]]
 
@@ -66,6 +67,8 @@ class CheckCache:
     whole: dict[_Key, tuple[Package, Checked, tuple[str, ...]]] = field(default_factory=dict)
     """Packages that are no part of a circle, as they were loaded when they were last checked or found to be the same,
     with the paths of the packages they import."""
+    remembered: dict[tuple[Checking, str], Remembered] = field(default_factory=dict)
+    """The statements of files of main packages, by how they are checked and by path."""
     on_disk: KeptChecks | None = None
     """Those of other processes."""
     used: dict[str, tuple[Package, frozenset[str]]] = field(default_factory=dict)
@@ -137,6 +140,9 @@ class Checker(Schemas):
         self._program = program
         self._anew = anew
         self._how = (rules, program.dedents)
+        self._remembers = True
+        self._repeated = False
+        """Whether a statement was not walked through, since it was before."""
         self._cache = cache
         self._scopes: dict[str, Scope] = {}
         """Of the packages that are checked or being checked."""
@@ -155,6 +161,8 @@ class Checker(Schemas):
         if any(checked.findings for checked in self._checked.values()) and not self._anew:
             if any(checked.moved for checked in self._checked.values()):
                 return self._check_anew()
+            if self._repeated:
+                return self._check_main_anew()
         self._note_imported()
         findings: dict[Diagnostic, None] = {}
         in_use = packages_in_use(self._program, self._cache)
@@ -176,6 +184,15 @@ class Checker(Schemas):
         found = Checker(self._program, self.library, self.rules, fresh, anew=True).check()
         self._cache.entries, self._cache.whole = fresh.entries, fresh.whole
         return found
+
+    def _check_main_anew(self) -> list[Diagnostic]:
+        """The findings, and the places in them, as if no statement had been seen before."""
+        key = self._package_key(self._program.main)
+        self._cache.entries.pop(key, None)
+        self._cache.whole.pop(key, None)
+        again = Checker(self._program, self.library, self.rules, self._cache)
+        again._remembers = False
+        return again.check()
 
     def _note_imported(self) -> None:
         key = ("checked", self.rules)
@@ -225,8 +242,12 @@ class Checker(Schemas):
         self._declarations(path, package)
         for module, body in self._bodies(path, package):
             self._open(module)
+            remembered = self._remembered(module) if path == MAIN_PACKAGE else None
             for statement in body:
-                self.statement(statement)
+                if remembered is not None and id(statement) in remembered.words:
+                    self._statement(statement, module, remembered)
+                else:
+                    self.statement(statement)
         checked = Checked(path, scope, tuple(self.findings), trees, imports or ())
         if imports is not None:
             if cached is not None and path != MAIN_PACKAGE:
@@ -238,11 +259,46 @@ class Checker(Schemas):
             self._scopes[path], self._checked[path] = scope, checked
         return checked.scope
 
+    def _remembered(self, module: Module) -> Remembered | None:
+        """What is known of the statements of a file, None at the first sight of it."""
+        if not self._remembers:
+            return None
+        key = (self._how, module.source.path)
+        found = self._cache.remembered.get(key)
+        if found is not None and found.tree is module.tree:
+            return found
+        self._cache.remembered[key] = remembering(module.tree)
+        return None
+
+    def _statement(self, statement: ast.Stmt, module: Module, remembered: Remembered) -> None:
+        """Checks a statement, or does what checking it did in surroundings that were alike."""
+        key, scope, path = id(statement), self.scope, module.source.path
+        mentioned = remembered.words[key]
+        if mentioned is None:
+            mentioned = remembered.words[key] = words(statement)
+        imported = {name: self.modules[path, name] for name in mentioned & module.imports.keys()}
+        now = surroundings(mentioned, scope, self.lambdas, self.declared, imported)
+        known = remembered.effects.get(key)
+        if known is not None and known.before.like(now):
+            repeat(known, now, scope, self.declared)
+            self._repeated = True
+            return
+        bindings, size = {name: scope.names[name] for name in now.names}, len(scope.names)
+        before, self.findings = self.findings, {}
+        self.statement(statement)
+        found, self.findings = self.findings, before
+        for finding in found:
+            self.findings.setdefault(finding)
+        done = None if found else effect(now, bindings, scope, size, self.declared)
+        if done is not None:
+            remembered.effects[key] = done
+
     def _take(self, key: _Key, package: Package, checked: Checked) -> None:
         """Lets a package that is no part of a circle be what was found, for this check and those to come."""
         self._scopes[checked.path] = checked.scope
         self._checked[checked.path] = self._cache.entries[key] = checked
-        self._note_whole(key, package, checked)
+        if checked.path != MAIN_PACKAGE:  # which is loaded anew each time
+            self._note_whole(key, package, checked)
 
     def _imports_hold(self, checked: Checked, paths: tuple[str, ...]) -> bool:
         """Whether the packages that an unchanged one imports are what it was checked against, checking them first."""

@@ -1,0 +1,170 @@
+"""Statements that were checked before, in the same surroundings, and need not be walked through again.
+
+A main package consists of files that somebody is editing and of others, often long ones, that are the same each time.
+What checking a statement of a file comes to depends on the names it mentions: on the types they have before it. While
+those are what they were, so are the types they have after it. Statements with which something is wrong are not
+remembered, and neither is the first sight of one, since most of those are never seen again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Final
+
+from kcl.diagnostics import Span
+from kcl.semantic.scopes import Binding, Kind, Scope
+from kcl.semantic.types import (
+    DictType,
+    FunctionType,
+    ListType,
+    LiteralType,
+    ModuleType,
+    MultiplierType,
+    SchemaType,
+    Type,
+    UnionType,
+)
+from kcl.syntax import ast
+
+_KINDS: Final = (ast.Assign, ast.Unification, ast.AugAssign, ast.ExprStmt, ast.If, ast.Assert)
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """All that what is said of a statement can depend on, for the names it mentions that mean something around it."""
+
+    names: Mapping[str, tuple[Kind, Type]]
+    lambdas: Mapping[str, FunctionType]
+    declared: frozenset[str]
+    modules: Mapping[str, Type]
+    """What its file imports by these names."""
+
+    def like(self, other: Surroundings) -> bool:
+        return (
+            self.declared == other.declared
+            and self.names.keys() == other.names.keys()
+            and self.lambdas.keys() == other.lambdas.keys()
+            and self.modules.keys() == other.modules.keys()
+            and all(
+                kind is other.names[name][0] and _alike(type_, other.names[name][1])
+                for name, (kind, type_) in self.names.items()
+            )
+            and all(_alike(type_, other.lambdas[name]) for name, type_ in self.lambdas.items())
+            and all(_alike(type_, other.modules[name]) for name, type_ in self.modules.items())
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What checking a statement did: the types that variables got from it, and the names it declared."""
+
+    before: Surroundings
+    types: Mapping[str, Type]
+    declared: Mapping[str, Span]
+
+
+@dataclass(slots=True)
+class Remembered:
+    """The statements of one file. Safe to share between threads (an entry is replaced whole)."""
+
+    tree: ast.Module
+    words: dict[int, frozenset[str] | None]
+    """By the identity of a statement, the words in it, once it was seen twice."""
+    effects: dict[int, Effect] = field(default_factory=dict)
+
+
+def remembering(tree: ast.Module) -> Remembered:
+    """What is remembered of a file that is seen for the first time."""
+    return Remembered(tree, {id(each): None for each in tree.body if isinstance(each, _KINDS)})
+
+
+def words(node: object) -> frozenset[str]:
+    """Every name in a statement, and every other text in it."""
+    return frozenset(_words(node))
+
+
+def _words(node: object) -> Iterator[str]:
+    pending = [node]
+    while pending:
+        each = pending.pop()
+        if isinstance(each, str):
+            yield each
+        elif isinstance(each, (list, tuple)):
+            pending.extend(each)
+        elif is_dataclass(each):
+            pending.extend(getattr(each, one.name) for one in fields(each))
+
+
+def surroundings(
+    mentioned: frozenset[str],
+    scope: Scope,
+    lambdas: Mapping[str, FunctionType],
+    declared: Mapping[str, Span],
+    modules: Mapping[str, Type],
+) -> Surroundings:
+    bindings = scope.names
+    return Surroundings(
+        {name: (bindings[name].kind, bindings[name].type) for name in mentioned & bindings.keys()},
+        {name: lambdas[name] for name in mentioned & lambdas.keys()},
+        mentioned & declared.keys(),
+        modules,
+    )
+
+
+def effect(
+    before: Surroundings, bindings: Mapping[str, Binding], scope: Scope, known: int, declared: Mapping[str, Span]
+) -> Effect | None:
+    """What was done to a scope with `known` names, of which these were the `bindings`; None for more than types."""
+    names = scope.names
+    if len(names) != known or any(names[name] is not binding for name, binding in bindings.items()):
+        return None
+    types = {name: names[name].type for name, (_, type_) in before.names.items() if names[name].type is not type_}
+    places = {name: declared[name] for name in before.names if name in declared}
+    return Effect(before, types, places)
+
+
+def repeat(what: Effect, now: Surroundings, scope: Scope, declared: dict[str, Span]) -> None:
+    """Does the same in surroundings that are alike. A type that was there before the statement is that of now."""
+    same = {id(type_): now.names[name][1] for name, (_, type_) in what.before.names.items()}
+    for name, type_ in what.types.items():
+        scope.names[name].type = same.get(id(type_), type_)
+    declared.update(what.declared)
+
+
+def _alike(one: Type, other: Type) -> bool:
+    """Whether two types are equal in all parts, wherever these were written."""
+    if one is other:
+        return True
+    if type(one) is not type(other) or one.flags != other.flags:
+        return False
+    match one, other:
+        case (LiteralType(), LiteralType()):
+            return one.value == other.value
+        case (MultiplierType(), MultiplierType()):
+            return one.number == other.number
+        case (ListType(), ListType()):
+            return _alike(one.item, other.item)
+        case (DictType(), DictType()):
+            return (
+                _alike(one.key, other.key)
+                and _alike(one.value, other.value)
+                and list(one.attributes) == list(other.attributes)
+                and all(_alike(entry.type, other.attributes[name].type) for name, entry in one.attributes.items())
+            )
+        case (UnionType(), UnionType()):
+            return len(one.members) == len(other.members) and all(map(_alike, one.members, other.members))
+        case (FunctionType(), FunctionType()):
+            return (
+                one.variadic == other.variadic
+                and [(param.name, param.has_default) for param in one.params]
+                == [(param.name, param.has_default) for param in other.params]
+                and all(_alike(mine.type, theirs.type) for mine, theirs in zip(one.params, other.params, strict=True))
+                and _alike(one.result, other.result)
+            )
+        case (SchemaType(), SchemaType()):
+            return one.info is other.info and one.is_instance == other.is_instance
+        case (ModuleType(), ModuleType()):
+            return one.path == other.path and one.scope is other.scope
+        case _:
+            return False

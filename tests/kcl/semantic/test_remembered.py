@@ -1,0 +1,109 @@
+"""Statements of files that stay the same are not walked through again, and what is wrong is found all the same."""
+
+from __future__ import annotations
+
+import pytest
+
+from kcl.diagnostics import Diagnostic
+from kcl.loader import LoadRequest, ParseCache, Program, load
+from kcl.semantic import CheckCache, check
+from kcl.semantic.remembered import Effect
+from kcl.source import InMemoryFileSystem
+from kcl.stdlib.library import TYPES
+
+MODEL = "schema Model:\n    size: int = 1\n    name?: str\n"
+SAME = """import model
+import math
+
+_all = [given, 2]
+made = model.Model {size = given}
+scaled = [grow(each) for each in _all]
+if given > 1:
+    _more = made.size
+_total = sum(scaled)
+_total += 1
+assert math.pow(_total, 2) > 0
+text = "${_total} of ${given}"
+"""
+EDITED = """given = 3
+grow = lambda value: int -> int {
+    value * 2
+}
+"""
+
+
+class Session:
+    """A main package of one file that is edited and one that is not."""
+
+    def __init__(self) -> None:
+        self.parsed, self.kept = ParseCache(), CheckCache()
+
+    def program(self, parsed: ParseCache, edited: str, same: str = SAME) -> Program:
+        texts = {"/r/kcl.mod": "", "/r/edited.k": edited, "/r/same.k": same, "/r/model/model.k": MODEL}
+        return load(LoadRequest(("edited.k", "same.k"), "/r"), InMemoryFileSystem(texts), parsed).program
+
+    def found(self, edited: str, same: str = SAME) -> list[Diagnostic]:
+        found = check(self.program(self.parsed, edited, same), TYPES, cache=self.kept)
+        assert found == check(self.program(ParseCache(), edited, same), TYPES), "as a check that knows nothing"
+        return found
+
+    @property
+    def effects(self) -> list[Effect]:
+        return [
+            effect
+            for (_, path), each in self.kept.remembered.items()
+            if path.endswith("same.k")
+            for effect in each.effects.values()
+        ]
+
+
+def test_what_stays_the_same_is_walked_through_twice() -> None:
+    session = Session()
+    counts = []
+    for number in range(4):
+        assert session.found(EDITED.replace("3", str(number))) == []
+        counts.append(session.effects)
+    assert counts[0] == []
+    assert len(counts[1]) == 8
+    assert all(one is other for one, other in zip(counts[2], counts[3], strict=True)), "nothing was found out again"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("given = 3", 'given = "3"', "expected int, got str"),
+        ("given = 3", "given = 3.5", "expected int, got float"),
+        ("value: int -> int", "value: str -> str", ""),
+        ("grow = lambda", "_grow = lambda", "name 'grow' is not defined"),
+        ("given = 3\n", "given = 3\nimport model as math\n", ""),
+        ("given = 3\n", "given = 3\nmade = 1\n", ""),
+    ],
+)
+def test_what_its_names_mean_is_looked_at_each_time(old: str, new: str, message: str) -> None:
+    session = Session()
+    for number in range(3):
+        assert session.found(EDITED.replace("3", str(number))) == []
+    assert EDITED.count(old) == 1
+    found = session.found(EDITED.replace(old, new))
+    assert found
+    assert message in " ".join(each.message for each in found)
+    assert session.found(EDITED) == []
+
+
+def test_places_of_what_is_wrong_are_those_of_now() -> None:
+    session = Session()
+    for number in range(3):
+        assert session.found(EDITED.replace("3", str(number))) == []
+    (found,) = session.found("# one line more\n" + EDITED + "made = 2\n")[:1]
+    assert found.primary is not None
+    for number in range(3):
+        assert session.found("#" * number + "\n" + EDITED + "scaled = 2\n") != []
+
+
+def test_what_is_wrong_in_it_is_told_every_time() -> None:
+    session = Session()
+    wrong = SAME.replace("made.size", "made.sise")
+    for number in range(4):
+        (found,) = session.found(EDITED.replace("3", str(number)), wrong)
+        assert "sise" in found.message
+    assert session.found(EDITED) == []
