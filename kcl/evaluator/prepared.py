@@ -1,9 +1,9 @@
 """Compiled packages kept from one evaluation to the next.
 
 What is kept is code: it depends on the packages, the dialect and the limits, and not on options, files read by the
-program or anything else that may differ between two evaluations. Values are computed anew each time. The main package
-is never kept; a package whose files or imports changed makes everything start over, since code refers to the schemas
-of other packages.
+program or anything else that may differ between two evaluations. Values are computed anew each time. An imported
+package whose files or imports changed makes everything start over, since code refers to the schemas of other packages;
+of a main package the files that did not change stay, where that is safe (`packages`).
 """
 
 from __future__ import annotations
@@ -13,17 +13,16 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kcl.evaluator.dialect import Dialect
-from kcl.evaluator.lexical import Unit
-from kcl.evaluator.runtime import Compiling, Limits, ModuleContext, Runtime
-from kcl.evaluator.statements import Body, Run
+from kcl.evaluator.packages import File, imports_of, prepared_files
+from kcl.evaluator.runtime import Compiling, Limits, Runtime
 from kcl.evaluator.value import Library, Value
 from kcl.loader.program import MAIN_PACKAGE, Imported, ImportKind, Package, Program
 
 _MOST_SITES: Final = 100_000
 """Each evaluation adds the sites of its main package to the table that it shares with those before it."""
 
-Files = list[tuple[ModuleContext, Body]]
-FileCode = tuple[Unit, list[Run]]
+_MOST_MAINS: Final = 48
+"""Main packages that are kept, those used last."""
 
 
 @dataclass(slots=True)
@@ -31,10 +30,10 @@ class Prepared:
     """What one evaluation leaves to the next. Used by one at a time; `library` is that of all of them."""
 
     library: Library
-    files: dict[str, Files] = field(default_factory=dict)
-    """By package, its files with their statements sorted."""
-    statements: dict[str, list[FileCode]] = field(default_factory=dict)
-    """By package, the code of each of its files."""
+    files: dict[str, list[File]] = field(default_factory=dict)
+    """By imported package, its files."""
+    _mains: dict[tuple[str, ...], list[File]] = field(default_factory=dict)
+    """By the paths of their files, the main packages, the last one used at the end."""
     _runtime: Runtime | None = None
     _rules: tuple[str, Dialect, Limits] | None = None
     _packages: dict[str, Package] = field(default_factory=dict)
@@ -57,20 +56,38 @@ class Prepared:
             self._rules = rules
             self._packages.clear()
             self.files.clear()
-            self.statements.clear()
+            self._mains.clear()
         runtime.begin(program, options, compiling)
         if self._imported is not program.imported:
             self._packages.update(program.imported.packages)
             self._imported = program.imported
         return runtime
 
+    def prepare(self, package: Package) -> None:
+        """Makes an imported package ready, unless it is."""
+        if package.path not in self.files:
+            assert self._runtime is not None
+            self.files[package.path] = prepared_files(self._runtime, package)
+
+    def prepare_main(self, package: Package) -> list[File]:
+        """The files of the main package, ready to run."""
+        assert self._runtime is not None
+        paths = tuple(each.source.path for each in package.modules)
+        known = self._mains.pop(paths, ())
+        files = prepared_files(self._runtime, package, known)
+        if files:
+            self._mains[paths] = files
+        if len(self._mains) > _MOST_MAINS:
+            oldest = self._mains.pop(next(iter(self._mains)))
+            oldest[0].context.scope.dissolve()
+        return files
+
     def forget_values(self) -> None:
         """Lets go of what the last evaluation computed."""
         if self._runtime is not None:
             main = self._runtime.packages.pop(MAIN_PACKAGE, None)
             if main is not None:
-                main.dissolve()
-            self.files.pop(MAIN_PACKAGE, None)
+                main.forget_values()
             self._runtime.forget_values()
 
     def _fits(self, program: Program) -> bool:
@@ -98,8 +115,6 @@ def _has_plugins(package: Package) -> bool:
 def _same(known: Package, package: Package) -> bool:
     """Whether both are made of the same trees, and their imports lead to packages of the same paths."""
     return len(known.modules) == len(package.modules) and all(
-        mine.tree is theirs.tree
-        and [(each.alias, each.package, each.kind) for each in mine.imports.values()]
-        == [(each.alias, each.package, each.kind) for each in theirs.imports.values()]
+        mine.tree is theirs.tree and imports_of(mine) == imports_of(theirs)
         for mine, theirs in zip(known.modules, package.modules, strict=True)
     )

@@ -99,6 +99,8 @@ class Runtime:
         self.schema_expression_depth = 0
         self.instances: dict[int, list[tuple[str, SchemaInstance]]] = {}
         self.printed: list[str] = []
+        self.stated: list[tuple[ast.ExprStmt, Where, Value]] = []
+        """The expression statements of the main package that have been run, and their values."""
         self.emitted: list[str] | None = None
         self.emitted_values: list[Value] = []
         self.warnings: list[Diagnostic] = []
