@@ -145,11 +145,12 @@ def rows(repository: Repository, folder: Path) -> Iterator[Planned]:
     )
     yield Planned(
         (
+            f"{everything}, one process, warm on-disk cache ({name})",
             f"{everything}, one process, cold, no cache ({name})",
             f"a shared model edited, {everything}, resident ({name})",
             f"{everything}, one process, resident, nothing edited ({name})",
         ),
-        lambda: _all_stacks(repository),
+        lambda: _all_stacks(repository, folder / f"packages-{name}"),
     )
 
 
@@ -286,18 +287,24 @@ def _processes(repository: Repository, kept: Path) -> tuple[Callable[[], str], C
     return lambda: process(ours), lambda: process(theirs)
 
 
-def _all_stacks(repository: Repository) -> Group:
-    """All stacks in one process: nothing kept, everything kept, and resident after an edit in a shared model."""
+def _all_stacks(repository: Repository, on_disk: Path) -> Group:
+    """All stacks in one process: what is kept on disk or nothing at first, everything, all but a shared model."""
     stacks, editing = repository.stacks, shared_edit(repository)
     resident, kept = api.ParseCache(), api.ParseCache()
     for each in stacks:
         agree(repository.ours(each, resident), repository.peers(each))
         repository.ours(each, kept)
 
-    def cold() -> None:
-        cache = api.ParseCache()
+    def once(cache: api.ParseCache) -> None:
         for each in stacks:
             repository.ours(each, cache)
+
+    def warm() -> None:
+        """As a new process begins: all that there is lies on disk."""
+        once(api.ParseCache(store=api.Store(str(on_disk))))
+
+    def cold() -> None:
+        once(api.ParseCache())
 
     def edited() -> None:
         _, changed = editing.next()
@@ -305,10 +312,16 @@ def _all_stacks(repository: Repository) -> Group:
             repository.ours(each, resident, changed)
 
     def again() -> None:
-        for each in stacks:
-            repository.ours(each, kept)
+        once(kept)
 
-    variants = (Variant(Faster(1), cold), Variant(Faster(5), edited), Variant(None, again))
+    time.sleep(2 * SETTLED_NANOSECONDS / 1e9)
+    warm()
+    variants = (
+        Variant(Faster(10), warm),
+        Variant(Faster(1), cold),
+        Variant(Faster(5), edited),
+        Variant(None, again),
+    )
     return Group(variants, lambda: [repository.peers(each) for each in stacks])
 
 
