@@ -26,7 +26,7 @@ _INTEGER = r"0(?![0-9])|[1-9][0-9]{0,17}+"
 _DECIMAL = r"[0-9]++\.[0-9]++"
 _CONSTANT = r"(?:True|False|None|Undefined)\b"
 _SCALAR = f"{_QUOTED}|{_DECIMAL}|{_INTEGER}|{_CONSTANT}|{_NAME}"
-_LIST = rf"\[[ \t]*+(?:(?:{_SCALAR})(?:[ \t]*+,[ \t]*+(?:{_SCALAR}))*+)?+[ \t]*+\]"
+_LIST = rf"\[[ \t]*+(?:(?:{_SCALAR})[ \t]*+(?:,[ \t]*+|(?=\])))*+\]"
 _ENTRY = rf"(?:{_NAME}|{_QUOTED})[ \t]*+[:=][ \t]*+(?:{_SCALAR}|{_LIST})"
 
 
@@ -36,9 +36,10 @@ Run = tuple[str, re.Pattern[str]]
 
 def _run(line: str) -> re.Pattern[str]:
     """Lines of one indentation. After the last no comprehension may begin: what it is made of stands alone."""
-    last = r"(?=[ \t]*+,?+[ \t]*+(?:\#|\r?\n))"
+    # What ends a line cannot begin one, so that an end may be left out before the first and nowhere else.
+    ended = r"(?=[ \t]*+,?+[ \t]*+(?:\#|\r?\n))"
     between = r"[ \t]*+,?+[ \t]*+\r?\n"
-    return re.compile(rf"([ \t]*+)(?:{line}){last}(?:{between}\1(?:{line}){last})*+(?![ \t]*+\r?\n\s*+for\b)")
+    return re.compile(rf"(?=([ \t]*+))(?:(?:{between})?+\1(?:{line}){ended})++(?![ \t]*+\r?\n\s*+for\b)")
 
 
 ENTRIES: Run = ("PLAIN_ENTRIES", _run(_ENTRY))
