@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from kcl.cache.store import Store, folder_for
+from kcl.collection import paused_for_run
 from kcl.compiler import GENERATED
 from kcl.diagnostics import Code, Diagnostic, KclError, Severity, Span, error, render
 from kcl.emit import json_text, yaml_stream, yaml_text
@@ -32,7 +33,6 @@ from kcl.evaluator.evaluate import Evaluation, evaluate, findings
 from kcl.evaluator.prepared import Prepared, without_plugins
 from kcl.evaluator.provenance import Provenance, Site, SiteKind
 from kcl.evaluator.runtime import Compiling, Limits
-from kcl.garbage import collecting_later
 from kcl.loader import (
     Loaded,
     LoadRequest,
@@ -207,7 +207,7 @@ def run(
     folder = os.path.abspath(work_dir)
     reader = RecordingFileSystem(file_system or OsFileSystem())
     sources: dict[str, str] = {}
-    with collecting_later(cache.entries if cache is not None else ()):
+    with paused_for_run(cache.entries if cache is not None else ()):
         try:
             merged, givers = _settings(files, settings, folder, reader, cache)
             givers.update(dict.fromkeys(options or {}, "-D"))

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Iterator, Sized
 from contextlib import contextmanager
+from typing import Final
+
+_MANY: Final = 8
+"""New files among those kept for later runs, from which on what a run made counts as old."""
 
 
 @contextmanager
@@ -19,7 +23,31 @@ def paused() -> Iterator[None]:
         yield
     finally:
         if collecting:
-            if not gc.get_freeze_count():  # else somebody means to keep what is frozen
-                gc.freeze()
-                gc.unfreeze()
+            _count_as_old()
             gc.enable()
+
+
+@contextmanager
+def paused_for_run(files: Sized) -> Iterator[None]:
+    """As `paused`, for a run among many. `files` are those kept for later runs.
+
+    Only a run that loaded much has what it made count as old. After the others it is searched: there is little of it,
+    and were it old, what is garbage in it would stay for long.
+    """
+    collecting = gc.isenabled()
+    gc.disable()
+    before = len(files)
+    try:
+        yield
+    finally:
+        if collecting:
+            if len(files) - before >= _MANY:
+                _count_as_old()
+            gc.enable()
+
+
+def _count_as_old() -> None:
+    """Moves everything out of what is searched and back into it, to where it is searched most seldom."""
+    if not gc.get_freeze_count():  # else somebody means to keep what is frozen
+        gc.freeze()
+        gc.unfreeze()

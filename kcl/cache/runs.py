@@ -14,7 +14,7 @@ import sys
 from importlib._bootstrap_external import MAGIC_NUMBER
 
 from kcl.cache.digest import blake2b
-from kcl.cache.stamps import stamp, unchanged
+from kcl.cache.stamps import stamp, stamps
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,8 +61,8 @@ def look_up(store: Store, key: str) -> str | None:
     if data is None:
         return None
     try:
-        text, stamps, files = marshal.loads(data)
-        if not unchanged(dict(stamps)):
+        text, kept, files = marshal.loads(data)
+        if stamps(kept) != kept:
             return None
         return text if files is None else _opened(key, text, files)
     except (ValueError, EOFError, TypeError):
@@ -84,18 +84,18 @@ def keep(store: Store, key: str, text: str, paths: Iterable[str], started: int, 
     """
     import re  # who only looks something up can do without
 
-    stamps = [(path, stamp(path, started)) for path in sorted(set(paths))]
-    if any(taken is None for _, taken in stamps):
+    kept = {path: stamp(path, started) for path in sorted(set(paths))}
+    if None in kept.values():
         return False
     if not re.search(_SECRET_KIND, text):
-        return store.write(key, marshal.dumps((text, stamps, None)))
+        return store.write(key, marshal.dumps((text, kept, None)))
     if not only_files:
         return False
     from kcl.cache.sealing import key_from, seal
 
-    files = [path for path, _ in stamps if os.path.isfile(path)]
+    files = [path for path in kept if os.path.isfile(path)]
     made = key_from(key, files)
-    return made is not None and store.write(key, marshal.dumps((seal(text, made), stamps, files)))
+    return made is not None and store.write(key, marshal.dumps((seal(text, made), kept, files)))
 
 
 def compiler() -> str:

@@ -7,7 +7,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping
+    from collections.abc import Iterable
     from typing import Final, Literal, TypeAlias
 
 SETTLED_NANOSECONDS: Final = 100_000_000
@@ -34,22 +34,19 @@ def stamp(path: str, before: int | None = None) -> Stamp | None:
     return (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino, found.st_dev)
 
 
-def unchanged(stamps: Mapping[str, Hashable | None]) -> bool:
-    """Whether each path still has the stamp it had.
-
-    Unlike `stamp`, this need not ask how long ago something changed: what is kept was settled when it was taken, so
-    whatever was written since has other times.
-    """
-    look = os.stat
-    try:
-        for path, kept in stamps.items():
-            if kept is False:
-                if stamp(path) is not False:
-                    return False
-                continue
+def stamps(paths: Iterable[str]) -> dict[str, Stamp | None]:
+    """As `stamp` for each of many paths."""
+    settled, look = time.time_ns() - SETTLED_NANOSECONDS, os.stat
+    taken: dict[str, Stamp | None] = {}
+    for path in paths:
+        try:
             found = look(path)
-            if (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino, found.st_dev) != kept:
-                return False
-    except (OSError, ValueError):
-        return False
-    return True
+        except (OSError, ValueError):
+            taken[path] = stamp(path)
+            continue
+        written, changed = found.st_mtime_ns, found.st_ctime_ns
+        if written > settled or changed > settled:
+            taken[path] = None
+        else:
+            taken[path] = (written, changed, found.st_size, found.st_ino, found.st_dev)
+    return taken

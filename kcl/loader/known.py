@@ -6,12 +6,12 @@ were looked for in. A stamp is a `stat` on a real disk, so a load whose files ar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kcl.diagnostics import Span
-from kcl.source import FileSystem, is_normal
+from kcl.source import FileSystem
 
 if TYPE_CHECKING:
     from kcl.loader.load import Found
@@ -34,6 +34,8 @@ class Known:
     sources: Mapping[str, str]
     stamps: Mapping[str, Hashable]
     """By each path looked at."""
+    is_normal: bool = True
+    """Whether none of those paths needs to be normalized."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +71,11 @@ class KnownPackages:
     places: dict[Hashable, tuple[Found | None, Mapping[str, Hashable | None]]] = field(default_factory=dict)
     """Where imports lead and what that rests on, by the import and where it stands."""
     closures: dict[Hashable, KnownImports] = field(default_factory=dict)
-    """All that main packages import, by what they import themselves; the last one kept is the last."""
+    """All that main packages import, by what they import themselves; the last one kept is the last. Paths in it need no
+    normalizing."""
 
     def keep(self, key: Hashable, known: KnownImports) -> None:
         """Keeps what a main package imports; of very many such lists the oldest go."""
-        if not all(map(is_normal, known.stamps)):
-            return
         self.closures.pop(key, None)
         while len(self.closures) >= _MOST_CLOSURES:
             self.closures.pop(next(iter(self.closures)), None)
@@ -113,11 +114,16 @@ class Stamps:
 
     def still(self, stamps: Mapping[str, Hashable | None]) -> bool:
         """Whether these are the stamps of now."""
+        if stamps.keys() <= self._taken.keys():
+            return stamps.items() <= self._taken.items()
         return all(self.of(path) == stamp for path, stamp in stamps.items())
 
     def unchanged(self, stamps: Mapping[str, Hashable | None]) -> bool:
-        """As `still` for very many paths that need no normalizing: those not asked for yet are looked at at once."""
+        """As `still` for very many paths that need no normalizing."""
+        self.look_at(stamps)
+        return stamps.items() <= self._taken.items()
+
+    def look_at(self, paths: Iterable[str]) -> None:
+        """Looks at paths that need no normalizing at once, as far as they were not asked for yet."""
         taken = self._taken
-        if any(stamp != stamps.get(path, stamp) for path, stamp in taken.items()):
-            return False
-        return self._fs.unchanged({path: stamp for path, stamp in stamps.items() if path not in taken})
+        taken.update(self._fs.stamps([path for path in paths if path not in taken]))

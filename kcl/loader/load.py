@@ -18,7 +18,7 @@ from kcl.diagnostics import Code, Diagnostic, KclError, Severity, Span, error
 from kcl.loader.known import Known, KnownPackages, Readings, Stamps, joined
 from kcl.loader.manifest import MANIFEST_NAME, Manifest, find_root, read_manifest
 from kcl.loader.program import MAIN_PACKAGE, Import, Imported, ImportKind, Module, Package, Program
-from kcl.source import FileSystem, SourceFile
+from kcl.source import FileSystem, SourceFile, is_normal
 from kcl.syntax import ast
 
 if TYPE_CHECKING:
@@ -312,6 +312,8 @@ class _Loader:
             self._sources.update(known.sources)
             self._import_files(known.importers)
             return known.imported
+        if self._surroundings is not None:
+            self._look_ahead()
         parts: list[Known | None] = []
         while self._pending:
             found = self._pending.pop(0)
@@ -320,9 +322,35 @@ class _Loader:
                 parts.append(part)
         imported = Imported(self._packages)
         kept = [part for part in parts if part is not None]
-        if self._surroundings is not None and len(kept) == len(parts):
+        if self._surroundings is not None and len(kept) == len(parts) and all(part.is_normal for part in kept):
             self._known.keep(key, joined(imported, kept))
         return imported
+
+    def _look_ahead(self) -> None:
+        """Looks at once at everything that packages known from earlier loads rest on, and those they import."""
+        pending, seen, paths = list(self._pending), set[str](), set[str]()
+        while pending:
+            found = pending.pop()
+            if found.path not in seen:
+                seen.add(found.path)
+                known = self._earlier(found)
+                if known is not None and known.is_normal:
+                    paths.update(known.stamps)
+                    pending += known.imported
+        self._stamps.look_at(paths)
+
+    def _earlier(self, found: Found) -> Known | None:
+        """The package as an earlier load, or another process, left it."""
+        key = (found, self._dedent, self._surroundings)
+        known = self._known.entries.get(key)
+        on_disk = None if known is not None else self._cache.on_disk()
+        if on_disk is not None:
+            known = on_disk.read(*key)
+            if known is not None:
+                self._known.entries[key] = known
+                for module in known.package.modules:
+                    self._cache.entries.setdefault((module.name, self._dedent), (module.source, module.tree, ()))
+        return known
 
     def _import_files(self, importers: Mapping[str, tuple[tuple[str, Span], ...]]) -> None:
         for path, targets in importers.items():
@@ -332,15 +360,7 @@ class _Loader:
         """The package, taken from an earlier load where all it rests on is the same; and what of it may be kept."""
         if self._surroundings is None:
             return self._package(found), None
-        key = (found, self._dedent, self._surroundings)
-        known = self._known.entries.get(key)
-        on_disk = self._cache.on_disk()
-        if known is None and on_disk is not None:
-            known = on_disk.read(*key)
-            if known is not None:
-                self._known.entries[key] = known
-                for module in known.package.modules:
-                    self._cache.entries.setdefault((module.name, self._dedent), (module.source, module.tree, ()))
+        known = self._earlier(found)
         if known is not None and self._without_texts(known.stamps) and self._stamps.still(known.stamps):
             self._read.update(known.stamps)
             self._sources.update(known.sources)
@@ -353,13 +373,16 @@ class _Loader:
         stamps = {path: stamp for path, stamp in self._looked_at.items() if stamp is not None}
         if told == len(self._diagnostics) and len(stamps) == len(self._looked_at) and self._without_texts(stamps):
             paths = [module.name for module in package.modules]
+            key = (found, self._dedent, self._surroundings)
             known = self._known.entries[key] = Known(
                 package,
                 tuple(self._imported),
                 {path: tuple(self._importers[path]) for path in paths if path in self._importers},
                 {path: self._sources[path] for path in paths},
                 stamps,
+                all(map(is_normal, stamps)),
             )
+            on_disk = self._cache.on_disk()
             if on_disk is not None:
                 on_disk.keep(*key, known)
             return package, known

@@ -12,7 +12,7 @@ import os
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Protocol
 
-from kcl.cache.stamps import stamp, unchanged
+from kcl.cache.stamps import stamp, stamps
 
 _BYTE_ORDER_MARK = "\ufeff"
 
@@ -48,8 +48,8 @@ class FileSystem(Protocol):
         """
         ...
 
-    def unchanged(self, stamps: Mapping[str, Hashable | None]) -> bool:
-        """Whether these are still the stamps of these paths, which are absolute with nothing in them to normalize."""
+    def stamps(self, paths: Iterable[str]) -> dict[str, Hashable | None]:
+        """The stamps of very many paths, which are absolute with nothing in them to normalize."""
         ...
 
 
@@ -86,8 +86,8 @@ class OsFileSystem:
     def stamp(self, path: str) -> Hashable | None:
         return stamp(path)
 
-    def unchanged(self, stamps: Mapping[str, Hashable | None]) -> bool:
-        return unchanged(stamps)
+    def stamps(self, paths: Iterable[str]) -> dict[str, Hashable | None]:
+        return {**stamps(paths)}
 
 
 class InMemoryFileSystem:
@@ -129,8 +129,8 @@ class InMemoryFileSystem:
             return self._files[normal]
         return tuple(sorted(self._names[normal])) if normal in self._names else False
 
-    def unchanged(self, stamps: Mapping[str, Hashable | None]) -> bool:
-        return all(kept is not None and self.stamp(path) == kept for path, kept in stamps.items())
+    def stamps(self, paths: Iterable[str]) -> dict[str, Hashable | None]:
+        return {path: self.stamp(path) for path in paths}
 
 
 class OverlayFileSystem:
@@ -170,10 +170,12 @@ class OverlayFileSystem:
         below = self._base.stamp(path)
         return None if below is None else (top, below)
 
-    def unchanged(self, stamps: Mapping[str, Hashable | None]) -> bool:
-        if self._touched.isdisjoint(stamps):
-            return self._base.unchanged(stamps)
-        return all(kept is not None and self.stamp(path) == kept for path, kept in stamps.items())
+    def stamps(self, paths: Iterable[str]) -> dict[str, Hashable | None]:
+        asked = list(paths)
+        found = self._base.stamps(asked)
+        for path in self._touched.intersection(asked):
+            found[path] = self.stamp(path)
+        return found
 
     def _holder(self, path: str) -> FileSystem:
         return self._top if self._top.is_file(path) else self._base
@@ -214,9 +216,10 @@ class RecordingFileSystem:
         self.seen.add(path)
         return self._inner.stamp(path)
 
-    def unchanged(self, stamps: Mapping[str, Hashable | None]) -> bool:
-        self.seen.update(stamps)
-        return self._inner.unchanged(stamps)
+    def stamps(self, paths: Iterable[str]) -> dict[str, Hashable | None]:
+        found = self._inner.stamps(paths)
+        self.seen.update(found)
+        return found
 
 
 def _normal(path: str) -> str:
