@@ -15,8 +15,10 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from kcl.compiler import values
-from kcl.compiler.expressions import Expressions, Kind, names_in, united
+from kcl.compiler.containers import TooDeep
+from kcl.compiler.expressions import Expressions
 from kcl.compiler.source import Source
+from kcl.compiler.writing import Kind, names_in, united
 from kcl.diagnostics import KclError
 from kcl.evaluator.lexical import SchemaScope
 from kcl.evaluator.provenance import SiteKind
@@ -71,7 +73,7 @@ def compile_schema(schema: SchemaType) -> Build | None:
         writer = _Writer(schema, dynamic)
         try:
             return writer.function()
-        except _Unordered:
+        except (_Unordered, TooDeep):
             return None
         except KclError:  # the plain way says it when it gets there, if it does
             return None
@@ -124,6 +126,8 @@ class _Setter:
 
 class _Writer:
     """Writes the function of one schema. Serves `Expressions` as the attributes of the instance being built."""
+
+    may_have = False
 
     def __init__(self, schema: SchemaType, dynamic: set[str]) -> None:
         self.schema = schema

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping, Sequence
 
 from kcl.diagnostics import Span
+from kcl.evaluator.functions import Lambda
+from kcl.evaluator.parameters import Arguments
 from kcl.evaluator.runtime import Runtime, StartOver
 from kcl.evaluator.runtime_types import RuntimeType, pack
 from kcl.evaluator.schemas import require_attributes
@@ -126,3 +128,26 @@ def require(
             raise StartOver
         if name in holding and isinstance(value, (list, dict)):
             require_attributes(value, runtime, instance.origin)
+
+
+def arguments(
+    values: list[Value],
+    origins: list[Sites],
+    named_origins: dict[str, Sites],
+    places: Sequence[Sites],
+    named_places: Mapping[str, Sites],
+) -> Arguments:
+    """The positional arguments of a call, with all that is told of where arguments come from."""
+    args = Arguments(values)
+    args.origins, args.places = origins, places
+    args.named_origins, args.named_places = named_origins, named_places
+    return args
+
+
+def sites_of_answer(runtime: Runtime, callee: Value, value: Value, sites: Sites) -> Sites:
+    """The sites of what a call answered; `sites` are those of what it was given."""
+    if isinstance(value, (list, dict)):
+        return ()
+    if type(callee) is Lambda and runtime.origin:
+        return runtime.origin
+    return sites

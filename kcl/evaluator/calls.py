@@ -60,7 +60,7 @@ def _place(node: ast.Expr, scope: Scope) -> Sites:
     return scope.module.site(node, SiteKind.ARGUMENT, node)
 
 
-def _argument_nodes(node: ast.Call | ast.SchemaExpr) -> dict[int | str, ast.Expr | ast.Keyword]:
+def argument_nodes(node: ast.Call | ast.SchemaExpr) -> dict[int | str, ast.Expr | ast.Keyword]:
     nodes: dict[int | str, ast.Expr | ast.Keyword] = dict(enumerate(node.args))
     for keyword in node.keywords:
         nodes[keyword.name] = keyword.value
@@ -72,7 +72,7 @@ def _argument_nodes(node: ast.Call | ast.SchemaExpr) -> dict[int | str, ast.Expr
 def _call(node: ast.Call, scope: Scope) -> Evaluate:
     function, arguments = lower(node.func, scope), _ArgumentCode(node, scope)
     where = scope.module.where(node)
-    where.arguments = _argument_nodes(node)
+    where.arguments = argument_nodes(node)
     runtime = scope.module.runtime
 
     def run(environment: Environment) -> Value:
@@ -106,7 +106,7 @@ def _tracked_call(node: ast.Call, scope: Scope) -> Evaluate:
     function, follows = _tracked_callee(node.func, scope)
     arguments = _ArgumentCode(node, scope)
     where = module.where(node)
-    where.arguments = _argument_nodes(node)
+    where.arguments = argument_nodes(node)
 
     def run(environment: Environment) -> Value:
         callee = function(environment)
@@ -201,7 +201,7 @@ def schema_expression_code(node: ast.SchemaExpr, scope: Scope, config_code: Eval
     runtime = module.runtime
     where = module.where(node)
     named_at = module.where(node.name)
-    named_at.arguments = _argument_nodes(node)
+    named_at.arguments = argument_nodes(node)
     schema_code = lower(node.name, scope)
     arguments = _ArgumentCode(node, scope)
 

@@ -187,7 +187,7 @@ def _config_comprehension(node: ast.ConfigComp, scope: Scope) -> Evaluate:
     inner = child(loop, ConfigScope)
     entry = node.entry
     if isinstance(entry, ast.Entry):
-        entry = _computed_key(entry)
+        entry = computed_key(entry)
     if isinstance(entry, ast.Entry) and isinstance(entry.key, ast.Name):
         # Here a bare name is the value of the variable.
         key: ast.Expr = ast.Paren(entry.key.start, entry.key.end, entry.key)
@@ -202,7 +202,7 @@ def _config_comprehension(node: ast.ConfigComp, scope: Scope) -> Evaluate:
     return run
 
 
-def _computed_key(entry: ast.Entry) -> ast.Entry:
+def computed_key(entry: ast.Entry) -> ast.Entry:
     """The entry with a dotted key, `{s.name: s for s in l}`, as the selection it is in a comprehension."""
     key, index, op, value = entry.key, entry.index, entry.op, entry.value
     while isinstance(value, ast.Config) and not value.written and len(value.items) == 1:
@@ -383,7 +383,7 @@ def _map(
 
 @lowers(ast.List)
 def _list(node: ast.List, scope: Scope) -> Evaluate:
-    steps = [_listlower_item(item, scope) for item in node.items]
+    steps = [lower_list_item(item, scope) for item in node.items]
 
     def run(environment: Environment) -> Value:
         items: list[Value] = []
@@ -395,7 +395,7 @@ def _list(node: ast.List, scope: Scope) -> Evaluate:
     return run
 
 
-def _listlower_item(node: ast.ListItem, scope: Scope, site_kind: SiteKind = SiteKind.LITERAL) -> ItemStep:
+def lower_list_item(node: ast.ListItem, scope: Scope, site_kind: SiteKind = SiteKind.LITERAL) -> ItemStep:
     match node:
         case ast.Starred():
             return _starred(node, scope)
@@ -434,8 +434,8 @@ def _starred(node: ast.Starred, scope: Scope) -> ItemStep:
 
 def _list_if(node: ast.ListIf, scope: Scope) -> ItemStep:
     condition = lower(node.cond, scope)
-    body = [_listlower_item(item, scope) for item in node.body]
-    orelse = [_listlower_item(item, scope) for item in node.orelse]
+    body = [lower_list_item(item, scope) for item in node.body]
+    orelse = [lower_list_item(item, scope) for item in node.orelse]
 
     def run(environment: Environment, items: list[Value], sites: list[Sites]) -> None:
         for step in body if truthy(condition(environment)) else orelse:
@@ -447,7 +447,7 @@ def _list_if(node: ast.ListIf, scope: Scope) -> ItemStep:
 @lowers(ast.ListComp)
 def _list_comprehension(node: ast.ListComp, scope: Scope) -> Evaluate:
     loop, start = _loops(node.clauses, scope)
-    step = _listlower_item(node.element, loop, SiteKind.COMPREHENSION)
+    step = lower_list_item(node.element, loop, SiteKind.COMPREHENSION)
     where = scope.module.where(node)
 
     def run(environment: Environment) -> Value:

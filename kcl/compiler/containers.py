@@ -1,0 +1,309 @@
+"""Configurations, lists and the loops that make them, as lines of Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+from kcl.compiler import values
+from kcl.compiler.writing import Writing, names_in, united
+from kcl.evaluator.attributes import sites_of
+from kcl.evaluator.configurations import OPERATORS, SITE_KINDS, computed_key, lower_entry, lower_list_item
+from kcl.evaluator.lexical import ConfigScope, LoopScope, Scope, Variable, child, loop_variable
+from kcl.evaluator.operations import iterate
+from kcl.evaluator.provenance import SiteKind
+from kcl.evaluator.runtime import UNSET
+from kcl.evaluator.sizes import MOST_ITEMS
+from kcl.evaluator.union import merge_all
+from kcl.evaluator.value import INSERT, UNDEFINED, KDict, KList
+from kcl.syntax import ast
+
+_MOST_LOOPS: Final = 12
+"""Loops inside each other in one function; Python allows some more blocks."""
+
+
+class Containers(Writing):
+    """Writes configurations, lists, comprehensions and quantifiers."""
+
+    _loops = 0
+
+    def config(self, node: ast.Config, scope: Scope) -> str:
+        """An atom for a configuration."""
+        source = self.source
+        inner = child(scope, ConfigScope)
+        environment = self.environment
+        source.line(lambda: self._unset(inner, environment))
+        names = [_static_key(item, inner) for item in node.items]
+        if None in names or len(set(names)) < len(names):
+            result = source.assign(f"{source.constant(KDict)}()")
+            self._add_items(node.items, inner, result)
+            return self.knows(result, ("config", None))
+        entries, sites, kinds = [], [], set()
+        operators: dict[str, int] = {}
+        pairs: list[tuple[str, str]] = []
+        for item, name in zip(node.items, names, strict=True):
+            assert isinstance(item, ast.Entry) and name is not None
+            value, at = self._entry(item, name, inner)
+            key = source.constant(name)
+            entries.append(f"{key}: {value}")
+            sites.append(f"{key}: {at}")
+            pairs.append((value, at))
+            kinds.add(self.kinds.get(value))
+            if OPERATORS[item.op]:
+                operators[name] = OPERATORS[item.op]
+        kind = ("config", united(kinds))
+        if self._are_fixed(pairs):
+            whole = KDict({name: self.literals[value] for name, (value, _) in zip(names, pairs, strict=True) if name})
+            whole.sites = {name: self.fixed[at] for name, (_, at) in zip(names, pairs, strict=True) if name} or None
+            whole.operators = operators or None
+            return self.knows(self.literal(whole), kind)
+        result = source.assign(f"{source.constant(KDict.__new__)}({source.constant(KDict)})")
+        if entries:
+            source.line(f"{result}.update({{{', '.join(entries)}}})")
+        source.line(f"{result}.sites = {{{', '.join(sites)}}}" if sites else f"{result}.sites = None")
+        source.line(f"{result}.operators = {source.constant(operators or None)}")
+        source.line(f"{result}.indexes = None; {result}.holder = ()")
+        return self.knows(result, kind)
+
+    def _add_items(self, items: Sequence[ast.ConfigItem], scope: Scope, target: str) -> None:
+        """Lines that add to a configuration one item after the other."""
+        source = self.source
+        for item in items:
+            name = _static_key(item, scope)
+            match item:
+                case ast.Entry() if name is not None:
+                    self._put(item, name, scope, target)
+                case ast.Entry():
+                    self.attributes.publish(names_in(item))
+                    self.used.add(self.environment)
+                    step = source.constant(lower_entry(item, scope))
+                    source.line(f"{step}({self.environment}, {target})")
+                case ast.Unpack():
+                    self._unpack(item, scope, target)
+                case ast.ConfigIf():
+                    condition = self.value(item.cond, scope)
+                    with source.block(f"if {condition}:"):
+                        self._add_items(item.body, scope, target)
+                    with source.block("else:"):
+                        self._add_items(item.orelse, scope, target)
+
+    def _unpack(self, item: ast.Unpack, scope: Scope, target: str) -> None:
+        source = self.source
+        value = self.value(item.value, scope)
+        span = source.constant(scope.module.where(item).span)
+        with source.block(f"if {value} is not None and {value} is not {source.constant(UNDEFINED)}:"):
+            self.fail_if(f"not isinstance({value}, {source.constant(KDict)})")
+            source.line(f"{source.constant(merge_all)}({target}, {value}, {span})")
+
+    def _are_fixed(self, pairs: Iterable[tuple[str, str]]) -> bool:
+        """Whether values and sites are known before: what is made of them is made once, since nobody changes values."""
+        return all(value in self.literals and at in self.fixed for value, at in pairs)
+
+    def _entry(self, item: ast.Entry, name: str, scope: Scope) -> tuple[str, str]:
+        site = scope.module.site(item.key, SITE_KINDS[item.op], item.value)
+        value, sites = self.stored(item.value, scope, site, chooses=True)
+        variable = scope.variables.get(name) or scope.declare(name, definite=False)
+        self._bind(variable, value, sites)
+        return value, sites
+
+    def _bind(self, variable: Variable, value: str, sites: str) -> None:
+        """Lines that keep a value where expressions read it, if any turn out to."""
+        environment = self.environment
+
+        def kept(slot: int | None, what: str) -> str | None:
+            return None if slot is None or environment not in self.used else f"{environment}[{slot}] = {what}"
+
+        self.source.line(lambda: kept(variable.slot, value))
+        self.source.line(lambda: kept(variable.sites_slot, sites))
+
+    def _unset(self, scope: Scope, environment: str) -> str | None:
+        """The line that takes the values of an earlier time from the variables of a configuration."""
+        slots = [variable.slot for variable in scope.variables.values() if variable.slot is not None]
+        if not slots or environment not in self.used:
+            return None
+        unset = self.source.constant(UNSET)
+        return "; ".join(f"{environment}[{slot}] = {unset}" for slot in slots)
+
+    def _put(self, item: ast.Entry, name: str, scope: Scope, target: str) -> None:
+        source = self.source
+        site = scope.module.site(item.key, SITE_KINDS[item.op], item.value)
+        value, sites = self.stored(item.value, scope, site, chooses=True)
+        variable = scope.variables.get(name) or scope.declare(name, definite=False)
+        span = source.constant(scope.module.where(item).span)
+        arguments = f"{target}, {name!r}, {value}, {OPERATORS[item.op]}, {sites}, {span}"
+        source.line(f"{source.constant(values.put)}({arguments})")
+        self._bind(variable, f"{target}[{name!r}]", f"{target}.sites_of({name!r})")
+
+    def list_(self, node: ast.List, scope: Scope) -> str:
+        """An atom for a list."""
+        if any(isinstance(item, (ast.Starred, ast.ListIf)) for item in node.items):
+            return self._made_list(lambda made, at: self._add_list_items(node.items, scope, made, at))
+        items: list[str] = []
+        sites: list[str] = []
+        kinds = set()
+        for item in node.items:
+            assert not isinstance(item, (ast.Starred, ast.ListIf))
+            value, at = self.stored(item, scope, scope.module.site(item, SiteKind.LITERAL, item))
+            items.append(value)
+            sites.append(at)
+            kinds.add(self.kinds.get(value))
+        kind = ("list", united(kinds))
+        if self._are_fixed(zip(items, sites, strict=True)):
+            whole = KList([self.literals[each] for each in items], [self.fixed[each] for each in sites])
+            return self.knows(self.literal(whole), kind)
+        made = self.source.assign(f"{self.source.constant(KList.__new__)}({self.source.constant(KList)})")
+        self.source.line(f"{made}[:] = [{', '.join(items)}]; {made}.sites = [{', '.join(sites)}]")
+        return self.knows(made, kind)
+
+    def _made_list(self, fill: Callable[[str, str], None]) -> str:
+        """An atom for a list that `fill` writes lines for: they add to its items and to their sites."""
+        source = self.source
+        items, sites = source.assign("[]"), source.assign("[]")
+        fill(items, sites)
+        made = source.assign(f"{source.constant(KList.__new__)}({source.constant(KList)})")
+        source.line(f"{made}[:] = {items}; {made}.sites = {sites}")
+        return self.knows(made, ("list", None))
+
+    def _add_list_items(
+        self, items: Iterable[ast.ListItem], scope: Scope, target: str, sites: str, kind: SiteKind = SiteKind.LITERAL
+    ) -> None:
+        source = self.source
+        for item in items:
+            match item:
+                case ast.Starred():
+                    self.attributes.publish(names_in(item))
+                    self.used.add(self.environment)
+                    step = source.constant(lower_list_item(item, scope, kind))
+                    source.line(f"{step}({self.environment}, {target}, {sites})")
+                case ast.ListIf():
+                    condition = self.value(item.cond, scope)
+                    with source.block(f"if {condition}:"):
+                        self._add_list_items(item.body, scope, target, sites)
+                    with source.block("else:"):
+                        self._add_list_items(item.orelse, scope, target, sites)
+                case _:
+                    value, at = self.stored(item, scope, scope.module.site(item, kind, item))
+                    source.line(f"{target}.append({value}); {sites}.append({at})")
+
+    # --- Loops ---
+
+    def _each(self, clauses: Sequence[ast.CompClause], scope: Scope, body: Callable[[Scope], None]) -> None:
+        """Lines that run those of `body` for each combination of the items."""
+        if not clauses:
+            body(scope)
+            return
+        first, *others = clauses
+        container = self.value(first.iter, scope)
+        inner = child(scope, LoopScope)
+        with self._loop(container, container, first.targets, inner):
+            for condition in first.conds:
+                holds = self.value(condition, inner)
+                self.source.line(f"if not {holds}: continue")
+            self._each(others, inner, body)
+
+    @contextmanager
+    def _loop(self, container: str, placed: str, targets: Sequence[ast.Name], scope: Scope) -> Iterator[None]:
+        """A loop over the items of a container; the sites of its variables are those that `placed` has of them."""
+        source = self.source
+        self._loops += 1
+        if self._loops > _MOST_LOOPS or len(targets) > 2:
+            raise TooDeep
+        variables = [scope.declare(target.id) for target in targets]
+        item = source.temporary()
+        with source.block(f"for {item} in {source.constant(iterate)}({container}):"):
+            environment = self.environment
+            self.used.add(environment)
+            if len(variables) == 1:
+                source.line(f"{environment}[{variables[0].place()}] = {item}[0]")
+            else:
+                key, value = variables
+                source.line(f"{environment}[{key.place()}] = {item}[1]; {environment}[{value.place()}] = {item}[2]")
+                source.line(lambda: None if key.sites_slot is None else f"{environment}[{key.sites_slot}] = ()")
+            last = variables[-1]
+            at = f"{source.constant(sites_of)}({placed}, {item}[1])"
+            if len(variables) == 1:
+                at = f"() if isinstance({placed}, dict) else {at}"
+            source.line(lambda: None if last.sites_slot is None else f"{environment}[{last.sites_slot}] = {at}")
+            yield
+        self._loops -= 1
+
+    def list_comprehension(self, node: ast.ListComp, scope: Scope) -> str:
+        """An atom for a list."""
+
+        def fill(items: str, sites: str) -> None:
+            def element(inner: Scope) -> None:
+                self._add_list_items([node.element], inner, items, sites, SiteKind.COMPREHENSION)
+                self.fail_if(f"len({items}) > {MOST_ITEMS}")
+
+            self._each(node.clauses, scope, element)
+
+        return self._made_list(fill)
+
+    def config_comprehension(self, node: ast.ConfigComp, scope: Scope) -> str:
+        """An atom for a configuration."""
+        source = self.source
+        result = source.assign(f"{source.constant(KDict)}()")
+
+        def entry(loop: Scope) -> None:
+            inner = child(loop, ConfigScope)
+            item = node.entry
+            if isinstance(item, ast.Unpack):
+                self._unpack(item, inner, result)
+                return
+            item = computed_key(item)
+            if item.index is not None or OPERATORS[item.op] == INSERT:
+                raise TooDeep
+            site = inner.module.site(item.key, SiteKind.COMPREHENSION, item.value)
+            value, sites = self.stored(item.value, inner, site, chooses=True)
+            key = self.value(item.key, inner)
+            self.fail_if(f"type({key}) is not str")
+            span = source.constant(inner.module.where(item).span)
+            arguments = f"{result}, {key}, {value}, {OPERATORS[item.op]}, {sites}, {span}"
+            source.line(f"{source.constant(values.put)}({arguments})")
+
+        self._each(node.clauses, scope, entry)
+        return self.knows(result, ("config", None))
+
+    def quantifier(self, node: ast.Quantifier, scope: Scope) -> str:
+        """An atom for what `all`, `any`, `map` or `filter` gives."""
+        if node.op is ast.QuantifierOp.FILTER:
+            return self.closure(node, scope)
+        source = self.source
+        container = self.value(node.iter, scope)
+        inner = child(scope, LoopScope)
+        if node.op is ast.QuantifierOp.MAP:
+
+            def fill(items: str, sites: str) -> None:
+                with self._loop(container, container, node.targets, inner):
+                    self._skip_unless(node.cond, inner)
+                    self._add_list_items([node.body], inner, items, sites, SiteKind.COMPREHENSION)
+
+            return self._made_list(fill)
+        wants_all = node.op is ast.QuantifierOp.ALL
+        result = source.assign(str(wants_all))
+        with self._loop(container, "None", node.targets, inner):
+            self._skip_unless(node.cond, inner)
+            holds = self.value(node.body, inner)
+            with source.block(f"if {'not ' if wants_all else ''}{holds}:"):
+                source.line(f"{result} = {not wants_all}")
+                source.line("break")
+        return self.knows(result, "bool")
+
+    def _skip_unless(self, condition: ast.Expr | None, scope: Scope) -> None:
+        if condition is not None:
+            holds = self.value(condition, scope)
+            self.source.line(f"if not {holds}: continue")
+
+
+class TooDeep(Exception):
+    """An expression that there are no lines for, found too late to call its closure."""
+
+
+def _static_key(item: ast.ConfigItem, scope: Scope) -> str | None:
+    """The key of an entry that says where it goes, None for everything else in a configuration."""
+    if not isinstance(item, ast.Entry) or item.index is not None or OPERATORS[item.op] == INSERT:
+        return None
+    if isinstance(item.key, ast.Name) and loop_variable(scope, item.key.id) is None:
+        return item.key.id
+    return item.key.value if isinstance(item.key, ast.Str) else None
