@@ -276,7 +276,7 @@ class Configurations(Calls):
             else:
                 self._unpacked(item, keys, values, known)
         self.leave()
-        return DictType(common(keys), common(values), known)
+        return DictType.of_entries(keys, values, known)
 
     def before_item(self, item: ast.ConfigItem) -> None:
         """Called with each entry, which may be of another file."""

@@ -142,19 +142,70 @@ class Entry:
 class DictType(Type):
     """`attributes` holds the keys that are known by name; empty for a type that was written."""
 
-    __slots__ = ("attributes", "is_variable", "key", "value", "variable")
+    __slots__ = ("_key", "_made_of", "_value", "attributes", "is_data", "is_variable", "variable")
 
-    def __init__(
-        self, key: Type, value: Type, attributes: dict[str, Entry] | None = None, *, is_variable: bool = False
-    ) -> None:
+    def __init__(self, key: Type | None, value: Type | None, attributes: dict[str, Entry] | None = None) -> None:
+        """Without `key` and `value`, see the class methods."""
         self.flags = DICT_FLAG
-        self.key = key
-        self.value = value
+        self._key = key
+        self._value = value
+        self._made_of: tuple[Sequence[Type], Sequence[Type]] | DictType | None = None
+        """Types of keys and of values, or that of a variable's first value, until somebody asks for their like."""
         self.attributes = attributes or {}
-        self.is_variable = is_variable
+        self.is_data = False
+        """Whether there is nothing in it that schemas have to do with."""
+        self.is_variable = False
         """Whether this is the type of a variable: its own."""
         self.variable: DictType | None = None
         """The type of a variable that holds such a value, once it was asked for: types nest deeply."""
+
+    @classmethod
+    def of_entries(cls, keys: Sequence[Type], values: Sequence[Type], attributes: dict[str, Entry]) -> DictType:
+        """The type of a configuration with entries of these types.
+
+        What they have in common is looked for when somebody asks, which of most data nobody does. Among schemas it
+        may be something else by then, so with them it is done at once.
+        """
+        if not all(map(_is_data, values)):
+            return cls(common(keys), common(values), attributes)
+        made = cls(None, None, attributes)
+        made._made_of = keys, values
+        made.is_data = True
+        return made
+
+    @classmethod
+    def of_variable(cls, given: DictType) -> DictType:
+        """The type of a variable that is first given a value of type `given`."""
+        if given.is_data:
+            made = cls(None, None, given.attributes)
+            made._made_of = given
+            made.is_data = True
+        else:
+            made = cls(widened(given.key), widened(given.value), given.attributes)
+        made.is_variable = True
+        return made
+
+    @property
+    def key(self) -> Type:
+        if self._key is None:
+            self._find()
+        assert self._key is not None
+        return self._key
+
+    @property
+    def value(self) -> Type:
+        if self._value is None:
+            self._find()
+        assert self._value is not None
+        return self._value
+
+    def _find(self) -> None:
+        match self._made_of:
+            case DictType() as given:
+                self._key, self._value = widened(given.key), widened(given.value)
+            case (keys, values):
+                self._key, self._value = common(keys), common(values)
+        self._made_of = None
 
     def __str__(self) -> str:
         return f"{{{self.key}:{self.value}}}"
@@ -511,11 +562,22 @@ def widened(type_: Type) -> Type:
         if type_.is_variable:
             return type_
         if type_.variable is None:
-            type_.variable = DictType(widened(type_.key), widened(type_.value), type_.attributes, is_variable=True)
+            type_.variable = DictType.of_variable(type_)
         return type_.variable
     if isinstance(type_, UnionType):
         return type_.of_one or common([widened(member) for member in type_.members])
     return type_
+
+
+def _is_data(type_: Type) -> bool:
+    """Whether a type is told wholly by what it is written as, without any schema."""
+    if isinstance(type_, DictType):
+        return type_.is_data
+    if isinstance(type_, ListType):
+        return _is_data(type_.item)
+    return bool(type_.flags & (_SCALAR | NONE_FLAG | ANY_FLAG)) or (
+        isinstance(type_, UnionType) and type_.of_one is not None
+    )
 
 
 def all_of(type_: Type, flags: int) -> bool:
