@@ -16,7 +16,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from time import perf_counter
 from types import MappingProxyType
@@ -128,7 +128,14 @@ def compile_now(
     )
     spec = replace(spec, secrets=secret_values(with_settings(stack, inputs)))
     seconds = perf_counter() - started
-    return CompiledStack(spec, result.diagnostics, result.dependencies, seconds, result.printed)
+    dependencies = frozenset(map(_path, result.dependency_names))
+    return CompiledStack(spec, result.diagnostics, dependencies, seconds, result.printed)
+
+
+@lru_cache(maxsize=1 << 14)
+def _path(name: str) -> Path:
+    """Of a stack's hundreds of files most are those of the compilation before; making and hashing a Path takes long."""
+    return Path(name)
 
 
 def _kind(site: api.Site) -> str:
@@ -168,17 +175,24 @@ def with_settings(stack: Stack, inputs: CompileInputs) -> CompileInputs:
 
     What cannot be read is left to the compilation, which tells.
     """
-    import yaml
-
     told: dict[str, str] = {}
     for each in inputs.settings:
         path = stack.directory / each
-        with contextlib.suppress(OSError, UnicodeDecodeError, yaml.YAMLError):
-            text = inputs.overlay.get(path) or path.read_text(encoding="utf-8")
-            match yaml.safe_load(text):
-                case {"kcl_options": list(options)}:
-                    told |= {str(one["key"]): one["value"] for one in options if _is_text_option(one)}
+        with contextlib.suppress(OSError, UnicodeDecodeError):
+            told |= _text_options(inputs.overlay.get(path) or path.read_text(encoding="utf-8"))
     return replace(inputs, options={**told, **inputs.options}) if told else inputs
+
+
+@lru_cache(maxsize=16)
+def _text_options(settings: str) -> Mapping[str, str]:
+    """Options whose values are texts, of a settings file that is the same in all compilations of a session."""
+    import yaml
+
+    with contextlib.suppress(yaml.YAMLError):
+        match yaml.safe_load(settings):
+            case {"kcl_options": list(options)}:
+                return {str(one["key"]): one["value"] for one in options if _is_text_option(one)}
+    return {}
 
 
 def _is_text_option(option: Any) -> bool:

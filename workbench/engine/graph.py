@@ -49,15 +49,19 @@ def dependencies(resources: Sequence[Resource]) -> dict[ResourceId, frozenset[Re
 
 def reference_texts(body: Any, path: PlainPath = ()) -> Iterator[tuple[PlainPath, str]]:
     """Yields every text in a body that is a reference, with the path of its field."""
-    match body:
-        case Mapping():
-            for key, each in body.items():
-                yield from reference_texts(each, (*path, key))
-        case list() | tuple():
-            for index, each in enumerate(body):
-                yield from reference_texts(each, (*path, index))
-        case str() if is_reference(body):
+    if isinstance(body, Mapping):
+        found: Iterable[tuple[Any, Any]] = body.items()
+    elif isinstance(body, list | tuple):
+        found = enumerate(body)
+    else:
+        if is_reference(body):
             yield path, body
+        return
+    for key, each in found:
+        if type(each) is not str:  # nearly all are, and hold none: each edit goes through all that a stack says
+            yield from reference_texts(each, (*path, key))
+        elif is_reference(each):
+            yield (*path, key), each
 
 
 def found_references(body: Any, ids: Mapping[str, ResourceId]) -> Iterator[tuple[PlainPath, Reference]]:
