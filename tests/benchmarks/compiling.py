@@ -279,6 +279,8 @@ def _processes(repository: Repository, kept: Path) -> tuple[Callable[[], str], C
     script = "import sys, json; from tests.benchmarks.peer import run; run(json.loads(sys.argv[1]))"
     theirs = [sys.executable, "-c", script, json.dumps(repository.arguments(stack))]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "KCL_RUN_CACHE": str(kept)}
+    # Both sides begin from bytecode, as they do where they are installed.
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
 
     def process(command: list[str]) -> str:
         ended = subprocess.run(command, cwd=stack, env=environment, check=True, stdout=subprocess.PIPE, text=True)
