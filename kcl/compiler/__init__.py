@@ -1,14 +1,22 @@
-"""Schemas compiled to Python functions.
+"""Schemas and lambdas compiled to Python functions.
 
 The evaluator runs closures over the tree; a schema of which many instances are made gets a function of Python code
-instead (`compile_schema`), which gives the same values, in the same order, of the same provenance. A failure in such
-code says nothing: the evaluation starts over with closures alone, whose diagnostics are the ones that are shown.
+instead, as does a lambda that is called often, and the element of a long comprehension. It gives the same values, in
+the same order, of the same provenance. A failure in such code says nothing: the evaluation starts over with closures
+alone, whose diagnostics are the ones that are shown.
 """
 
+from kcl.compiler.functions import compile_element, compile_lambda
 from kcl.compiler.schemas import compile_schema
 from kcl.evaluator.runtime import Compiling
 
-__all__ = ["GENERATED", "compile_schema"]
+__all__ = ["GENERATED", "generated"]
 
-GENERATED = Compiling(compile_schema, after=8)
+
+def generated(after: int) -> Compiling:
+    """Generated code for what runs more often than `after`."""
+    return Compiling(compile_schema, compile_lambda, compile_element, after)
+
+
+GENERATED = generated(8)
 """Writing and compiling a function takes as long as making some dozen instances without it."""

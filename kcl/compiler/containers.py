@@ -138,7 +138,7 @@ class Containers(Writing):
     def list_(self, node: ast.List, scope: Scope) -> str:
         """An atom for a list."""
         if any(isinstance(item, (ast.Starred, ast.ListIf)) for item in node.items):
-            return self._made_list(lambda made, at: self._add_list_items(node.items, scope, made, at))
+            return self._made_list(lambda made, at: self.add_list_items(node.items, scope, made, at))
         items: list[str] = []
         sites: list[str] = []
         kinds = set()
@@ -165,7 +165,7 @@ class Containers(Writing):
         source.line(f"{made}[:] = {items}; {made}.sites = {sites}")
         return self.knows(made, ("list", None))
 
-    def _add_list_items(
+    def add_list_items(
         self, items: Iterable[ast.ListItem], scope: Scope, target: str, sites: str, kind: SiteKind = SiteKind.LITERAL
     ) -> None:
         source = self.source
@@ -179,9 +179,9 @@ class Containers(Writing):
                 case ast.ListIf():
                     condition = self.value(item.cond, scope)
                     with source.block(f"if {condition}:"):
-                        self._add_list_items(item.body, scope, target, sites)
+                        self.add_list_items(item.body, scope, target, sites)
                     with source.block("else:"):
-                        self._add_list_items(item.orelse, scope, target, sites)
+                        self.add_list_items(item.orelse, scope, target, sites)
                 case _:
                     value, at = self.stored(item, scope, scope.module.site(item, kind, item))
                     source.line(f"{target}.append({value}); {sites}.append({at})")
@@ -233,7 +233,7 @@ class Containers(Writing):
 
         def fill(items: str, sites: str) -> None:
             def element(inner: Scope) -> None:
-                self._add_list_items([node.element], inner, items, sites, SiteKind.COMPREHENSION)
+                self.add_list_items([node.element], inner, items, sites, SiteKind.COMPREHENSION)
                 self.fail_if(f"len({items}) > {MOST_ITEMS}")
 
             self._each(node.clauses, scope, element)
@@ -277,7 +277,7 @@ class Containers(Writing):
             def fill(items: str, sites: str) -> None:
                 with self._loop(container, container, node.targets, inner):
                     self._skip_unless(node.cond, inner)
-                    self._add_list_items([node.body], inner, items, sites, SiteKind.COMPREHENSION)
+                    self.add_list_items([node.body], inner, items, sites, SiteKind.COMPREHENSION)
 
             return self._made_list(fill)
         wants_all = node.op is ast.QuantifierOp.ALL

@@ -12,8 +12,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from kcl.compiler import values
 from kcl.compiler.calls import Calls
 from kcl.compiler.containers import Containers
+from kcl.compiler.types import allowed_items, fits
 from kcl.compiler.writing import NOWHERE, Kind, united
 from kcl.evaluator import operations
 from kcl.evaluator.attributes import load_attribute, sites_of
@@ -23,9 +25,10 @@ from kcl.evaluator.lowering import is_tracked
 from kcl.evaluator.names import imported_module
 from kcl.evaluator.operations import INT64_MAX, INT64_MIN
 from kcl.evaluator.runtime import UNSET, StartOver
+from kcl.evaluator.runtime_types import BasicRuntimeType, InstanceType, RuntimeType
 from kcl.evaluator.sizes import MOST_CHARACTERS
 from kcl.evaluator.union import bit_or
-from kcl.evaluator.value import UNDEFINED, ModuleValue
+from kcl.evaluator.value import UNDEFINED, ModuleValue, SchemaInstance
 from kcl.loader.program import ImportKind
 from kcl.syntax import ast
 
@@ -380,3 +383,44 @@ class Expressions(Containers, Calls):
         sites = source.assign(f"{source.constant(sites_of)}({value}, {index})") if tracked else NOWHERE
         found = f"{source.constant(operations.subscript)}({value}, {index})"
         return source.assign(f"None if not {value} else {found}" if node.optional else found), sites
+
+    # --- Types ---
+
+    def packed(self, type_: RuntimeType | None, value: str, sites: str, scope: Scope) -> str:
+        """An atom for a value as a member of the type."""
+        source = self.source
+        kind = self.kinds.get(value)
+        literals = self.literals
+        if type_ is None or fits(kind, type_):
+            return value
+        if value in literals and not type_.converts and type_.accepts(literals[value]):
+            return value
+        if value in literals:
+            value = source.assign(value)
+        undefined = source.constant(UNDEFINED)
+        empty = f"{value} is not None and {value} is not {undefined}"
+        failure = f"raise {source.constant(StartOver)}"
+        allowed = allowed_items(type_)
+        if allowed is not None:
+            container, of, items = allowed
+            all_fit = f"{source.constant(of)}.issuperset(map(type, {value}{items}))"
+            test = f"type({value}) is not {source.constant(container)} or not {all_fit}"
+            source.line(f"if ({test}) and {empty} and not {source.constant(type_)}.accepts({value}): {failure}")
+            return value
+        if isinstance(type_, BasicRuntimeType):
+            members = source.constant(type_.members)
+            source.line(f"if type({value}) not in {members} and {empty}: {failure}")
+            return value
+        constant = source.constant(type_)
+        if not type_.converts:
+            source.line(f"if {empty} and not {constant}.accepts({value}): {failure}")
+            return value
+        runtime = self.runtime(scope)
+        result = source.assign(value)
+        packed = f"{result} = {source.constant(values.packed)}({constant}, {value}, {sites}, {runtime})"
+        if isinstance(type_, InstanceType):
+            instance = source.constant(SchemaInstance)
+            source.line(f"if type({value}) is not {instance} or {value}.schema is not {constant}.found: {packed}")
+        else:
+            source.line(packed)
+        return result

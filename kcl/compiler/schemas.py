@@ -18,21 +18,14 @@ from kcl.compiler import values
 from kcl.compiler.containers import TooDeep
 from kcl.compiler.expressions import Expressions
 from kcl.compiler.source import Source
-from kcl.compiler.writing import Kind, names_in, united
+from kcl.compiler.types import holds_instances, kind_of
+from kcl.compiler.writing import names_in, united
 from kcl.diagnostics import KclError
 from kcl.evaluator.lexical import SchemaScope
 from kcl.evaluator.provenance import SiteKind
 from kcl.evaluator.runtime import MOST_NESTED_CALLS, StartOver
 from kcl.evaluator.runtime_types import (
-    AnyType,
-    BasicRuntimeType,
-    DictRuntimeType,
-    InstanceType,
-    ListRuntimeType,
-    LiteralRuntimeType,
-    NumberMultiplierType,
     RuntimeType,
-    UnionRuntimeType,
     pack,
 )
 from kcl.evaluator.schema_lowering import ignore, literal_default
@@ -44,10 +37,7 @@ from kcl.evaluator.value import (
     INSERT,
     OVERRIDE,
     UNDEFINED,
-    KDict,
-    KList,
     SchemaInstance,
-    Undefined,
     Value,
     ValueFailure,
 )
@@ -202,7 +192,7 @@ class _Writer:
         if name not in self._settled:
             return self.source.constant(UNDEFINED), "()"
         value = self._value(name)
-        self.expressions.kinds[value] = united(_kind(setter.type) for setter in self.setters[name])
+        self.expressions.kinds[value] = united(kind_of(setter.type) for setter in self.setters[name])
         return value, self._sites(name)
 
     def publish(self, names: Iterable[str]) -> None:
@@ -459,7 +449,7 @@ class _Writer:
     def _store(self, setter: _Setter, default: str, default_sites: str, given: str) -> None:
         """What an attribute becomes by a statement: of its type, and the configuration merged over it."""
         value, sites = self._value(setter.name), self._sites(setter.name)
-        default = self._packed(setter.type, default, default_sites)
+        default = self.expressions.packed(setter.type, default, default_sites, setter.scope)
         self.source.line(f"{value} = {default}; {sites} = {default_sites}")
         with self.source.block(f"if {given}:"):
             self.source.line(self._given(setter, value, sites))
@@ -469,45 +459,6 @@ class _Writer:
         type_, runtime = source.constant(setter.type), source.constant(self.runtime)
         arguments = f"config, {setter.name!r}, {default}, {sites}, {type_}, origin, {runtime}"
         return f"{self._value(setter.name)}, {self._sites(setter.name)} = {source.constant(values.given)}({arguments})"
-
-    def _packed(self, type_: RuntimeType | None, value: str, sites: str) -> str:
-        """An atom for a value as a member of the type."""
-        source = self.source
-        kind = self.expressions.kinds.get(value)
-        literals = self.expressions.literals
-        if type_ is None or _fits(kind, type_):
-            return value
-        if value in literals and not type_.converts and type_.accepts(literals[value]):
-            return value
-        if value in literals:
-            value = source.assign(value)
-        undefined = source.constant(UNDEFINED)
-        empty = f"{value} is not None and {value} is not {undefined}"
-        failure = f"raise {source.constant(StartOver)}"
-        allowed = _allowed_items(type_)
-        if allowed is not None:
-            container, of, items = allowed
-            fits = f"{source.constant(of)}.issuperset(map(type, {value}{items}))"
-            test = f"type({value}) is not {source.constant(container)} or not {fits}"
-            source.line(f"if ({test}) and {empty} and not {source.constant(type_)}.accepts({value}): {failure}")
-            return value
-        if isinstance(type_, BasicRuntimeType):
-            members = source.constant(type_.members)
-            source.line(f"if type({value}) not in {members} and {empty}: {failure}")
-            return value
-        constant = source.constant(type_)
-        if not type_.converts:
-            source.line(f"if {empty} and not {constant}.accepts({value}): {failure}")
-            return value
-        runtime = source.constant(self.runtime)
-        result = source.assign(value)
-        packed = f"{result} = {source.constant(values.packed)}({constant}, {value}, {sites}, {runtime})"
-        if isinstance(type_, InstanceType):
-            instance = source.constant(SchemaInstance)
-            source.line(f"if type({value}) is not {instance} or {value}.schema is not {constant}.found: {packed}")
-        else:
-            source.line(packed)
-        return result
 
     # --- The end ---
 
@@ -624,17 +575,6 @@ def _creates(node: ast.Node | None) -> bool:
     return False
 
 
-def _allowed_items(type_: RuntimeType) -> tuple[type, frozenset[type], str] | None:
-    """For lists and dicts of scalars: what surely fits (the container, the types in it), and how to get at them."""
-    match type_:
-        case ListRuntimeType(item=BasicRuntimeType() as item):
-            return KList, frozenset({*item.members, type(None), Undefined}), ""
-        case DictRuntimeType(value=BasicRuntimeType() as item):
-            return KDict, frozenset({*item.members, type(None), Undefined}), ".values()"
-        case _:
-            return None
-
-
 def _reachable(start: str, reads: dict[str, set[str]]) -> set[str]:
     found: set[str] = set()
     pending = list(reads[start])
@@ -655,64 +595,5 @@ def _decorators(node: ast.Schema) -> list[ast.Decorator]:
     return found
 
 
-def _fits(kind: Any, type_: RuntimeType) -> bool:
-    """Whether every value of a kind (`Expressions.kinds`) is a member of the type as it is."""
-    match type_:
-        case AnyType():
-            return True
-        case BasicRuntimeType():
-            base = kind.rstrip("?") if isinstance(kind, str) else kind
-            return base in ("none", str(type_)) or (base == "int" and str(type_) == "float")
-        case ListRuntimeType():
-            return isinstance(kind, tuple) and kind[0] == "list" and _fits(kind[1], type_.item)
-        case DictRuntimeType():
-            return isinstance(kind, tuple) and kind[0] == "config" and _fits(kind[1], type_.value)
-        case UnionRuntimeType():
-            return not type_.converts and any(_fits(kind, member) for member in type_.members)
-        case InstanceType():
-            return isinstance(kind, tuple) and kind[0] == "instance" and _is_base(type_, kind[1])
-        case _:
-            return False
-
-
-def _kind(type_: RuntimeType | None) -> Kind:
-    """What is known of the values that have passed the type."""
-    match type_:
-        case BasicRuntimeType():
-            return None if str(type_) == "float" else f"{type_}?"
-        case LiteralRuntimeType():
-            return _kind_of_literal(type_.value)
-        case UnionRuntimeType():
-            return united(map(_kind, type_.members))
-        case _:
-            return None
-
-
-def _kind_of_literal(value: Value) -> Kind:
-    return f"{type(value).__name__}?"
-
-
 def _may_hold_instances(setters: Iterable[_Setter]) -> bool:
-    return any(_holds_instances(setter.type) for setter in setters)
-
-
-def _holds_instances(type_: RuntimeType | None) -> bool:
-    """Whether there may be an instance in a value of the type."""
-    match type_:
-        case BasicRuntimeType() | LiteralRuntimeType() | NumberMultiplierType():
-            return False
-        case ListRuntimeType():
-            return _holds_instances(type_.item)
-        case DictRuntimeType():
-            return _holds_instances(type_.value)
-        case UnionRuntimeType():
-            return any(map(_holds_instances, type_.members))
-        case _:
-            return True
-
-
-def _is_base(type_: InstanceType, schema: SchemaType) -> bool:
-    try:
-        return type_.schema.is_base_of(schema)
-    except KclError:
-        return False
+    return any(holds_instances(setter.type) for setter in setters)

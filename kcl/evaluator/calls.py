@@ -167,8 +167,13 @@ def _lambda(node: ast.Lambda, scope: Scope) -> Evaluate:
     parameters = lower_parameters(node.params, inner)
     result = None if node.result is None else lower_type(node.result, module)
     statements = lower_lambda_body(node.body, inner)
-    code = LambdaCode(module, inner, parameters, statements, result, module.where(node).span)
-    return lambda environment: Lambda(code, environment)
+    code = LambdaCode(node, module, inner, parameters, statements, result, module.where(node).span)
+    runtime = module.runtime
+
+    def run(environment: Environment) -> Value:
+        return Lambda(code.generated if code.generated and runtime.compiling else code, environment)
+
+    return run
 
 
 @lowers(ast.SchemaExpr)

@@ -18,7 +18,7 @@ from kcl.evaluator.lexical import (
 from kcl.evaluator.lowering import lower, lower_value, lowers
 from kcl.evaluator.operations import iterate, kind, truthy
 from kcl.evaluator.provenance import SiteKind
-from kcl.evaluator.runtime import UNSET, Environment, Evaluate, Where
+from kcl.evaluator.runtime import UNSET, Environment, Evaluate, ItemStep, Where
 from kcl.evaluator.sizes import MOST_ITEMS, items_of
 from kcl.evaluator.union import merge_all, merge_entry
 from kcl.evaluator.value import INSERT, OVERRIDE, UNDEFINED, UNION, KDict, KList, Sites, Value, ValueFailure
@@ -26,8 +26,6 @@ from kcl.syntax import ast
 
 # Adds to the configuration being built.
 Step = Callable[[Environment, KDict], None]
-# Adds to the list being built, and to its sites.
-ItemStep = Callable[[Environment, list[Value], list[Sites]], None]
 
 OPERATORS = {ast.ConfigOp.UNION: UNION, ast.ConfigOp.OVERRIDE: OVERRIDE, ast.ConfigOp.INSERT: INSERT}
 SITE_KINDS = {
@@ -449,13 +447,22 @@ def _list_comprehension(node: ast.ListComp, scope: Scope) -> Evaluate:
     loop, start = _loops(node.clauses, scope)
     step = lower_list_item(node.element, loop, SiteKind.COMPREHENSION)
     where = scope.module.where(node)
+    runtime = scope.module.runtime
 
     def run(environment: Environment) -> Value:
         items: list[Value] = []
         sites: list[Sites] = []
+        compiling = runtime.compiling
+        generate_at = -1 if compiling is None else 8 * compiling.after
+        add_item = step
 
         def add() -> None:
-            step(environment, items, sites)
+            nonlocal add_item
+            if len(items) == generate_at and compiling is not None:
+                add_item = compiling.compile_element(node.element, loop) or step
+                # What was written just now may have variables of its own.
+                environment.extend([UNSET] * (loop.unit.size - len(environment)))
+            add_item(environment, items, sites)
             if len(items) > MOST_ITEMS:
                 try:
                     items_of(len(items))

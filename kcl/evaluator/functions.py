@@ -10,7 +10,7 @@ from kcl.diagnostics import Code, Span
 from kcl.evaluator.lexical import LambdaScope
 from kcl.evaluator.operations import kind, type_name
 from kcl.evaluator.parameters import Parameters
-from kcl.evaluator.runtime import Environment, ModuleContext, Runtime, Where
+from kcl.evaluator.runtime import Compiling, Environment, ModuleContext, Runtime, Where
 from kcl.evaluator.runtime_types import RuntimeType, pack
 from kcl.evaluator.schemas import SchemaType
 from kcl.evaluator.value import UNDEFINED, Builtin, KDict, Method, Value, ValueFailure
@@ -20,10 +20,11 @@ from kcl.syntax import ast
 class LambdaCode:
     """A lambda expression, compiled; shared by the function values it creates."""
 
-    __slots__ = ("module", "parameters", "result", "scope", "span", "statements")
+    __slots__ = ("body", "called", "generated", "module", "node", "parameters", "result", "scope", "span", "statements")
 
     def __init__(
         self,
+        node: ast.Lambda,
         module: ModuleContext,
         scope: LambdaScope,
         parameters: Parameters,
@@ -31,12 +32,27 @@ class LambdaCode:
         result: RuntimeType | None,
         span: Span,
     ) -> None:
+        self.node = node
+        self.body: Callable[[Environment], Value] | None = None
+        """Generated code for all the statements at once."""
+        self.called = 0
+        """How often it ran before there was a generated one."""
+        self.generated: LambdaCode | None = None
+        """The same with a `body`, in a scope of its own."""
         self.module = module
         self.scope = scope
         self.parameters = parameters
         self.statements = statements
         self.result = result
         self.span = span
+
+    def generated_by(self, compiling: Compiling) -> LambdaCode | None:
+        """The same with generated code, if there is any; counts a call until there may be."""
+        if self.called < compiling.after:
+            self.called += 1
+            if self.called == compiling.after:
+                self.generated = compiling.compile_lambda(self)
+        return self.generated
 
 
 class Lambda:
@@ -60,6 +76,10 @@ class Lambda:
     def __call__(self, args: Sequence[Value], kwargs: Mapping[str, Value], where: Where) -> Value:
         code = self._code
         runtime = code.module.runtime
+        if runtime.compiling is not None and code.body is None:
+            generated = code.generated_by(runtime.compiling)
+            if generated is not None and not self._captured and not generated.scope.captures:
+                code = generated
         code.parameters.check_call("lambda", args, kwargs, where)
         environment = code.scope.unit.environment(self._frame)
         for slot, captured in self._captured:
@@ -70,8 +90,11 @@ class Lambda:
         value: Value = UNDEFINED
         try:
             code.parameters.bind(environment, args, kwargs, where)
-            for statement in code.statements:
-                value = statement(environment)
+            if code.body is not None:
+                value = code.body(environment)
+            else:
+                for statement in code.statements:
+                    value = statement(environment)
             if code.result is not None:
                 value = pack(code.result, value, code.span)
         finally:

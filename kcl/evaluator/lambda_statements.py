@@ -19,10 +19,11 @@ from kcl.syntax import ast
 
 def lower_lambda_body(body: Sequence[ast.Stmt], scope: Scope) -> list[Evaluate]:
     """Code for each statement; the value of the last one is the lambda's, and its sites are in `Runtime.origin`."""
-    return [_statement(statement, scope) for statement in body]
+    return [lower_lambda_statement(statement, scope) for statement in body]
 
 
-def _statement(node: ast.Stmt, scope: Scope) -> Evaluate:
+def lower_lambda_statement(node: ast.Stmt, scope: Scope) -> Evaluate:
+    """Code for one statement, as `lower_lambda_body`."""
     match node:
         case ast.ExprStmt():
             return _value(node.value, scope)

@@ -20,6 +20,8 @@ from kcl.loader.program import Import, Module, Program
 from kcl.syntax import ast
 
 if TYPE_CHECKING:
+    from kcl.evaluator.functions import LambdaCode
+    from kcl.evaluator.lexical import Scope
     from kcl.evaluator.schemas import Build, SchemaType
     from kcl.evaluator.scopes import PackageScope
 
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 Environment: TypeAlias = list[Any]
 # Code, compiled: give it the variables, get the value.
 Evaluate: TypeAlias = Callable[[Environment], Value]
+# Adds to the list being built, and to its sites.
+ItemStep: TypeAlias = Callable[[Environment, list[Value], list[Sites]], None]
 
 
 class _Sentinel:
@@ -63,9 +67,14 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Compiling:
-    """When schemas get generated code: what makes it, and the how-manieth instance is the first made by it."""
+    """What makes generated code of schemas, lambdas and the elements of list comprehensions, where it can be had.
+
+    `after` is how many instances or calls go before it is made; of the items of a loop it is eight times as many.
+    """
 
     compile: Callable[[SchemaType], Build | None]
+    compile_lambda: Callable[[LambdaCode], LambdaCode | None]
+    compile_element: Callable[[ast.Expr | ast.Starred, Scope], ItemStep | None]
     after: int
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from kcl import api
-from kcl.compiler import compile_schema
+from kcl.compiler import generated
 from kcl.evaluator.runtime import Compiling
 
-AT_ONCE = Compiling(compile_schema, after=1)
+AT_ONCE = generated(1)
 
 
 def leaves(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:

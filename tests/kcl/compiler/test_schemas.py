@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from textwrap import dedent
 
 import pytest
 
-from kcl.compiler import compile_schema
-from kcl.evaluator.runtime import Compiling
+from kcl.compiler import GENERATED
 from tests.kcl.compiler.both_ways import outcome, same
 
 PROGRAMS = {
@@ -184,6 +184,61 @@ PROGRAMS = {
         c = A {} | {labels = {new = "n"}}
         d = [A {}.labels | {more = "m"}, A {}.ports + [1], A {}]
         """,
+    "lambdas of every kind of statement": """
+        factor = 3
+        grade = lambda n: int, low=10 -> any {
+            half = n // 2
+            double: int = n * 2
+            if half > low:
+                name = "high"
+                label = name + str(half)
+            elif half == 0:
+                label = "zero"
+            else:
+                label = "low${half}"
+            assert double >= 0, "negative"
+            list = [double, *[half, factor], if n > 3: n]
+            list += [1]
+            {label = label, items = list, **{extra = n}, if half > 2: big = True}
+        }
+        compose = lambda f, g { lambda x { f(g(x)) } }
+        add = lambda n { n + factor }
+        graded = [grade(n) for n in range(30)] + [grade(4, low=1)]
+        composed = [compose(add, lambda x { x * 2 })(n) for n in range(4)]
+        last = lambda { factor }
+        schema WithLambda[size: int]:
+            base: int = size
+            scale = lambda n: int -> int {
+                result = n * base
+                result + size
+            }
+            scaled: [int] = [scale(n) for n in range(12)]
+        made = [WithLambda(n).scaled for n in range(3)] + [[last() for _ in range(10)]]
+        """,
+    "calls of every kind": """
+        import math
+        import json
+        import base64
+        text = "a-b-c"
+        parts = text.split("-")
+        shown = [p.upper() + "{}:{}".format(p, len(p)) for p in parts * 40]
+        found = [math.floor(n / 2.0) if n > 3 else min([n, 3]) for n in range(100)]
+        coded = [json.encode({a = n, b = base64.encode("x" * n)}) for n in range(80)]
+        texts = [str(n).replace("1", "one") for n in range(90)]
+        types = [typeof(n) for n in [1, "a", None, [1], {a = 1}] * 20]
+        named = [sorted([n, 2, 1], reverse=True) for n in range(70)]
+        optional = [x?.a?.b for x in [{a = {b = 1}}, None, {a = None}] * 30]
+        """,
+    "comprehensions of every kind": """
+        grid = [[x * y for x in range(4) if x != 2] for y in range(80)]
+        pairs = [{"${i}-${v}" = v} for i, v in ["a", "b"] * 50]
+        keyed = [{k = v for k, v in {a = n, b = n + 1} if v % 2} for n in range(90)]
+        all_small = [all v in [1, n] { v < 50 } for n in range(90)]
+        any_big = [any i, v in [1, n] { v > 50 if i > 0 } for n in range(90)]
+        mapped = [map v in [n, 2] { v + 1 } for n in range(70)]
+        filtered = [filter v in [n, 2] { v > 1 } for n in range(70)]
+        nested = [a + b for a in ["x", "y"] for b in ["1", "2"] * 40 if a + b != "x1"]
+        """,
     "numbers with units": """
         schema A:
             memory: units.NumberMultiplier = 1Mi
@@ -287,7 +342,7 @@ def test_schemas_get_code_when_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def remember(schema):  # type: ignore[no-untyped-def]
         compiled.append(schema.name)
-        return compile_schema(schema)
+        return GENERATED.compile(schema)
 
     text = dedent("""
         schema Many:
@@ -297,6 +352,12 @@ def test_schemas_get_code_when_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:
         a = [Many {x = n} for n in range(20)]
         b = [Few {x = n} for n in range(3)]
         """)
-    found = outcome(Compiling(remember, after=5), monkeypatch, files=["main.k"], work_dir="/", texts={"main.k": text})
+    found = outcome(
+        replace(GENERATED, compile=remember, after=5),
+        monkeypatch,
+        files=["main.k"],
+        work_dir="/",
+        texts={"main.k": text},
+    )
     assert len(found) == 4
     assert compiled == ["Many"]
