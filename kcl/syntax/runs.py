@@ -8,7 +8,7 @@ Files that programs write are made of such lines, and to take each apart into to
 do about it. So the lexer gives lines of one indentation, without comments between them, as one token; here are the
 patterns it finds them by and the nodes they stand for. What a line may hold is kept so narrow that it means the same
 whatever surrounds it: names or quoted keys, numbers as they are usually written, strings without escapes and
-interpolations, names, and lists of these on one line.
+interpolations, names, lists of these on one line, and configurations of such lines one level further in.
 """
 
 from __future__ import annotations
@@ -27,23 +27,28 @@ _DECIMAL = r"[0-9]++\.[0-9]++"
 _CONSTANT = r"(?:True|False|None|Undefined)\b"
 _SCALAR = f"{_QUOTED}|{_DECIMAL}|{_INTEGER}|{_CONSTANT}|{_NAME}"
 _LIST = rf"\[[ \t]*+(?:(?:{_SCALAR})[ \t]*+(?:,[ \t]*+|(?=\])))*+\]"
-_ENTRY = rf"(?:{_NAME}|{_QUOTED})[ \t]*+[:=][ \t]*+(?:{_SCALAR}|{_LIST})"
+_KEY = rf"(?:{_NAME}|{_QUOTED})[ \t]*+[:=][ \t]*+"
+_ENTRY = rf"{_KEY}(?:{_SCALAR}|{_LIST})"
 
 
 Run = tuple[str, re.Pattern[str]]
 """The type of the token that lines of plain data make, and what they look like."""
 
 
+# What ends a line cannot begin one, so that `_BETWEEN` may be left out before the first line and nowhere else.
+_ENDED = r"(?=[ \t]*+,?+[ \t]*+(?:\#|\r?\n))"
+_BETWEEN = r"[ \t]*+,?+[ \t]*+\r?\n"
+# The first group is the indentation of the run, the second that of the lines in the block.
+_BLOCK = rf"\{{[ \t]*+\r?\n(?=(\1[ \t]++))(?:(?:{_BETWEEN})?+\2{_ENTRY}{_ENDED})++{_BETWEEN}\1\}}"
+
+
 def _run(line: str) -> re.Pattern[str]:
     """Lines of one indentation. After the last no comprehension may begin: what it is made of stands alone."""
-    # What ends a line cannot begin one, so that an end may be left out before the first and nowhere else.
-    ended = r"(?=[ \t]*+,?+[ \t]*+(?:\#|\r?\n))"
-    between = r"[ \t]*+,?+[ \t]*+\r?\n"
-    return re.compile(rf"(?=([ \t]*+))(?:(?:{between})?+\1(?:{line}){ended})++(?![ \t]*+\r?\n\s*+for\b)")
+    return re.compile(rf"(?=([ \t]*+))(?:(?:{_BETWEEN})?+\1(?:{line}){_ENDED})++(?![ \t]*+\r?\n\s*+for\b)")
 
 
-ENTRIES: Run = ("PLAIN_ENTRIES", _run(_ENTRY))
-ITEMS: Run = ("PLAIN_ITEMS", _run(f"{_SCALAR}|{_LIST}"))
+ENTRIES: Run = ("PLAIN_ENTRIES", _run(rf"{_KEY}(?:{_SCALAR}|{_LIST}|{_BLOCK})"))
+ITEMS: Run = ("PLAIN_ITEMS", _run(f"{_SCALAR}|{_LIST}|{_BLOCK}"))
 TYPES = frozenset((ENTRIES[0], ITEMS[0]))
 
 _VALUE = rf"""(?:
@@ -52,7 +57,8 @@ _VALUE = rf"""(?:
   | (?P<integer>{_INTEGER})
   | (?P<constant>{_CONSTANT})
   | (?P<name>{_NAME})
-  | (?P<list>{_LIST})
+  | (?P<list>\[(?:[^\]"']++|"[^"]*+"|'[^']*+')*+\])
+  | (?P<config>\{{(?:[^}}"']++|"[^"]*+"|'[^']*+')*+\}})
 )"""
 _ONE_ITEM = re.compile(rf"[\s,]*+{_VALUE}", re.VERBOSE)
 _ONE_ENTRY = re.compile(rf"[\s,]*+(?P<key>{_NAME}|{_QUOTED})[ \t]*+(?P<op>[:=])[ \t]*+{_VALUE}", re.VERBOSE)
@@ -109,5 +115,7 @@ def _value(text: str, kind: str | None, written: str, start: int, end: int) -> a
             return ast.Name(start, end, written)
         case "decimal":
             return ast.Float(start, end, float(written))
+        case "config":
+            return ast.Config(start, end, [*entries(text, start + 1, end - 1)])
         case _:
             return ast.List(start, end, items(text, start + 1, end - 1))

@@ -63,7 +63,7 @@ def assert_same(text: str) -> None:
 
 
 def test_runs_are_told_from_what_surrounds_them() -> None:
-    assert types_of_runs(DATA) == ["PLAIN_ENTRIES"] * 3 + ["PLAIN_ITEMS"] + ["PLAIN_ENTRIES"]
+    assert types_of_runs(DATA) == ["PLAIN_ENTRIES", "PLAIN_ENTRIES", "PLAIN_ITEMS"]
 
 
 def test_a_run_makes_the_nodes_its_tokens_make() -> None:
@@ -93,6 +93,12 @@ def test_a_run_makes_the_nodes_its_tokens_make() -> None:
         "a = lambda {\n  b: int = 1\n  c = 2\n} -> int {\n  b\n}\n",
         "a = f(\n    b = 1,\n    c = 2\n)\n",
         "a = {\n    b = 1\n  c = 2\n}\n",
+        "a = {\n  b = {\n    c = '}'\n    d: [1, ']{'],\n  },\n"
+        "  e = {\n    f = {\n      g = 1\n    }\n    h = 1\n  }\n}\n",
+        "a = {\n  b = {\n    c = x\n    for x in y\n  }\n  d = {\n    e = 1\n    # why\n  }\n}\n",
+        "a = {\n  b = {\n    c = 1\n    }\n  d = {\n    e = 1 }\n  f = {\n  g = 1\n  }\n}\n",
+        "a = [\n  {\n    b = 1\n  }, {\n    b = 2\n  }\n  {\n    'b': 3,\n    c = 4\n  },\n]\n",
+        "a = [\n  {\n    b = 1\n  }\n  for x in y\n]\n",
         "a = B {\n    c: 1\n    d: ['x']\n}\n",
     ],
 )  # fmt: skip
