@@ -9,7 +9,7 @@ remembered, and neither is the first sight of one, since most of those are never
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields
 from typing import Final
 
 from kcl.diagnostics import Span
@@ -92,8 +92,19 @@ def _words(node: object) -> Iterator[str]:
             yield each
         elif isinstance(each, (list, tuple)):
             pending.extend(each)
-        elif is_dataclass(each):
-            pending.extend(getattr(each, one.name) for one in fields(each))
+        elif isinstance(each, ast.Node):
+            pending += [getattr(each, name) for name in _parts(type(each))]
+
+
+def _parts(kind: type[ast.Node]) -> tuple[str, ...]:
+    known = _PARTS.get(kind)
+    if known is None:
+        known = _PARTS[kind] = tuple(each.name for each in fields(kind) if each.name not in ("start", "end"))
+    return known
+
+
+_PARTS: Final[dict[type[ast.Node], tuple[str, ...]]] = {}
+"""What a kind of node is made of beside its place."""
 
 
 def surroundings(

@@ -7,8 +7,9 @@ What a component becomes is only known after compiling.
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from workbench.project.tree import Component
@@ -17,10 +18,19 @@ _INSTANCE = re.compile(r"^([A-Za-z][\w]*)\s*:\s*([A-Za-z_][\w.]*)\s*[({]")
 _TRIPLE = re.compile(r'"""|\'\'\'')
 
 
-def read_components(stack: Path, project: Path) -> tuple[Component, ...]:
+def base_components(project: Path) -> tuple[Component, ...]:
+    """Returns those that all stacks of a project share."""
+    return _components(project / "base", ())
+
+
+def read_components(stack: Path, base: Iterable[Component]) -> tuple[Component, ...]:
     """Returns them by first appearance, base before stack. Files that cannot be read have none: compiling says why."""
-    found: dict[str, Component] = {}
-    for file in (*_kcl_files(project / "base"), *_kcl_files(stack)):
+    return _components(stack, base)
+
+
+def _components(folder: Path, before: Iterable[Component]) -> tuple[Component, ...]:
+    found = {each.name: each for each in before}
+    for file in _kcl_files(folder):
         for each in _instances(file):
             found.setdefault(each.name, each)
     return tuple(found.values())
@@ -28,9 +38,12 @@ def read_components(stack: Path, project: Path) -> tuple[Component, ...]:
 
 def _kcl_files(folder: Path) -> Iterator[Path]:
     try:
-        yield from sorted(each for each in folder.iterdir() if each.suffix == ".k" and not each.stem.endswith("_test"))
+        names = os.listdir(folder)  # noqa: PTH208 - without an object for each of a repository's files
     except OSError:
         return
+    for name in sorted(names):
+        if name.endswith(".k") and name != ".k" and not name.endswith("_test.k"):
+            yield folder / name
 
 
 def _instances(file: Path) -> Iterator[Component]:

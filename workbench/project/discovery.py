@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 from workbench.project.clusters import (
@@ -20,14 +21,15 @@ from workbench.project.clusters import (
     override,
     read_cluster_mapping,
 )
-from workbench.project.components import read_components
+from workbench.project.components import base_components, read_components
 from workbench.project.errors import NotARepository, ProjectError
 from workbench.project.names import ProjectName, StackName, StackPath
 from workbench.project.terraform import TerraformOptions, terraform_options
-from workbench.project.tree import Finding, KonfigTree, Project, Stack
+from workbench.project.tree import Component, Finding, KonfigTree, Project, Stack
 from workbench.project.yaml_file import mapping_at, read_mapping, text_at
 
 PROJECT_FILE, STACK_FILE, MODULE_FILE = "project.yaml", "stack.yaml", "kcl.mod"
+_MARKS = frozenset({PROJECT_FILE, STACK_FILE})
 _NEVER_ENTERED = frozenset({".git", ".venv", "node_modules", "__pycache__", "vendor", ".kclvm", ".tox", ".mypy_cache"})
 _DEEPEST = 12
 
@@ -41,7 +43,7 @@ def discover(path: Path) -> KonfigTree:
     except ProjectError as error:
         clusters = ClusterMapping((), ())
         findings.append(Finding.of(error))
-    projects = [_project(folder, root, clusters) for folder in _folders_with(PROJECT_FILE, root)]
+    projects = [_project(folder, stacks, root, clusters) for folder, stacks in _projects(root)]
     return KonfigTree(root, tuple(_with_unique_names(projects, root)), clusters, tuple(findings))
 
 
@@ -68,23 +70,55 @@ def find_root(path: Path) -> Path:
     return found
 
 
-def _folders_with(name: str, root: Path) -> Iterator[Path]:
-    for folder, below, files in os.walk(root):
-        depth = len(Path(folder).relative_to(root).parts)
-        below[:] = sorted(each for each in below if each not in _NEVER_ENTERED and depth < _DEEPEST)
-        if name in files:
-            yield Path(folder)
+def _projects(root: Path) -> Iterator[tuple[Path, list[Path]]]:
+    """The folders of projects, each with those of its stacks. A stack belongs to every project it lies in."""
+    marked = list(_marked(str(root), 0, _DEEPEST))
+    for number, (folder, depth, names) in enumerate(marked):
+        if PROJECT_FILE not in names or depth > _DEEPEST:
+            continue
+        stacks = []
+        inside = folder.rstrip(os.sep) + os.sep
+        for below, its_depth, its_names in islice(marked, number, None):
+            if below != folder and not below.startswith(inside):
+                break  # folders below it follow it without others between them
+            if STACK_FILE in its_names and its_depth <= depth + _DEEPEST:
+                stacks.append(Path(below))
+        yield Path(folder), stacks
 
 
-def _project(folder: Path, root: Path, clusters: ClusterMapping) -> Project:
+def _marked(folder: str, depth: int, deepest: int) -> Iterator[tuple[str, int, frozenset[str]]]:
+    """Folders that hold a file which makes them a project or a stack, with their depth and the names of those files.
+
+    A folder comes before those below it, and folders of one depth by name.
+    """
+    below: list[str] = []
+    names: set[str] = set()
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    if entry.name not in _NEVER_ENTERED:
+                        below.append(entry.path)
+                elif entry.name in _MARKS and not entry.is_dir():
+                    names.add(entry.name)
+    except OSError:
+        return
+    if names:
+        yield folder, depth, frozenset(names)
+        if PROJECT_FILE in names and depth <= _DEEPEST:
+            deepest = depth + _DEEPEST
+    for each in sorted(below) if depth < deepest else ():
+        yield from _marked(each, depth + 1, deepest)
+
+
+def _project(folder: Path, stack_folders: Sequence[Path], root: Path, clusters: ClusterMapping) -> Project:
     findings: list[Finding] = []
     content, labels = _described(folder / PROJECT_FILE, findings)
     name = ProjectName(_name(content, folder, folder / PROJECT_FILE, findings))
     terraform = _terraform(content, folder / PROJECT_FILE, TerraformOptions(), findings)
     doubts = tuple(findings)
-    stacks = tuple(
-        _stack(each, name, folder, clusters, doubts, terraform) for each in _folders_with(STACK_FILE, folder)
-    )
+    shared = base_components(folder)
+    stacks = tuple(_stack(each, name, folder, clusters, doubts, terraform, shared) for each in stack_folders)
     domain = folder.relative_to(root).parent.as_posix()
     return Project(name, folder, "" if domain == "." else domain, stacks, labels, tuple(findings))
 
@@ -96,6 +130,7 @@ def _stack(
     clusters: ClusterMapping,
     doubts: tuple[Finding, ...],
     terraform: TerraformOptions,
+    shared: Sequence[Component],
 ) -> Stack:
     findings: list[Finding] = []
     file = folder / STACK_FILE
@@ -110,7 +145,7 @@ def _stack(
             placement = override(clusters.placement(path), content, known, file)
     except ProjectError as error:
         findings.append(Finding.of(error))
-    components = read_components(folder, project_folder)
+    components = read_components(folder, shared)
     return Stack(path, folder, project_folder, placement, components, labels, tuple(findings), doubts, terraform)
 
 

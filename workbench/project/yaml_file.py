@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from workbench.project.errors import BrokenFile
 
 _LARGEST_BYTES = 1_000_000
+_SHORT = 1_000
 
 
 def read_mapping(path: Path) -> Mapping[str, Any]:
     """Returns the file's top-level mapping, empty for an empty file; raises `BrokenFile` with file, line and column."""
     import yaml  # costs more than the rest of a start-up that may not need it
 
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         if path.stat().st_size > _LARGEST_BYTES:
             raise BrokenFile(f"larger than {_LARGEST_BYTES} bytes", where=str(path))
@@ -25,7 +27,7 @@ def read_mapping(path: Path) -> Mapping[str, Any]:
     except UnicodeDecodeError as error:
         raise BrokenFile(f"is not UTF-8 text (byte {error.start})", where=str(path)) from error
     try:
-        value = yaml.load(text, Loader=loader)  # CSafeLoader is the safe loader in C
+        value = copy.deepcopy(_loaded(text)) if len(text) <= _SHORT else _load(text)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         where = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)
@@ -37,6 +39,18 @@ def read_mapping(path: Path) -> Mapping[str, Any]:
     if not isinstance(value, dict):
         raise BrokenFile(f"needs a mapping at the top, got {type(value).__name__}", where=str(path))
     return value
+
+
+@lru_cache(maxsize=256)
+def _loaded(text: str) -> Any:
+    """What a short text says: those of stacks are often the same. Not to be changed."""
+    return _load(text)
+
+
+def _load(text: str) -> Any:
+    import yaml
+
+    return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # the safe loader in C
 
 
 def text_at(content: Mapping[str, Any], key: str, path: Path) -> str:

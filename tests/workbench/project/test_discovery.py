@@ -57,6 +57,33 @@ def test_the_tree_has_domains_projects_stacks_and_components(tmp_path: Path) -> 
     assert list(tree.all_findings()) == []
 
 
+def test_a_stack_belongs_to_the_projects_it_lies_in_and_to_no_other(tmp_path: Path) -> None:
+    marks = {
+        "a/project.yaml": "name: a\n",
+        "a/stack.yaml": "name: itself\n",
+        "a/in/here/stack.yaml": "name: here\n",
+        "a/nested/project.yaml": "name: nested\n",
+        "a/nested/x/stack.yaml": "name: x\n",
+        "a-b/deep/down/stack.yaml": "name: of-none\n",
+        "a.b/c/project.yaml": "name: c\n",
+        "a.b/c/node_modules/y/stack.yaml": "name: never\n",
+        "/".join(["z"] * 12) + "/project.yaml": "name: deepest\n",
+        "/".join(["z"] * 24) + "/stack.yaml": "name: deepest\n",
+        "/".join(["z"] * 25) + "/stack.yaml": "name: too-deep\n",
+        "/".join(["y"] * 13) + "/project.yaml": "name: too-deep\n",
+    }
+    tree = discover(repository(tmp_path, marks))
+    found = {each.name: [stack.path.stack for stack in each.stacks] for each in tree.projects}
+    assert found == {
+        "a": ["itself", "here", "x"],
+        "nested": ["x"],
+        "c": [],
+        "gateway": ["dev", "prod"],
+        "web": ["dev"],
+        "deepest": ["deepest"],
+    }
+
+
 def test_placements_say_where_a_stack_goes(tmp_path: Path) -> None:
     tree = discover(repository(tmp_path))
     prod, dev = tree.select("gateway/prod"), tree.select("gateway/dev")
