@@ -12,6 +12,7 @@ not in the middle of it. Where both make instances somebody could tell, and the 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import nullcontext
 from typing import Any, Final
 
 from kcl.compiler import values
@@ -52,8 +53,12 @@ class _Unordered(Exception):
     """The order in which instances are made could differ from that of the plain way."""
 
 
-class _ReadsItself(Exception):
-    """A closure reads the attribute that it is to compute."""
+class _Lazy(Exception):
+    """Attributes that can only be left to the lazy scope: a closure reads them while they are computed."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        super().__init__()
+        self.names = frozenset(names)
 
 
 def compile_schema(schema: SchemaType) -> Build | None:
@@ -67,9 +72,8 @@ def compile_schema(schema: SchemaType) -> Build | None:
             return None
         except KclError:  # the plain way says it when it gets there, if it does
             return None
-        except _ReadsItself:
-            assert writer.current is not None
-            dynamic.add(writer.current)
+        except _Lazy as found:
+            dynamic |= found.names
 
 
 class _Setter:
@@ -89,8 +93,6 @@ class _Setter:
     @property
     def is_straight(self) -> bool:
         statement, target = self.assigning.statement, self.assigning.target
-        if self.assigning.conditions:
-            return False
         match statement:
             case ast.SchemaAttr():
                 return True
@@ -109,7 +111,7 @@ class _Setter:
     def reads(self) -> Iterator[str]:
         yield from names_in(self.assigning.statement.value)
         for statement, _ in self.assigning.conditions:
-            yield from names_in(statement)
+            yield from names_in(statement.cond)
         if not self.is_straight:
             yield from names_in(self.assigning.statement)
 
@@ -133,6 +135,9 @@ class _Writer:
         self._published: set[str] = set()
         self._environments: set[str] = set()
         self._uses_frame = False
+        self._conditions: dict[tuple[int, int], str] = {}
+        """By level and identity, whether the conditions of `if` statements hold."""
+        self._pinned: frozenset[str] = frozenset()
         self._certain: set[str] = set()
         """Attributes whose defaults are neither None nor Undefined."""
         self._simple = self._all_simple()
@@ -166,12 +171,14 @@ class _Writer:
         read = {name for setters in self.setters.values() for setter in setters for name in setter.reads()}
         for level in self.layout.levels:
             node = level.schema.node
-            rest = [each for each in node.body if not isinstance(each, ast.SchemaAttr)]
+            rest = [each for each in node.body if not isinstance(each, (ast.SchemaAttr, ast.Assign))]
             read.update(names_in([*node.checks, *_decorators(node), *rest]))
         found = {}
         for name, (setter, *others) in self.setters.items():
             statement = setter.assigning.statement
-            if others or name in read or name in self._dynamic or not isinstance(statement, ast.SchemaAttr):
+            if others or name in read or name in self._dynamic or setter.assigning.conditions:
+                continue
+            if not isinstance(statement, ast.SchemaAttr):
                 continue
             default = _scalar_default(statement)
             fits = setter.type is None or (not setter.type.converts and setter.type.accepts(default))
@@ -199,8 +206,8 @@ class _Writer:
         self._uses_frame = True
         for name in names:
             if name in self.setters and name not in self._dynamic:
-                if name == self.current:
-                    raise _ReadsItself
+                if name == self.current or name in self._pinned:
+                    raise _Lazy({name} | self._pinned)
                 self._published.add(name)
         if self.layout.index_signature is not None:
             self._published.update(self.setters.keys() - self._dynamic)
@@ -288,20 +295,29 @@ class _Writer:
         if level.schema.node.params:
             self._environment(number)
         source.line(f"{source.constant(self.runtime)}.module = {source.constant(level.schema.module)}")
+        self._statements(number, level, level.schema.node.body)
+        for decorator, node in zip(level.body.decorators, _decorators(level.schema.node), strict=True):
+            self._settle_all(names_in(node), node)
+            self.publish(names_in(node))
+            source.line(f"{source.constant(decorator)}({self._environment(number)}, frame)")
+
+    def _statements(self, number: int, level: Level, statements: Iterable[ast.Stmt], *, inside: bool = False) -> None:
+        """Lines for the statements of a level in their order; `inside` those of an `if`, which its setters heed."""
         body = level.body.body
-        for statement in level.schema.node.body:
+        for statement in statements:
             if isinstance(statement, ast.ExprStmt) and isinstance(statement.value, (ast.Str, ast.Constant)):
                 continue
             places = body.of(statement)
             if len(places) == 1 and places[0].name not in self._dynamic:
                 (place,) = places
                 self._settle(place.name, level.first[place.name] + place.index)
-                continue
-            self._statement(number, level, statement, body)
-        for decorator, node in zip(level.body.decorators, _decorators(level.schema.node), strict=True):
-            self._settle_all(names_in(node), node)
-            self.publish(names_in(node))
-            source.line(f"{source.constant(decorator)}({self._environment(number)}, frame)")
+            elif isinstance(statement, ast.If):
+                self._statements(number, level, statement.body, inside=True)
+                self._statements(number, level, statement.orelse, inside=True)
+            elif inside and not places:
+                raise _Unordered  # what is stated or asserted under a condition
+            else:
+                self._statement(number, level, statement, body)
 
     def _statement(self, number: int, level: Level, statement: ast.Stmt, body: Body) -> None:
         """A statement that the plain way runs, on what has been computed so far."""
@@ -340,12 +356,47 @@ class _Writer:
             statement = setter.assigning.statement
             self._settle_all(setter.reads(), statement.value or statement)
             environment, self.expressions.environment = self.expressions.environment, f"e{setter.level}"
-            self._write(setter)
+            test = self._test(setter)
+            if test and number == 0:
+                self.source.line(f"{self._value(name)} = {self.source.constant(UNDEFINED)}; {self._sites(name)} = ()")
+            with self.source.block(f"if {test}:") if test else nullcontext():
+                self._write(setter)
             self.expressions.environment = environment
             self.current = outer
             self._settled[name] = number
             if number == len(self.setters[name]) - 1:
                 self.source.line(lambda: self._publication(name))
+
+    def _test(self, setter: _Setter) -> str:
+        """The conditions under which a setter assigns, as a test; "" for none."""
+        tests: list[str] = []
+        for statement, expected in setter.assigning.conditions:
+            holds = self._condition(setter, statement, " and ".join(tests))
+            tests.append(holds if expected else f"not {holds}")
+        return " and ".join(tests)
+
+    def _condition(self, setter: _Setter, statement: ast.If, outer: str) -> str:
+        """An atom for whether the condition of an `if` holds, of what its variables are before it."""
+        key = (setter.level, id(statement))
+        known = self._conditions.get(key)
+        if known is not None:
+            return known
+        first = self.layout.levels[setter.level].first
+        pins = {name: first[name] + index for name, index in setter.body.body.pins(statement).items()}
+        for name in dict.fromkeys(names_in(statement.cond)):
+            if name in pins:
+                if name in self._dynamic:
+                    raise _Lazy(pins)
+                self._settle(name, pins[name] - 1)
+        source = self.source
+        holds = source.assign("False")
+        pinned, self._pinned = self._pinned, frozenset(pins)
+        with source.block(f"if {outer}:") if outer else nullcontext():
+            value = self.expressions.value(statement.cond, setter.scope)
+            source.line(f"{holds} = bool({value})")
+        self._pinned = pinned
+        self._conditions[key] = holds
+        return holds
 
     def _publication(self, name: str) -> str | None:
         if name not in self._published:
@@ -398,7 +449,7 @@ class _Writer:
                 span = source.constant(scope.module.where(statement).span)
                 default = source.assign(f"{source.constant(bit_or)}({present}, {default}, {span})")
             self._store(setter, default, default_sites, given)
-            if self._is_certain(default):
+            if self._is_certain(default) and not setter.assigning.conditions:
                 self._certain.add(name)
 
     def _is_certain(self, atom: str) -> bool:
@@ -443,7 +494,7 @@ class _Writer:
         if not merges_insertions:
             source.line(f"{given} = {given} and config.operator({setter.name!r}) != {INSERT}")
         self._store(setter, value, sites, given)
-        if self._is_certain(value):
+        if self._is_certain(value) and not setter.assigning.conditions:
             self._certain.add(setter.name)
 
     def _store(self, setter: _Setter, default: str, default_sites: str, given: str) -> None:

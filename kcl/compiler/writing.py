@@ -176,15 +176,24 @@ def head_of(name: ast.Name | ast.Selector) -> str:
 
 
 def names_in(node: Any) -> Iterator[str]:
-    """Every name that stands in an expression, a statement or an entry, whatever it means there."""
+    """Every name that an expression, a statement or an entry may read, whatever it means there."""
     pending: list[Any] = [node]
     while pending:
         found = pending.pop()
-        if isinstance(found, ast.Name):
-            yield found.id
-        elif isinstance(found, ast.Node):
-            pending.extend(getattr(found, name) for name in type(found).__match_args__)
-            if isinstance(found, (ast.Target,)):
-                yield found.name
-        elif isinstance(found, (list, tuple)):
-            pending.extend(found)
+        match found:
+            case ast.Name():
+                yield found.id
+            case ast.Entry(key=ast.Name()):
+                pending += [found.index, found.value]  # the key is a word
+            case ast.ConfigComp():
+                pending += [found.clauses, found.entry]
+                if isinstance(found.entry, ast.Entry):
+                    pending.append(found.entry.key)  # there it is a variable
+            case ast.Node():
+                pending.extend(getattr(found, name) for name in type(found).__match_args__)
+                if isinstance(found, ast.Target):
+                    yield found.name
+            case list() | tuple():
+                pending.extend(found)
+            case _:
+                pass
