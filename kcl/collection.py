@@ -9,6 +9,8 @@ from typing import Final
 
 _MANY: Final = 8
 """New files among those kept for later runs, from which on what a run made counts as old."""
+_MANY_OBJECTS: Final = 200_000
+"""As many objects, made by a run for itself, are those of one very large file: it counts as old, too."""
 
 
 @contextmanager
@@ -31,7 +33,7 @@ def paused() -> Iterator[None]:
 def paused_for_run(files: Sized) -> Iterator[None]:
     """As `paused`, for a run among many. `files` are those kept for later runs.
 
-    Only a run that loaded much has what it made count as old. After the others it is searched: there is little of it,
+    Only a run that made much has what it made count as old. After the others it is searched: there is little of it,
     and were it old, what is garbage in it would stay for long.
     """
     collecting = gc.isenabled()
@@ -41,7 +43,7 @@ def paused_for_run(files: Sized) -> Iterator[None]:
         yield
     finally:
         if collecting:
-            if len(files) - before >= _MANY:
+            if len(files) - before >= _MANY or gc.get_count()[0] >= _MANY_OBJECTS:
                 _count_as_old()
             gc.enable()
 

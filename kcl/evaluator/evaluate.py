@@ -181,7 +181,7 @@ def _evaluate(
         return _evaluate_checked(program, in_use, preparing, options, dialect, limits, None)
     finally:
         if prepared is None:
-            preparing.forget_values()
+            preparing.dissolve()
 
 
 def _evaluate_checked(

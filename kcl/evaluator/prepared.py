@@ -90,6 +90,13 @@ class Prepared:
                 main.forget_values()
             self._runtime.forget_values()
 
+    def dissolve(self) -> None:
+        """Takes apart what nobody will use again, see `PackageScope.dissolve`."""
+        self.forget_values()
+        for files in (*self._mains.values(), *self.files.values()):
+            if files:
+                files[0].context.scope.dissolve()
+
     def _fits(self, program: Program) -> bool:
         if self._imported is program.imported:
             return True

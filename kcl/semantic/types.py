@@ -149,8 +149,8 @@ class DictType(Type):
         self.flags = DICT_FLAG
         self._key = key
         self._value = value
-        self._made_of: tuple[Sequence[Type], Sequence[Type]] | DictType | None = None
-        """Types of keys and of values, or that of a variable's first value, until somebody asks for their like."""
+        self._made_of: tuple[Sequence[Type], Sequence[Type]] = (), ()
+        """Types of keys and of values, until somebody asks what they have in common."""
         self.attributes = attributes or {}
         self.is_data = False
         """Whether there is nothing in it that schemas have to do with."""
@@ -176,9 +176,9 @@ class DictType(Type):
     @classmethod
     def of_variable(cls, given: DictType) -> DictType:
         """The type of a variable that is first given a value of type `given`."""
-        if given.is_data:
+        if given._key is None:
             made = cls(None, None, given.attributes)
-            made._made_of = given
+            made._made_of = given._made_of
             made.is_data = True
         else:
             made = cls(widened(given.key), widened(given.value), given.attributes)
@@ -200,12 +200,9 @@ class DictType(Type):
         return self._value
 
     def _find(self) -> None:
-        match self._made_of:
-            case DictType() as given:
-                self._key, self._value = widened(given.key), widened(given.value)
-            case (keys, values):
-                self._key, self._value = common(keys), common(values)
-        self._made_of = None
+        key, value = map(common, self._made_of)
+        self._key, self._value = (widened(key), widened(value)) if self.is_variable else (key, value)
+        self._made_of = (), ()
 
     def __str__(self) -> str:
         return f"{{{self.key}:{self.value}}}"
