@@ -30,9 +30,9 @@ from kcl.evaluator.runtime_types import (
     pack,
 )
 from kcl.evaluator.schema_lowering import ignore, literal_default
-from kcl.evaluator.schemas import Build, Level, SchemaType, require_attributes
+from kcl.evaluator.schemas import Build, CompiledBody, Level, SchemaType, require_attributes
 from kcl.evaluator.scopes import SchemaFrame
-from kcl.evaluator.statements import Assigning, Body, lower_statements
+from kcl.evaluator.statements import Assigning, Body, Conditions, lower_statements
 from kcl.evaluator.union import bit_or
 from kcl.evaluator.value import (
     INSERT,
@@ -295,14 +295,14 @@ class _Writer:
         if level.schema.node.params:
             self._environment(number)
         source.line(f"{source.constant(self.runtime)}.module = {source.constant(level.schema.module)}")
-        self._statements(number, level, level.schema.node.body)
+        self._statements(number, level, level.schema.node.body, ())
         for decorator, node in zip(level.body.decorators, _decorators(level.schema.node), strict=True):
             self._settle_all(names_in(node), node)
             self.publish(names_in(node))
             source.line(f"{source.constant(decorator)}({self._environment(number)}, frame)")
 
-    def _statements(self, number: int, level: Level, statements: Iterable[ast.Stmt], *, inside: bool = False) -> None:
-        """Lines for the statements of a level in their order; `inside` those of an `if`, which its setters heed."""
+    def _statements(self, number: int, level: Level, statements: Iterable[ast.Stmt], conditions: Conditions) -> None:
+        """Lines for the statements of a level in their order; `conditions` are those they stand under."""
         body = level.body.body
         for statement in statements:
             if isinstance(statement, ast.ExprStmt) and isinstance(statement.value, (ast.Str, ast.Constant)):
@@ -312,23 +312,26 @@ class _Writer:
                 (place,) = places
                 self._settle(place.name, level.first[place.name] + place.index)
             elif isinstance(statement, ast.If):
-                self._statements(number, level, statement.body, inside=True)
-                self._statements(number, level, statement.orelse, inside=True)
-            elif inside and not places:
-                raise _Unordered  # what is stated or asserted under a condition
+                self._statements(number, level, statement.body, (*conditions, (statement, True)))
+                self._statements(number, level, statement.orelse, (*conditions, (statement, False)))
             else:
-                self._statement(number, level, statement, body)
+                # What a setter of the lazy scope depends on it looks at itself.
+                self._statement(number, level, statement, body, () if places else conditions)
 
-    def _statement(self, number: int, level: Level, statement: ast.Stmt, body: Body) -> None:
+    def _statement(self, number: int, level: Level, statement: ast.Stmt, body: Body, conditions: Conditions) -> None:
         """A statement that the plain way runs, on what has been computed so far."""
         runs = lower_statements([statement], body, level.body.scope, ignore)
         names = set(names_in(statement)) | {place.name for place in body.of(statement)}
         names |= {other for name in names for other in self._reach.get(name, ())}
         self._settle_all(names, statement)
         self.publish(names)
-        for run in runs:
-            first = self.source.constant(level.first)
-            self.source.line(f"{self.source.constant(run)}({self._environment(number)}, frame, {first})")
+        first = self.source.constant(level.first)
+        environment, self.expressions.environment = self.expressions.environment, f"e{number}"
+        test = self._test(number, level.body, conditions)
+        self.expressions.environment = environment
+        with self.source.block(f"if {test}:") if test else nullcontext():
+            for run in runs:
+                self.source.line(f"{self.source.constant(run)}({self._environment(number)}, frame, {first})")
 
     def _settle_all(self, names: Iterable[str], before: ast.Node) -> None:
         """Computes the attributes that `before` reads, and those that the lazy ones among them read."""
@@ -339,9 +342,10 @@ class _Writer:
                 self.publish(self._reach[name])
         new = [name for name in wanted if name not in self._dynamic and name != self.current]
         new = [name for name in new if self._settled.get(name, -1) < len(self.setters[name]) - 1]
-        if new and _creates(before) and any(self._makes_instances(name) for name in new):
+        making = sum(map(self._makes_instances, new))
+        if making > 1 or (making and _creates(before)):
             raise _Unordered
-        for name in new:
+        for name in sorted(new, key=self._numbers.__getitem__):
             self._settle(name, len(self.setters[name]) - 1)
 
     def _makes_instances(self, name: str) -> bool:
@@ -356,7 +360,7 @@ class _Writer:
             statement = setter.assigning.statement
             self._settle_all(setter.reads(), statement.value or statement)
             environment, self.expressions.environment = self.expressions.environment, f"e{setter.level}"
-            test = self._test(setter)
+            test = self._test(setter.level, setter.body, setter.assigning.conditions)
             if test and number == 0:
                 self.source.line(f"{self._value(name)} = {self.source.constant(UNDEFINED)}; {self._sites(name)} = ()")
             with self.source.block(f"if {test}:") if test else nullcontext():
@@ -367,32 +371,34 @@ class _Writer:
             if number == len(self.setters[name]) - 1:
                 self.source.line(lambda: self._publication(name))
 
-    def _test(self, setter: _Setter) -> str:
-        """The conditions under which a setter assigns, as a test; "" for none."""
+    def _test(self, level: int, body: CompiledBody, conditions: Conditions) -> str:
+        """Conditions as a test; "" for none."""
         tests: list[str] = []
-        for statement, expected in setter.assigning.conditions:
-            holds = self._condition(setter, statement, " and ".join(tests))
+        for statement, expected in conditions:
+            holds = self._condition(level, body, statement, " and ".join(tests))
             tests.append(holds if expected else f"not {holds}")
         return " and ".join(tests)
 
-    def _condition(self, setter: _Setter, statement: ast.If, outer: str) -> str:
+    def _condition(self, level: int, body: CompiledBody, statement: ast.If, outer: str) -> str:
         """An atom for whether the condition of an `if` holds, of what its variables are before it."""
-        key = (setter.level, id(statement))
+        key = (level, id(statement))
         known = self._conditions.get(key)
         if known is not None:
             return known
-        first = self.layout.levels[setter.level].first
-        pins = {name: first[name] + index for name, index in setter.body.body.pins(statement).items()}
-        for name in dict.fromkeys(names_in(statement.cond)):
+        first = self.layout.levels[level].first
+        pins = {name: first[name] + index for name, index in body.body.pins(statement).items()}
+        names = dict.fromkeys(names_in(statement.cond))
+        for name in names:
             if name in pins:
                 if name in self._dynamic:
                     raise _Lazy(pins)
                 self._settle(name, pins[name] - 1)
+        self._settle_all(names.keys() - pins.keys(), statement.cond)
         source = self.source
         holds = source.assign("False")
         pinned, self._pinned = self._pinned, frozenset(pins)
         with source.block(f"if {outer}:") if outer else nullcontext():
-            value = self.expressions.value(statement.cond, setter.scope)
+            value = self.expressions.value(statement.cond, body.scope)
             source.line(f"{holds} = bool({value})")
         self._pinned = pinned
         self._conditions[key] = holds

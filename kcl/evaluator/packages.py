@@ -53,6 +53,8 @@ class File:
             global_scope = GlobalScope(self.context, unit)
             self._code = unit, lower_statements(self.body.statements, self.body, global_scope, self._state)
         unit, runs = self._code
+        if not runs:
+            return
         self.context.runtime.module = self.context
         environment = unit.environment(None)
         for run in runs:

@@ -57,6 +57,38 @@ PROGRAMS = {
         a = A {}
         b = A {size = 9}
         """,
+    "conditions inside conditions, about what they assign": """
+        schema A[mode: str]:
+            name?: str
+            level: int = 0
+            if not name:
+                name = "unnamed"
+            if mode == "deep":
+                level = level + 1
+                if level > 0:
+                    level = level * 10
+                    note: str = "level ${level} of ${name}"
+                elif level == 0:
+                    note = "flat"
+                else:
+                    note = "below"
+            elif mode == "text":
+                note = name + "!"
+                assert level == 0, "texts are flat"
+            else:
+                assert mode, "no mode"
+            if note:
+                shown?: [str] = [note]
+            else:
+                shown = []
+            later: str = first
+            if mode == "text":
+                first: str = "t"
+            else:
+                first = "f"
+        many = [A(m) {level = n} for m in ["deep", "other"] for n in [-1, 0, 1]]
+        texts = [A("text") {name = n} for n in ["a", "", None]]
+        """,
     "mixins and parameters": """
         protocol NamedProtocol:
             name: str
@@ -276,6 +308,13 @@ FAILURES = {
             x: str
             inner?: A
         a = A {x = "a", inner = A {}}
+        """,
+    "an assertion under a condition": """
+        schema A:
+            n: int
+            if n > 2:
+                assert n < 5, "too large: ${n}"
+        a = [A {n = n} for n in range(8)]
         """,
     "an attribute taken away": """
         schema A:
