@@ -84,8 +84,10 @@ def main() -> int:
     given = parser.parse_args()
     write = sys.stdout.write
     if given.table:
-        kept = json.loads(_TARGET.read_text())
-        write("\n".join(_table(kept)) + "\n")
+        if not _TARGET.is_file():
+            sys.stderr.write(f"{_TARGET} is not there: run make bench first\n")
+            return 1
+        write("\n".join(_table(json.loads(_TARGET.read_text()))) + "\n")
         return 0
     try:
         peer = f"kcl-lib {version('kcl-lib')}"
@@ -96,13 +98,13 @@ def main() -> int:
     write(", ".join(f"{name} {value}" for name, value in machine.items()) + "\n\n")
     write(f"{'work':<76} {'goal':<14} {'ours':>11} {'peer':>11} {'ratio':>7}  {'spread':^15} {'runs':>4}\n")
     documents = []
+    _TARGET.parent.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         for each in _results(Path(folder), _QUICK_ROUNDS if given.quick else None, given.only):
             documents.append({**each.document(), "machine": machine})
+            _TARGET.write_text(json.dumps(documents, indent=2) + "\n")  # also what was measured before an interrupt
             write(_line(documents[-1]) + "\n")
             sys.stdout.flush()
-    _TARGET.parent.mkdir(exist_ok=True)
-    _TARGET.write_text(json.dumps(documents, indent=2) + "\n")
     return 0
 
 
