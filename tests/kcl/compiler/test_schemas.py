@@ -73,12 +73,12 @@ PROGRAMS = {
                 else:
                     note = "below"
             elif mode == "text":
-                note = name + "!"
+                note = (name or "none") + "!"
                 assert level == 0, "texts are flat"
             else:
                 assert mode, "no mode"
             if note:
-                shown?: [str] = [note]
+                shown: [str] = [note]
             else:
                 shown = []
             later: str = first
