@@ -19,7 +19,7 @@ from kcl.syntax.tokens import Token
 
 _WORD = re.compile(r"\w+")
 _AUG = {op.value: op for op in ast.AugOp}
-EXPRESSION_NAMES = {
+_EXPRESSION_NAMES = {
     ast.Name: "Identifier",
     ast.Constant: "NameConstantLitExpression",
     ast.Int: "NumberLitExpression",
@@ -45,7 +45,7 @@ EXPRESSION_NAMES = {
     ast.Lambda: "LambdaExpression",
     ast.Missing: "MissingExpression",
 }
-NOT_ASSIGNABLE = {
+_NOT_ASSIGNABLE = {
     ast.Slice: ", because the left-hand side of an assignment expression may not be a slice access.",
     ast.Selector: ", because the left-hand side of an assignment expression may not be an optional attribute access.",
     ast.Subscript: ", because the left-hand side of an assignment expression may not be an optional subscript access",
@@ -209,7 +209,10 @@ class Builder(Expressions):
         return [target for target in map(self._target, values) if target is not None]
 
     def _target(self, value: ast.Expr) -> ast.Target | None:
-        """`value` as what is assigned to; None, reported, if it cannot be."""
+        return self.target(value, (value.start, value.end))
+
+    def target(self, value: ast.Expr, span: tuple[int, int] | None = None) -> ast.Target | None:
+        """`value` as what is assigned to; None if it cannot be, which is reported at `span` if one is given."""
         path: list[ast.Member | ast.Index] = []
         inner = value
         while True:
@@ -224,8 +227,9 @@ class Builder(Expressions):
                     path.append(ast.Index(inner.index.start, inner.end, inner.index))
                     inner = inner.value
                 case _:
-                    name, why = EXPRESSION_NAMES[type(inner)], NOT_ASSIGNABLE.get(type(inner), "")
-                    self.report(value.start, value.end, f"'{name}' is an illegal expression for assignment{why}")
+                    if span is not None:
+                        name, why = _EXPRESSION_NAMES[type(inner)], _NOT_ASSIGNABLE.get(type(inner), "")
+                        self.report(*span, f"'{name}' is an illegal expression for assignment{why}")
                     return None
 
     # ------------------------------------------------------------------ declarations

@@ -321,14 +321,7 @@ class TolerantParser(Statements):
         return checks
 
     def _check(self) -> ast.Check:
-        test = self.value()
-        cond = message = None
-        if self.at_word("if"):
-            self.bump()
-            cond = self.value()
-        if self.token[0] == ",":
-            self.bump()
-            message = self.primary()
+        test, cond, message = self.condition(self.primary)
         return ast.Check(test.start, max(test.end, self.before[2]), test, cond, message)
 
     # ------------------------------------------------------------------ lambdas

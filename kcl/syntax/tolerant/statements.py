@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 from kcl.syntax import ast
-from kcl.syntax.builder import EXPRESSION_NAMES, NOT_ASSIGNABLE
 from kcl.syntax.expressions import dotted_names
 from kcl.syntax.tokens import Token
 from kcl.syntax.tolerant.entries import Entries
@@ -119,17 +119,21 @@ class Statements(Entries):
 
     def assert_statement(self) -> ast.Assert:
         keyword = self.bump()
-        test = self.value()
-        cond = message = None
+        condition = self.condition(self.test)
+        made = ast.Assert(keyword[1], self.before[2], *condition)
+        self.skip_newlines()
+        return made
+
+    def condition(self, message: Callable[[], Any]) -> tuple[Any, Any, Any]:
+        """`test if cond, message` with None for what is not there; `message` reads the last."""
+        test, cond, said = self.value(), None, None
         if self.at_word("if"):
             self.bump()
             cond = self.value()
         if self.token[0] == ",":
             self.bump()
-            message = self.test()
-        made = ast.Assert(keyword[1], self.before[2], test, cond, message)
-        self.skip_newlines()
-        return made
+            said = message()
+        return test, cond, said
 
     def _import(self) -> ast.Import:
         keyword = self.bump()
@@ -197,11 +201,11 @@ class Statements(Entries):
                 return self.attribute(targets[0], type_, op, given)
         end = self.before[2]
         if value is not None:
-            made = [target for target, span in zip(targets, spans, strict=False) if self._target(target, span)]
+            made = [target for target, span in zip(targets, spans, strict=False) if self.make.target(target, span)]
             self.skip_newlines()
             if in_schema and len(made) == 1 and type_ is not None:
                 return self.attribute(_first_name(made[0]), type_, ast.ConfigOp.OVERRIDE, value)
-            found = [target for target in (self._target(item) for item in made) if target is not None]
+            found = [target for target in (self.make.target(item) for item in made) if target is not None]
             return ast.Assign(first[1], end, found, type_, value)
         if type_ is None:
             self.skip_newlines()
@@ -217,12 +221,12 @@ class Statements(Entries):
         self.missing("=")
         if in_schema:
             return None
-        made = self._target(target, span)
+        made = self.make.target(target, span)
         return ast.Assign(first[1], type_.end, [] if made is None else [made], type_, missing)
 
     def _augmented(self, first: Token, target: Any, span: _Span) -> Any:
         op = _AUG[self.bump()[0]]
-        made = self._target(target, span)
+        made = self.make.target(target, span)
         value = self.test()
         end = self.before[2]
         self.skip_newlines()
@@ -239,7 +243,7 @@ class Statements(Entries):
         if self.token[0] == "(":
             args, keywords = self.arguments()
         value = self.schema_expr(name, args, keywords)
-        made = self._target(target) if is_identifier(target) else None
+        made = self.make.target(target) if is_identifier(target) else None
         if made is None:
             self.error(first, "expected identifier")
             made = ast.Target(first[1], first[2], "", [], first[2])
@@ -252,27 +256,6 @@ class Statements(Entries):
     def _span(self, first: Token) -> _Span:
         """Of what was read since `first`, which is backwards where that was nothing."""
         return min(first[1], self.before[2]), max(first[1], self.before[2])
-
-    def _target(self, value: Any, span: _Span | None = None) -> ast.Target | None:
-        """`value` as what is assigned to; None if it cannot be, which is reported at `span` if one is given."""
-        path: list[ast.Member | ast.Index] = []
-        inner = value
-        while True:
-            match inner:
-                case ast.Name():
-                    path.reverse()
-                    return ast.Target(value.start, value.end, inner.id, path, inner.end)
-                case ast.Selector(optional=False):
-                    path.append(ast.Member(inner.name_start, inner.end, inner.name))
-                    inner = inner.value
-                case ast.Subscript(optional=False):
-                    path.append(ast.Index(inner.index.start, inner.end, inner.index))
-                    inner = inner.value
-                case _:
-                    if span is not None:
-                        name, why = EXPRESSION_NAMES[type(inner)], NOT_ASSIGNABLE.get(type(inner), "")
-                        self.report(*span, f"'{name}' is an illegal expression for assignment{why}")
-                    return None
 
     # ------------------------------------------------------------------ what schemas.py reads
 
