@@ -374,6 +374,8 @@ def subsumed(left: Type, right: Type, left_any: bool = False) -> bool:
     of_left, of_right = left.flags, right.flags
     if of_right & ANY_FLAG or of_left & NONE_FLAG or (left_any and of_left & ANY_FLAG):
         return True
+    if of_left & LITERAL_FLAG and of_left & of_right & _SCALAR and not of_right & LITERAL_FLAG:
+        return True  # "a" for a str; what follows would come to the same
     if isinstance(left, UnionType):
         return all(subsumed(member, right) for member in left.members)
     if isinstance(right, UnionType):
