@@ -548,7 +548,11 @@ class _Writer:
             source.line("if extra: schema.add_extra(frame, extra)")
         else:
             source.line(f"if extra: raise {source.constant(StartOver)}")
-        source.line(f"schema.record(instance, {MAIN_PACKAGE!r} if caller is None else caller.package)")
+        source.line(f"instances = {runtime}.instances")
+        by = f"{MAIN_PACKAGE!r} if caller is None else caller.package"
+        for schema in self.schema.lineage:  # as `SchemaType.record`
+            source.line(f"instances[{id(schema)}].append(({by}, instance))")
+            by = repr(schema.package)
         with source.block(f"if {runtime}.schema_depth <= 1 and {runtime}.schema_expression_depth <= 1:"):
             self._require()
         self._checks()

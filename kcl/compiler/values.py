@@ -57,6 +57,21 @@ def packed(type_: RuntimeType, value: Value, sites: Sites, runtime: Runtime) -> 
     return pack(type_, value, runtime.table.span(sites[0]) if sites else None)
 
 
+class LastJoined:
+    """What one place in generated code has joined the last time: other sites with its own."""
+
+    __slots__ = ("first", "joined", "own")
+
+    def __init__(self, own: Sites) -> None:
+        self.own = own
+        self.first: Sites = ()
+        self.joined = own
+
+    def join(self, first: Sites) -> Sites:
+        self.first, self.joined = first, joined_sites(first, self.own)
+        return self.joined
+
+
 def put(target: KDict, key: str, value: Value, operator: int, sites: Sites, origin: Span) -> None:
     """An entry of a configuration that may have the key already."""
     if key in target or operator == INSERT:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, Protocol, TypeAlias
 
+from kcl.compiler import values
 from kcl.compiler.source import Source
 from kcl.evaluator.lexical import Scope
 from kcl.evaluator.lowering import is_tracked, lower, lower_tracked
@@ -116,6 +117,10 @@ class Writing:
             return second
         if first in self.fixed and second in self.fixed:
             return self.sites(joined_sites(self.fixed[first], self.fixed[second]))
+        if second in self.fixed:
+            # Mostly the same sites as the last time are joined here: they are compared, not looked up.
+            last = self.source.constant(values.LastJoined(self.fixed[second]))
+            return self.source.assign(f"{last}.joined if {last}.first is {first} else {last}.join({first})")
         return self.source.assign(f"{self.source.constant(joined_sites)}({first}, {second})")
 
     # --- What everything else is made of ---

@@ -6,6 +6,7 @@ values. Nothing else in the evaluator keeps state, so evaluations never see each
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -106,7 +107,7 @@ class Runtime:
         self.depth = 0
         self.schema_depth = 0
         self.schema_expression_depth = 0
-        self.instances: dict[int, list[tuple[str, SchemaInstance]]] = {}
+        self.instances: dict[int, list[tuple[str, SchemaInstance]]] = defaultdict(list)
         self.printed: list[str] = []
         self.stated: list[tuple[ast.ExprStmt, Where, Value]] = []
         """The expression statements of the main package that have been run, and their values."""

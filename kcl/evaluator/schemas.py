@@ -308,7 +308,7 @@ class SchemaType:
         known = self.module.runtime.instances
         by = caller
         for schema in self.lineage:
-            known.setdefault(id(schema), []).append((by, instance))
+            known[id(schema)].append((by, instance))
             by = schema.package
 
     def add_extra(self, frame: SchemaFrame, extra: Sequence[str]) -> None:
