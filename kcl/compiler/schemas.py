@@ -233,7 +233,9 @@ class _Writer:
         source.line(f"{runtime}.schema_depth += 1")
         with source.block("try:"):
             source.line(f"instance = {source.constant(SchemaInstance.__new__)}({instance})")
-            source.line("instance.indexes = None; instance.holder = (); instance.schema = schema")
+            source.line(
+                "instance.indexes = None; instance.holder = (); instance.complete = False; instance.schema = schema"
+            )
             source.line("instance.args = args; instance.kwargs = kwargs; instance.origin = origin")
             source.line("instance.config_keys = tuple(config)")
             source.line(f"instance.required = {source.constant(self.layout.required)}")

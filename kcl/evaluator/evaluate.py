@@ -200,7 +200,9 @@ def _evaluate_checked(
     main = prepared.prepare_main(program.main)
     for path in program.packages:
         if path != MAIN_PACKAGE and path in in_use:
-            _run(runtime, path, prepared.files[path])
+            files = prepared.files[path]
+            _run(runtime, path, files)
+            files[:] = [file for file in files if not file.is_idle]
     _run(runtime, MAIN_PACKAGE, main)
     value = _result(runtime, [Expression(*each) for each in runtime.stated])
     emitted = None if runtime.emitted is None else "\n".join(runtime.emitted)

@@ -46,6 +46,11 @@ class File:
     def declares_types(self) -> bool:
         return bool(self.types or self.aliases)
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether there turned out to be nothing to run: files of schemas only."""
+        return self._code is not None and not self._code[1]
+
     def run(self, scope: PackageScope) -> None:
         """Runs the statements in order."""
         if self._code is None:
@@ -53,8 +58,6 @@ class File:
             global_scope = GlobalScope(self.context, unit)
             self._code = unit, lower_statements(self.body.statements, self.body, global_scope, self._state)
         unit, runs = self._code
-        if not runs:
-            return
         self.context.runtime.module = self.context
         environment = unit.environment(None)
         for run in runs:

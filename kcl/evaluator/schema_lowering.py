@@ -282,7 +282,7 @@ class _RuleFrame(SchemaFrame):
     __slots__ = ()
 
     def __init__(self, rule: RuleType, value: Value, config: KDict, origin: Span | None) -> None:
-        layout = SchemaLayout([], {}, {}, (), None, 0)
+        layout = SchemaLayout([], {}, {}, frozenset(), (), None, 0)
         instance = SchemaInstance(rule)  # type: ignore[arg-type]  # stands in: nothing is ever built from it
         instance.origin = origin
         super().__init__(rule.module.runtime, layout, instance, config, (), {})

@@ -93,6 +93,7 @@ class SchemaLayout:
     levels: list[Level]
     setters: dict[str, list[Setter]]
     types: dict[str, list[RuntimeType | None]]
+    declared: frozenset[str]
     required: tuple[str, ...]
     index_signature: IndexSignatureCode | None
     index_signature_level: int
@@ -186,6 +187,7 @@ class SchemaType:
             levels,
             setters,
             {name: _carried(declared) for name, declared in types.items()},
+            frozenset(optional),
             tuple(name for name, is_optional in optional.items() if not is_optional),
             signature,
             signature_level,
@@ -194,9 +196,6 @@ class SchemaType:
     def is_base_of(self, other: object) -> bool:
         return isinstance(other, SchemaType) and self in other.lineage
 
-    def declares(self, name: str) -> bool:
-        return any(name in schema.own.optional for schema in self._stack())
-
     def fits(self, config: KDict) -> bool:
         """Whether a config may become an instance: it has no key that the schema does not know."""
         return not self.unknown_keys(config)
@@ -204,11 +203,12 @@ class SchemaType:
     def misfits(self, value: KDict, text: str) -> list[str]:
         """Why a config or an instance of another schema cannot be an instance of this one, in the official words."""
         found = []
+        declared = self.layout.declared
         if self.layout.index_signature is None:
             found += [
                 f"Schema {text} does not contain attribute {key}"
                 for key in value
-                if not self.declares(key) and not key.startswith("_")
+                if key not in declared and not key.startswith("_")
             ]
         found += [f"Schema {text}'s attribute {name} is missing" for name in self.layout.required if name not in value]
         return found
@@ -416,6 +416,8 @@ def attribute_type(frame: SchemaFrame, name: str) -> RuntimeType | None:
 def require_attributes(value: Value, runtime: Runtime, origin: Span | None = None) -> None:
     """Checks that no required attribute is missing in the instances a value holds. Raises KclError at the instance."""
     if isinstance(value, SchemaInstance):
+        if value.complete:
+            return
         none_counts = runtime.dialect.explicit_none_is_a_value
         for name in value.required:
             present = value.get(name, UNDEFINED)
@@ -429,3 +431,5 @@ def require_attributes(value: Value, runtime: Runtime, origin: Span | None = Non
     for item in items:
         if isinstance(item, (list, dict)):
             require_attributes(item, runtime, origin)
+    if isinstance(value, SchemaInstance):
+        value.complete = True

@@ -123,14 +123,15 @@ class SchemaInstance(KDict):
 
     `config_keys` names the attributes that were given from outside, `args` and `kwargs` are the schema's parameters.
     `required` holds the declared attributes that must have a value, in order. `origin` is where the instance was
-    written, None for one that came of converting a dict.
+    written, None for one that came of converting a dict. `complete` says that it has been found to lack nothing.
     """
 
-    __slots__ = ("args", "config_keys", "kwargs", "origin", "required", "schema")
+    __slots__ = ("args", "complete", "config_keys", "kwargs", "origin", "required", "schema")
 
     def __init__(self, schema: SchemaDescription) -> None:
         self.operators = self.indexes = self.sites = None
         self.holder = ()
+        self.complete = False
         self.schema = schema
         self.config_keys: tuple[str, ...] = ()
         self.args: Sequence[Value] = ()
