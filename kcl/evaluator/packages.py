@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from kcl.evaluator.calls import schema_expression_code
@@ -56,16 +57,14 @@ class File:
         if self._code is None:
             unit = Unit()
             global_scope = GlobalScope(self.context, unit)
-            self._code = unit, lower_statements(self.body.statements, self.body, global_scope, self._state)
+            # Not a method of the file: code that refers to it would wait for the search for garbage with it.
+            state = partial(_state, self.context)
+            self._code = unit, lower_statements(self.body.statements, self.body, global_scope, state)
         unit, runs = self._code
         self.context.runtime.module = self.context
         environment = unit.environment(None)
         for run in runs:
             run(environment, scope, self.body.first)
-
-    def _state(self, node: ast.ExprStmt, value: Value) -> None:
-        if self.context.package == MAIN_PACKAGE:  # what an imported package states comes to nothing
-            self.context.runtime.stated.append((node, self.context.where(node), value))
 
     def serves(self, module: Module, dropped: frozenset[int]) -> bool:
         """Whether this is what preparing `module` would come to, as far as that depends on the file alone."""
@@ -76,6 +75,11 @@ class File:
             and self.dropped == dropped
             and imports_of(known) == imports_of(module)
         )
+
+
+def _state(context: ModuleContext, node: ast.ExprStmt, value: Value) -> None:
+    if context.package == MAIN_PACKAGE:  # what an imported package states comes to nothing
+        context.runtime.stated.append((node, context.where(node), value))
 
 
 def imports_of(module: Module) -> list[tuple[object, ...]]:
