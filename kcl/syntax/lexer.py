@@ -29,6 +29,7 @@ from kcl.syntax.tokens import (
     BEFORE_TYPE,
     BLANK,
     BLOCK_FOLLOWS,
+    BRACKETS,
     CLOSERS,
     COMMENT,
     EXPONENT,
@@ -149,20 +150,19 @@ class _Lexer:
             at = found.end()
             word = found[kind]  # type: ignore[index]  # some group always matches
             if kind == "name":
+                start = at - len(word)
                 if word not in WORDS:
                     if word[0] == "$":
                         word = word[1:]
-                    emit(("NAME", found.start("name"), at, word))
+                    emit(("NAME", start, at, word))
                     self.previous = "NAME"
                 else:
-                    at = self._word(word, found.start("name"), at)
+                    at = self._word(word, start, at)
             elif kind == "operator":
                 token_type = OPERATOR_TYPES[word]
                 start = at - len(word)
-                if word in CLOSERS:
-                    token_type = self._open(word, token_type, start)
-                elif word == ")" or word == "]" or word == "}":
-                    token_type = self._close(word, start)
+                if word in BRACKETS:
+                    token_type = self._open(word, token_type, start) if word in CLOSERS else self._close(word, start)
                 emit((token_type, start, at, word))
                 self.previous = token_type
             elif kind == "newline":

@@ -10,7 +10,7 @@ UNITS = frozenset(("n", "u", "m", "k", "K", "M", "G", "T", "P", "Ki", "Mi", "Gi"
 _ESCAPE = re.compile(
     r"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|N\{([^}]*)\}|(.)|$)", re.DOTALL
 )
-_MARGIN = re.compile(r"^([ \t]*)[^\s]", re.MULTILINE)
+_BLANKS = " \t"
 _SIMPLE = {
     "\\": "\\",
     "'": "'",
@@ -77,13 +77,20 @@ def dedent(content: str) -> str:
 
     Lines of blanks do not count, except the last: where the closing quotes stand is a margin as well.
     """
-    margins = [len(margin) for margin in _MARGIN.findall(content)]
-    last = content.rpartition("\n")[2]
-    if last and not last.strip(" \t"):
+    lines = content.split("\n")
+    margins = [len(line) - len(rest) for line in lines if (rest := line.lstrip(_BLANKS)) and not rest[0].isspace()]
+    last = lines[-1]
+    if last and not last.strip(_BLANKS):
         margins.append(len(last))
     margin = min(margins, default=0)
-    kept = content.removeprefix("\n")
-    return re.sub(rf"^[ \t]{{1,{margin}}}", "", kept, flags=re.MULTILINE) if margin else kept
+    if not margin:
+        return content.removeprefix("\n")
+    if not lines[0] and len(lines) > 1:
+        del lines[0]
+    usual = " " * margin
+    return "\n".join(
+        [line[margin:] if line.startswith(usual) else line[:margin].lstrip(_BLANKS) + line[margin:] for line in lines]
+    )
 
 
 def integer(token: str) -> tuple[int, str | None]:

@@ -100,6 +100,7 @@ BEFORE_TYPE = frozenset(
 )
 HEADERS = frozenset(("SCHEMA", "MIXIN", "PROTOCOL", "RULE"))
 CLOSERS = {"(": ")", "[": "]", "?[": "]", "{": "}"}
+BRACKETS = frozenset((*CLOSERS, *CLOSERS.values()))
 MISMATCH = {
     ")": "error nesting on close paren",
     "]": "mismatched closing delimiter",
