@@ -12,7 +12,7 @@ from kcl.evaluator.lowering import is_tracked
 from kcl.evaluator.names import imported_module
 from kcl.evaluator.provenance import SiteKind
 from kcl.evaluator.runtime import Where
-from kcl.evaluator.value import Builtin
+from kcl.evaluator.value import UNDEFINED, Builtin
 from kcl.loader.program import ImportKind
 from kcl.syntax import ast
 
@@ -36,12 +36,17 @@ class Calls(Writing):
         if self._tells_its_sites(node.func, scope):
             value = self.closure(node, scope, tracked=tracked)
             return value, self.origin(scope) if tracked else NOWHERE
-        method = self._string_method(node.func, scope)
-        if method is not None:
-            assert isinstance(node.func, ast.Selector)
-            return self._method(node, node.func, method, scope, tracked)
+        if isinstance(node.func, ast.Selector) and not self._is_of_a_module(node.func, scope):
+            return self._method(node, node.func, scope, tracked)
         callee = self.value(node.func, scope)
         return self._generic(node, callee, NOWHERE, scope, tracked)
+
+    def selected(self, node: ast.Selector, value: str, scope: Scope) -> str:
+        """An atom for a member of a value."""
+        source = self.source
+        load = f"{source.constant(load_attribute)}({self.runtime(scope)}, {value}, {node.name!r})"
+        found = f"{value}.get({node.name!r}, {source.constant(UNDEFINED)}) if isinstance({value}, dict) else {load}"
+        return source.assign(f"None if not {value} else {found}" if node.optional else found)
 
     # --- What is called ---
 
@@ -75,16 +80,12 @@ class Calls(Writing):
             return imported is not None and imported.kind is ImportKind.PLUGIN
         return False
 
-    def _string_method(self, function: ast.Expr, scope: Scope) -> Builtin | None:
-        """What a call of a member means if the value is a string; None for members of modules."""
-        if not isinstance(function, ast.Selector) or function.optional:
-            return None
+    def _is_of_a_module(self, function: ast.Selector, scope: Scope) -> bool:
         head = function.value
-        if isinstance(head, ast.Name) and not is_local(scope, head.id):
-            module = scope.module
-            if head.id not in module.scope.setters and imported_module(module, head.id) is not None:
-                return None
-        return scope.module.runtime.library.string_methods.get(function.name)
+        if not isinstance(head, ast.Name) or function.optional or is_local(scope, head.id):
+            return False
+        module = scope.module
+        return head.id not in module.scope.setters and imported_module(module, head.id) is not None
 
     # --- Calling it ---
 
@@ -124,28 +125,27 @@ class Calls(Writing):
             return NOWHERE
         return self.source.assign(f"() if isinstance({value}, (list, dict)) else {sites}")
 
-    def _method(
-        self, node: ast.Call, function: ast.Selector, method: Builtin, scope: Scope, tracked: bool
-    ) -> tuple[str, str]:
+    def _method(self, node: ast.Call, function: ast.Selector, scope: Scope, tracked: bool) -> tuple[str, str]:
+        """A call of a member of a value, which for a string is known before."""
         source = self.source
         receiver, origin = self.operand(function.value, scope, tracked and is_tracked(function.value))
+        method = scope.module.runtime.library.string_methods.get(function.name)
+        if method is None or function.optional:
+            return self._generic(node, self.selected(function, receiver, scope), origin, scope, tracked)
         result, sites = source.temporary(), source.temporary() if tracked else NOWHERE
         # The arguments are written twice: what they are made into depends on what is called.
         with source.block(f"if type({receiver}) is str:"):
             given, of_arguments = self._operands(node, scope, tracked)
+            given.insert(0, receiver)
             if method.contextual:
-                where = self._where(node, node, scope)
-                given.insert(0, source.constant(Context(scope.module.runtime, where)))
-                given.insert(1, receiver)
-            else:
-                given.insert(0, receiver)
+                given.insert(0, source.constant(Context(scope.module.runtime, self._where(node, node, scope))))
             source.line(f"{result} = {source.constant(method.function)}({', '.join(given)})")
             if tracked:
                 joined = self.joined(origin, of_arguments)
                 source.line(f"{sites} = {self._made_of(result, joined)}")
         with source.block("else:"):
-            loaded = f"{source.constant(load_attribute)}({self.runtime(scope)}, {receiver}, {function.name!r})"
-            value, at = self._generic(node, source.assign(loaded), origin, scope, tracked)
+            callee = self.selected(function, receiver, scope)
+            value, at = self._generic(node, callee, origin, scope, tracked)
             source.line(f"{result} = {value}")
             if tracked:
                 source.line(f"{sites} = {at}")

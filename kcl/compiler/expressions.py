@@ -18,7 +18,7 @@ from kcl.compiler.containers import Containers
 from kcl.compiler.types import allowed_items, fits
 from kcl.compiler.writing import NOWHERE, Kind, united
 from kcl.evaluator import operations
-from kcl.evaluator.attributes import load_attribute, sites_of
+from kcl.evaluator.attributes import sites_of
 from kcl.evaluator.expressions import module_selector
 from kcl.evaluator.lexical import Scope, candidates, is_local
 from kcl.evaluator.lowering import is_tracked
@@ -346,14 +346,7 @@ class Expressions(Containers, Calls):
         sites = NOWHERE
         if tracked:
             sites = source.assign(f"{source.constant(sites_of)}({value}, {node.name!r})")
-        load = f"{source.constant(load_attribute)}({self.runtime(scope)}, {value}, {node.name!r})"
-        result = source.assign(
-            f"{value}.get({node.name!r}, {source.constant(UNDEFINED)}) if isinstance({value}, dict) else "
-            + (f"None if not {value} else {load}" if node.optional else load)
-        )
-        if node.optional:
-            source.line(f"if not {value}: {result} = None")
-        return result, sites
+        return self.selected(node, value, scope), sites
 
     def _module_member(self, node: ast.Selector, scope: Scope, tracked: bool) -> tuple[str, str] | None:
         """A member of an imported module; None if the selector selects from a value."""

@@ -28,10 +28,10 @@ from kcl.evaluator.lexical import (
 )
 from kcl.evaluator.parameters import lower_parameters
 from kcl.evaluator.provenance import SiteKind
-from kcl.evaluator.runtime import ItemStep, StartOver, is_literal
+from kcl.evaluator.runtime import ItemStep, StartOver, Tracked, is_literal
 from kcl.evaluator.runtime_types import pack
 from kcl.evaluator.type_lowering import lower_type
-from kcl.evaluator.value import UNDEFINED, ValueFailure
+from kcl.evaluator.value import UNDEFINED, Sites, ValueFailure
 from kcl.syntax import ast
 
 _FAILURES: Final = (KclError, ValueFailure, RecursionError, TypeError)
@@ -70,6 +70,20 @@ def compile_element(node: ast.Expr | ast.Starred, scope: Scope) -> ItemStep | No
     except (KclError, TooDeep):
         return None
     return source.function("add", "def add(environment, items, sites):", f"<element in {scope.module.package}>")
+
+
+def compile_value(node: ast.Expr, scope: Scope, site: Sites) -> Tracked | None:
+    """Generated code for the value of a package's variable and its sites; None where there cannot be any."""
+    source = Source()
+    expressions = Expressions(source, NoAttributes())
+    try:
+        with source.block("try:"):
+            value, sites = expressions.stored(node, scope, site)
+            source.line(f"return {value}, {sites}")
+        _start_over(source)
+    except (KclError, TooDeep):
+        return None
+    return source.function("value", "def value(environment):", f"<value in {scope.module.package}>")
 
 
 def _start_over(source: Source) -> None:

@@ -376,11 +376,17 @@ def selector_of(node: ast.Selector, scope: Scope, evaluate: Evaluate) -> Evaluat
 
 @lowers_tracked(ast.Selector)
 def _tracked_selector(node: ast.Selector, scope: Scope) -> Evaluate:
+    runtime = scope.module.runtime
     of_module = module_selector(node, scope)
     if of_module is not None:
-        return of_module
+
+        def run_member(environment: Environment) -> Value:
+            # Reading a variable sets the origin, anything else of a module leaves it.
+            runtime.origin = ()
+            return of_module(environment)
+
+        return run_member
     where = scope.module.where(node)
-    runtime = scope.module.runtime
     evaluate = lower(node.value, scope)
     name, optional = node.name, node.optional
 

@@ -14,14 +14,12 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from kcl.evaluator.lexical import Scope
-from kcl.evaluator.runtime import Environment, Evaluate
+from kcl.evaluator.runtime import Environment, Evaluate, Tracked
 from kcl.evaluator.union import joined_sites
 from kcl.evaluator.value import KDict, Sites, Value
 from kcl.syntax import ast
 
 Lower = Callable[[Any, Scope], Evaluate]
-# Code for a value and its sites.
-Tracked = Callable[[Environment], tuple[Value, Sites]]
 _F = TypeVar("_F", bound=Callable[[Any, Scope], Evaluate])
 
 _LOWER: dict[type, Lower] = {}

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from kcl.diagnostics import Code, KclError, Span, error
 from kcl.evaluator.lexical import Scope, Variable
-from kcl.evaluator.lowering import Tracked, lower_value
+from kcl.evaluator.lowering import lower_value
 from kcl.evaluator.provenance import SiteKind
-from kcl.evaluator.runtime import Environment, Where
+from kcl.evaluator.runtime import Environment, Tracked, Where
 from kcl.evaluator.runtime_types import RuntimeType, pack, pack_whole
 from kcl.evaluator.type_lowering import lower_type
 from kcl.evaluator.union import joined_sites

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 Environment: TypeAlias = list[Any]
 # Code, compiled: give it the variables, get the value.
 Evaluate: TypeAlias = Callable[[Environment], Value]
+# Code for a value and its sites.
+Tracked: TypeAlias = Callable[[Environment], tuple[Value, Sites]]
 # Adds to the list being built, and to its sites.
 ItemStep: TypeAlias = Callable[[Environment, list[Value], list[Sites]], None]
 
@@ -68,14 +70,15 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Compiling:
-    """What makes generated code of schemas, lambdas and the elements of list comprehensions, where it can be had.
+    """What makes generated code of schemas, lambdas, elements of comprehensions and variables, where it can be had.
 
-    `after` is how many instances or calls go before it is made; of the items of a loop it is eight times as many.
+    `after` is how many instances, calls or evaluations go before it is made; of the items of a loop eight times that.
     """
 
     compile: Callable[[SchemaType], Build | None]
     compile_lambda: Callable[[LambdaCode], LambdaCode | None]
     compile_element: Callable[[ast.Expr | ast.Starred, Scope], ItemStep | None]
+    compile_value: Callable[[ast.Expr, Scope, Sites], Tracked | None]
     after: int
 
 

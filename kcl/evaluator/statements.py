@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from kcl.evaluator.attributes import load_attribute
 from kcl.evaluator.lambda_statements import augmented, lower_assert, lower_path
-from kcl.evaluator.lexical import Scope
+from kcl.evaluator.lexical import GlobalScope, Scope
 from kcl.evaluator.lowering import lower, lower_value
 from kcl.evaluator.operations import subscript, truthy, with_path
 from kcl.evaluator.provenance import SiteKind
-from kcl.evaluator.runtime import NOT_ASSIGNED, Environment, Evaluate
+from kcl.evaluator.runtime import NOT_ASSIGNED, UNSET, Environment, Evaluate, Tracked, is_literal
 from kcl.evaluator.runtime_types import RuntimeType, pack
 from kcl.evaluator.scopes import LazyScope
 from kcl.evaluator.type_lowering import lower_type
@@ -204,13 +204,35 @@ def lower_assignment(
     return run
 
 
-def _value(statement: Assignment, scope: Scope, site: Sites) -> Callable[[Environment], tuple[Value, Sites]]:
+def _value(statement: Assignment, scope: Scope, site: Sites) -> Tracked:
     node = statement.value
     assert node is not None
-    return lower_value(node, scope, site)
+    evaluate = lower_value(node, scope, site)
+    if not isinstance(scope, GlobalScope) or is_literal(node):
+        return evaluate
+    runtime = scope.module.runtime
+    evaluated = 0
+    generated: Tracked | None = None
+
+    def run(environment: Environment) -> tuple[Value, Sites]:
+        nonlocal evaluated, generated
+        compiling = runtime.compiling
+        if compiling is None:
+            return evaluate(environment)
+        if evaluated < compiling.after:
+            evaluated += 1
+            if evaluated == compiling.after:
+                generated = compiling.compile_value(node, scope, site)
+        if generated is None:
+            return evaluate(environment)
+        # What was written for it may have variables of its own.
+        environment.extend([UNSET] * (scope.unit.size - len(environment)))
+        return generated(environment)
+
+    return run
 
 
-def _with_site(code: Evaluate, site: Sites) -> Callable[[Environment], tuple[Value, Sites]]:
+def _with_site(code: Evaluate, site: Sites) -> Tracked:
     return lambda environment: (code(environment), site)
 
 
