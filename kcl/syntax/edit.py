@@ -56,8 +56,7 @@ def replace_value(source: SourceFile, variable: str, path: Path, new_text: str) 
     return text
 
 
-_INTERPOLATION = re.compile(r"\$\{(?=[^}]*\})")
-_OPEN_INTERPOLATION = re.compile(r"(?<!\\)\$\{")
+_INTERPOLATION = re.compile(r"\$\{([^}]*\})?")
 
 
 def expression_text(value: object) -> str:
@@ -77,9 +76,10 @@ def expression_text(value: object) -> str:
                 raise ValueError(f"KCL cannot write the number {value}")
             return repr(value)
         case str():
-            # An escaped `${` must still find its brace.
-            text = _INTERPOLATION.sub(r"\\${", json.dumps(value, ensure_ascii=False))
-            return _OPEN_INTERPOLATION.sub(r"\\x24{", text)
+            # An escaped `${` must still find its brace, and all between them is text.
+            return _INTERPOLATION.sub(
+                lambda found: "\\x24{" if found[1] is None else "\\" + found[0], json.dumps(value, ensure_ascii=False)
+            )
         case list() | tuple():
             return "[" + ", ".join(expression_text(item) for item in value) + "]"
         case Mapping():

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kcl.diagnostics import KclError
@@ -131,6 +131,8 @@ plain = st.recursive(
 )
 
 
+@example({"\\${": None})
+@example(["\\${a}", "${", "${ ${a}", "${a} ${"])
 @given(plain)
 def test_a_plain_value_is_written_so_that_it_reads_back(value: Any) -> None:
     result = parse(SourceFile("f.k", f"x = {expression_text(value)}\n"))
