@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from kcl.syntax import runs
 from kcl.syntax.ast import Comment
+from kcl.syntax.indentation import INCOMPARABLE, Level, compare, level_after
 from kcl.syntax.tokens import (
     AFTER_OPERAND,
     ALWAYS,
@@ -59,16 +60,13 @@ from kcl.syntax.tokens import (
 # Kinds of layout context.
 _FILE, _BODY, _ITEMS, _LINE, _RIGID, _QUANTIFIED = range(6)
 
-_Level = tuple[int, int]
-"""Indentation: tabs and spaces, counted apart because their widths cannot be compared."""
-
 
 class _Context:
     """What line ends mean between a bracket and its match (or in the file)."""
 
     __slots__ = ("closer", "in_comprehension", "kind", "levels", "run")
 
-    def __init__(self, kind: int, closer: str, levels: list[_Level], run: runs.Run | None = None) -> None:
+    def __init__(self, kind: int, closer: str, levels: list[Level], run: runs.Run | None = None) -> None:
         self.kind = kind
         self.closer = closer
         self.levels = levels
@@ -126,9 +124,9 @@ class _Lexer:
         self.previous = ""  # type of the last token
         self.context = _Context(_FILE, "", [(0, 0)])
         self.contexts = [self.context]
-        self.line_level: _Level = (0, 0)
+        self.line_level: Level = (0, 0)
         # Indentation as the official scanner follows it, which does not look at brackets.
-        self.levels_by_line: list[_Level] = [(0, 0)]
+        self.levels_by_line: list[Level] = [(0, 0)]
         self.between_levels = False  # whether this line stands between two of them
         self.left_block = False  # whether a line between brackets stood left of the block they are in, or askew
         # Lambdas and quantifiers whose brace is still to come: (type, depth of contexts).
@@ -350,7 +348,7 @@ class _Lexer:
         run = found[0]
         self._collect_comments(run, found.start())
         if "\n" in run and found.end() < self.end and self.text[found.end()] != "#":
-            level = _level(run)
+            level = level_after(run)
             if level != (0, 0):
                 self.context.levels.append(level)
                 self._emit("INDENT", found.end())
@@ -376,7 +374,7 @@ class _Lexer:
                 self._break_line(start, (0, 0), at)
             return at
         if "\t" in run or "\r" in run or "\f" in run:
-            level = _level(run)
+            level = level_after(run)
         else:
             level = (0, len(run) - run.rfind("\n") - 1)
         before, self.line_level = self.line_level, level
@@ -400,14 +398,14 @@ class _Lexer:
                 if not closes and not (context.in_comprehension and self._next_word(at) == "if"):
                     self._break_line(start, level, at)
             elif kind == _QUANTIFIED:
-                opens = self.previous == "QUANTIFIER_LBRACE" and _compare(level, before) > 0
+                opens = self.previous == "QUANTIFIER_LBRACE" and compare(level, before) > 0
                 if not opens and text[at] != "}":
                     self._break_line(start, level, at)
             else:
                 self._break_line(start, level, at)
         return at
 
-    def _plain_lines(self, run: runs.Run, level: _Level, at: int) -> int:
+    def _plain_lines(self, run: runs.Run, level: Level, at: int) -> int:
         """Lines of plain data that begin at `at`, as one token if there are any; returns where to go on."""
         if level == self.levels_by_line[-1] and not self.between_levels:
             token_type, pattern = run
@@ -419,24 +417,24 @@ class _Lexer:
                 return found.end()
         return at
 
-    def _follow(self, level: _Level) -> bool:
+    def _follow(self, level: Level) -> bool:
         """Keep up `levels_by_line` with a line at `level`; one between two levels leaves the deeper one open.
 
         Whether it is one between two levels.
         """
         levels = self.levels_by_line
-        last: _Level | None = None
-        while _compare(level, levels[-1]) < 0:
+        last: Level | None = None
+        while compare(level, levels[-1]) < 0:
             last = levels.pop()
-        self.left_block |= _compare(level, levels[-1]) is _INCOMPARABLE
-        if _compare(level, levels[-1]) > 0:
+        self.left_block |= compare(level, levels[-1]) is INCOMPARABLE
+        if compare(level, levels[-1]) > 0:
             levels.append(level if last is None else last)
             return last is not None
         if len(levels) < len(self.contexts[0].levels) and len(self.contexts) > 1:
             self.left_block = True
         return False
 
-    def _end_line(self, start: int, level: _Level, at: int) -> None:
+    def _end_line(self, start: int, level: Level, at: int) -> None:
         if self.previous and self.previous not in STATEMENT_STARTS:
             self._emit("NEWLINE", start)
         self._indent(level, at, always=True)
@@ -447,7 +445,7 @@ class _Lexer:
             self.left_block = False
             self._emit("DEDENT", at)
 
-    def _end_body_line(self, start: int, level: _Level, at: int) -> None:
+    def _end_body_line(self, start: int, level: Level, at: int) -> None:
         """As in a file, but in a lambda's body: the first line sets the base, and only blocks indent."""
         levels = self.context.levels
         if self.text[at] == "}":
@@ -462,24 +460,24 @@ class _Lexer:
         else:
             self._indent(level, at, always=opens_block)
 
-    def _end_item_line(self, start: int, level: _Level, before: _Level, at: int) -> None:
+    def _end_item_line(self, start: int, level: Level, before: Level, at: int) -> None:
         """A line end among items. `before` is the indentation of the line that ends, `level` of the next."""
         context, levels = self.context, self.context.levels
         if self.text[at] == context.closer:
             return
         if self.previous == "COLON":
-            if _compare(level, levels[-1] if levels else before) > 0:
+            if compare(level, levels[-1] if levels else before) > 0:
                 levels.append(level)
                 self._emit("INDENT", at)
                 return
             self._emit("NEWLINE", start)
             return
-        if levels and (self.between_levels or _compare(level, levels[-1]) > 0):
+        if levels and (self.between_levels or compare(level, levels[-1]) > 0):
             self._emit("INDENT", at)  # deeper than the block of an `if`, where nothing opens another
             return
         closed_block = False
-        while levels and _compare(level, levels[-1]) < 0:
-            if len(levels) > 1 and _compare(level, levels[-2]) > 0:
+        while levels and compare(level, levels[-1]) < 0:
+            if len(levels) > 1 and compare(level, levels[-2]) > 0:
                 self._misaligned(level, levels[-2], at)
                 break
             levels.pop()
@@ -494,7 +492,7 @@ class _Lexer:
         if self._next_word(at) not in ("for", "elif", "else"):
             self._emit("SEP", start)
 
-    def _break_line(self, start: int, level: _Level, at: int) -> None:
+    def _break_line(self, start: int, level: Level, at: int) -> None:
         """A line end where none may be: say so with a NEWLINE, and leave every bracket that forbids it."""
         while self.context.kind > _ITEMS:
             self.contexts.pop()
@@ -506,11 +504,11 @@ class _Lexer:
         if self.context.kind == _FILE:
             self._indent(level, at, always=True)
 
-    def _indent(self, level: _Level, at: int, *, always: bool) -> None:
+    def _indent(self, level: Level, at: int, *, always: bool) -> None:
         """Open or close blocks for a line at `level`; opens one only if `always`."""
         levels = self.context.levels
-        order = _compare(level, levels[-1])
-        if order is _INCOMPARABLE:
+        order = compare(level, levels[-1])
+        if order is INCOMPARABLE:
             self.report(at, at, "inconsistent use of tabs and spaces in indentation")
         elif order > 0:
             if always:
@@ -518,7 +516,7 @@ class _Lexer:
                 self._emit("INDENT", at)
         else:
             while order < 0:
-                outer = _compare(level, levels[-2]) if len(levels) > 1 else 0
+                outer = compare(level, levels[-2]) if len(levels) > 1 else 0
                 if outer > 0:
                     self._misaligned(level, levels[-2], at)
                     return
@@ -528,7 +526,7 @@ class _Lexer:
                 self._emit("DEDENT", at)
                 order = outer
 
-    def _misaligned(self, level: _Level, outer: _Level, at: int) -> None:
+    def _misaligned(self, level: Level, outer: Level, at: int) -> None:
         count = level[1] - outer[1]
         spaces = f"{count} space" if count == 1 else f"{count} spaces"
         self.report(at, at, f"invalid indentation with {spaces}, try to align indents by adding or removing spaces")
@@ -599,20 +597,3 @@ class _Lexer:
 
 
 _SEPARATED = OPENERS | {"COMMA", "SEP", "INDENT"}
-_INCOMPARABLE = 2
-
-
-def _level(run: str) -> _Level:
-    """The indentation after the last line end in `run`."""
-    blanks = run[run.rfind("\n") + 1 :]
-    return blanks.count("\t"), blanks.count(" ")
-
-
-def _compare(level: _Level, other: _Level) -> int:
-    """-1, 0, 1 for shallower, as deep, deeper; `_INCOMPARABLE` when tabs and spaces disagree."""
-    (tabs, spaces), (other_tabs, other_spaces) = level, other
-    if tabs == other_tabs:
-        return (spaces > other_spaces) - (spaces < other_spaces)
-    if tabs < other_tabs:
-        return -1 if spaces <= other_spaces else _INCOMPARABLE
-    return 1 if spaces >= other_spaces else _INCOMPARABLE
