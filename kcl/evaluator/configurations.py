@@ -453,7 +453,7 @@ def _list_comprehension(node: ast.ListComp, scope: Scope) -> Evaluate:
         items: list[Value] = []
         sites: list[Sites] = []
         compiling = runtime.compiling
-        generate_at = -1 if compiling is None else 8 * compiling.after
+        generate_at = -1 if compiling is None else 2 * compiling.after
         add_item = step
 
         def add() -> None:

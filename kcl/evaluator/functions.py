@@ -10,7 +10,7 @@ from kcl.diagnostics import Code, Span
 from kcl.evaluator.lexical import LambdaScope
 from kcl.evaluator.operations import kind, type_name
 from kcl.evaluator.parameters import Parameters
-from kcl.evaluator.runtime import Compiling, Environment, ModuleContext, Runtime, Where
+from kcl.evaluator.runtime import TRIED, Compiling, Environment, ModuleContext, Runtime, Where
 from kcl.evaluator.runtime_types import RuntimeType, pack
 from kcl.evaluator.schemas import SchemaType
 from kcl.evaluator.value import UNDEFINED, Builtin, KDict, Method, Value, ValueFailure
@@ -36,7 +36,7 @@ class LambdaCode:
         self.body: Callable[[Environment], Value] | None = None
         """Generated code for all the statements at once."""
         self.called = 0
-        """How often it ran before there was a generated one."""
+        """How often it ran so far, or TRIED."""
         self.generated: LambdaCode | None = None
         """The same with a `body`, in a scope of its own."""
         self.module = module
@@ -48,9 +48,10 @@ class LambdaCode:
 
     def generated_by(self, compiling: Compiling) -> LambdaCode | None:
         """The same with generated code, if there is any; counts a call until there may be."""
-        if self.called < compiling.after:
+        if self.called != TRIED:
             self.called += 1
-            if self.called == compiling.after:
+            if self.called >= compiling.after:
+                self.called = TRIED
                 self.generated = compiling.compile_lambda(self)
         return self.generated
 

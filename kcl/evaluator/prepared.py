@@ -74,6 +74,9 @@ class Prepared:
         assert self._runtime is not None
         paths = tuple(each.source.path for each in package.modules)
         known = self._mains.pop(paths, ())
+        runtime = self._runtime
+        if known and runtime.compiling is not None:
+            runtime.compiling = runtime.compiling.again()
         files = prepared_files(self._runtime, package, known)
         if files:
             self._mains[paths] = files

@@ -72,7 +72,9 @@ class Limits:
 class Compiling:
     """What makes generated code of schemas, lambdas, elements of comprehensions and variables, where it can be had.
 
-    `after` is how many instances, calls or evaluations go before it is made; of the items of a loop eight times that.
+    `after` is how many instances, calls or evaluations go before it is made; of the items of a loop twice that.
+    `after_again` is the same where a main package is evaluated over and over, as while somebody edits it: then code
+    pays that is made for what runs once each time.
     """
 
     compile: Callable[[SchemaType], Build | None]
@@ -80,6 +82,15 @@ class Compiling:
     compile_element: Callable[[ast.Expr | ast.Starred, Scope], ItemStep | None]
     compile_value: Callable[[ast.Expr, Scope, Sites], Tracked | None]
     after: int
+    after_again: int
+
+    def again(self) -> Compiling:
+        """For an evaluation of what was evaluated before."""
+        return replace(self, after=self.after_again)
+
+
+TRIED: Final = -1
+"""Instead of a number of instances or calls: generated code was asked for."""
 
 
 class Runtime:

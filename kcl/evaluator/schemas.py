@@ -14,7 +14,16 @@ from typing import TYPE_CHECKING
 
 from kcl.diagnostics import Code, Diagnostic, KclError, Span, error
 from kcl.evaluator.parameters import Parameters
-from kcl.evaluator.runtime import Environment, Evaluate, ModuleContext, Runtime, Where, evaluation_error, on_the_way
+from kcl.evaluator.runtime import (
+    TRIED,
+    Environment,
+    Evaluate,
+    ModuleContext,
+    Runtime,
+    Where,
+    evaluation_error,
+    on_the_way,
+)
 from kcl.evaluator.runtime_types import RuntimeType, pack, pack_whole
 from kcl.evaluator.scopes import SchemaFrame, Setter
 from kcl.evaluator.union import configured, joined_sites
@@ -100,7 +109,7 @@ class SchemaLayout:
     build: Build | None = None
     """Generated code that makes an instance; None while, or where, there is none."""
     built: int = 0
-    """How many instances were made before there was any."""
+    """How many instances were made so far, or TRIED."""
 
 
 class SchemaType:
@@ -240,9 +249,10 @@ class SchemaType:
         runtime = self.module.runtime
         layout = self.layout
         if runtime.compiling is not None:
-            if layout.built < runtime.compiling.after:
+            if layout.built != TRIED:
                 layout.built += 1
-                if layout.built == runtime.compiling.after:
+                if layout.built >= runtime.compiling.after:
+                    layout.built = TRIED
                     layout.build = runtime.compiling.compile(self)
             if layout.build is not None:
                 return layout.build(self, config, args, kwargs, origin)

@@ -11,7 +11,7 @@ from kcl.evaluator.lexical import GlobalScope, Scope
 from kcl.evaluator.lowering import lower, lower_value
 from kcl.evaluator.operations import subscript, truthy, with_path
 from kcl.evaluator.provenance import SiteKind
-from kcl.evaluator.runtime import NOT_ASSIGNED, UNSET, Environment, Evaluate, Tracked, is_literal
+from kcl.evaluator.runtime import NOT_ASSIGNED, TRIED, UNSET, Environment, Evaluate, Tracked, is_literal
 from kcl.evaluator.runtime_types import RuntimeType, pack
 from kcl.evaluator.scopes import LazyScope
 from kcl.evaluator.type_lowering import lower_type
@@ -219,9 +219,10 @@ def _value(statement: Assignment, scope: Scope, site: Sites) -> Tracked:
         compiling = runtime.compiling
         if compiling is None:
             return evaluate(environment)
-        if evaluated < compiling.after:
+        if evaluated != TRIED:
             evaluated += 1
-            if evaluated == compiling.after:
+            if evaluated >= compiling.after:
+                evaluated = TRIED
                 generated = compiling.compile_value(node, scope, site)
         if generated is None:
             return evaluate(environment)

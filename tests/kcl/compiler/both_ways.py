@@ -11,7 +11,7 @@ from kcl import api
 from kcl.compiler import generated
 from kcl.evaluator.runtime import Compiling
 
-AT_ONCE = generated(1)
+AT_ONCE = generated(1, 1)
 
 
 def leaves(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
