@@ -65,6 +65,7 @@ from kcl.syntax.edit import replace_value
 from kcl.syntax.sites import replace_at
 
 if TYPE_CHECKING:
+    from kcl.compiler.kept import KeptCode
     from kcl.evaluator.value import Library
     from kcl.plugins.host import PluginModules
 
@@ -238,7 +239,14 @@ def run(
             if cache is not None and without_plugins(loaded.program):
                 with _prepared(cache, granted) as prepared:
                     evaluation = evaluate(
-                        loaded.program, prepared.library, values, chosen, bounds, _checks(cache), prepared, COMPILING
+                        loaded.program,
+                        prepared.library,
+                        values,
+                        chosen,
+                        bounds,
+                        _checks(cache),
+                        prepared,
+                        _compiling(cache),
                     )
             else:
                 with _library(granted, plugins) as (library, extensions):
@@ -363,10 +371,28 @@ def _checks(cache: ParseCache | None) -> CheckCache | None:
 
 def _write(cache: ParseCache) -> None:
     """Keeps on disk what is new to it, where the cache says so."""
-    packages, checks = cache.on_disk(), _checks(cache)
-    if packages is not None and checks is not None and checks.on_disk is not None:
+    packages, checks, code = cache.on_disk(), _checks(cache), _code(cache)
+    if packages is not None and checks is not None and checks.on_disk is not None and code is not None:
         packages.write()
         checks.on_disk.write()
+        code.write()
+
+
+def _compiling(cache: ParseCache) -> Compiling | None:
+    """Which schemas get generated code, and where that is kept."""
+    code = _code(cache)
+    return COMPILING if COMPILING is None or code is None else code.compiling(COMPILING)
+
+
+def _code(cache: ParseCache) -> KeptCode | None:
+    if cache.store is None:
+        return None
+    if "code" not in cache.kept:
+        from kcl.compiler.kept import KeptCode  # most runs have no store
+
+        cache.kept["code"] = KeptCode(cache.store)
+    kept: KeptCode = cache.kept["code"]
+    return kept
 
 
 def _limits(settings: Settings) -> Limits:

@@ -11,7 +11,7 @@ from typing import Final
 
 from kcl.compiler.containers import TooDeep
 from kcl.compiler.expressions import Expressions
-from kcl.compiler.source import Source
+from kcl.compiler.source import CodeOf, Source, compiled
 from kcl.compiler.writing import NOWHERE, NoAttributes
 from kcl.diagnostics import KclError
 from kcl.evaluator.functions import LambdaCode
@@ -37,7 +37,7 @@ from kcl.syntax import ast
 _FAILURES: Final = (KclError, ValueFailure, RecursionError, TypeError)
 
 
-def compile_lambda(code: LambdaCode) -> LambdaCode | None:
+def compile_lambda(code: LambdaCode, code_of: CodeOf = compiled) -> LambdaCode | None:
     """The same lambda with a body of generated code, in a scope of its own; None where there cannot be one."""
     parent, module, node = code.scope.parent, code.module, code.node
     if not isinstance(parent, (GlobalScope, SchemaScope)):
@@ -50,11 +50,11 @@ def compile_lambda(code: LambdaCode) -> LambdaCode | None:
     except (KclError, TooDeep):
         return None
     made = LambdaCode(node, module, scope, parameters, (), code.result, code.span)
-    made.body = body.source.function("body", "def body(environment):", f"<lambda of {module.package}>")
+    made.body = body.source.function("body", "def body(environment):", module.package, "a lambda", code_of)
     return made
 
 
-def compile_element(node: ast.Expr | ast.Starred, scope: Scope) -> ItemStep | None:
+def compile_element(node: ast.Expr | ast.Starred, scope: Scope, code_of: CodeOf = compiled) -> ItemStep | None:
     """Generated code that adds the element of a list comprehension to its items; None where there cannot be any."""
     outer: Scope | None = scope
     while isinstance(outer, LoopScope):
@@ -69,10 +69,11 @@ def compile_element(node: ast.Expr | ast.Starred, scope: Scope) -> ItemStep | No
         _start_over(source)
     except (KclError, TooDeep):
         return None
-    return source.function("add", "def add(environment, items, sites):", f"<element in {scope.module.package}>")
+    head = "def add(environment, items, sites):"
+    return source.function("add", head, scope.module.package, "an element", code_of)
 
 
-def compile_value(node: ast.Expr, scope: Scope, site: Sites) -> Tracked | None:
+def compile_value(node: ast.Expr, scope: Scope, site: Sites, code_of: CodeOf = compiled) -> Tracked | None:
     """Generated code for the value of a package's variable and its sites; None where there cannot be any."""
     source = Source()
     expressions = Expressions(source, NoAttributes())
@@ -83,7 +84,7 @@ def compile_value(node: ast.Expr, scope: Scope, site: Sites) -> Tracked | None:
         _start_over(source)
     except (KclError, TooDeep):
         return None
-    return source.function("value", "def value(environment):", f"<value in {scope.module.package}>")
+    return source.function("value", "def value(environment):", scope.module.package, "a value", code_of)
 
 
 def _start_over(source: Source) -> None:

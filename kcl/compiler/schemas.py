@@ -18,7 +18,7 @@ from typing import Any, Final
 from kcl.compiler import values
 from kcl.compiler.containers import TooDeep
 from kcl.compiler.expressions import Expressions
-from kcl.compiler.source import Source
+from kcl.compiler.source import CodeOf, Source, compiled
 from kcl.compiler.types import holds_instances, kind_of
 from kcl.compiler.writing import names_in, united
 from kcl.diagnostics import KclError
@@ -61,13 +61,13 @@ class _Lazy(Exception):
         self.names = frozenset(names)
 
 
-def compile_schema(schema: SchemaType) -> Build | None:
+def compile_schema(schema: SchemaType, code_of: CodeOf = compiled) -> Build | None:
     """The function that builds instances of `schema`; None where only the plain way will do."""
     dynamic: set[str] = set()
     while True:
         writer = _Writer(schema, dynamic)
         try:
-            return writer.function()
+            return writer.function(code_of)
         except (_Unordered, TooDeep):
             return None
         except KclError:  # the plain way says it when it gets there, if it does
@@ -220,7 +220,7 @@ class _Writer:
 
     # --- The function ---
 
-    def function(self) -> Build:
+    def function(self, code_of: CodeOf) -> Build:
         if any(self._reads_attributes(level) for level in self.layout.levels):
             raise _Unordered
         source, runtime = self.source, self.source.constant(self.runtime)
@@ -254,7 +254,7 @@ class _Writer:
             source.line(f"{runtime}.schema_depth -= 1")
             source.line(f"{runtime}.module = caller")
         source.line("return instance")
-        return source.function("build", _HEAD, f"<{self.schema.package}.{self.schema.name}>")
+        return source.function("build", _HEAD, self.schema.package, self.schema.name, code_of)
 
     def _template(self) -> None:
         """What an instance is before anything is computed: its attributes in their order, with the simple defaults."""
@@ -552,8 +552,9 @@ class _Writer:
             source.line(f"if extra: raise {source.constant(StartOver)}")
         source.line(f"instances = {runtime}.instances")
         by = f"{MAIN_PACKAGE!r} if caller is None else caller.package"
-        for schema in self.schema.lineage:  # as `SchemaType.record`
-            source.line(f"instances[{id(schema)}].append(({by}, instance))")
+        for number, schema in enumerate(self.schema.lineage):  # as `SchemaType.record`
+            source.names[f"i{number}"] = id(schema)  # not in the text, which is the same in every process
+            source.line(f"instances[i{number}].append(({by}, instance))")
             by = repr(schema.package)
         with source.block(f"if {runtime}.schema_depth <= 1 and {runtime}.schema_expression_depth <= 1:"):
             self._require()

@@ -7,8 +7,16 @@ from contextlib import contextmanager
 from types import CodeType
 from typing import Any
 
+CodeOf = Callable[[str, str, str], CodeType]
+"""As `compiled`."""
+
 # A line, or what makes the line once everything is written; None for no line at all.
 Line = str | Callable[[], str | None]
+
+
+def compiled(text: str, package: str, of: str) -> CodeType:
+    """The code of Python text that was generated for something (`of`) in a package."""
+    return compile(text, f"<{package}: {of}>", "exec", dont_inherit=True)
 
 
 class Source:
@@ -71,9 +79,8 @@ class Source:
                 written.append(" " * depth + shown)
         return "\n".join(written) + "\n"
 
-    def function(self, name: str, head: str, filename: str) -> Callable[..., Any]:
-        """The function `name`, whose first line is `head`."""
-        code: CodeType = compile(self.text(head), filename, "exec", dont_inherit=True)
-        exec(code, self.names)
+    def function(self, name: str, head: str, package: str, of: str, code_of: CodeOf) -> Callable[..., Any]:
+        """The function `name`, whose first line is `head`, made for `of` in a package."""
+        exec(code_of(self.text(head), package, of), self.names)
         made: Callable[..., Any] = self.names[name]
         return made

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import random
 import shutil
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -177,6 +179,29 @@ def test_what_is_wrong_is_not_kept_and_told_with_the_right_places(folder: Path, 
         assert caught.value.render() == cold.value.render()
         (folder / "model" / "model.k").write_text("# one line more\n" + MODEL)
         time.sleep(0.12)
+
+
+def test_generated_code_is_kept_and_the_same_in_every_process(folder: Path, store: Store) -> None:
+    many = MAIN + "b = [facade.Facade {size = each} for each in range(100)]\n"
+    own = "schema Own:\n    said: str = 'never on disk'\n\nc = [Own {} for each in range(20)]\n"
+    (folder / "main.k").write_text(many + own)
+    first, _ = _run(folder, store)
+    kept = {entry.name: entry.read_bytes() for entry in Path(store.folder).glob("code-*.entry")}
+    assert kept
+    assert not any(b"never on disk" in each.read_bytes() for each in Path(store.folder).iterdir())
+    for seed in ("1", "2"):
+        script = (
+            "import sys; from kcl import api; "
+            "api.run(['main.k'], work_dir=sys.argv[1], cache=api.ParseCache(store=api.Store(sys.argv[2])))"
+        )
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        subprocess.run([sys.executable, "-c", script, folder, store.folder], env=environment, check=True, timeout=60)
+    assert {entry.name for entry in Path(store.folder).glob("code-*.entry")} == kept.keys()
+    for name in kept:
+        store.write(name.removesuffix(".entry"), b"no code at all")
+    again, _ = _run(folder, store)
+    assert again.documents == first.documents
+    assert {entry.name for entry in Path(store.folder).glob("code-*.entry")} == kept.keys()
 
 
 def test_files_in_memory_are_not_kept(folder: Path, store: Store) -> None:
