@@ -4,6 +4,7 @@
     store.py     a private folder of entries: owner and digest checked, size-bounded, safe with many processes
     sealing.py   output with secrets, which takes the files it was made of to open
     runs.py      what a run printed, taken again while every file it looked at is the same
+    objects.py   trees and types as bytes, for those who keep them
 
-These import little: the command line looks here before it loads the rest of the language.
+All but the last import little: the command line looks here before it loads the rest of the language.
 """

@@ -2,6 +2,8 @@
 
 program.py       the result: Program, Package, Module, Import
 load.py          import resolution and the module graph
+known.py         packages of earlier loads, taken again while nothing they rest on changed
+kept.py          the same on disk, for other processes
 manifest.py      kcl.mod
 requirement.py   what it asks for
 lock.py          kcl.mod.lock
