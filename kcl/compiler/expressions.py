@@ -21,7 +21,7 @@ from kcl.evaluator import operations
 from kcl.evaluator.attributes import sites_of
 from kcl.evaluator.expressions import module_selector
 from kcl.evaluator.lexical import Scope, candidates, is_local
-from kcl.evaluator.lowering import is_tracked
+from kcl.evaluator.lowering import constant_value, is_tracked
 from kcl.evaluator.names import imported_module
 from kcl.evaluator.operations import INT64_MAX, INT64_MIN
 from kcl.evaluator.runtime import UNSET, StartOver
@@ -113,15 +113,7 @@ class Expressions(Containers, Calls):
                 return self.value(node, scope), NOWHERE
 
     def _constant(self, node: ast.Constant) -> str:
-        match node.kind:
-            case ast.ConstantKind.TRUE:
-                return self.literal(True)
-            case ast.ConstantKind.FALSE:
-                return self.literal(False)
-            case ast.ConstantKind.NONE:
-                return self.literal(None)
-            case ast.ConstantKind.UNDEFINED:
-                return self.literal(UNDEFINED)
+        return self.literal(constant_value(node))
 
     def _joined(self, node: ast.JoinedStr, scope: Scope, tracked: bool) -> tuple[str, str]:
         if any(isinstance(part, ast.FormattedValue) and part.spec is not None for part in node.parts):

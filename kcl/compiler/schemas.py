@@ -140,7 +140,9 @@ class _Writer:
         self._pinned: frozenset[str] = frozenset()
         self._certain: set[str] = set()
         """Attributes whose defaults are neither None nor Undefined."""
-        self._simple = self._all_simple()
+        simple = self._all_simple()
+        # A template pays where it is most of an instance.
+        self._simple = simple if 2 * len(simple) > len(self.setters) else {}
         """The defaults of attributes that are written as one scalar or not at all, and that nothing reads."""
 
     def _setters(self) -> dict[str, list[_Setter]]:
@@ -258,6 +260,8 @@ class _Writer:
 
     def _template(self) -> None:
         """What an instance is before anything is computed: its attributes in their order, with the simple defaults."""
+        if not self._simple:
+            return
         source = self.source
         whole = {name: self._simple.get(name, UNDEFINED) for name in self.layout.setters}
         places = {}
@@ -533,7 +537,11 @@ class _Writer:
         entries = ", ".join(f"{name!r}: {self._value(name)}" for name in names)
         sites = ", ".join(f"{name!r}: {self._sites(name)}" for name in names)
         if names:
-            source.line(f"instance.update({{{entries}}}); places.update({{{sites}}})")
+            source.line(f"instance.update({{{entries}}})")
+        if not self._simple:
+            self._give_sites(names, sites)
+        elif names:
+            source.line(f"places.update({{{sites}}})")
         chosen = [name for name in self.layout.setters if self._simple.get(name) is not UNDEFINED]
         source.line(f"operators = {source.constant(dict.fromkeys(chosen, OVERRIDE))}.copy()")
         for name in names:
@@ -559,6 +567,18 @@ class _Writer:
         with source.block(f"if {runtime}.schema_depth <= 1 and {runtime}.schema_expression_depth <= 1:"):
             self._require()
         self._checks()
+
+    def _give_sites(self, names: list[str], sites: str) -> None:
+        """Lines that give an instance its sites; mostly they are those of the instance before."""
+        source = self.source
+        if self.layout.index_signature is not None or not names:
+            source.line(f"instance.sites = {{{sites}}}")
+            return
+        last = source.constant(values.LastSites())
+        source.line(f"key = ({', '.join(map(self._sites, names))},)")
+        with source.block(f"if key != {last}.key:"):
+            source.line(f"{last}.key = key; {last}.sites = {{{sites}}}")
+        source.line(f"instance.sites = {last}.sites")
 
     def _require(self) -> None:
         """As `require_attributes`, which only what may hold instances is handed to."""

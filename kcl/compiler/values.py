@@ -72,6 +72,16 @@ class LastJoined:
         return self.joined
 
 
+class LastSites:
+    """The sites of the attributes of the last instance of a schema, and the tuple of them they were made of."""
+
+    __slots__ = ("key", "sites")
+
+    def __init__(self) -> None:
+        self.key: tuple[Sites, ...] | None = None
+        self.sites: dict[str, Sites] = {}
+
+
 def put(target: KDict, key: str, value: Value, operator: int, sites: Sites, origin: Span) -> None:
     """An entry of a configuration that may have the key already."""
     if key in target or operator == INSERT:

@@ -15,7 +15,7 @@ from kcl.evaluator.lexical import (
     child,
     loop_variable,
 )
-from kcl.evaluator.lowering import lower, lower_value, lowers
+from kcl.evaluator.lowering import constant_value, lower, lower_value, lowers
 from kcl.evaluator.operations import iterate, kind, truthy
 from kcl.evaluator.provenance import SiteKind
 from kcl.evaluator.runtime import UNSET, Environment, Evaluate, ItemStep, Where
@@ -40,8 +40,80 @@ SITE_KINDS = {
 
 @lowers(ast.Config)
 def lower_config(node: ast.Config, scope: Scope) -> Evaluate:
+    if _is_data(node) and not _in_a_loop(scope):
+        whole = _data(node, scope)
+        return lambda environment: whole
     inner = child(scope, ConfigScope)
     return config_code([lower_item(item, inner) for item in node.items], inner)
+
+
+def _is_data(node: ast.Expr | ast.Starred | ast.ListIf) -> bool:
+    """Whether a value is written out as a whole: one container serves every evaluation, since nobody changes values."""
+    match node:
+        case ast.Str() | ast.Float() | ast.Constant():
+            return True
+        case ast.Int():
+            return node.suffix is None
+        case ast.List():
+            return all(map(_is_data, node.items))
+        case ast.Config():
+            keys = set()
+            for item in node.items:
+                if not isinstance(item, ast.Entry) or item.index is not None or item.op is ast.ConfigOp.INSERT:
+                    return False
+                key = item.key
+                if not _is_data(item.value) or not isinstance(key, (ast.Name, ast.Str)):
+                    return False
+                keys.add(key.id if isinstance(key, ast.Name) else key.value)
+            return len(keys) == len(node.items)
+        case _:
+            return False
+
+
+def _data(node: ast.Expr, scope: Scope) -> Value:
+    """The value of what `_is_data`."""
+    match node:
+        case ast.Str() | ast.Int() | ast.Float():
+            return node.value
+        case ast.Constant():
+            return constant_value(node)
+        case ast.List():
+            items = [item for item in node.items if not isinstance(item, (ast.Starred, ast.ListIf))]
+            return KList(
+                [_data(item, scope) for item in items],
+                [scope.module.site(item, SiteKind.LITERAL, item) for item in items],
+            )
+        case ast.Config():
+            return _data_config(node, scope)
+        case _:
+            raise AssertionError(node)
+
+
+def _data_config(node: ast.Config, scope: Scope) -> KDict:
+    module = scope.module
+    result = KDict()
+    sites: dict[str, Sites] = {}
+    operators: dict[str, int] = {}
+    for item in node.items:
+        assert isinstance(item, ast.Entry) and isinstance(item.key, (ast.Name, ast.Str))
+        key = item.key.id if isinstance(item.key, ast.Name) else item.key.value
+        dict.__setitem__(result, key, _data(item.value, scope))
+        sites[key] = module.site(item.key, SITE_KINDS[item.op], item.value)
+        if item.op is ast.ConfigOp.OVERRIDE:
+            operators[key] = OVERRIDE
+    result.sites = sites or None
+    result.operators = operators or None
+    return result
+
+
+def _in_a_loop(scope: Scope) -> bool:
+    """Whether a word before a colon may be a variable here."""
+    current: Scope | None = scope
+    while current is not None:
+        if isinstance(current, LoopScope):
+            return True
+        current = current.parent
+    return False
 
 
 def config_code(steps: Sequence[Step], scope: Scope) -> Evaluate:
@@ -381,6 +453,9 @@ def _map(
 
 @lowers(ast.List)
 def _list(node: ast.List, scope: Scope) -> Evaluate:
+    if _is_data(node) and not _in_a_loop(scope):
+        whole = _data(node, scope)
+        return lambda environment: whole
     steps = [lower_list_item(item, scope) for item in node.items]
 
     def run(environment: Environment) -> Value:

@@ -9,7 +9,7 @@ from kcl.diagnostics import Code
 from kcl.evaluator import operations
 from kcl.evaluator.attributes import load_attribute, sites_of
 from kcl.evaluator.lexical import Scope, is_local, reader
-from kcl.evaluator.lowering import is_tracked, lower, lower_tracked, lowers, lowers_tracked
+from kcl.evaluator.lowering import constant_value, is_tracked, lower, lower_tracked, lowers, lowers_tracked
 from kcl.evaluator.names import global_reader, imported_module, is_unknown, module_member
 from kcl.evaluator.runtime import Environment, Evaluate, Where
 from kcl.evaluator.runtime_types import pack
@@ -26,15 +26,7 @@ def constant(value: Value) -> Evaluate:
 
 @lowers(ast.Constant)
 def _constant(node: ast.Constant, scope: Scope) -> Evaluate:
-    match node.kind:
-        case ast.ConstantKind.TRUE:
-            return constant(True)
-        case ast.ConstantKind.FALSE:
-            return constant(False)
-        case ast.ConstantKind.NONE:
-            return constant(None)
-        case ast.ConstantKind.UNDEFINED:
-            return constant(UNDEFINED)
+    return constant(constant_value(node))
 
 
 @lowers(ast.Int)

@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 from kcl.evaluator.lexical import Scope
 from kcl.evaluator.runtime import Environment, Evaluate, Tracked
 from kcl.evaluator.union import joined_sites
-from kcl.evaluator.value import KDict, Sites, Value
+from kcl.evaluator.value import UNDEFINED, KDict, Sites, Value
 from kcl.syntax import ast
 
 Lower = Callable[[Any, Scope], Evaluate]
@@ -67,6 +67,19 @@ def lower_tracked(node: ast.Expr, scope: Scope) -> Evaluate:
         return value
 
     return run
+
+
+def constant_value(node: ast.Constant) -> Value:
+    """What `True`, `False`, `None` and `Undefined` stand for."""
+    match node.kind:
+        case ast.ConstantKind.TRUE:
+            return True
+        case ast.ConstantKind.FALSE:
+            return False
+        case ast.ConstantKind.NONE:
+            return None
+        case ast.ConstantKind.UNDEFINED:
+            return UNDEFINED
 
 
 def is_tracked(node: ast.Expr) -> bool:
