@@ -364,7 +364,7 @@ def _checks(cache: ParseCache | None) -> CheckCache | None:
             from kcl.semantic.kept import KeptChecks  # most runs have no store
 
             on_disk = KeptChecks(cache.store)
-        cache.kept["semantic"] = CheckCache(on_disk=on_disk)
+        cache.kept.setdefault("semantic", CheckCache(on_disk=on_disk))
     kept: CheckCache = cache.kept["semantic"]
     return kept
 
@@ -390,7 +390,7 @@ def _code(cache: ParseCache) -> KeptCode | None:
     if "code" not in cache.kept:
         from kcl.compiler.kept import KeptCode  # most runs have no store
 
-        cache.kept["code"] = KeptCode(cache.store)
+        cache.kept.setdefault("code", KeptCode(cache.store))
     kept: KeptCode = cache.kept["code"]
     return kept
 

@@ -9,6 +9,7 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from kcl.cache.digest import blake2b
+from kcl.cache.objects import taken_out
 from kcl.cache.runs import compiler
 from kcl.compiler.functions import compile_element, compile_lambda, compile_value
 from kcl.compiler.schemas import compile_schema
@@ -57,6 +58,5 @@ class KeptCode:
 
     def write(self) -> None:
         """Writes what is new."""
-        while self._unwritten:
-            name, code = self._unwritten.popitem()
+        for name, code in taken_out(self._unwritten):
             self._store.write(name, marshal.dumps(code))

@@ -11,7 +11,7 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING, Final
 
 from kcl.cache.digest import blake2b
-from kcl.cache.objects import BROKEN, from_bytes, to_bytes
+from kcl.cache.objects import BROKEN, from_bytes, taken_out, to_bytes
 from kcl.cache.runs import compiler
 from kcl.diagnostics import Span
 from kcl.loader.known import Known
@@ -49,8 +49,7 @@ class KeptPackages:
 
     def write(self) -> None:
         """Writes what was noted."""
-        while self._unwritten:
-            name, known = self._unwritten.popitem()
+        for name, known in taken_out(self._unwritten):
             self._store.write(name, to_bytes(known, {Span: _reduced_span}))
 
     def _name(self, found: Found, dedent: bool, surroundings: Hashable) -> str:

@@ -83,7 +83,7 @@ class ParseCache:
         if "on disk" not in self.kept:
             from kcl.loader.kept import KeptPackages  # most runs have no store
 
-            self.kept["on disk"] = KeptPackages(self.store)
+            self.kept.setdefault("on disk", KeptPackages(self.store))
         kept: KeptPackages = self.kept["on disk"]
         return kept
 

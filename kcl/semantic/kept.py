@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from kcl.cache.digest import blake2b
-from kcl.cache.objects import BROKEN, PROTOCOL, Reducer, from_bytes, to_bytes
+from kcl.cache.objects import BROKEN, PROTOCOL, Reducer, from_bytes, taken_out, to_bytes
 from kcl.cache.runs import compiler
 from kcl.diagnostics import Span
 from kcl.loader.program import ImportKind
@@ -73,8 +73,7 @@ class KeptChecks:
 
     def write(self) -> None:
         """Writes what was noted."""
-        while self._unwritten:
-            name, (found, checked) = self._unwritten.popitem()
+        for name, (found, checked) in taken_out(self._unwritten):
             try:
                 pickled = to_bytes(found.scope, _reducers(found, checked))
             except _Elsewhere:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -202,6 +203,17 @@ def test_generated_code_is_kept_and_the_same_in_every_process(folder: Path, stor
     again, _ = _run(folder, store)
     assert again.documents == first.documents
     assert {entry.name for entry in Path(store.folder).glob("code-*.entry")} == kept.keys()
+
+
+def test_threads_that_share_a_cache_keep_what_each_found(folder: Path, store: Store) -> None:
+    first, _ = _run(folder, None)
+    cache = api.ParseCache(store=store)
+    with ThreadPoolExecutor(8) as pool:
+        runs = [pool.submit(api.run, ["main.k"], work_dir=folder, cache=cache) for _ in range(16)]
+        assert all(each.result(timeout=60).documents == first.documents for each in runs)
+    again, later = _run(folder, store)
+    assert again.documents == first.documents
+    assert _checked(later)["facade"].moved
 
 
 def test_files_in_memory_are_not_kept(folder: Path, store: Store) -> None:
