@@ -34,7 +34,7 @@ _LOOK_UPS: Final = "kcl.evaluator.provenance"
 """Nothing is left to find there."""
 
 _HOLDERS: Final = frozenset({"sites", "final_sites", "origins", "named_origins"})
-_LOCAL_HOLDERS: Final = frozenset({"final_sites", "places"})
+_LOCAL_HOLDERS: Final = frozenset({"final_sites", "places", "key"})
 """Variables of generated code."""
 _HOLDERS_EMPTY: Final = {"origins": "()", "named_origins": "{}"}
 _MAKERS: Final = frozenset({"joined_sites", "sites_of", "_record"})
@@ -113,6 +113,18 @@ class Forgetting(ast.NodeTransformer):
                 return None
             case ast.Call(func=ast.Attribute(value=owner, attr="update")) if self._holds_places(owner):
                 return None
+        return self.generic_visit(node)
+
+    def visit_If(self, node: ast.If) -> ast.AST | None:
+        match node.test:
+            case ast.Compare(left=ast.Name(id="key")) if self.names:  # whether an instance has the places of the last
+                return None
+        return self.generic_visit(node)
+
+    def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
+        match node.body:
+            case ast.Attribute(attr="joined"):
+                return _nowhere()
         return self.generic_visit(node)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
@@ -255,9 +267,9 @@ def _forget() -> None:
     sys.meta_path.insert(0, _Finder())
     from kcl.compiler.source import Source
 
-    def function(self: Source, name: str, head: str, filename: str) -> Callable[..., Any]:
+    def function(self: Source, name: str, head: str, package: str, of: str, code_of: object) -> Callable[..., Any]:
         tree = without_places(self.text(head), self.names)
-        exec(compile(tree, filename, "exec", dont_inherit=True), self.names)
+        exec(compile(tree, f"<{package}.{of}>", "exec", dont_inherit=True), self.names)
         made: Callable[..., Any] = self.names[name]
         return made
 
