@@ -9,8 +9,10 @@ from typing import Final
 
 _MANY: Final = 8
 """New files among those kept for later runs, from which on what a run made counts as old."""
-_MANY_OBJECTS: Final = 200_000
-"""As many objects, made by a run for itself, are those of one very large file: it counts as old, too."""
+_MANY_OBJECTS: Final = 5_000
+"""So many objects, made by a run for itself, take longer to search than is to be waited for after each edit."""
+_RUNS_UNSEARCHED: Final = 256
+"""Runs that may go by before everything is searched after all. Each leaves some hundred objects at most."""
 
 
 @contextmanager
@@ -33,9 +35,9 @@ def paused() -> Iterator[None]:
 def paused_for_run(files: Sized) -> Iterator[None]:
     """As `paused`, for a run among many. `files` are those kept for later runs.
 
-    Only a run that made much has what it made count as old. After the others it is searched: there is little of it,
-    and were it old, what is garbage in it would stay for long.
+    Only a run that made much has what it made count as old; what is garbage in it then stays for a while.
     """
+    global _unsearched
     collecting = gc.isenabled()
     gc.disable()
     before = len(files)
@@ -45,7 +47,14 @@ def paused_for_run(files: Sized) -> Iterator[None]:
         if collecting:
             if len(files) - before >= _MANY or gc.get_count()[0] >= _MANY_OBJECTS:
                 _count_as_old()
+                _unsearched += 1
+                if _unsearched >= _RUNS_UNSEARCHED:
+                    _unsearched = 0
+                    gc.collect()
             gc.enable()
+
+
+_unsearched = 0
 
 
 def _count_as_old() -> None:
