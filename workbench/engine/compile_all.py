@@ -11,6 +11,7 @@ Spec afterwards, rather than one of before. What one run has done the next does 
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import time
@@ -207,7 +208,13 @@ def compile_chunk(chunk: Chunk) -> Sequence[Outcome]:
             hint="install the same one on all workers",
         )
     sets: dict[frozenset[str], frozenset[str]] = {}
-    return [_outcome(chunk, each, sets) for each in chunk.stacks]
+    collecting = gc.isenabled()
+    gc.disable()  # once for all stacks: a compilation leaves next to no garbage, and each would be searched for it
+    try:
+        return [_outcome(chunk, each, sets) for each in chunk.stacks]
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def _outcome(chunk: Chunk, stack: Stack, sets: dict[frozenset[str], frozenset[str]]) -> Outcome:
