@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Iterator, Sized
 from contextlib import contextmanager
 from typing import Final
@@ -11,8 +12,8 @@ _MANY: Final = 8
 """New files among those kept for later runs, from which on what a run made counts as old."""
 _MANY_OBJECTS: Final = 5_000
 """So many objects, made by a run for itself, take longer to search than is to be waited for after each edit."""
-_RUNS_UNSEARCHED: Final = 256
-"""Runs that may go by before everything is searched after all. Each leaves some hundred objects at most."""
+_ROOM: Final = 1_000_000
+"""Blocks of memory that may come to be in use, garbage or not, before everything is searched after all."""
 
 
 @contextmanager
@@ -37,7 +38,6 @@ def paused_for_run(files: Sized) -> Iterator[None]:
 
     Only a run that made much has what it made count as old; what is garbage in it then stays for a while.
     """
-    global _unsearched
     collecting = gc.isenabled()
     gc.disable()
     before = len(files)
@@ -47,14 +47,23 @@ def paused_for_run(files: Sized) -> Iterator[None]:
         if collecting:
             if len(files) - before >= _MANY or gc.get_count()[0] >= _MANY_OBJECTS:
                 _count_as_old()
-                _unsearched += 1
-                if _unsearched >= _RUNS_UNSEARCHED:
-                    _unsearched = 0
-                    gc.collect()
+                _search_if_grown()
             gc.enable()
 
 
-_unsearched = 0
+_most_blocks = 0
+"""In use, before everything is searched again."""
+
+
+def _search_if_grown() -> None:
+    global _most_blocks
+    blocks = sys.getallocatedblocks()
+    if blocks <= _most_blocks:
+        return
+    if _most_blocks:
+        gc.collect()
+        blocks = sys.getallocatedblocks()
+    _most_blocks = max(2 * blocks, blocks + _ROOM)
 
 
 def _count_as_old() -> None:
