@@ -18,7 +18,7 @@ from kcl.evaluator.lexical import (
 from kcl.evaluator.lowering import constant_value, lower, lower_value, lowers
 from kcl.evaluator.operations import iterate, kind, truthy
 from kcl.evaluator.provenance import SiteKind
-from kcl.evaluator.runtime import UNSET, Environment, Evaluate, ItemStep, Where
+from kcl.evaluator.runtime import TRIED, UNSET, Environment, Evaluate, ItemStep, Where
 from kcl.evaluator.sizes import MOST_ITEMS, items_of
 from kcl.evaluator.union import merge_all, merge_entry
 from kcl.evaluator.value import INSERT, OVERRIDE, UNDEFINED, UNION, KDict, KList, Sites, Value, ValueFailure
@@ -523,20 +523,30 @@ def _list_comprehension(node: ast.ListComp, scope: Scope) -> Evaluate:
     step = lower_list_item(node.element, loop, SiteKind.COMPREHENSION)
     where = scope.module.where(node)
     runtime = scope.module.runtime
+    generated: ItemStep | None = None
+    added = 0  # items so far, or TRIED
 
     def run(environment: Environment) -> Value:
         items: list[Value] = []
         sites: list[Sites] = []
         compiling = runtime.compiling
-        generate_at = -1 if compiling is None else 2 * compiling.after
         add_item = step
 
-        def add() -> None:
+        def begin() -> None:
             nonlocal add_item
-            if len(items) == generate_at and compiling is not None:
-                add_item = compiling.compile_element(node.element, loop) or step
-                # What was written just now may have variables of its own.
+            if compiling is not None and generated is not None:
+                # What was written for it may have variables of its own.
                 environment.extend([UNSET] * (loop.unit.size - len(environment)))
+                add_item = generated
+
+        def add() -> None:
+            nonlocal added, generated
+            if added != TRIED and compiling is not None:
+                added += 1
+                if added > 2 * compiling.after:
+                    added = TRIED
+                    generated = compiling.compile_element(node.element, loop)
+                    begin()
             add_item(environment, items, sites)
             if len(items) > MOST_ITEMS:
                 try:
@@ -544,6 +554,7 @@ def _list_comprehension(node: ast.ListComp, scope: Scope) -> Evaluate:
                 except ValueFailure as failure:
                     raise where.located(failure) from None
 
+        begin()
         start(environment, add)
         return KList(items, sites)
 

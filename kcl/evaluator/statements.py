@@ -207,7 +207,11 @@ def lower_assignment(
 def _value(statement: Assignment, scope: Scope, site: Sites) -> Tracked:
     node = statement.value
     assert node is not None
-    evaluate = lower_value(node, scope, site)
+    return _often(node, scope, site, lower_value(node, scope, site))
+
+
+def _often(node: ast.Expr, scope: Scope, site: Sites, evaluate: Tracked) -> Tracked:
+    """The same code; generated code in its place, where a statement of a package is evaluated again and again."""
     if not isinstance(scope, GlobalScope) or is_literal(node):
         return evaluate
     runtime = scope.module.runtime
@@ -271,10 +275,11 @@ def _statement(node: ast.Stmt, body: Body, scope: Scope, on_value: Callable[[ast
 
             return run_if
         case ast.ExprStmt():
-            evaluate = lower(node.value, scope)
+            plain = lower(node.value, scope)
+            evaluate = _often(node.value, scope, (), lambda environment: (plain(environment), ()))
 
             def run_expression(environment: Environment, variables: LazyScope, first: Mapping[str, int]) -> None:
-                on_value(node, evaluate(environment))
+                on_value(node, evaluate(environment)[0])
 
             return run_expression
         case ast.Assert():
