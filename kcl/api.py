@@ -250,8 +250,9 @@ def run(
                     )
             else:
                 with _library(granted, plugins) as (library, extensions):
+                    compiling = COMPILING if without_plugins(loaded.program) else None  # calls must not be made twice
                     evaluation = evaluate(
-                        loaded.program, library, values, chosen, bounds, _checks(cache), compiling=COMPILING
+                        loaded.program, library, values, chosen, bounds, _checks(cache), compiling=compiling
                     )
                     used = extensions.files if extensions is not None else used
             shown = output or PlanOptions(

@@ -10,7 +10,7 @@ from kcl.diagnostics import Code, Span
 from kcl.evaluator.lexical import LambdaScope
 from kcl.evaluator.operations import kind, type_name
 from kcl.evaluator.parameters import Parameters
-from kcl.evaluator.runtime import TRIED, Compiling, Environment, ModuleContext, Runtime, Where
+from kcl.evaluator.runtime import TRIED, Compiling, Environment, ModuleContext, Runtime, StartOver, Where
 from kcl.evaluator.runtime_types import RuntimeType, pack
 from kcl.evaluator.schemas import SchemaType
 from kcl.evaluator.value import UNDEFINED, Builtin, KDict, Method, Value, ValueFailure
@@ -153,6 +153,10 @@ class Context:
         # The expressions written at this call are the library function's arguments, not those of `function`.
         where = Where(self._where.module, self._where.start, self._where.end)
         return call(self._runtime, function, list(args), {}, where)
+
+    def acts(self) -> None:
+        if self._runtime.compiling is not None:
+            raise StartOver  # generated code may have to be done again
 
     def log(self, text: str) -> None:
         self._runtime.printed.append(text)

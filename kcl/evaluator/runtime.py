@@ -53,7 +53,10 @@ NOT_ASSIGNED: Final = _Sentinel("NOT_ASSIGNED")
 
 
 class StartOver(Exception):
-    """Generated code failed. Nothing says where: the evaluation is done again without it, and fails properly."""
+    """Generated code failed. Nothing says where: the evaluation is done again without it, and fails properly.
+
+    So it is before the first thing a program does outside: that must not be done twice.
+    """
 
 
 MOST_NESTED_CALLS: Final = 1_500

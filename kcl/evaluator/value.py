@@ -213,6 +213,9 @@ class CallContext(Protocol):
     def call(self, function: Value, args: Iterable[Value]) -> Value:
         """Calls a KCL function value (lambda, schema, built-in)."""
 
+    def acts(self) -> None:
+        """To be called before something outside is changed: what happens from here on happens once."""
+
     def log(self, text: str) -> None:
         """Adds to what `print` has written."""
 

@@ -19,6 +19,13 @@ MODULE: Final = Module("file")
 _MAGIC: Final = frozenset("*?[")
 
 
+def _writable(access: Access, context: CallContext, path: str) -> str:
+    """The absolute form of a path that is about to be written."""
+    found = access.writable(path, _folder(context))
+    context.acts()
+    return found
+
+
 def _folder(context: CallContext) -> str:
     return os.path.dirname(context.file)
 
@@ -31,7 +38,7 @@ def _reason(problem: Exception) -> str:
 
 def write_text(access: Access, context: CallContext, filename: str, text: str) -> None:
     """Writes a file of the real disk, relative to the calling file, when the run may."""
-    path = access.writable(filename, _folder(context))
+    path = _writable(access, context, filename)
     try:
         Path(path).write_text(text, encoding="utf-8")
     except OSError as problem:
@@ -132,7 +139,7 @@ def write(access: Access, context: CallContext, filepath: str, content: str) -> 
 
 @MODULE.function("append(filepath: str, content: str) -> None", contextual=True, needs_access=True)
 def append(access: Access, context: CallContext, filepath: str, content: str) -> None:
-    path = access.writable(filepath, _folder(context))
+    path = _writable(access, context, filepath)
     try:
         with Path(path).open("a", encoding="utf-8") as file:
             file.write(content)
@@ -142,7 +149,7 @@ def append(access: Access, context: CallContext, filepath: str, content: str) ->
 
 @MODULE.function("mkdir(directory: str, exists?: bool) -> None", contextual=True, needs_access=True)
 def mkdir(access: Access, context: CallContext, directory: str, exists: bool = False) -> None:
-    path = access.writable(directory, _folder(context))
+    path = _writable(access, context, directory)
     try:
         Path(path).mkdir(parents=True, exist_ok=True)
     except OSError as problem:
@@ -152,7 +159,7 @@ def mkdir(access: Access, context: CallContext, directory: str, exists: bool = F
 @MODULE.function("delete(filepath: str) -> None", contextual=True, needs_access=True)
 def delete(access: Access, context: CallContext, filepath: str) -> None:
     """A file, or a folder that is empty."""
-    path = Path(access.writable(filepath, _folder(context)))
+    path = Path(_writable(access, context, filepath))
     try:
         if path.is_dir():
             path.rmdir()
@@ -164,8 +171,7 @@ def delete(access: Access, context: CallContext, filepath: str) -> None:
 
 @MODULE.function("cp(src: str, dest: str) -> None", contextual=True, needs_access=True)
 def copy(access: Access, context: CallContext, src: str, dest: str) -> None:
-    folder = _folder(context)
-    source, target = access.writable(src, folder), access.writable(dest, folder)
+    source, target = _writable(access, context, src), _writable(access, context, dest)
     try:
         shutil.copyfile(source, target)
     except OSError as problem:
@@ -174,8 +180,7 @@ def copy(access: Access, context: CallContext, src: str, dest: str) -> None:
 
 @MODULE.function("mv(src: str, dest: str) -> None", contextual=True, needs_access=True)
 def move(access: Access, context: CallContext, src: str, dest: str) -> None:
-    folder = _folder(context)
-    source, target = access.writable(src, folder), access.writable(dest, folder)
+    source, target = _writable(access, context, src), _writable(access, context, dest)
     try:
         os.replace(source, target)
     except OSError as problem:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from io import StringIO
+from pathlib import Path
 from textwrap import dedent
 
 import pytest
 
+from kcl.cli import main
 from kcl.compiler import GENERATED
 from tests.kcl.compiler.both_ways import outcome, same
 
@@ -314,7 +317,7 @@ FAILURES = {
             n: int
             if n > 2:
                 assert n < 5, "too large: ${n}"
-        a = [A {n = n} for n in range(8)]
+        a = [A {n = i} for i in range(8)]
         """,
     "an attribute taken away": """
         schema A:
@@ -400,3 +403,20 @@ def test_schemas_get_code_when_it_pays(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     assert len(found) == 4
     assert compiled == ["Many"]
+
+
+def test_what_a_program_does_outside_it_does_once(tmp_path: Path) -> None:
+    text = dedent("""
+        import file
+        schema A:
+            n: int
+            noted: str = file.append("log.txt", "${n} ") or "noted"
+            check:
+                n < 60
+        a = [A {n = i} for i in range(70)]
+        """)
+    (tmp_path / "main.k").write_text(text)
+    stderr = StringIO()
+    assert main(["run", "main.k"], cwd=tmp_path, stdin=StringIO(), stdout=StringIO(), stderr=stderr) == 1
+    assert "Instance check failed" in stderr.getvalue()
+    assert (tmp_path / "log.txt").read_text().split() == [str(n) for n in range(61)]
