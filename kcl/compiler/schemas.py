@@ -11,28 +11,35 @@ not in the middle of it. Where both make instances somebody could tell, and the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from contextlib import nullcontext
 from typing import Any, Final
 
 from kcl.compiler import values
 from kcl.compiler.containers import TooDeep
 from kcl.compiler.expressions import Expressions
+from kcl.compiler.setters import (
+    COMPUTED,
+    Setter,
+    decorators,
+    makes_instances,
+    may_hold_instances,
+    reachable,
+    scalar_default,
+)
 from kcl.compiler.source import CodeOf, Source, compiled
-from kcl.compiler.types import holds_instances, kind_of
+from kcl.compiler.types import kind_of
 from kcl.compiler.writing import names_in, united
 from kcl.diagnostics import KclError
-from kcl.evaluator.lexical import SchemaScope
 from kcl.evaluator.provenance import SiteKind
 from kcl.evaluator.runtime import MOST_NESTED_CALLS, StartOver
 from kcl.evaluator.runtime_types import (
-    RuntimeType,
     pack,
 )
 from kcl.evaluator.schema_lowering import ignore, literal_default
 from kcl.evaluator.schemas import Build, CompiledBody, Level, SchemaType, require_attributes
 from kcl.evaluator.scopes import SchemaFrame
-from kcl.evaluator.statements import Assigning, Body, Conditions, lower_statements
+from kcl.evaluator.statements import Body, Conditions, lower_statements
 from kcl.evaluator.union import bit_or
 from kcl.evaluator.value import (
     INSERT,
@@ -45,7 +52,6 @@ from kcl.evaluator.value import (
 from kcl.loader.program import MAIN_PACKAGE
 from kcl.syntax import ast
 
-_CREATORS: Final = (ast.SchemaExpr, ast.Call)
 _HEAD: Final = "def build(schema, config, args, kwargs, origin):"
 
 
@@ -74,46 +80,6 @@ def compile_schema(schema: SchemaType, code_of: CodeOf = compiled) -> Build | No
             return None
         except _Lazy as found:
             dynamic |= found.names
-
-
-class _Setter:
-    """One statement that assigns an attribute, as part of the whole stack of levels."""
-
-    __slots__ = ("assigning", "body", "index", "level", "name", "scope", "type")
-
-    def __init__(self, level: int, of: Level, assigning: Assigning, type_: RuntimeType | None, index: int) -> None:
-        self.level = level
-        self.body = of.body
-        self.scope: SchemaScope = of.body.scope
-        self.assigning = assigning
-        self.name = assigning.name
-        self.index = index
-        self.type = type_
-
-    @property
-    def is_straight(self) -> bool:
-        statement, target = self.assigning.statement, self.assigning.target
-        match statement:
-            case ast.SchemaAttr():
-                return True
-            case ast.Assign():
-                return len(statement.targets) == 1 and target is not None and not target.path
-            case ast.Unification():
-                return target is not None and not target.path
-            case _:
-                return False
-
-    @property
-    def creates(self) -> bool:
-        """Whether it may make instances."""
-        return (self.type is not None and self.type.converts) or _creates(self.assigning.statement.value)
-
-    def reads(self) -> Iterator[str]:
-        yield from names_in(self.assigning.statement.value)
-        for statement, _ in self.assigning.conditions:
-            yield from names_in(statement.cond)
-        if not self.is_straight:
-            yield from names_in(self.assigning.statement)
 
 
 class _Writer:
@@ -145,13 +111,13 @@ class _Writer:
         self._simple = simple if 2 * len(simple) > len(self.setters) else {}
         """The defaults of attributes that are written as one scalar or not at all, and that nothing reads."""
 
-    def _setters(self) -> dict[str, list[_Setter]]:
-        found: dict[str, list[_Setter]] = {name: [] for name in self.layout.setters}
+    def _setters(self) -> dict[str, list[Setter]]:
+        found: dict[str, list[Setter]] = {name: [] for name in self.layout.setters}
         for number, level in enumerate(self.layout.levels):
             for name, places in level.body.body.assigning.items():
                 for place in places:
                     index = len(found[name])
-                    found[name].append(_Setter(number, level, place, self.layout.types[name][index], index))
+                    found[name].append(Setter(number, level, place, self.layout.types[name][index], index))
         return found
 
     # --- What is computed lazily ---
@@ -162,7 +128,7 @@ class _Writer:
             name: {other for setter in setters for other in setter.reads() if other in self.setters and other != name}
             for name, setters in self.setters.items()
         }
-        self._reach = {name: _reachable(name, reads) for name in reads}
+        self._reach = {name: reachable(name, reads) for name in reads}
         complex_ = {name for name, setters in self.setters.items() if not all(each.is_straight for each in setters)}
         cyclic = {name for name, reached in self._reach.items() if name in reached}
         return dynamic | complex_ | cyclic
@@ -174,7 +140,7 @@ class _Writer:
         for level in self.layout.levels:
             node = level.schema.node
             rest = [each for each in node.body if not isinstance(each, (ast.SchemaAttr, ast.Assign))]
-            read.update(names_in([*node.checks, *_decorators(node), *rest]))
+            read.update(names_in([*node.checks, *decorators(node), *rest]))
         found = {}
         for name, (setter, *others) in self.setters.items():
             statement = setter.assigning.statement
@@ -182,9 +148,9 @@ class _Writer:
                 continue
             if not isinstance(statement, ast.SchemaAttr):
                 continue
-            default = _scalar_default(statement)
+            default = scalar_default(statement)
             fits = setter.type is None or (not setter.type.converts and setter.type.accepts(default))
-            if default is not _COMPUTED and (default is UNDEFINED or fits):
+            if default is not COMPUTED and (default is UNDEFINED or fits):
                 found[name] = default
         return found
 
@@ -302,7 +268,7 @@ class _Writer:
             self._environment(number)
         source.line(f"{source.constant(self.runtime)}.module = {source.constant(level.schema.module)}")
         self._statements(number, level, level.schema.node.body, ())
-        for decorator, node in zip(level.body.decorators, _decorators(level.schema.node), strict=True):
+        for decorator, node in zip(level.body.decorators, decorators(level.schema.node), strict=True):
             self._settle_all(names_in(node), node)
             self.publish(names_in(node))
             source.line(f"{source.constant(decorator)}({self._environment(number)}, frame)")
@@ -349,7 +315,7 @@ class _Writer:
         new = [name for name in wanted if name not in self._dynamic and name != self.current]
         new = [name for name in new if self._settled.get(name, -1) < len(self.setters[name]) - 1]
         making = sum(map(self._makes_instances, new))
-        if making > 1 or (making and _creates(before)):
+        if making > 1 or (making and makes_instances(before)):
             raise _Unordered
         for name in sorted(new, key=self._numbers.__getitem__):
             self._settle(name, len(self.setters[name]) - 1)
@@ -417,21 +383,21 @@ class _Writer:
 
     # --- One attribute ---
 
-    def _write(self, setter: _Setter) -> None:
+    def _write(self, setter: Setter) -> None:
         statement = setter.assigning.statement
         if isinstance(statement, ast.SchemaAttr):
             self._declaration(setter, statement)
         else:
             self._assignment(setter, statement)
 
-    def _simple_declaration(self, setter: _Setter) -> None:
+    def _simple_declaration(self, setter: Setter) -> None:
         source, name = self.source, setter.name
         default, sites = source.constant(self._simple[name]), source.constant(self._places.get(name, ()))
         arguments = f"config, {name!r}, {default}, {sites}, {source.constant(setter.type)}, origin"
         configured = f"{source.constant(values.configured_default)}({arguments}, {source.constant(self.runtime)})"
         source.line(f"if {name!r} in config: instance[{name!r}], places[{name!r}] = {configured}")
 
-    def _declaration(self, setter: _Setter, statement: ast.SchemaAttr) -> None:
+    def _declaration(self, setter: Setter, statement: ast.SchemaAttr) -> None:
         if setter.name in self._simple:
             self._simple_declaration(setter)
             return
@@ -469,7 +435,7 @@ class _Writer:
         kind = self.expressions.kinds.get(atom)
         return kind is not None and kind != "none" and not (isinstance(kind, str) and kind.endswith("?"))
 
-    def _without_default(self, setter: _Setter, given: str) -> None:
+    def _without_default(self, setter: Setter, given: str) -> None:
         source = self.source
         name, type_ = setter.name, setter.type
         value, sites = self._value(name), self._sites(name)
@@ -486,7 +452,7 @@ class _Writer:
         with source.block(f"elif {given}:"):
             source.line(self._given(setter, undefined, "()"))
 
-    def _assignment(self, setter: _Setter, statement: Any) -> None:
+    def _assignment(self, setter: Setter, statement: Any) -> None:
         source, expressions = self.source, self.expressions
         scope = setter.scope
         target = setter.assigning.target
@@ -509,7 +475,7 @@ class _Writer:
         if self._is_certain(value) and not setter.assigning.conditions:
             self._certain.add(setter.name)
 
-    def _store(self, setter: _Setter, default: str, default_sites: str, given: str) -> None:
+    def _store(self, setter: Setter, default: str, default_sites: str, given: str) -> None:
         """What an attribute becomes by a statement: of its type, and the configuration merged over it."""
         value, sites = self._value(setter.name), self._sites(setter.name)
         default = self.expressions.packed(setter.type, default, default_sites, setter.scope)
@@ -517,7 +483,7 @@ class _Writer:
         with self.source.block(f"if {given}:"):
             self.source.line(self._given(setter, value, sites))
 
-    def _given(self, setter: _Setter, default: str, sites: str) -> str:
+    def _given(self, setter: Setter, default: str, sites: str) -> str:
         source = self.source
         type_, runtime = source.constant(setter.type), source.constant(self.runtime)
         arguments = f"config, {setter.name!r}, {default}, {sites}, {type_}, origin, {runtime}"
@@ -589,7 +555,7 @@ class _Writer:
             return
         required = self.layout.required
         unsure = tuple(name for name in required if name not in self._certain)
-        holding = {name for name, setters in self.setters.items() if _may_hold_instances(setters)}
+        holding = {name for name, setters in self.setters.items() if may_hold_instances(setters)}
         arguments = ", ".join(map(source.constant, (unsure, frozenset(required), holding & self._simple.keys())))
         source.line(f"{source.constant(values.require)}(instance, config, {arguments}, {runtime})")
         for name in self.setters:
@@ -622,62 +588,3 @@ class _Writer:
         with source.block(f"if {condition}:"):
             holds = expressions.value(check.test, scope)
             source.line(f"if not {holds}: raise {source.constant(StartOver)}")
-
-
-_COMPUTED: Final = object()
-
-
-def _scalar_default(statement: ast.SchemaAttr) -> Value:
-    """The default of an attribute, Undefined for none; _COMPUTED if it is not just a scalar."""
-    literal = literal_default(statement)
-    if literal is not None:
-        return literal.value
-    match statement.value:
-        case None:
-            return UNDEFINED
-        case ast.Str() | ast.Float() as node:
-            return node.value if statement.op is not ast.AugOp.BIT_OR else _COMPUTED
-        case ast.Int(suffix=None) as node:
-            return node.value if statement.op is not ast.AugOp.BIT_OR else _COMPUTED
-        case ast.Constant(kind=ast.ConstantKind.TRUE | ast.ConstantKind.FALSE as kind):
-            return kind is ast.ConstantKind.TRUE if statement.op is not ast.AugOp.BIT_OR else _COMPUTED
-        case _:
-            return _COMPUTED
-
-
-def _creates(node: ast.Node | None) -> bool:
-    """Whether an expression may make instances by itself."""
-    pending: list[Any] = [node]
-    while pending:
-        found = pending.pop()
-        if isinstance(found, _CREATORS):
-            return True
-        if isinstance(found, ast.Node):
-            pending.extend(getattr(found, name) for name in type(found).__match_args__)
-        elif isinstance(found, (list, tuple)):
-            pending.extend(found)
-    return False
-
-
-def _reachable(start: str, reads: dict[str, set[str]]) -> set[str]:
-    found: set[str] = set()
-    pending = list(reads[start])
-    while pending:
-        name = pending.pop()
-        if name not in found:
-            found.add(name)
-            pending.extend(reads[name])
-    return found
-
-
-def _decorators(node: ast.Schema) -> list[ast.Decorator]:
-    """In the order of `CompiledBody.decorators`."""
-    found = list(node.decorators)
-    for statement in node.body:
-        if isinstance(statement, ast.SchemaAttr):
-            found += statement.decorators
-    return found
-
-
-def _may_hold_instances(setters: Iterable[_Setter]) -> bool:
-    return any(holds_instances(setter.type) for setter in setters)
