@@ -27,13 +27,10 @@ from typing import TYPE_CHECKING, Literal, Self
 from workbench.local import LocalState, ServedPractice
 from workbench.project import (
     TERRAFORM_PLACE,
-    BrokenFile,
-    Finding,
     Impact,
     KonfigTree,
     Stack,
     StackPath,
-    UnknownCluster,
     affected,
     discover,
     find_root,
@@ -43,13 +40,12 @@ from workbench.settings import Settings
 if TYPE_CHECKING:
     # The engine pulls in the language; a session that only lists stacks must not pay for it.
     from kcl.tools.migrate import Outcome
-    from runtimes.base import LiveOperations, ObjectRef, Runtime, RuntimeFailure, Workspace
+    from runtimes.base import LiveOperations, ObjectRef, Runtime
     from workbench.audit import Actor, AuditTrail
     from workbench.engine.changes import StackDiff
     from workbench.engine.compile import CompiledStack, CompileInputs, ParseCache
     from workbench.engine.compile_all import Sweep
     from workbench.engine.execute import Applying
-    from workbench.engine.masking import Seal
     from workbench.engine.migration import Migration
     from workbench.engine.plan import Plan
     from workbench.engine.plugins import RepositoryPlugins
@@ -60,8 +56,8 @@ if TYPE_CHECKING:
     from workbench.engine.release import Journal, Release
     from workbench.engine.spec import Spec
     from workbench.engine.status import StatusTree
-    from workbench.engine.survey import Seals
     from workbench.engine.whatif import WhatIf
+    from workbench.planner import Planner
     from workbench.release import Lock, ReleaseStore
     from workbench.workspaces import ConnectWorkspace, Workspaces
 
@@ -90,7 +86,7 @@ class Session:
         self._connect_workspace = connect_workspace
         self._workspaces: Workspaces | None = None
         self._read: dict[StackPath, frozenset[Path]] = {}
-        self._screen_key: bytes | None = None
+        self._planner: Planner | None = None
         self._served: ServedPractice | None = None
         self._local = LocalState(settings.state_dir, root)
         self._parsed: ParseCache | None = None
@@ -272,23 +268,7 @@ class Session:
         A cluster that does not answer is a `Problem` in the result; so is a resource that the cluster refuses.
         Raises as `compile` does, and `UnknownCluster`.
         """
-        import secrets
-
-        from workbench.engine.errors import ReleaseFailure
-        from workbench.engine.masking import Seal
-
-        self._refuse_doubtful(stack)
-        compiled = await self.compile(stack, inputs)
-        salt = secrets.token_bytes(32)
-        warnings: tuple[str, ...] = ()
-        try:
-            prior, record = self._store().latest(stack.path), self._store().seal()
-        except ReleaseFailure as error:
-            # Nothing is written, so this is no reason to show nothing; drift is then told from owners alone.
-            prior, record, warnings = None, Seal.random(), (f"release records are not used: {error}",)
-        chosen = self._clusters(stack, clusters, compiled.spec, prior)
-        found = await self._survey(stack, compiled.spec, chosen, prior, self._seals(record, salt))
-        return replace(found, warnings=(*(prior.warnings if prior else ()), *warnings, *found.warnings))
+        return await self._planning().diff(stack, inputs, clusters)
 
     async def plan(
         self,
@@ -303,9 +283,7 @@ class Session:
 
         `prune` deletes what this stack owned and no longer has. `force` takes over fields in conflict.
         """
-        import secrets
-
-        return await self._plan(stack, inputs, clusters, prune=prune, force=force, salt=secrets.token_bytes(32))
+        return await self._planning().plan(stack, inputs, clusters, prune=prune, force=force)
 
     async def plan_destroy(self, stack: Stack, inputs: CompileInputs | None = None) -> Plan:
         """Returns the plan that takes everything away that the stack has, in every place its releases wrote to.
@@ -313,9 +291,7 @@ class Session:
         Needs no configuration: what there is is told by releases, labels and Terraform's state. Where the stack
         compiles, Terraform is told how its providers are configured there. A protected stack is refused by a guard.
         """
-        import secrets
-
-        return await self._plan_destroy(stack, inputs, secrets.token_bytes(32))
+        return await self._planning().plan_destroy(stack, inputs)
 
     def save_plan(self, plan: Plan, path: str | Path) -> None:
         """Writes what is needed to make the same plan again, without secrets; raises `EngineError`."""
@@ -334,9 +310,9 @@ class Session:
         stack = self.tree().stack(StackPath.parse(saved.stack))
         completed = plan_file.completed(saved, inputs)
         if saved.destroys:
-            plan = await self._plan_destroy(stack, completed, saved.salt)
+            plan = await self._planning().plan_destroy(stack, completed, saved.salt)
         else:
-            plan = await self._plan(
+            plan = await self._planning().plan(
                 stack, completed, saved.clusters, prune=saved.prune, force=saved.force, salt=saved.salt
             )
         plan_file.compare(saved, plan)
@@ -408,14 +384,16 @@ class Session:
         `spec` is what to watch (`plan.spec`, say), else the stack is compiled. `until_settled` ends the stream once the
         verdict is READY or FAILED. `timeout_seconds` ends it too, the last tree then says TIMED_OUT.
         """
+        from workbench.destinations import destinations, refuse_doubtful
         from workbench.engine import reconcile
         from workbench.engine.placement import place
 
-        self._refuse_doubtful(stack)
+        refuse_doubtful(stack)
         if spec is None:
             spec = (await self.compile(stack, inputs)).spec
         rule = stack.placement.namespace if stack.placement else None
-        watched = reconcile.addresses(place(spec, stack.path, rule), self._clusters(stack, clusters, spec, None))
+        chosen = destinations(self._root, stack, clusters, spec, None)
+        watched = reconcile.addresses(place(spec, stack.path, rule), chosen)
 
         async def connect(place: str) -> Runtime:
             return await (self._workspace().of(stack) if place == TERRAFORM_PLACE else self._runtime(place))
@@ -538,114 +516,20 @@ class Session:
             raise Misconfigured("has no operations on live objects", target=cluster)
         return runtime.operations
 
-    async def _plan(
-        self,
-        stack: Stack,
-        inputs: CompileInputs | None,
-        clusters: Iterable[str],
-        *,
-        prune: bool,
-        force: bool,
-        salt: bytes,
-    ) -> Plan:
-        from workbench.engine.compile import CompileInputs
-        from workbench.engine.planning import make_plan
+    def _planning(self) -> Planner:
+        from workbench.planner import Planner
 
-        self._refuse_doubtful(stack)
-        inputs = inputs or CompileInputs()
-        compiled = await self.compile(stack, inputs)
-        store = self._store()
-        prior = store.latest(stack.path)
-        seals = self._seals(store.seal(), salt)
-        chosen = self._clusters(stack, clusters, compiled.spec, prior)
-        found = await self._survey(stack, compiled.spec, chosen, prior, seals, prune=prune)
-        return make_plan(
-            found,
-            stack,
-            prior=prior,
-            revision=store.next_revision(stack.path),
-            inputs=inputs,
-            force=force,
-            prune=prune,
-            is_read_only=self._settings.is_read_only,
-            salt=salt,
-            now=self._now(),
-        )
-
-    async def _plan_destroy(self, stack: Stack, inputs: CompileInputs | None, salt: bytes) -> Plan:
-        from workbench.engine.compile import CompileInputs
-        from workbench.engine.errors import EngineError
-        from workbench.engine.planning import make_plan
-        from workbench.engine.spec import Spec
-        from workbench.engine.workspace import terraform
-
-        self._refuse_doubtful(stack)
-        store = self._store()
-        prior = store.latest(stack.path)
-        inputs = inputs or CompileInputs()
-        nothing = Spec(str(stack.path), ())
-        try:
-            compiled = (await self.compile(stack, inputs)).spec
-            nothing = replace(nothing, former=terraform(compiled), secrets=compiled.secrets)
-        except EngineError:
-            pass  # what is there is told by the state and the releases
-        known = {each.name for each in self.tree().clusters.clusters}
-        written = {each.cluster for each in prior.resources if each.cluster in known} if prior else set()
-        clusters = tuple(dict.fromkeys((*stack.clusters, *sorted(written)))) if written else ()
-        seals = self._seals(store.seal(), salt)
-        found = await self._survey(stack, nothing, clusters, prior, seals)
-        return make_plan(
-            found,
-            stack,
-            prior=prior,
-            revision=store.next_revision(stack.path),
-            inputs=inputs,
-            force=False,
-            prune=True,
-            is_read_only=self._settings.is_read_only,
-            salt=salt,
-            now=self._now(),
-            destroys=True,
-        )
-
-    async def _survey(
-        self,
-        stack: Stack,
-        spec: Spec,
-        clusters: tuple[str, ...],
-        prior: Release | None,
-        seals: Seals,
-        *,
-        prune: bool = True,
-    ) -> StackDiff:
-        from runtimes.base import RuntimeFailure
-        from workbench.engine.placement import ownership, place
-        from workbench.engine.survey import survey
-
-        runtimes: dict[str, Runtime | RuntimeFailure] = {}
-        for cluster in clusters:
-            try:
-                runtimes[cluster] = await self._runtime(cluster)
-            except RuntimeFailure as failure:
-                runtimes[cluster] = failure
-        placed = place(spec, stack.path, stack.placement.namespace if stack.placement else None)
-        seals = replace(seals, screen=seals.screen.knowing(spec.secrets), record=seals.record.knowing(spec.secrets))
-        workspace: Workspace | RuntimeFailure | None = None
-        if self._workspace().is_needed(stack, spec, prior):
-            try:
-                workspace = await self._workspace().of(stack)
-            except RuntimeFailure as failure:
-                workspace = failure
-        return await survey(
-            placed,
-            runtimes,
-            workspace=workspace,
-            prior=prior,
-            labels=ownership(stack.path),
-            prune=prune,
-            seals=seals,
-            root=self._root,
-        )
+        if self._planner is None:
+            self._planner = Planner(
+                self._root,
+                self._store(),
+                self._workspace(),
+                compile=self.compile,
+                connect=self._runtime,
+                now=self._now,
+                is_read_only=self._settings.is_read_only,
+            )
+        return self._planner
 
     def _workspace(self) -> Workspaces:
         from workbench.workspaces import Workspaces
@@ -653,15 +537,6 @@ class Session:
         if self._workspaces is None:
             self._workspaces = Workspaces(self._settings, self._store().workspace_folder, self._connect_workspace)
         return self._workspaces
-
-    def _seals(self, record: Seal, salt: bytes) -> Seals:
-        import secrets
-
-        from workbench.engine.masking import Seal
-        from workbench.engine.survey import Seals
-
-        self._screen_key = self._screen_key or secrets.token_bytes(32)
-        return Seals(Seal(self._screen_key), record, Seal(salt))
 
     def _store(self) -> ReleaseStore:
         from workbench.release import ReleaseStore
@@ -687,36 +562,6 @@ class Session:
 
         async with running(renew):
             yield
-
-    def _refuse_doubtful(self, stack: Stack) -> None:
-        """Raises `BrokenFile` where a file leaves open what the stack is called or where it goes."""
-        self._refuse(stack, stack.doubts)
-
-    @staticmethod
-    def _refuse(stack: Stack, why: Sequence[Finding]) -> None:
-        if why:
-            raise BrokenFile(why[0].message, where=why[0].where, hint=why[0].hint or f"{stack.name} can't go anywhere")
-
-    def _clusters(self, stack: Stack, only: Iterable[str], spec: Spec, prior: Release | None) -> tuple[str, ...]:
-        """Returns the stack's clusters, or those of `only`; raises `BrokenFile` or `UnknownCluster`.
-
-        A stack that has and had nothing but Terraform resources goes to no cluster, and needs no placement.
-        """
-        from runtimes.base import TerraformId
-
-        chosen = tuple(dict.fromkeys(only))
-        addresses = prior.resources if prior is not None else ()
-        ids = [*(each.id for each in spec), *(each.id for each in addresses)]
-        if ids and not chosen and all(isinstance(each, TerraformId) for each in ids):
-            return ()
-        if stack.placement is None:
-            self._refuse(stack, (*stack.findings, *self.tree().findings))
-            raise UnknownCluster("has no place to go to", where=stack.name, hint="add a placement to clusters.yaml")
-        for each in chosen:
-            if each not in stack.clusters:
-                known = ", ".join(stack.clusters)
-                raise UnknownCluster(f"does not go to {each!r}", where=stack.name, hint=f"it goes to {known}")
-        return chosen or stack.clusters
 
     async def _runtime(self, cluster: str) -> Runtime:
         if cluster not in self._runtimes:
@@ -744,6 +589,4 @@ class Session:
 
 def _kubeconfig_files(text: str) -> list[str] | None:
     """Splits what KUBECONFIG holds; None means: where kubectl looks."""
-    import os
-
     return [each for each in text.split(os.pathsep) if each] or None

@@ -1,0 +1,44 @@
+"""Which clusters a stack goes to, and when that cannot be told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from runtimes.base import TerraformId
+from workbench.project import BrokenFile, Finding, Stack, UnknownCluster, discover
+
+if TYPE_CHECKING:
+    from workbench.engine.release import Release
+    from workbench.engine.spec import Spec
+
+
+def refuse_doubtful(stack: Stack) -> None:
+    """Raises `BrokenFile` where a file leaves open what the stack is called or where it goes."""
+    _refuse(stack, stack.doubts)
+
+
+def destinations(root: Path, stack: Stack, only: Iterable[str], spec: Spec, prior: Release | None) -> tuple[str, ...]:
+    """Returns the stack's clusters, or those of `only`; raises `BrokenFile` or `UnknownCluster`.
+
+    A stack that has and had nothing but Terraform resources goes to no cluster, and needs no placement.
+    """
+    chosen = tuple(dict.fromkeys(only))
+    addresses = prior.resources if prior is not None else ()
+    ids = [*(each.id for each in spec), *(each.id for each in addresses)]
+    if ids and not chosen and all(isinstance(each, TerraformId) for each in ids):
+        return ()
+    if stack.placement is None:
+        _refuse(stack, (*stack.findings, *discover(root).findings))
+        raise UnknownCluster("has no place to go to", where=stack.name, hint="add a placement to clusters.yaml")
+    for each in chosen:
+        if each not in stack.clusters:
+            known = ", ".join(stack.clusters)
+            raise UnknownCluster(f"does not go to {each!r}", where=stack.name, hint=f"it goes to {known}")
+    return chosen or stack.clusters
+
+
+def _refuse(stack: Stack, why: Sequence[Finding]) -> None:
+    if why:
+        raise BrokenFile(why[0].message, where=why[0].where, hint=why[0].hint or f"{stack.name} can't go anywhere")
