@@ -13,7 +13,7 @@ demo: $(STAMP)
 	@$(BIN)/wb demo
 
 test: $(STAMP) $(BROWSER)
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
 
 # format, lint, types, import contracts and the fast tests: a few minutes
 check: $(STAMP)
@@ -21,7 +21,7 @@ check: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -q -m "not slow" -n 2 --dist loadfile
+	$(BIN)/python -m pytest -q -m "not slow" -n 2 --dist loadfile --no-loadscope-reorder
 
 format: $(STAMP)
 	$(BIN)/ruff format .

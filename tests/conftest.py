@@ -10,6 +10,9 @@ import threading
 # it would then wait for ever. A handler of ours is not inherited, so what they start has the system's default.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)
+# So it is with the end of the terminal, where the tests are to outlive theirs.
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN and threading.current_thread() is threading.main_thread():
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # Processes that tests start neither take nor leave anything in the folder of whoever runs the tests.
 os.environ["KCL_RUN_CACHE"] = "off"

@@ -97,8 +97,8 @@ REFUSED: dict[str, tuple[str, str]] = {
         'import regex\na = regex.replace("a" * 100000, "a*a*a*b", "")\n',
         "the regular expression takes longer than 5 s",
     ),
-    "configurations ten thousand deep": ("a = " + "{a=" * 10_000 + "1" + "}" * 10_000 + "\n", NESTED),
-    "a key of ten thousand parts": ("a = {" + ".".join(["a"] * 10_000) + " = 1}\n", NESTED),
+    "configurations twenty thousand deep": ("a = " + "{a=" * 20_000 + "1" + "}" * 20_000 + "\n", NESTED),
+    "a key of twenty thousand parts": ("a = {" + ".".join(["a"] * 20_000) + " = 1}\n", NESTED),
     "brackets that never close": ("a = " + "[" * 20_000 + "\n", "more than 250 levels of nesting around an error"),
     "types that never close": ("a: " + "[" * 20_000 + "\n", "more than 250 levels of nesting around an error"),
     "a broken line of a megabyte": ("a = [" + "1," * 100_000 + "}\n", "error nesting on close brace"),
@@ -108,6 +108,7 @@ REFUSED: dict[str, tuple[str, str]] = {
 }
 
 TAKEN: dict[str, tuple[str, str]] = {
+    "configurations two thousand deep": ("a = " + "{a=" * 2_000 + "1" + "}" * 2_000 + "\n", "a:"),
     "lists ten thousand deep": ("a = " + "[" * 10_000 + "]" * 10_000 + "\n", "a:"),
     "parentheses ten thousand deep": ("a = " + "(" * 10_000 + "1" + ")" * 10_000 + "\n", "a: 1"),
     "calls a thousand deep": ("a = " + "abs(" * 1_000 + "1" + ")" * 1_000 + "\n", "a: 1"),
