@@ -9,10 +9,11 @@ from typing import Any, Final
 
 from kcl.diagnostics import Code, KclError, error
 from kcl.evaluator.sizes import MOST_VALUES, expanded
-from kcl.evaluator.value import NumberMultiplier, Value, ValueFailure
+from kcl.evaluator.value import KDict, NumberMultiplier, SchemaInstance, Value, ValueFailure
 
 _DROPPED: Final = object()
 _AS_THEY_ARE: Final = frozenset({str, int, bool})
+_CONFIGS: Final = frozenset({KDict, SchemaInstance})
 _FEW: Final = 200_000
 """Values that are planned before anybody asks how many there are."""
 
@@ -82,34 +83,34 @@ class _Planner:
 
     def _dict(self, value: Mapping[str, Value]) -> Any:
         self._count(len(value))
-        result = {}
+        result: dict[str, Any] = {}
         for key, item in value.items():
             if key[:1] == "_" and not self._show_hidden:
                 continue
             kind = type(item)
             if kind in _AS_THEY_ARE:
                 result[key] = item
-                continue
-            if item is None:
+            elif kind in _CONFIGS:
+                result[key] = self._dict(item)
+            elif item is None:
                 if not self._omit_none:
                     result[key] = None
-                continue
-            planned = self.planned(item)
-            if planned is _DROPPED or (self._omit_empty_lists and isinstance(planned, list) and not planned):
-                continue
-            result[key] = planned
+            else:
+                planned = self.planned(item)
+                if planned is _DROPPED or (self._omit_empty_lists and isinstance(planned, list) and not planned):
+                    continue
+                result[key] = planned
         return result
 
     def _list(self, value: Sequence[Value]) -> Any:
         self._count(len(value))
+        if _AS_THEY_ARE.issuperset(map(type, value)):
+            return list(value)
         items = []
         for item in value:
-            if type(item) in _AS_THEY_ARE:
-                items.append(item)
-                continue
             if item is None and self._omit_none:
                 continue
-            planned = self.planned(item)
+            planned = self._dict(item) if type(item) in _CONFIGS else self.planned(item)
             if planned is not _DROPPED:
                 items.append(planned)
         return items
