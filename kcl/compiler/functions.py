@@ -7,7 +7,6 @@ among what was written before it, and what is written now comes after everything
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
 
 from kcl.compiler.containers import TooDeep
 from kcl.compiler.expressions import Expressions
@@ -28,13 +27,11 @@ from kcl.evaluator.lexical import (
 )
 from kcl.evaluator.parameters import lower_parameters
 from kcl.evaluator.provenance import SiteKind
-from kcl.evaluator.runtime import ItemStep, StartOver, Tracked, is_literal
+from kcl.evaluator.runtime import ItemStep, Tracked, is_literal
 from kcl.evaluator.runtime_types import pack
 from kcl.evaluator.type_lowering import lower_type
-from kcl.evaluator.value import UNDEFINED, Sites, ValueFailure
+from kcl.evaluator.value import UNDEFINED, Sites
 from kcl.syntax import ast
-
-_FAILURES: Final = (KclError, ValueFailure, RecursionError, TypeError)
 
 
 def compile_lambda(code: LambdaCode, code_of: CodeOf = compiled) -> LambdaCode | None:
@@ -64,9 +61,8 @@ def compile_element(node: ast.Expr | ast.Starred, scope: Scope, code_of: CodeOf 
     source = Source()
     expressions = Expressions(source, NoAttributes())
     try:
-        with source.block("try:"):
+        with source.tried():
             expressions.add_list_items([node], scope, "items", "sites", SiteKind.COMPREHENSION)
-        _start_over(source)
     except (KclError, TooDeep):
         return None
     head = "def add(environment, items, sites):"
@@ -78,18 +74,12 @@ def compile_value(node: ast.Expr, scope: Scope, site: Sites, code_of: CodeOf = c
     source = Source()
     expressions = Expressions(source, NoAttributes())
     try:
-        with source.block("try:"):
+        with source.tried():
             value, sites = expressions.stored(node, scope, site)
             source.line(f"return {value}, {sites}")
-        _start_over(source)
     except (KclError, TooDeep):
         return None
     return source.function("value", "def value(environment):", scope.module.package, "a value", code_of)
-
-
-def _start_over(source: Source) -> None:
-    with source.block(f"except {source.constant(_FAILURES)}:"):
-        source.line(f"raise {source.constant(StartOver)} from None")
 
 
 class _Body:
@@ -103,11 +93,10 @@ class _Body:
 
     def write(self, statements: Sequence[ast.Stmt]) -> None:
         """Lines that run the statements, leave the sites of the last one's value, and answer it."""
-        with self.source.block("try:"):
+        with self.source.tried():
             value, sites = self._statements(statements)
             self.source.line(f"{self._runtime}.origin = {sites}")
             self.source.line(f"return {value}")
-        _start_over(self.source)
 
     def _statements(self, statements: Sequence[ast.Stmt]) -> tuple[str, str]:
         value, sites = self.source.constant(UNDEFINED), NOWHERE

@@ -47,7 +47,6 @@ from kcl.evaluator.value import (
     UNDEFINED,
     SchemaInstance,
     Value,
-    ValueFailure,
 )
 from kcl.loader.program import MAIN_PACKAGE
 from kcl.syntax import ast
@@ -193,13 +192,12 @@ class _Writer:
             raise _Unordered
         source, runtime = self.source, self.source.constant(self.runtime)
         instance = source.constant(SchemaInstance)
-        failures = source.constant((KclError, ValueFailure, RecursionError, TypeError))
         start_over = source.constant(StartOver)
         source.line(f"if {runtime}.depth >= {MOST_NESTED_CALLS}: raise {start_over}")
         source.line(f"caller = {runtime}.module")
         source.line(f"{runtime}.depth += 1")
         source.line(f"{runtime}.schema_depth += 1")
-        with source.block("try:"):
+        with source.tried():
             source.line(f"instance = {source.constant(SchemaInstance.__new__)}({instance})")
             source.line(
                 "instance.indexes = None; instance.holder = (); instance.complete = False; instance.schema = schema"
@@ -215,8 +213,6 @@ class _Writer:
                 self._level(number, level)
             self._finish()
             source.line(lambda: "frame.release()" if self._frame_line() else None)
-        with source.block(f"except {failures}:"):
-            source.line(f"raise {start_over} from None")
         with source.block("finally:"):
             source.line(f"{runtime}.depth -= 1")
             source.line(f"{runtime}.schema_depth -= 1")

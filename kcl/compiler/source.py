@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import CodeType
-from typing import Any
+from typing import Any, Final
+
+from kcl.diagnostics import KclError
+from kcl.evaluator.runtime import StartOver
+from kcl.evaluator.value import ValueFailure
 
 CodeOf = Callable[[str, str, str], CodeType]
 """As `compiled`."""
+
+_FAILURES: Final = (KclError, ValueFailure, RecursionError, TypeError)
 
 # A line, or what makes the line once everything is written; None for no line at all.
 Line = str | Callable[[], str | None]
@@ -43,6 +49,14 @@ class Source:
         if all(callable(line) for _, line in self._lines[before:]):
             self.line("pass")
         self._depth -= 1
+
+    @contextmanager
+    def tried(self) -> Iterator[None]:
+        """The lines written inside start the evaluation over where they fail."""
+        with self.block("try:"):
+            yield
+        with self.block(f"except {self.constant(_FAILURES)}:"):
+            self.line(f"raise {self.constant(StartOver)} from None")
 
     def temporary(self) -> str:
         """A name nothing else uses."""

@@ -7,11 +7,10 @@ says what is wrong as the official parser does, and makes a tree of what could b
 from __future__ import annotations
 
 import contextlib
-import gc
 import sys
-from collections.abc import Iterator
 from dataclasses import dataclass
 
+from kcl.collection import paused
 from kcl.diagnostics import Code, Diagnostic, error
 from kcl.source import SourceFile
 from kcl.syntax import ast, runs, tolerant
@@ -38,7 +37,7 @@ def parse(source: SourceFile, *, dedent: bool = True) -> ParseResult:
 
     `dedent` takes the common indentation off triple-quoted strings; older dialects keep it.
     """
-    with _no_search_for_garbage():
+    with paused():
         return _parse(source, dedent)
 
 
@@ -57,18 +56,6 @@ def _parse(source: SourceFile, dedent: bool) -> ParseResult:
         doc, body = (None, body) if "\n" in source.text[: doc.start] else (doc, rest)
     module = ast.Module(0, len(source.text), source.path, doc, body, comments)
     return ParseResult(module, tuple(findings.found))
-
-
-@contextlib.contextmanager
-def _no_search_for_garbage() -> Iterator[None]:
-    """Nothing that parsing makes refers to itself, and looking for what does takes as long as making it."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collecting:
-            gc.enable()
 
 
 def _by_tables(text: str, findings: _Findings, comments: list[ast.Comment], builder: Builder) -> list[ast.Stmt] | None:
