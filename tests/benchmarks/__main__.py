@@ -20,7 +20,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks import compiling, memory, output, provenance
+from runtimes.sandbox.provider import ProviderMissing
+from tests.benchmarks import compiling, memory, output, provenance, terraform
 from tests.benchmarks.measuring import ROUNDS, Result, measure
 
 _QUICK_ROUNDS = 2
@@ -31,6 +32,11 @@ def _results(folder: Path, rounds: int | None, only: str) -> Iterator[Result]:
     repositories = list(compiling.repositories(folder))
     for planned in (*(each for one in repositories for each in compiling.rows(one, folder)), *compiling.made_up()):
         yield from measure(planned, only, rounds)
+    for planned in terraform.rows(folder / "terraform"):
+        try:
+            yield from measure(planned, only, rounds)
+        except ProviderMissing as missing:
+            sys.stderr.write(f"{missing}: its row is left out\n")
     for name, measured in (*output.rows(folder, rounds or ROUNDS), *provenance.rows(repositories, rounds)):
         if only in name:
             yield measured()

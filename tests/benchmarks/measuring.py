@@ -138,9 +138,13 @@ def measure(planned: Planned, only: str = "", rounds: int | None = None) -> list
         for kept, one in zip(pairs, mine, strict=True):
             kept.append((one, theirs))
     return [
-        result(name, each.goal, found, [theirs / mine for mine, theirs in found])
+        result(name, each.goal, found, [_ratio(each.goal, *pair) for pair in found])
         for (name, each), found in zip(chosen, pairs, strict=True)
     ]
+
+
+def _ratio(goal: Goal | None, mine: float, theirs: float) -> float:
+    return mine / theirs if isinstance(goal, AtMost) else theirs / mine
 
 
 def result(

@@ -33,6 +33,7 @@ _CORE_PROTOCOL, _PLUGIN_PROTOCOL = 1, 6
 _CALLS: Final = 64
 """At a time: those of terraform's parallelism wait here for latency, and a stop has to get through."""
 _VALID_DAYS: Final = 365
+_PREFIX: Final = "sandbox-provider-of-"
 
 
 class _Controller(grpc_controller_pb2_grpc.GRPCControllerServicer):  # type: ignore[misc]  # generated, without types
@@ -67,7 +68,7 @@ def serve(provider: Any) -> int:
     grpc_controller_pb2_grpc.add_GRPCControllerServicer_to_server(_Controller(ended), server)
     grpc_stdio_pb2_grpc.add_GRPCStdioServicer_to_server(_Stdio(), server)
     key, certificate = _certificate()
-    folder = Path(tempfile.mkdtemp(prefix="sandbox-provider-"))
+    folder = _new_folder()
     try:
         socket = folder / "socket"
         # terraform offers a certificate too, of a curve (P-521) that gRPC's TLS does not know; the folder is private
@@ -79,6 +80,26 @@ def serve(provider: Any) -> int:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     os._exit(0)
+
+
+def _new_folder() -> Path:
+    """Makes a private folder that names this process, and removes those of processes that were killed."""
+    for left in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        with suppress(OSError, ValueError):
+            process = int(left.name.removeprefix(_PREFIX).partition("-")[0])
+            if left.lstat().st_uid == os.getuid() and not _runs(process):
+                shutil.rmtree(left)
+    return Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
+
+
+def _runs(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass
+    return True
 
 
 def _shake_hands(socket: Path, certificate: bytes) -> None:
