@@ -111,7 +111,7 @@ __all__ = [
 ]
 
 COMPILING: Compiling | None = GENERATED
-"""Which schemas get generated code; None for none. Nothing depends on it but the time a run takes."""
+"""What gets generated code; None for nothing. Nothing depends on it but the time a run takes."""
 _OUTPUT_DEFAULT: Final = PlanOptions()
 
 
@@ -380,7 +380,7 @@ def _write(cache: ParseCache) -> None:
 
 
 def _compiling(cache: ParseCache) -> Compiling | None:
-    """Which schemas get generated code, and where that is kept."""
+    """What gets generated code, and where that is kept."""
     code = _code(cache)
     return COMPILING if COMPILING is None or code is None else code.compiling(COMPILING)
 

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
-from kcl.compiler import values
 from kcl.compiler.writing import Writing, names_in, united
 from kcl.evaluator.attributes import sites_of
 from kcl.evaluator.configurations import OPERATORS, SITE_KINDS, computed_key, lower_entry, lower_list_item
@@ -15,7 +14,7 @@ from kcl.evaluator.operations import iterate
 from kcl.evaluator.provenance import SiteKind
 from kcl.evaluator.runtime import UNSET
 from kcl.evaluator.sizes import MOST_ITEMS
-from kcl.evaluator.union import merge_all
+from kcl.evaluator.union import merge_all, merge_entry
 from kcl.evaluator.value import INSERT, UNDEFINED, KDict, KList
 from kcl.syntax import ast
 
@@ -131,8 +130,8 @@ class Containers(Writing):
         value, sites = self.stored(item.value, scope, site, chooses=True)
         variable = scope.variables.get(name) or scope.declare(name, definite=False)
         span = source.constant(scope.module.where(item).span)
-        arguments = f"{target}, {name!r}, {value}, {OPERATORS[item.op]}, {sites}, {span}"
-        source.line(f"{source.constant(values.put)}({arguments})")
+        arguments = f"{target}, {name!r}, {value}, {OPERATORS[item.op]}, None, {sites}, {span}"
+        source.line(f"{source.constant(merge_entry)}({arguments})")
         self._bind(variable, f"{target}[{name!r}]", f"{target}.sites_of({name!r})")
 
     def list_(self, node: ast.List, scope: Scope) -> str:
@@ -259,8 +258,8 @@ class Containers(Writing):
             key = self.value(item.key, inner)
             self.fail_if(f"type({key}) is not str")
             span = source.constant(inner.module.where(item).span)
-            arguments = f"{result}, {key}, {value}, {OPERATORS[item.op]}, {sites}, {span}"
-            source.line(f"{source.constant(values.put)}({arguments})")
+            arguments = f"{result}, {key}, {value}, {OPERATORS[item.op]}, None, {sites}, {span}"
+            source.line(f"{source.constant(merge_entry)}({arguments})")
 
         self._each(node.clauses, scope, entry)
         return self.knows(result, ("config", None))

@@ -10,6 +10,7 @@ Nothing written here says where a failure happened: the evaluation is then done 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from typing import Any, Final
 
 from kcl.compiler import values
@@ -208,17 +209,12 @@ class Expressions(Containers, Calls):
             right = self.value(node.comparators[0], scope)
             return self.knows(source.assign(self._compared(node.ops[0], left, right)), "bool")
         result = source.assign("True")
-        depth = [source.block("if True:")]
-        depth[0].__enter__()
-        for op, comparator in zip(node.ops, node.comparators, strict=True):
-            right = self.value(comparator, scope)
-            source.line(f"{result} = bool({self._compared(op, left, right)})")
-            deeper = source.block(f"if {result}:")
-            deeper.__enter__()
-            depth.append(deeper)
-            left = right
-        for block in reversed(depth):
-            block.__exit__(None, None, None)
+        with ExitStack() as nested:
+            for op, comparator in zip(node.ops, node.comparators, strict=True):
+                nested.enter_context(source.block(f"if {result}:"))
+                right = self.value(comparator, scope)
+                source.line(f"{result} = bool({self._compared(op, left, right)})")
+                left = right
         return self.knows(result, "bool")
 
     def _compared(self, op: ast.CompareOp, left: str, right: str) -> str:

@@ -10,7 +10,7 @@ from kcl.evaluator.parameters import Arguments
 from kcl.evaluator.runtime import Runtime, StartOver
 from kcl.evaluator.runtime_types import RuntimeType, pack
 from kcl.evaluator.schemas import require_attributes
-from kcl.evaluator.union import configured, joined_sites, merge_entry
+from kcl.evaluator.union import configured, joined_sites
 from kcl.evaluator.value import INSERT, OVERRIDE, UNDEFINED, UNION, KDict, SchemaInstance, Sites, Value
 
 _SCALARS = frozenset({str, int, float, bool})
@@ -24,6 +24,7 @@ def replaced(config: KDict, name: str) -> bool:
 def replacement(
     config: KDict, name: str, type_: RuntimeType | None, sites: Sites, origin: Span | None
 ) -> tuple[Value, Sites]:
+    """An attribute that `config` has instead of its default, whose `sites` count after the configuration's own."""
     value = config[name]
     if type_ is not None:
         value = pack(type_, value, origin)
@@ -80,21 +81,6 @@ class LastSites:
     def __init__(self) -> None:
         self.key: tuple[Sites, ...] | None = None
         self.sites: dict[str, Sites] = {}
-
-
-def put(target: KDict, key: str, value: Value, operator: int, sites: Sites, origin: Span) -> None:
-    """An entry of a configuration that may have the key already."""
-    if key in target or operator == INSERT:
-        merge_entry(target, key, value, operator, None, sites, origin)
-        return
-    dict.__setitem__(target, key, value)
-    if operator:
-        if target.operators is None:
-            target.operators = {}
-        target.operators[key] = operator
-    if target.sites is None:
-        target.sites = {}
-    target.sites[key] = sites
 
 
 def settle_operators(operators: dict[str, int], config: KDict, names: Container[str]) -> list[str]:

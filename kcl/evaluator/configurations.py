@@ -189,23 +189,13 @@ def lower_entry(node: ast.Entry, scope: Scope, site_kind: SiteKind | None = None
     def run(environment: Environment, target: KDict) -> None:
         value, sites = evaluate(environment)
         key = name if name is not None else key_code(environment)
-        if index is None and operator != INSERT and key not in target:
-            dict.__setitem__(target, key, value)
-            if operator:
-                if target.operators is None:
-                    target.operators = {}
-                target.operators[key] = operator
-            if target.sites is None:
-                target.sites = {}
-            target.sites[key] = sites
-        else:
-            at = None if index is None else index(environment)
-            if at is not None and type(at) is not int:
-                raise where.error(Code.TYPE, f"the index of an entry must be an int, got '{kind(at)}'")
-            try:
-                merge_entry(target, key, value, operator, at, sites, span)
-            except ValueFailure as failure:
-                raise where.located(failure) from None
+        at = None if index is None else index(environment)
+        if at is not None and type(at) is not int:
+            raise where.error(Code.TYPE, f"the index of an entry must be an int, got '{kind(at)}'")
+        try:
+            merge_entry(target, key, value, operator, at, sites, span)
+        except ValueFailure as failure:
+            raise where.located(failure) from None
         if variable is not None and variable.slot is not None:
             environment[variable.slot] = target[key]
             if variable.sites_slot is not None:

@@ -79,7 +79,7 @@ def evaluate(
 
     `checks` keeps what the checker finds out about packages, for the next evaluation of the same files. `prepared`
     keeps the code of its packages likewise; its library must be this one, and the program import no plugins.
-    `compiling` says which schemas get generated code; without it none does. The results are the same.
+    `compiling` says what gets generated code; without it nothing does. The results are the same.
 
     Runs in a thread of its own with a stack deep enough for nested calls, so it may be called from any thread.
     """

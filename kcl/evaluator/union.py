@@ -72,6 +72,16 @@ def merge_entry(
     target: KDict, key: str, value: Value, operator: int, index: int | None, sites: Sites, origin: Span | None
 ) -> None:
     """Adds an entry to a configuration literal, merging it with an entry of the same key."""
+    if index is None and operator != INSERT and key not in target:  # almost always, so without the calls it takes
+        dict.__setitem__(target, key, value)
+        if operator:
+            if target.operators is None:
+                target.operators = {}
+            target.operators[key] = operator
+        if target.sites is None:
+            target.sites = {}
+        target.sites[key] = sites
+        return
     try:
         _merge_entry(target, key, value, operator, index, sites, True, origin)
     except _Conflict as conflict:
