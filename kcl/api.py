@@ -16,22 +16,22 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import replace
 from pathlib import Path
+from time import time_ns
 from typing import TYPE_CHECKING, Any, Final
 
 from kcl.cache.store import Store, folder_for
 from kcl.collection import paused_for_run
 from kcl.compiler import GENERATED
 from kcl.diagnostics import Code, Diagnostic, KclError, Severity, Span, error, render
-from kcl.emit import json_text, yaml_stream, yaml_text
+from kcl.emit import yaml_text
 from kcl.emit.planning import PlanOptions, plan, plan_documents
 from kcl.emit.selection import select, selector_path
 from kcl.evaluator.dialect import KCL, KONFIG_2023, PRESETS, Dialect
 from kcl.evaluator.evaluate import Evaluation, evaluate, findings
 from kcl.evaluator.prepared import Prepared, without_plugins
-from kcl.evaluator.provenance import Provenance, Site, SiteKind
+from kcl.evaluator.provenance import Site, SiteKind
 from kcl.evaluator.runtime import Compiling, Limits
 from kcl.loader import (
     Loaded,
@@ -49,6 +49,7 @@ from kcl.loader import (
     overridden_texts,
 )
 from kcl.plugins.code import EntryPointCode, FileCode, PluginCode, PluginFinder, PluginRefused
+from kcl.results import Asked, KeptResults, Provenance, RunResult, SourceChanged
 from kcl.semantic import CheckCache
 from kcl.source import (
     FileSystem,
@@ -57,6 +58,7 @@ from kcl.source import (
     OverlayFileSystem,
     RecordingFileSystem,
     SourceFile,
+    is_disk,
 )
 from kcl.stdlib import Access, build_library, to_value
 from kcl.syntax import ParseResult
@@ -98,6 +100,7 @@ __all__ = [
     "Severity",
     "Site",
     "SiteKind",
+    "SourceChanged",
     "Span",
     "Store",
     "argument_value",
@@ -128,43 +131,6 @@ class ProgramError(KclError):
     def render(self, *, official_columns: bool = False) -> str:
         """The diagnostics with source lines and carets."""
         return render(self.diagnostics, self.sources, official_columns=official_columns)
-
-
-@dataclass(frozen=True)
-class RunResult:
-    """What a program amounts to."""
-
-    documents: tuple[Any, ...]
-    """Plain values (None, bool, int, float, str, list, dict), one for each YAML document, in order."""
-    provenance: Provenance
-    """`lookup(document index, path)`: the source positions behind a value, the most decisive first."""
-    diagnostics: tuple[Diagnostic, ...]
-    """Warnings; errors are raised."""
-    sources: Mapping[str, str]
-    """Text by path of every source file of the program."""
-    dependency_names: frozenset[str] = field(repr=False)
-    printed: str
-    """What `print` wrote."""
-    dialect: Dialect
-    manifest: Manifest
-    emitted: str | None = field(default=None, repr=False)
-    """The program's own output (`manifests.yaml_stream`), when it made one."""
-    sort_keys: bool = False
-
-    @cached_property
-    def dependencies(self) -> frozenset[Path]:
-        """Absolute paths of all files read, or looked for in vain: while they stay the same, so does the result."""
-        return frozenset(map(Path, self.dependency_names))
-
-    def yaml(self) -> str:
-        """The documents as the official tools print them, `---` between them."""
-        if self.emitted is not None:
-            return self.emitted
-        return yaml_stream(self.documents, sort_keys=self.sort_keys)
-
-    def json(self, *, indent: int = 4) -> str:
-        """The documents as JSON, one after the other."""
-        return "".join(json_text(item, indent=indent, sort_keys=self.sort_keys) + "\n" for item in self.documents)
 
 
 def parse(text: str, path: str = "main.k", *, dedent: bool = True) -> ParseResult:
@@ -205,38 +171,86 @@ def run(
     `work_dir`, and write none; `access` is given those capabilities and answers others. `plugins` finds what
     `import kcl_plugin.NAME` may mean; without it no plugin is found.
     """
-    folder = os.path.abspath(work_dir)
-    reader = RecordingFileSystem(file_system or OsFileSystem())
+    asked = Asked(
+        tuple(files),
+        os.path.abspath(work_dir),
+        options or {},
+        tuple(settings),
+        texts or {},
+        dialect,
+        package_maps or {},
+        vendor_dir,
+        vendored,
+        output,
+        sort_keys,
+        tuple(path_selector),
+        tuple(overrides),
+        limits,
+    )
+    read_from = file_system or OsFileSystem()
+    kept = None if access is not None else _results(cache, read_from)
+    name = None if kept is None else asked.name()
+    if kept is None or name is None:
+        return _run(asked, read_from, access, plugins, cache)
+    found = kept.look_up(name)
+    if found is not None:
+        return found
+    started, uses = time_ns(), list[str]()
+    result = _run(asked, read_from, lambda granted: replace(granted, on_use=uses.append), plugins, cache, uses.append)
+    if not uses:
+        kept.keep(name, asked, result, started)
+    return result
+
+
+def _nobody(use: str) -> None:
+    """Nobody wants to know."""
+
+
+def _run(
+    asked: Asked,
+    file_system: FileSystem,
+    access: Callable[[Access], Access] | None,
+    plugins: PluginFinder | None,
+    cache: ParseCache | None,
+    on_more: Callable[[str], None] = _nobody,
+) -> RunResult:
+    """As `run`. `on_more` is told when the result is a matter of more than files, what is asked and `access`."""
+    folder, dialect = asked.folder, asked.dialect
+    reader = RecordingFileSystem(file_system)
     sources: dict[str, str] = {}
     with paused_for_run(cache.entries if cache is not None else ()):
         try:
-            merged, givers = _settings(files, settings, folder, reader, cache)
-            givers.update(dict.fromkeys(options or {}, "-D"))
+            merged, givers = _settings(asked.files, asked.settings, folder, reader, cache)
+            givers.update(dict.fromkeys(asked.options, "-D"))
             request = LoadRequest(
-                files=tuple(files) or merged.files,
+                files=asked.files or merged.files,
                 work_dir=folder,
-                texts=texts or {},
-                package_maps={**merged.package_maps, **(package_maps or {})},
-                vendor_dir=vendor_dir,
-                vendored=vendored,
+                texts=asked.texts,
+                package_maps={**merged.package_maps, **asked.package_maps},
+                vendor_dir=asked.vendor_dir,
+                vendored=asked.vendored,
                 dedent_strings=None if dialect is None else dialect.dedent_triple_quoted,
             )
             loaded = load(request, reader, cache)
             sources.update(loaded.sources)
             if has_errors(loaded.diagnostics):
                 raise KclError(_with_findings(loaded, folder, reader, dialect or KCL))
-            changes = tuple(overrides) or merged.overrides
+            changes = asked.overrides or merged.overrides
             if changes:
+                on_more("overrides")
                 request = replace(request, texts={**request.texts, **overridden_texts(loaded.program, changes)})
                 loaded = load(request, reader, cache)
                 sources.update(loaded.sources)
             chosen = dialect or (KONFIG_2023 if loaded.manifest.expects_before_0_5 else KCL)
-            given = {**merged.option_values(), **(options or {})}
+            given = {**merged.option_values(), **asked.options}
             granted = _access(loaded, folder, reader, access)
             used: frozenset[str] = frozenset()
             values = {key: to_value(value) for key, value in given.items()}
-            bounds = limits or _limits(merged)
-            if cache is not None and without_plugins(loaded.program):
+            bounds = asked.limits or _limits(merged)
+            has_plugins = not without_plugins(loaded.program)
+            if has_plugins:
+                on_more("plugins")
+            if cache is not None and not has_plugins:
                 with _prepared(cache, granted) as prepared:
                     evaluation = evaluate(
                         loaded.program,
@@ -250,15 +264,15 @@ def run(
                     )
             else:
                 with _library(granted, plugins) as (library, extensions):
-                    compiling = COMPILING if without_plugins(loaded.program) else None  # calls must not be made twice
+                    compiling = None if has_plugins else COMPILING  # calls must not be made twice
                     evaluation = evaluate(
                         loaded.program, library, values, chosen, bounds, _checks(cache), compiling=compiling
                     )
                     used = extensions.files if extensions is not None else used
-            shown = output or PlanOptions(
+            shown = asked.output or PlanOptions(
                 show_hidden=bool(merged.show_hidden), disable_none=bool(merged.disable_none), omit_empty_lists=False
             )
-            documents = _documents(evaluation, shown, tuple(path_selector) or merged.path_selector)
+            documents = _documents(evaluation, shown, asked.path_selector or merged.path_selector)
             if cache is not None:
                 _write(cache)
         except KclError as problem:
@@ -273,7 +287,7 @@ def run(
         dialect=chosen,
         manifest=loaded.manifest,
         emitted=None if shown.omit_empty_lists else evaluation.emitted,
-        sort_keys=sort_keys or bool(merged.sort_keys),
+        sort_keys=asked.sort_keys or bool(merged.sort_keys),
     )
 
 
@@ -353,6 +367,16 @@ def _settings(
             given.insert(0, (found, os.path.basename(default)))
             merged = merge_settings(item for item, _ in given)
     return merged, {key: name for item, name in given for key, _ in item.options}
+
+
+def _results(cache: ParseCache | None, file_system: FileSystem) -> KeptResults | None:
+    """Where results are kept of runs that read from there; None for nowhere."""
+    if cache is None or cache.store is None or not cache.results or not is_disk(file_system):
+        return None
+    if "results" not in cache.kept:
+        cache.kept.setdefault("results", KeptResults(cache.store))
+    kept: KeptResults = cache.kept["results"]
+    return kept
 
 
 def _checks(cache: ParseCache | None) -> CheckCache | None:

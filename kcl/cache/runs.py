@@ -14,7 +14,7 @@ import sys
 from importlib._bootstrap_external import MAGIC_NUMBER
 
 from kcl.cache.digest import blake2b
-from kcl.cache.stamps import stamp, stamps
+from kcl.cache.stamps import hold, settled
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,11 +34,16 @@ def key_of(arguments: Sequence[str], folder: str, environment: Mapping[str, str]
     """The name of the entry for a command line; None where what it does must not be kept."""
     for each in arguments:
         name, equals, _ = each.partition("=")
-        if _does_more(each) or (equals and any(word in name.lower() for word in _SECRET_NAMES)):
+        if _does_more(each) or (equals and suggests_secret(name)):
             return None
     asked = [environment.get(name, "") for name in _ASKED_OF_ENVIRONMENT]
     whole = (list(arguments), folder, asked, compiler())
     return "run-" + blake2b(marshal.dumps(whole, 2), digest_size=20).hexdigest()
+
+
+def suggests_secret(name: str) -> bool:
+    """Whether an option of this name may have a value that must not be kept, nor a digest of it."""
+    return any(word in name.lower() for word in _SECRET_NAMES)
 
 
 def _does_more(argument: str) -> bool:
@@ -62,10 +67,10 @@ def look_up(store: Store, key: str) -> str | None:
         return None
     try:
         text, kept, files = marshal.loads(data)
-        if stamps(kept) != kept:
+        if not hold(kept):
             return None
         return text if files is None else _opened(key, text, files)
-    except (ValueError, EOFError, TypeError):
+    except (ValueError, EOFError, TypeError, AttributeError):
         return None
 
 
@@ -73,7 +78,8 @@ def _opened(key: str, sealed: bytes, files: Sequence[str]) -> str | None:
     from kcl.cache.sealing import key_from, opened  # few outputs hold secrets
 
     made = key_from(key, files)
-    return None if made is None else opened(sealed, made)
+    text = None if made is None else opened(sealed, made)
+    return None if text is None else text.decode()
 
 
 def keep(store: Store, key: str, text: str, paths: Iterable[str], started: int, *, only_files: bool) -> bool:
@@ -84,8 +90,8 @@ def keep(store: Store, key: str, text: str, paths: Iterable[str], started: int, 
     """
     import re  # who only looks something up can do without
 
-    kept = {path: stamp(path, started) for path in sorted(set(paths))}
-    if None in kept.values():
+    kept = settled(sorted(set(paths)), started)
+    if kept is None:
         return False
     if not re.search(_SECRET_KIND, text):
         return store.write(key, marshal.dumps((text, kept, None)))
@@ -95,11 +101,21 @@ def keep(store: Store, key: str, text: str, paths: Iterable[str], started: int, 
 
     files = [path for path in kept if os.path.isfile(path)]
     made = key_from(key, files)
-    return made is not None and store.write(key, marshal.dumps((seal(text, made), kept, files)))
+    return made is not None and store.write(key, marshal.dumps((seal(text.encode(), made), kept, files)))
 
 
 def compiler() -> str:
-    """What this compiler is: its own files, and the interpreter's version."""
+    """What this compiler is: its own files as they were when it was first asked, and the interpreter's version."""
+    global _compiler
+    if not _compiler:
+        _compiler = _described()
+    return _compiler
+
+
+_compiler = ""
+
+
+def _described() -> str:
     here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     facts: list[tuple[str, int, int]] = []
     pending = [here]

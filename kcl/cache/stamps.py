@@ -7,7 +7,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from typing import Final, Literal, TypeAlias
 
 SETTLED_NANOSECONDS: Final = 100_000_000
@@ -34,19 +34,61 @@ def stamp(path: str, before: int | None = None) -> Stamp | None:
     return (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino, found.st_dev)
 
 
-def stamps(paths: Iterable[str]) -> dict[str, Stamp | None]:
+def stamps(paths: Iterable[str], before: int | None = None) -> dict[str, Stamp | None]:
     """As `stamp` for each of many paths."""
-    settled, look = time.time_ns() - SETTLED_NANOSECONDS, os.stat
+    last, look = (time.time_ns() if before is None else before) - SETTLED_NANOSECONDS, os.stat
     taken: dict[str, Stamp | None] = {}
     for path in paths:
         try:
             found = look(path)
         except (OSError, ValueError):
-            taken[path] = stamp(path)
+            taken[path] = stamp(path, before)
             continue
         written, changed = found.st_mtime_ns, found.st_ctime_ns
-        if written > settled or changed > settled:
+        if written > last or changed > last:
             taken[path] = None
         else:
             taken[path] = (written, changed, found.st_size, found.st_ino, found.st_dev)
     return taken
+
+
+def hold(kept: Mapping[str, Stamp]) -> bool:
+    """Whether these stamps, taken earlier, are those of now. Looks no further than the first that is not."""
+    look = os.stat
+    for path, before in kept.items():
+        try:
+            found = look(path)
+        except (FileNotFoundError, NotADirectoryError):
+            if before is not False:
+                return False
+            continue
+        except (OSError, ValueError):
+            return False
+        if (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino, found.st_dev) != before:
+            return False
+    return True
+
+
+def settled(paths: Iterable[str], started: int) -> dict[str, Stamp] | None:
+    """The stamps of all that a run looked at which began at `started` (nanoseconds since 1970), as it was all the time.
+
+    None where one of them was written shortly before or meanwhile. What is not there may have been removed meanwhile:
+    only the folder can tell that it would be in.
+    """
+    taken: dict[str, Stamp] = {}
+    folders: dict[str, bool] = {}
+    for path, found in stamps(paths, started).items():
+        if found is None or (found is False and not _was_missing(path, started, folders)):
+            return None
+        taken[path] = found
+    return taken
+
+
+def _was_missing(path: str, started: int, folders: dict[str, bool]) -> bool:
+    """Whether nothing was taken out of the closest folder above `path` that there is; `folders` are those known."""
+    folder = os.path.dirname(path)
+    if folder not in folders:
+        found = stamp(folder, started)
+        is_above = found is False and folder != path
+        folders[folder] = _was_missing(folder, started, folders) if is_above else found is not None
+    return folders[folder]

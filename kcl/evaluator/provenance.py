@@ -133,9 +133,7 @@ class Provenance:
                 value = value[step]
             else:
                 return ()
-        behind = [self.table.site(index, self.givers) for index in found]
-        places = list({(site.span, site.kind): site for site in behind}.values())
-        return tuple(sorted(places, key=lambda place: place.file not in self.user_files))
+        return ranked([self.table.site(index, self.givers) for index in found], self.user_files)
 
     def schema(self, document: int, path: Sequence[str | int]) -> str | None:
         """The name of the schema the value at `path` is an instance of, None for anything else."""
@@ -146,3 +144,9 @@ class Provenance:
             except (KeyError, IndexError, TypeError):
                 return None
         return value.schema.name if isinstance(value, SchemaInstance) else None
+
+
+def ranked(behind: Sequence[Site], user_files: frozenset[str]) -> tuple[Site, ...]:
+    """The places behind a value, each once, those in the user's own files first."""
+    places = list({(site.span, site.kind): site for site in behind}.values())
+    return tuple(sorted(places, key=lambda place: place.file not in user_files))

@@ -61,6 +61,8 @@ class ParseCache:
     readings: Readings = field(default_factory=Readings)
     store: Store | None = None
     """Where imported packages are kept, parsed and checked, for other processes; None for nowhere."""
+    results: bool = True
+    """Whether the store gets the results of whole runs as well."""
     kept: dict[str, Any] = field(default_factory=dict)
     """What later stages found out about these files and keep beside them, by stage."""
 

@@ -36,6 +36,8 @@ class Settings:
     debug: bool | None = None
     sort_keys: bool | None = None
     show_hidden: bool | None = None
+    is_public: bool = False
+    """Nobody minds who knows the values of these options. Of a settings file this is never said."""
 
     def then(self, later: Settings) -> Settings:
         """These settings with everything `later` says put over them; options are kept, later ones last."""
@@ -45,6 +47,7 @@ class Settings:
             if value is not None and value != () and value != {}:
                 said[item.name] = value
         said["options"] = self.options + later.options
+        said["is_public"] = self.is_public and later.is_public
         said["package_maps"] = {**self.package_maps, **later.package_maps}
         return replace(self, **said)
 

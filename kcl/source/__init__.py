@@ -8,6 +8,7 @@ from kcl.source.file_system import (
     OverlayFileSystem,
     RecordingFileSystem,
     decode,
+    is_disk,
     is_normal,
 )
 
@@ -19,5 +20,6 @@ __all__ = [
     "RecordingFileSystem",
     "SourceFile",
     "decode",
+    "is_disk",
     "is_normal",
 ]

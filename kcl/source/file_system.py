@@ -137,9 +137,12 @@ class OverlayFileSystem:
     """`base` with some files replaced or added; nothing is ever written to `base`."""
 
     def __init__(self, base: FileSystem, files: Mapping[str, str | bytes]) -> None:
-        self._base = base
+        self.base = base
         self._top = InMemoryFileSystem(files)
         self._touched = self._top.paths
+
+    def overlays_nothing(self) -> bool:
+        return not self._touched
 
     def read_text(self, path: str) -> str:
         return self._holder(path).read_text(path)
@@ -148,37 +151,37 @@ class OverlayFileSystem:
         return self._holder(path).read_bytes(path)
 
     def is_file(self, path: str) -> bool:
-        return self._top.is_file(path) or self._base.is_file(path)
+        return self._top.is_file(path) or self.base.is_file(path)
 
     def is_dir(self, path: str) -> bool:
-        return self._top.is_dir(path) or self._base.is_dir(path)
+        return self._top.is_dir(path) or self.base.is_dir(path)
 
     def exists(self, path: str) -> bool:
-        return self._top.exists(path) or self._base.exists(path)
+        return self._top.exists(path) or self.base.exists(path)
 
     def list_dir(self, path: str) -> list[str]:
-        return sorted({*self._top.list_dir(path), *self._base.list_dir(path)})
+        return sorted({*self._top.list_dir(path), *self.base.list_dir(path)})
 
     def stamp(self, path: str) -> Hashable | None:
         if path not in self._touched and is_normal(path):
-            return self._base.stamp(path)
+            return self.base.stamp(path)
         top = self._top.stamp(path)
         if top is False:
-            return self._base.stamp(path)
+            return self.base.stamp(path)
         if not isinstance(top, tuple):
             return top
-        below = self._base.stamp(path)
+        below = self.base.stamp(path)
         return None if below is None else (top, below)
 
     def stamps(self, paths: Iterable[str]) -> dict[str, Hashable | None]:
         asked = list(paths)
-        found = self._base.stamps(asked)
+        found = self.base.stamps(asked)
         for path in self._touched.intersection(asked):
             found[path] = self.stamp(path)
         return found
 
     def _holder(self, path: str) -> FileSystem:
-        return self._top if self._top.is_file(path) else self._base
+        return self._top if self._top.is_file(path) else self.base
 
 
 class RecordingFileSystem:
@@ -220,6 +223,13 @@ class RecordingFileSystem:
         found = self._inner.stamps(paths)
         self.seen.update(found)
         return found
+
+
+def is_disk(file_system: FileSystem) -> bool:
+    """Whether what a file system shows is what lies on disk, and nothing else."""
+    if isinstance(file_system, OverlayFileSystem):
+        return file_system.overlays_nothing() and is_disk(file_system.base)
+    return type(file_system) is OsFileSystem
 
 
 def _normal(path: str) -> str:

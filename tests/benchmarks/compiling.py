@@ -148,6 +148,7 @@ def rows(repository: Repository, folder: Path) -> Iterator[Planned]:
     yield Planned(
         (
             f"{everything}, one process, warm on-disk cache ({name})",
+            f"{everything}, one process, warm on-disk cache, results not kept ({name})",
             f"{everything}, one process, cold, no cache ({name})",
             f"a shared model edited, {everything}, resident ({name})",
             f"{everything}, one process, resident, nothing edited ({name})",
@@ -319,6 +320,10 @@ def _all_stacks(repository: Repository, on_disk: Path) -> Group:
         """As a new process begins: all that there is lies on disk."""
         once(api.ParseCache(store=api.Store(str(on_disk))))
 
+    def packages() -> None:
+        """The same where imported packages are all that lies there."""
+        once(api.ParseCache(store=api.Store(str(on_disk)), results=False))
+
     def cold() -> None:
         once(api.ParseCache())
 
@@ -334,6 +339,7 @@ def _all_stacks(repository: Repository, on_disk: Path) -> Group:
     warm()
     variants = (
         Variant(Faster(10), warm),
+        Variant(None, packages),
         Variant(Faster(1), cold),
         Variant(Faster(5), edited),
         Variant(None, again),

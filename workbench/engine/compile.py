@@ -76,13 +76,14 @@ class CompileFailed(EngineError):
         self.diagnostics, self.rendered = diagnostics, rendered
 
 
-def new_cache() -> ParseCache:
+def new_cache(*, results: bool = True) -> ParseCache:
     """Returns a cache of parsed files, to be handed to every compilation of one repository.
 
-    What it learns of shared packages it keeps on disk as well, unless `KCL_RUN_CACHE` says off.
+    What it learns of shared packages it keeps on disk as well, unless `KCL_RUN_CACHE` says off; with `results` also
+    what whole stacks amount to.
     """
     folder = api.folder_for(os.environ)
-    return api.ParseCache(store=None if folder is None else api.Store(folder))
+    return api.ParseCache(store=None if folder is None else api.Store(folder), results=results)
 
 
 async def compile_stack(
@@ -248,7 +249,7 @@ def _told(stack: Stack) -> api.Settings:
     told = [("project", str(stack.path.project)), ("stack", str(stack.path.stack))]
     if stack.placement is not None and stack.placement.namespace is not None:
         told.append(("namespace_by", stack.placement.namespace.by.value))
-    return api.Settings(options=tuple(told))
+    return api.Settings(options=tuple(told), is_public=True)
 
 
 def _definitions(stack: Stack) -> Iterator[Any]:

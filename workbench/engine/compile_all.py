@@ -281,7 +281,9 @@ class _Kept:
         self._uses += 1
         if self._uses % _STACKS_PER_CACHE == 0:
             self.forget()
-        return self._caches.get(root) or self._caches.setdefault(root, new_cache())
+        # Specs are kept, with a record of what each was read from: results of all stacks of a company beside them
+        # would push everything else out of the store
+        return self._caches.get(root) or self._caches.setdefault(root, new_cache(results=False))
 
     def forget(self) -> None:
         self._caches.clear()

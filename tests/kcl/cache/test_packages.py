@@ -60,8 +60,8 @@ def store(tmp_path: Path) -> Store:
 
 
 def _run(folder: Path, store: Store | None) -> tuple[api.RunResult, api.ParseCache]:
-    """As a process would that has just begun."""
-    cache = api.ParseCache(store=store)
+    """As a process would that has just begun, and finds no results."""
+    cache = api.ParseCache(store=store, results=False)
     return api.run(["main.k"], work_dir=folder, cache=cache), cache
 
 
@@ -193,7 +193,8 @@ def test_generated_code_is_kept_and_the_same_in_every_process(folder: Path, stor
     for seed in ("1", "2"):
         script = (
             "import sys; from kcl import api; "
-            "api.run(['main.k'], work_dir=sys.argv[1], cache=api.ParseCache(store=api.Store(sys.argv[2])))"
+            "cache = api.ParseCache(store=api.Store(sys.argv[2]), results=False); "
+            "api.run(['main.k'], work_dir=sys.argv[1], cache=cache)"
         )
         environment = {**os.environ, "PYTHONHASHSEED": seed}
         subprocess.run([sys.executable, "-c", script, folder, store.folder], env=environment, check=True, timeout=60)
@@ -207,7 +208,7 @@ def test_generated_code_is_kept_and_the_same_in_every_process(folder: Path, stor
 
 def test_threads_that_share_a_cache_keep_what_each_found(folder: Path, store: Store) -> None:
     first, _ = _run(folder, None)
-    cache = api.ParseCache(store=store)
+    cache = api.ParseCache(store=store, results=False)
     with ThreadPoolExecutor(8) as pool:
         runs = [pool.submit(api.run, ["main.k"], work_dir=folder, cache=cache) for _ in range(16)]
         assert all(each.result(timeout=60).documents == first.documents for each in runs)

@@ -79,7 +79,7 @@ def _forge(store: Store) -> None:
     if files is not None:
         key = key_from(entry.stem, files)
         assert key is not None
-        text = seal("taken\n", key)
+        text = seal(b"taken\n", key)
     store.write(entry.stem, marshal.dumps((text, stamps, files)))
 
 
@@ -178,9 +178,10 @@ def test_a_seal_opens_with_the_same_files_alone(tmp_path: Path) -> None:
     two.write_text("b = 2\n")
     key = key_from("entry", [str(one), str(two)])
     assert key is not None
-    sealed = seal("a: 1\nb: \u00e4\n", key)
-    assert sealed != seal("a: 1\nb: \u00e4\n", key)
-    assert opened(sealed, key) == "a: 1\nb: \u00e4\n"
+    data = "a: 1\nb: \u00e4\n".encode()
+    sealed = seal(data, key)
+    assert sealed != seal(data, key)
+    assert opened(sealed, key) == data
     for index in (0, len(sealed) // 2, len(sealed) - 1):
         broken = bytearray(sealed)
         broken[index] ^= 1

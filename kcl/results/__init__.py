@@ -1,0 +1,8 @@
+"""What runs amount to, and how it is kept from one process to the next while all that it rests on is the same."""
+
+from kcl.results.asked import Asked
+from kcl.results.kept import KeptResults
+from kcl.results.result import Provenance, RunResult
+from kcl.results.texts import SourceChanged
+
+__all__ = ["Asked", "KeptResults", "Provenance", "RunResult", "SourceChanged"]

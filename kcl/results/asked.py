@@ -1,0 +1,78 @@
+"""What a run is asked for."""
+
+from __future__ import annotations
+
+import marshal
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from kcl.cache.digest import blake2b
+from kcl.cache.runs import compiler, suggests_secret
+from kcl.emit.planning import PlanOptions
+from kcl.evaluator.dialect import Dialect
+from kcl.evaluator.runtime import Limits
+from kcl.loader import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """All that a result depends on beside files, and what a run may touch; as `kcl.api.run` has it.
+
+    `folder` is absolute, and the other paths but `vendor_dir` are relative to it.
+    """
+
+    files: tuple[str, ...]
+    folder: str
+    options: Mapping[str, Any] = field(repr=False)
+    settings: tuple[str | Settings, ...] = field(repr=False)
+    texts: Mapping[str, str] = field(repr=False)
+    dialect: Dialect | None
+    package_maps: Mapping[str, str]
+    vendor_dir: str | None
+    vendored: bool
+    output: PlanOptions | None
+    sort_keys: bool
+    path_selector: tuple[str, ...]
+    overrides: tuple[str, ...]
+    limits: Limits | None
+
+    def given(self) -> Mapping[str, Any]:
+        """The options that no file gives and whose values may be secret, by name."""
+        told = [each.options for each in self.settings if isinstance(each, Settings) and not each.is_public]
+        return {**{name: value for options in told for name, value in options}, **self.options}
+
+    def name(self) -> str | None:
+        """What tells this from everything else that this compiler can be asked for.
+
+        None where the result must not be kept: where texts are given instead of files, or options whose names suggest
+        a secret (a digest of such a value would be enough to try guesses); or where it depends on the folder that the
+        process is in.
+        """
+        if self.texts or self.overrides or _has_secret_names(self.given()):
+            return None
+        if self.vendor_dir is not None and not os.path.isabs(self.vendor_dir):
+            return None
+        told = [each if isinstance(each, str) else _plain(each) for each in self.settings]
+        whole = (
+            (compiler(), self.files, self.folder, list(self.options.items()), told),
+            (sorted(self.package_maps.items()), self.vendor_dir, self.vendored, self.sort_keys, self.path_selector),
+            (repr(self.dialect), repr(self.output), repr(self.limits)),
+        )
+        try:
+            return "result-" + blake2b(marshal.dumps(whole, 2), digest_size=20).hexdigest()
+        except ValueError:  # options that are no plain values
+            return None
+
+
+def _plain(settings: Settings) -> list[Any]:
+    values = (getattr(settings, each.name) for each in fields(settings))
+    return [sorted(each.items()) if isinstance(each, Mapping) else each for each in values]
+
+
+def _has_secret_names(value: object) -> bool:
+    """Whether the name of an option, or of anything in its value, suggests that it is secret."""
+    if isinstance(value, Mapping):
+        return any(map(suggests_secret, map(str, value))) or any(map(_has_secret_names, value.values()))
+    return isinstance(value, list | tuple) and any(map(_has_secret_names, value))

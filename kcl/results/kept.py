@@ -1,0 +1,209 @@
+"""Results kept on disk, and in memory once they were read: taken again while all that they rest on is the same.
+
+An entry is found by what was asked (`Asked.name`) and holds while every path that the run looked at has the stamp it
+had then: files and folders, kcl.mod and settings, and what was looked for in vain. Only the result of a run that is a
+function of these is kept: none that failed, asked for the time, chance, the environment or a file's content, called a
+plugin, or had its files changed by overrides. What is told of the run, warnings and what it printed, comes back too.
+
+A result in which the word Secret stands, or one that had an option from a file whose name suggests a secret, is sealed
+by the contents of the files (`kcl.cache.sealing`). If also options were given that no file holds, it is not kept at
+all: they may have a part in the secret, and may be easy to guess. Who gives options of which anybody may know says so
+(`Settings.is_public`).
+"""
+
+from __future__ import annotations
+
+import marshal
+import os
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from kcl.cache.objects import BROKEN, from_bytes, to_bytes
+from kcl.cache.runs import suggests_secret
+from kcl.cache.sealing import digest_of, key_from, opened, seal
+from kcl.cache.stamps import Stamp, hold, settled
+from kcl.cache.store import Store
+from kcl.diagnostics import Diagnostic
+from kcl.evaluator.dialect import Dialect
+from kcl.evaluator.provenance import Provenance
+from kcl.loader import Manifest
+from kcl.results.asked import Asked
+from kcl.results.places import KeptProvenance, packed
+from kcl.results.result import RunResult
+from kcl.results.texts import KeptTexts
+
+_MODULES: Final = ("kcl.diagnostics.", "kcl.evaluator.dialect", "kcl.loader.")
+_MOST_REMEMBERED: Final = 16 * 1024 * 1024
+"""Bytes of entries that are remembered, those used last; as objects they take some times as much."""
+_MOST_FACTS: Final = 256
+_MOST_DIGESTS: Final = 1 << 16
+_Facts = tuple[Manifest, Dialect, tuple[Diagnostic, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A result as it was kept. `values`, documents and texts, are made anew for all who ask: they may change them."""
+
+    stamps: Mapping[str, Stamp] = field(repr=False)
+    sources: tuple[str, ...] = field(repr=False)
+    values: bytes = field(repr=False)
+    provenance: KeptProvenance = field(repr=False)
+    facts: _Facts = field(repr=False)
+    size: int
+
+    def result(self) -> RunResult:
+        documents, emitted, printed, sort_keys = marshal.loads(self.values)
+        manifest, dialect, diagnostics = self.facts
+        return RunResult(
+            documents=documents,
+            provenance=self.provenance,
+            diagnostics=diagnostics,
+            sources=KeptTexts(self.sources, self.stamps),
+            dependency_names=frozenset(self.stamps),
+            printed=printed,
+            dialect=dialect,
+            manifest=manifest,
+            emitted=emitted,
+            sort_keys=sort_keys,
+        )
+
+
+class KeptResults:
+    """The results in a store. Safe to share between threads."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._remembered = _Remembered()
+        self._digests = _Digests()
+        self._facts: dict[bytes, _Facts] = {}
+
+    def look_up(self, name: str) -> RunResult | None:
+        """The result of what was asked by this name; None when none is kept or something it rests on has changed."""
+        entry = self._remembered.get(name)
+        if entry is not None:
+            if hold(entry.stamps):
+                return entry.result()
+            self._remembered.forget(name)
+        data = self._store.read(name)
+        if data is None:
+            return None
+        try:
+            entry = self._read(name, data)
+            return None if entry is None else entry.result()
+        except BROKEN:
+            return None
+
+    def keep(self, name: str, asked: Asked, result: RunResult, started: int) -> bool:
+        """Keeps the result of a run that began at `started` (nanoseconds since 1970); answers whether it did.
+
+        It does not where something the result rests on was written shortly before or meanwhile.
+        """
+        provenance = result.provenance
+        names = sorted(result.dependency_names, key=lambda path: path not in provenance.user_files)
+        stamps = settled(names, started)
+        if stamps is None or not isinstance(provenance, Provenance):
+            return False
+        own = {path: path for path, stamp in stamps.items() if stamp}  # these very texts, which are written once
+        sources = tuple(own[path] for path in result.sources if path in own)
+        if len(sources) < len(result.sources):  # one is gone again
+            return False
+        try:
+            values = marshal.dumps((result.documents, result.emitted, result.printed, result.sort_keys))
+            facts = to_bytes((result.manifest, result.dialect, result.diagnostics))
+            body = marshal.dumps((values, packed(provenance), provenance.user_files, facts))
+        except ValueError:  # nested too deeply
+            return False
+        files = None
+        if b"Secret" in values or b"Secret" in facts or any(map(suggests_secret, provenance.givers)):
+            files = tuple(path for path in stamps if os.path.isfile(path))
+            key = key_from(name, files, self._digests.taken(stamps))
+            if key is None or asked.given():
+                return False
+            body = seal(body, key)
+        return self._store.write(name, marshal.dumps((stamps, sources, files, body)))
+
+    def _read(self, name: str, data: bytes) -> _Entry | None:
+        """The entry that these bytes are, if it holds. Raises one of `BROKEN`."""
+        stamps, sources, files, body = marshal.loads(data)
+        if not hold(stamps):
+            return None
+        if files is not None:
+            key = key_from(name, files, self._digests.taken(stamps))
+            body = None if key is None else opened(body, key)
+            if body is None:
+                return None
+        values, places, user_files, facts = marshal.loads(body)
+        entry = _Entry(stamps, sources, values, KeptProvenance(places, user_files), self._known(facts), len(data))
+        self._remembered.put(name, entry)
+        return entry
+
+    def _known(self, facts: bytes) -> _Facts:
+        """What most results of a repository have in common."""
+        known = self._facts.get(facts)
+        if known is None:
+            if len(self._facts) >= _MOST_FACTS:
+                self._facts.clear()
+            known = self._facts[facts] = from_bytes(facts, _MODULES)
+        return known
+
+
+class _Remembered:
+    """Entries in memory, bounded by their bytes: the one used longest ago goes first."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._entries: dict[str, _Entry] = {}
+        self._bytes = 0
+
+    def get(self, name: str) -> _Entry | None:
+        with self._lock:
+            entry = self._entries.pop(name, None)
+            if entry is not None:
+                self._entries[name] = entry
+            return entry
+
+    def put(self, name: str, entry: _Entry) -> None:
+        with self._lock:
+            self._drop(name)
+            self._entries[name] = entry
+            self._bytes += entry.size
+            while self._bytes > _MOST_REMEMBERED:
+                self._drop(next(iter(self._entries)))
+
+    def forget(self, name: str) -> None:
+        with self._lock:
+            self._drop(name)
+
+    def _drop(self, name: str) -> None:
+        entry = self._entries.pop(name, None)
+        if entry is not None:
+            self._bytes -= entry.size
+
+
+class _Digests:
+    """Digests of what files say, each read once for all entries it is part of."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[Stamp, bytes]] = {}
+
+    def taken(self, stamps: Mapping[str, Stamp]) -> Callable[[str], bytes | None]:
+        """A function that answers the digest of a file with one of these stamps, None for what cannot be read.
+
+        A file that is written between its stamp and its reading has a digest which opens nothing; the next stamp is
+        another.
+        """
+
+        def of(path: str) -> bytes | None:
+            known = self._known.get(path)
+            if known is not None and known[0] == stamps[path]:
+                return known[1]
+            digest = digest_of(path)
+            if digest is not None:
+                if len(self._known) >= _MOST_DIGESTS:
+                    self._known.clear()
+                self._known[path] = (stamps[path], digest)
+            return digest
+
+        return of

@@ -1,0 +1,143 @@
+"""Provenance as plain data that `marshal` writes, and look-ups in it.
+
+A container is a node: its keys (None for a list), the nodes below it, the chain of places behind each of them (nothing
+if none has any) and the name of its schema. What is shared is there once. Chains are lists of places, and a place is
+what `Site` says, lines counted, so that no source file has to be there to answer.
+"""
+
+from __future__ import annotations
+
+import marshal
+from collections.abc import Sequence
+from typing import Any, Final
+
+from kcl.diagnostics import Span
+from kcl.evaluator.provenance import Provenance, Site, SiteKind, ranked
+from kcl.evaluator.value import UNDEFINED, KDict, KList, SchemaInstance, Sites, Value
+
+_SCALAR: Final = -1
+_NOTHING: Final = -2
+"""The node of a value that is Undefined, which an output document does not show."""
+
+
+def packed(provenance: Provenance) -> bytes:
+    """Raises ValueError for what has a key, or a name, that is no plain value."""
+    return marshal.dumps(_Packing(provenance).whole())
+
+
+class _Packing:
+    """Packs the provenance of one evaluation."""
+
+    def __init__(self, provenance: Provenance) -> None:
+        self._provenance = provenance
+        self._nodes: list[tuple[Any, ...] | None] = []
+        self._numbers: dict[int, int] = {}
+        """Of containers, by identity: the provenance holds on to them."""
+        self._pending: list[tuple[int, Value]] = []
+        self._chains: dict[Sites, int] = {(): 0}
+        self._sites: dict[int, int] = {}
+        self._keys: dict[tuple[Any, ...], tuple[Any, ...]] = {}
+
+    def whole(self) -> tuple[Any, ...]:
+        roots = tuple(self._node(each) for each in self._provenance.documents)
+        while self._pending:
+            number, value = self._pending.pop()
+            self._nodes[number] = self._of_dict(value) if isinstance(value, dict) else self._of_list(value)
+        chains = [tuple(self._sites.setdefault(site, len(self._sites)) for site in chain) for chain in self._chains]
+        sites = [_plain(self._provenance.table.site(site, self._provenance.givers)) for site in self._sites]
+        return roots, self._nodes, chains, sites
+
+    def _node(self, value: Value) -> int:
+        if not isinstance(value, dict | list):
+            return _NOTHING if value is UNDEFINED else _SCALAR
+        number = self._numbers.setdefault(id(value), len(self._nodes))
+        if number == len(self._nodes):
+            self._nodes.append(None)
+            self._pending.append((number, value))
+        return number
+
+    def _chain(self, sites: Sites) -> int:
+        return self._chains.setdefault(sites, len(self._chains))
+
+    def _of_dict(self, value: dict[Any, Value]) -> tuple[Any, ...]:
+        keys = tuple(value)
+        chains = tuple(self._chain(value.sites_of(key)) for key in keys) if isinstance(value, KDict) else ()
+        schema = value.schema.name if isinstance(value, SchemaInstance) else None
+        children = tuple(map(self._node, value.values()))
+        return self._keys.setdefault(keys, keys), children, chains if any(chains) else (), schema
+
+    def _of_list(self, value: list[Value]) -> tuple[Any, ...]:
+        sites = value.sites if isinstance(value, KList) else None
+        return None, tuple(map(self._node, value)), tuple(map(self._chain, sites)) if sites else (), None
+
+
+def _plain(site: Site) -> tuple[Any, ...]:
+    literal = None if site.literal is None else (site.literal.start, site.literal.end)
+    place = (site.file, site.line, site.column, site.span.start, site.span.end)
+    return (*place, site.kind.value, literal, site.option, site.given_by)
+
+
+def _site(plain: tuple[Any, ...]) -> Site:
+    file, line, column, start, end, kind, literal, option, given_by = plain
+    written = None if literal is None else Span(file, *literal)
+    return Site(file, line, column, SiteKind(kind), Span(file, start, end), written, option, given_by)
+
+
+class KeptProvenance:
+    """Answers what the provenance answered that was packed; unpacked when it is asked first."""
+
+    __slots__ = ("_packed", "_unpacked", "user_files")
+
+    def __init__(self, packed: bytes, user_files: frozenset[str]) -> None:
+        self.user_files: Final = user_files
+        self._packed = packed
+        self._unpacked: tuple[Any, Any, Any, Any] | None = None
+
+    def lookup(self, document: int, path: Sequence[str | int]) -> tuple[Site, ...]:
+        """As `kcl.evaluator.provenance.Provenance.lookup`."""
+        roots, nodes, chains, sites = self._tables()
+        if not 0 <= document < len(roots):
+            return ()
+        at: int = roots[document]
+        found: Sites = ()
+        for step in path:
+            if at < 0:
+                return ()
+            keys, children, own, _ = nodes[at]
+            if keys is None:
+                index = _at([index for index, child in enumerate(children) if child != _NOTHING], step)
+            else:
+                index = _at_key(keys, step)
+            if index is None:
+                return ()
+            found = (chains[own[index]] if own else ()) or found
+            at = children[index]
+        return ranked([_site(sites[index]) for index in found], self.user_files)
+
+    def schema(self, document: int, path: Sequence[str | int]) -> str | None:
+        """As `kcl.evaluator.provenance.Provenance.schema`."""
+        roots, nodes, *_ = self._tables()
+        at: int = roots[document] if 0 <= document < len(roots) else _SCALAR
+        for step in path:
+            if at < 0:
+                return None
+            keys, children, _, _ = nodes[at]
+            index = _at(range(len(children)), step) if keys is None else _at_key(keys, step)
+            if index is None:
+                return None
+            at = children[index]
+        name: str | None = nodes[at][3] if at >= 0 else None
+        return name
+
+    def _tables(self) -> tuple[Any, Any, Any, Any]:
+        if self._unpacked is None:
+            self._unpacked = marshal.loads(self._packed)
+        return self._unpacked
+
+
+def _at(indexes: Sequence[int], step: str | int) -> int | None:
+    return indexes[step] if isinstance(step, int) and -len(indexes) <= step < len(indexes) else None
+
+
+def _at_key(keys: tuple[Any, ...], step: str | int) -> int | None:
+    return keys.index(step) if step in keys else None
