@@ -7,7 +7,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from typing import Final, Literal, TypeAlias
 
 SETTLED_NANOSECONDS: Final = 100_000_000
@@ -34,22 +34,24 @@ def stamp(path: str, before: int | None = None) -> Stamp | None:
     return (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino, found.st_dev)
 
 
-def stamps(paths: Iterable[str], before: int | None = None) -> dict[str, Stamp | None]:
+def stamps(paths: Iterable[str]) -> dict[str, Stamp | None]:
     """As `stamp` for each of many paths."""
-    last, look = (time.time_ns() if before is None else before) - SETTLED_NANOSECONDS, os.stat
-    taken: dict[str, Stamp | None] = {}
+    return dict(_taken(paths, time.time_ns()))
+
+
+def _taken(paths: Iterable[str], before: int) -> Iterator[tuple[str, Stamp | None]]:
+    last, look = before - SETTLED_NANOSECONDS, os.stat
     for path in paths:
         try:
             found = look(path)
         except (OSError, ValueError):
-            taken[path] = stamp(path, before)
+            yield path, stamp(path, before)
             continue
         written, changed = found.st_mtime_ns, found.st_ctime_ns
         if written > last or changed > last:
-            taken[path] = None
+            yield path, None
         else:
-            taken[path] = (written, changed, found.st_size, found.st_ino, found.st_dev)
-    return taken
+            yield path, (written, changed, found.st_size, found.st_ino, found.st_dev)
 
 
 def hold(kept: Mapping[str, Stamp]) -> bool:
@@ -77,7 +79,7 @@ def settled(paths: Iterable[str], started: int) -> dict[str, Stamp] | None:
     """
     taken: dict[str, Stamp] = {}
     folders: dict[str, bool] = {}
-    for path, found in stamps(paths, started).items():
+    for path, found in _taken(paths, started):
         if found is None or (found is False and not _was_missing(path, started, folders)):
             return None
         taken[path] = found

@@ -91,9 +91,12 @@ class KeptResults:
             return None
         try:
             entry = self._read(name, data)
-            return None if entry is None else entry.result()
+            result = None if entry is None else entry.result()
         except BROKEN:
             return None
+        if entry is not None:
+            self._remembered.put(name, entry)
+        return result
 
     def keep(self, name: str, asked: Asked, result: RunResult, started: int) -> bool:
         """Keeps the result of a run that began at `started` (nanoseconds since 1970); answers whether it did.
@@ -101,28 +104,32 @@ class KeptResults:
         It does not where something the result rests on was written shortly before or meanwhile.
         """
         provenance = result.provenance
-        names = sorted(result.dependency_names, key=lambda path: path not in provenance.user_files)
-        stamps = settled(names, started)
+        looked_at = sorted(result.dependency_names, key=lambda path: path not in provenance.user_files)
+        stamps = settled(looked_at, started)  # what is edited most comes first
         if stamps is None or not isinstance(provenance, Provenance):
             return False
         own = {path: path for path, stamp in stamps.items() if stamp}  # these very texts, which are written once
         sources = tuple(own[path] for path in result.sources if path in own)
         if len(sources) < len(result.sources):  # one is gone again
             return False
+        facts = (result.manifest, result.dialect, result.diagnostics)
         try:
             values = marshal.dumps((result.documents, result.emitted, result.printed, result.sort_keys))
-            facts = to_bytes((result.manifest, result.dialect, result.diagnostics))
-            body = marshal.dumps((values, packed(provenance), provenance.user_files, facts))
+            places, told = packed(provenance), to_bytes(facts)
+            body = marshal.dumps((values, places, provenance.user_files, told))
         except ValueError:  # nested too deeply
             return False
         files = None
-        if b"Secret" in values or b"Secret" in facts or any(map(suggests_secret, provenance.givers)):
+        if b"Secret" in values or b"Secret" in told or any(map(suggests_secret, provenance.givers)):
             files = tuple(path for path in stamps if os.path.isfile(path))
             key = key_from(name, files, self._digests.taken(stamps))
             if key is None or asked.given():
                 return False
             body = seal(body, key)
-        return self._store.write(name, marshal.dumps((stamps, sources, files, body)))
+        data = marshal.dumps((stamps, sources, files, body))
+        kept = KeptProvenance(places, provenance.user_files)
+        self._remembered.put(name, _Entry(stamps, sources, values, kept, facts, len(data)))
+        return self._store.write(name, data)
 
     def _read(self, name: str, data: bytes) -> _Entry | None:
         """The entry that these bytes are, if it holds. Raises one of `BROKEN`."""
@@ -135,9 +142,7 @@ class KeptResults:
             if body is None:
                 return None
         values, places, user_files, facts = marshal.loads(body)
-        entry = _Entry(stamps, sources, values, KeptProvenance(places, user_files), self._known(facts), len(data))
-        self._remembered.put(name, entry)
-        return entry
+        return _Entry(stamps, sources, values, KeptProvenance(places, user_files), self._known(facts), len(data))
 
     def _known(self, facts: bytes) -> _Facts:
         """What most results of a repository have in common."""

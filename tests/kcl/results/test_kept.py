@@ -23,6 +23,7 @@ from kcl.cache.store import Store
 from kcl.evaluator import provenance as evaluated
 from kcl.results.kept import KeptResults
 from kcl.results.places import KeptProvenance
+from tests.kcl.plugins.test_plugins import Finder
 from tests.properties.test_incremental import KONFIG, SAMPLE, _edited
 
 MAIN = """import models
@@ -146,7 +147,7 @@ def test_who_changes_a_result_changes_nobody_elses(folder: Path, store: Store) -
 
 def test_what_was_read_is_remembered_while_it_holds(folder: Path, store: Store) -> None:
     cache = api.ParseCache(store=store)
-    first = [api.run(["main.k"], work_dir=folder, cache=cache) for _ in range(2)][1]
+    first = api.run(["main.k"], work_dir=folder, cache=cache)
     (entry,) = _entries(store)
     entry.unlink()
     assert _is_kept(api.run(["main.k"], work_dir=folder, cache=cache))
@@ -336,6 +337,16 @@ def test_what_is_no_function_of_the_files_is_not_kept(folder: Path, store: Store
     assert _entries(store) == []
 
 
+def test_what_a_plugin_answered_is_not_kept(folder: Path, store: Store) -> None:
+    (folder / "main.k").write_text("import kcl_plugin.tool\n\na = tool.process()\n")
+    _settle()
+    processes = {_run(folder, store, plugins=Finder()).documents[0]["a"] for _ in range(2)}
+    assert len(processes) == 2 and _entries(store) == []
+    (folder / "main.k").write_text("a = 1\n")
+    _settle()
+    assert [_is_kept(_run(folder, store, plugins=Finder())) for _ in range(2)] == [False, True]
+
+
 def test_what_fails_is_not_kept_and_what_was_kept_before_does_not_come_back(folder: Path, store: Store) -> None:
     _run(folder, store)
     (folder / "main.k").write_text("a = b\n")
@@ -489,6 +500,8 @@ def test_what_is_damaged_or_foreign_is_made_anew(folder: Path, store: Store) -> 
     ]
     for data in foreign:
         store.write(entry.stem, data)
+        session = KeptResults(store)
+        assert session.look_up(entry.stem) is None and session.look_up(entry.stem) is None
         again = _run(folder, store)
         assert not _is_kept(again) and again.documents == first.documents
         assert _is_kept(_run(folder, store)), "it was written anew"

@@ -1,0 +1,114 @@
+"""What a stack amounted to is taken again by the next process, Spec and source lines alike."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kcl.api import ParseCache
+from tests.workbench.engine.test_compile_konfig import KONFIG, SETTINGS
+from workbench.engine.compile import CompiledStack, CompileInputs, compile_now, new_cache
+from workbench.engine.compile_all import Wanted, prepare
+from workbench.engine.crews import in_processes
+from workbench.project import Stack, discover
+
+SAMPLE = Path(__file__).parents[3] / "sample-konfig"
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("KCL_RUN_CACHE", str(tmp_path / "kept"))
+    return tmp_path / "kept"
+
+
+def _stacks(root: Path) -> list[Stack]:
+    if not root.is_dir():
+        pytest.skip(f"the inputs are not there: {root}")
+    return list(discover(root).stacks())
+
+
+def _results(store: Path) -> list[Path]:
+    return sorted(store.glob("result-*.entry"))
+
+
+def _leaves(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
+    match value:
+        case dict():
+            for key, item in value.items():
+                yield from _leaves(item, (*path, key))
+        case list():
+            for index, item in enumerate(value):
+                yield from _leaves(item, (*path, index))
+        case _:
+            yield path
+
+
+def _seen(compiled: CompiledStack) -> tuple[object, ...]:
+    chains = [
+        (each.id, path, compiled.spec.chain(each.id, path))
+        for each in compiled.spec
+        for path in _leaves(each.attributes)
+    ]
+    return compiled.spec, compiled.spec.secrets, chains, compiled.diagnostics, compiled.dependencies, compiled.log
+
+
+def _has_compiled(cache: ParseCache) -> bool:
+    return "packages" in cache.kept
+
+
+@pytest.mark.parametrize(("root", "settings"), [(SAMPLE, ()), (KONFIG, (SETTINGS,))], ids=["sample", "konfig-2023"])
+def test_the_next_process_compiles_nothing_that_was_compiled(
+    root: Path, settings: tuple[str, ...], store: Path
+) -> None:
+    inputs = CompileInputs(settings=settings)
+    stacks = [each for each in _stacks(root) if all((each.directory / name).is_file() for name in settings)]
+    cold = {each.name: _seen(compile_now(each, inputs)) for each in stacks}
+    first, again = new_cache(), new_cache()
+    for stack in stacks:
+        compile_now(stack, inputs, first)
+    assert len(_results(store)) == len(stacks), "those with a Secret too: what the workbench tells may be known"
+    for stack in stacks:
+        assert _seen(compile_now(stack, inputs, again)) == cold[stack.name]
+    assert _has_compiled(first) and not _has_compiled(again)
+
+
+def test_an_edit_is_compiled_whether_on_disk_or_in_memory(tmp_path: Path, store: Path) -> None:
+    shutil.copytree(SAMPLE, tmp_path / "sample")
+    time.sleep(0.12)  # what was written just now is not kept: its times could not tell another write
+    stack = next(each for each in _stacks(tmp_path / "sample") if each.name == "checkout/prod")
+    main = stack.directory / "main.k"
+    edited = main.read_text() + "\n_another = 1\n"
+    compile_now(stack, CompileInputs(), new_cache())
+    cache = new_cache()
+    plain = compile_now(stack, CompileInputs(), cache)
+    assert not _has_compiled(cache)
+    what_if = compile_now(stack, CompileInputs(overlay={main: edited}), cache)
+    assert _has_compiled(cache) and what_if.spec == plain.spec
+    main.write_text(edited)
+    cache = new_cache()
+    compile_now(stack, CompileInputs(), cache)
+    assert _has_compiled(cache)
+
+
+def test_what_a_secret_option_had_a_part_in_is_not_kept(tmp_path: Path, store: Path) -> None:
+    stack = _stacks(SAMPLE)[0]
+    for options in ({"dbPassword": "hunter2"}, {"token": "hunter2"}):
+        compile_now(stack, CompileInputs(options=options), new_cache())
+    assert _results(store) == []
+    assert not any(b"hunter2" in each.read_bytes() for each in store.iterdir())
+
+
+def test_compiling_everything_leaves_no_results(tmp_path: Path, store: Path) -> None:
+    shutil.copytree(SAMPLE / "models", tmp_path / "sample" / "models")
+    shutil.copytree(SAMPLE / "storefront", tmp_path / "sample" / "storefront")
+    for name in ("kcl.mod", "clusters.yaml"):
+        shutil.copy(SAMPLE / name, tmp_path / "sample" / name)
+    time.sleep(0.12)
+    sweep = prepare(Wanted(discover(tmp_path / "sample"), CompileInputs(), tmp_path / "specs"))
+    assert all(each.failure is None for each in sweep.run(in_processes(1)))
+    assert list(store.glob("parsed-*.entry")) and _results(store) == []
