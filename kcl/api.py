@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from time import time_ns
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from kcl.cache.store import Store, folder_for
 from kcl.collection import paused_for_run
@@ -58,6 +58,7 @@ from kcl.source import (
     OverlayFileSystem,
     RecordingFileSystem,
     SourceFile,
+    StampingFileSystem,
     is_disk,
 )
 from kcl.stdlib import Access, build_library, to_value
@@ -67,6 +68,7 @@ from kcl.syntax.edit import replace_value
 from kcl.syntax.sites import replace_at
 
 if TYPE_CHECKING:
+    from kcl.cache.stamps import Stamp
     from kcl.compiler.kept import KeptCode
     from kcl.evaluator.value import Library
     from kcl.plugins.host import PluginModules
@@ -191,14 +193,16 @@ def run(
     kept = None if access is not None else _results(cache, read_from)
     name = None if kept is None else asked.name()
     if kept is None or name is None:
-        return _run(asked, read_from, access, plugins, cache)
+        return _run(asked, RecordingFileSystem(read_from), access, plugins, cache)
     found = kept.look_up(name)
     if found is not None:
         return found
-    started, uses = time_ns(), list[str]()
-    result = _run(asked, read_from, lambda granted: replace(granted, on_use=uses.append), plugins, cache, uses.append)
+    started, uses, reader = time_ns(), list[str](), StampingFileSystem(read_from)
+    result = _run(asked, reader, lambda granted: replace(granted, on_use=uses.append), plugins, cache, uses.append)
     if not uses:
-        kept.keep(name, asked, result, started)
+        kept.keep(
+            name, asked, result, started, cast("dict[str, Stamp | None]", reader.taken)
+        )  # for they are the disk's
     return result
 
 
@@ -208,7 +212,7 @@ def _nobody(use: str) -> None:
 
 def _run(
     asked: Asked,
-    file_system: FileSystem,
+    reader: RecordingFileSystem,
     access: Callable[[Access], Access] | None,
     plugins: PluginFinder | None,
     cache: ParseCache | None,
@@ -216,7 +220,6 @@ def _run(
 ) -> RunResult:
     """As `run`. `on_more` is told when the result is a matter of more than files, what is asked and `access`."""
     folder, dialect = asked.folder, asked.dialect
-    reader = RecordingFileSystem(file_system)
     sources: dict[str, str] = {}
     with paused_for_run(cache.entries if cache is not None else ()):
         try:

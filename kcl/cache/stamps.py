@@ -7,7 +7,7 @@ import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
     from typing import Final, Literal, TypeAlias
 
 SETTLED_NANOSECONDS: Final = 100_000_000
@@ -71,19 +71,21 @@ def hold(kept: Mapping[str, Stamp]) -> bool:
     return True
 
 
-def settled(paths: Iterable[str], started: int) -> dict[str, Stamp] | None:
+def settled(
+    paths: Collection[str], started: int, known: Mapping[str, Stamp | None] | None = None
+) -> dict[str, Stamp] | None:
     """The stamps of all that a run looked at which began at `started` (nanoseconds since 1970), as it was all the time.
 
-    None where one of them was written shortly before or meanwhile. What is not there may have been removed meanwhile:
-    only the folder can tell that it would be in.
+    `known` are stamps that it took itself, of each path before it read that. None where one of the others was written
+    shortly before or meanwhile. What is not there may have been removed meanwhile: only its folder can tell.
     """
-    taken: dict[str, Stamp] = {}
+    taken: dict[str, Stamp] = {path: found for path in paths if (found := known.get(path))} if known else {}
     folders: dict[str, bool] = {}
-    for path, found in _taken(paths, started):
-        if found is None or (found is False and not _was_missing(path, started, folders)):
+    for path, now in _taken((path for path in paths if path not in taken), started):
+        if now is None or (now is False and not _was_missing(path, started, folders)):
             return None
-        taken[path] = found
-    return taken
+        taken[path] = now
+    return {path: taken[path] for path in paths}
 
 
 def _was_missing(path: str, started: int, folders: dict[str, bool]) -> bool:

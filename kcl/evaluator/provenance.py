@@ -83,6 +83,12 @@ class SiteTable:
         source, start, end, *_ = self._entries[index]
         return Span(source.path, start, end)
 
+    def plain(self, index: int) -> tuple[str, int, int, int, int, str, tuple[int, int] | None, str]:
+        """As `site`, of plain values: file, line, column, start and end, kind, start and end of the literal, option."""
+        source, start, end, kind, literal, option = self._entries[index]
+        place = source.position(start)
+        return source.path, place.line, place.column, start, end, kind.value, literal, option
+
     def site(self, index: int, givers: Mapping[str, str] | None = None) -> Site:
         """`givers` says who gave each option."""
         source, start, end, kind, literal, option = self._entries[index]

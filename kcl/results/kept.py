@@ -98,14 +98,17 @@ class KeptResults:
             self._remembered.put(name, entry)
         return result
 
-    def keep(self, name: str, asked: Asked, result: RunResult, started: int) -> bool:
+    def keep(
+        self, name: str, asked: Asked, result: RunResult, started: int, taken: Mapping[str, Stamp | None] | None = None
+    ) -> bool:
         """Keeps the result of a run that began at `started` (nanoseconds since 1970); answers whether it did.
 
-        It does not where something the result rests on was written shortly before or meanwhile.
+        It does not where something the result rests on was written shortly before or meanwhile. `taken` are the stamps
+        that the run took of what it was about to read.
         """
         provenance = result.provenance
         looked_at = sorted(result.dependency_names, key=lambda path: path not in provenance.user_files)
-        stamps = settled(looked_at, started)  # what is edited most comes first
+        stamps = settled(looked_at, started, taken)  # what is edited most comes first
         if stamps is None or not isinstance(provenance, Provenance):
             return False
         own = {path: path for path, stamp in stamps.items() if stamp}  # these very texts, which are written once
@@ -121,7 +124,7 @@ class KeptResults:
             return False
         files = None
         if b"Secret" in values or b"Secret" in told or any(map(suggests_secret, provenance.givers)):
-            files = tuple(path for path in stamps if os.path.isfile(path))
+            files = tuple(path for path in own if path in result.sources or os.path.isfile(path))
             key = key_from(name, files, self._digests.taken(stamps))
             if key is None or asked.given():
                 return False

@@ -8,13 +8,14 @@ what `Site` says, lines counted, so that no source file has to be there to answe
 from __future__ import annotations
 
 import marshal
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 from kcl.diagnostics import Span
 from kcl.evaluator.provenance import Provenance, Site, SiteKind, ranked
 from kcl.evaluator.value import UNDEFINED, KDict, KList, SchemaInstance, Sites, Value
 
+_SCALARS: Final = frozenset({type(None), bool, int, float, str})
 _SCALAR: Final = -1
 _NOTHING: Final = -2
 """The node of a value that is Undefined, which an output document does not show."""
@@ -44,7 +45,8 @@ class _Packing:
             number, value = self._pending.pop()
             self._nodes[number] = self._of_dict(value) if isinstance(value, dict) else self._of_list(value)
         chains = [tuple(self._sites.setdefault(site, len(self._sites)) for site in chain) for chain in self._chains]
-        sites = [_plain(self._provenance.table.site(site, self._provenance.givers)) for site in self._sites]
+        plain, givers = self._provenance.table.plain, self._provenance.givers
+        sites = [(*each, givers.get(each[-1], "")) for each in map(plain, self._sites)]
         return roots, self._nodes, chains, sites
 
     def _node(self, value: Value) -> int:
@@ -61,20 +63,18 @@ class _Packing:
 
     def _of_dict(self, value: dict[Any, Value]) -> tuple[Any, ...]:
         keys = tuple(value)
-        chains = tuple(self._chain(value.sites_of(key)) for key in keys) if isinstance(value, KDict) else ()
+        chains: tuple[int, ...] = ()
+        if isinstance(value, KDict) and (value.sites or value.holder):
+            chains = tuple([self._chain(value.sites_of(key)) for key in keys])
         schema = value.schema.name if isinstance(value, SchemaInstance) else None
-        children = tuple(map(self._node, value.values()))
-        return self._keys.setdefault(keys, keys), children, chains if any(chains) else (), schema
+        return self._keys.setdefault(keys, keys), self._children(value.values()), chains, schema
 
     def _of_list(self, value: list[Value]) -> tuple[Any, ...]:
         sites = value.sites if isinstance(value, KList) else None
-        return None, tuple(map(self._node, value)), tuple(map(self._chain, sites)) if sites else (), None
+        return None, self._children(value), tuple(map(self._chain, sites)) if sites else (), None
 
-
-def _plain(site: Site) -> tuple[Any, ...]:
-    literal = None if site.literal is None else (site.literal.start, site.literal.end)
-    place = (site.file, site.line, site.column, site.span.start, site.span.end)
-    return (*place, site.kind.value, literal, site.option, site.given_by)
+    def _children(self, values: Iterable[Value]) -> tuple[int, ...]:
+        return tuple([_SCALAR if type(value) in _SCALARS else self._node(value) for value in values])
 
 
 def _site(plain: tuple[Any, ...]) -> Site:

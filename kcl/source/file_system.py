@@ -225,6 +225,31 @@ class RecordingFileSystem:
         return found
 
 
+class StampingFileSystem(RecordingFileSystem):
+    """As `RecordingFileSystem`, remembering in `taken` also stamps: of paths of which nothing was asked before.
+
+    What was read of such a path later is what the stamp stands for, or the stamp is none that comes again.
+    """
+
+    def __init__(self, inner: FileSystem) -> None:
+        super().__init__(inner)
+        self.taken: dict[str, Hashable | None] = {}
+
+    def stamp(self, path: str) -> Hashable | None:
+        is_first = path not in self.seen
+        found = super().stamp(path)
+        if is_first:
+            self.taken[path] = found
+        return found
+
+    def stamps(self, paths: Iterable[str]) -> dict[str, Hashable | None]:
+        asked = list(paths)
+        new = [path for path in asked if path not in self.seen]
+        found = super().stamps(asked)
+        self.taken.update((path, found[path]) for path in new)
+        return found
+
+
 def is_disk(file_system: FileSystem) -> bool:
     """Whether what a file system shows is what lies on disk, and nothing else."""
     if isinstance(file_system, OverlayFileSystem):

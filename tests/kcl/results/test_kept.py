@@ -362,18 +362,44 @@ def test_files_written_just_before_are_not_rested_upon(folder: Path, store: Stor
     assert _entries(store) == []
 
 
-def test_a_file_removed_while_the_program_runs_is_not_taken_for_one_that_never_was(
-    folder: Path, store: Store, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    keep = KeptResults.keep
+def _meanwhile(monkeypatch: pytest.MonkeyPatch, change: Callable[[], object]) -> None:
+    """Has something happen once between a run and the keeping of what it came to."""
+    keep, left = KeptResults.keep, [change]
 
-    def removing(self: KeptResults, *arguments: Any) -> bool:
-        (folder / "models" / "thing.k").unlink()
+    def later(self: KeptResults, *arguments: Any) -> bool:
+        while left:
+            left.pop()()
         return keep(self, *arguments)
 
-    monkeypatch.setattr(KeptResults, "keep", removing)
-    assert _run(folder, store).documents[0]["a"]["name"] == "x"
-    assert _entries(store) == []
+    monkeypatch.setattr(KeptResults, "keep", later)
+
+
+MEANWHILE: dict[str, Change] = {
+    "a main file": lambda folder: (folder / "main.k").write_text(MAIN.replace('"x"', '"w"')),
+    "a model": lambda folder: (folder / "models" / "thing.k").write_text(MODELS.replace("app =", "other =")),
+    "a main file is gone": lambda folder: (folder / "main.k").unlink(),
+    "a model is gone": lambda folder: (folder / "models" / "thing.k").unlink(),
+    "another model": lambda folder: (folder / "models" / "thing.k").rename(folder / "models" / "thong.k"),
+    "kcl.mod is gone": lambda folder: (folder / "kcl.mod").unlink(),
+    "settings are gone": lambda folder: (folder / "settings.yaml").unlink(),
+}
+
+
+@pytest.mark.parametrize("change", MEANWHILE.values(), ids=MEANWHILE.keys())
+@pytest.mark.parametrize("is_warm", [False, True])
+def test_what_changes_while_the_program_runs_is_never_taken_for_what_was_read(
+    folder: Path, store: Store, monkeypatch: pytest.MonkeyPatch, change: Change, is_warm: bool
+) -> None:
+    arguments = {"settings": ["settings.yaml"]}
+    cache = api.ParseCache(store=store)
+    if is_warm:
+        api.run(["main.k"], work_dir=folder, cache=cache, options={"other": 1}, settings=["settings.yaml"])
+    _meanwhile(monkeypatch, lambda: change(folder))
+    before = api.run(["main.k"], work_dir=folder, cache=cache, settings=["settings.yaml"])
+    assert before.documents[0]["a"] == {"name": "x", "size": 3, "labels": {"app": "x"}}
+    _settle()
+    for _ in range(2):
+        assert _outcome(folder, store, arguments) == _outcome(folder, None, arguments)
 
 
 def test_without_results_the_store_gets_packages_alone(folder: Path, store: Store) -> None:
@@ -580,6 +606,7 @@ def _edits(root: Path, store: Store, edits: int) -> None:
     session = api.ParseCache(store=store)
     stacks, kept = _stacks(root), 0
     changed: dict[Path, str] = {}
+    files: list[str] = []
     for number in range(edits):
         stack = chance.choice(stacks)
         outcomes: list[object] = []
@@ -588,15 +615,16 @@ def _edits(root: Path, store: Store, edits: int) -> None:
                 result = api.run(work_dir=stack, settings=["kcl.yaml"], cache=cache)
                 kept += _is_kept(result)
                 outcomes.append(_seen(result))
+                files = sorted(result.sources)
             except api.ProgramError as problem:
                 outcomes.append((problem.render(), problem.printed))
         assert all(each == outcomes[-1] for each in outcomes), f"edit {number}, {stack}"
-        others = sorted((root / "models").rglob("*.k")) if (root / "models").is_dir() else []
-        file = chance.choice([*sorted(stack.rglob("*.k")), *others[: chance.randrange(len(others) + 1)]])
         if chance.random() < 0.5 and changed:
             file, text = changed.popitem()
             file.write_text(text)
         else:
+            own = sorted(map(str, stack.rglob("*.k")))
+            file = Path(chance.choice(own if chance.random() < 0.5 or not files else files))
             text = file.read_text()
             changed.setdefault(file, text)
             file.write_text(_edited(text, chance))
@@ -612,7 +640,10 @@ def test_edits_on_disk_come_to_what_a_compilation_does_that_knows_nothing(tmp_pa
 
 
 @pytest.mark.slow
-def test_any_of_many_edits_on_disk(tmp_path: Path, store: Store) -> None:
-    shutil.copytree(SAMPLE, tmp_path / "repository")
+@pytest.mark.parametrize("root", [SAMPLE, KONFIG], ids=["sample", "konfig-2023"])
+def test_any_of_many_edits_on_disk(root: Path, tmp_path: Path, store: Store) -> None:
+    if not root.is_dir():
+        pytest.skip(f"the inputs are not there: {root}")
+    shutil.copytree(root, tmp_path / "repository")
     _settle()
-    _edits(tmp_path / "repository", store, int(os.environ.get("KONFIG_WORKBENCH_EDITS", "60")))
+    _edits(tmp_path / "repository", store, int(os.environ.get("KONFIG_WORKBENCH_EDITS", "40")))
