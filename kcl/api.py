@@ -172,22 +172,25 @@ def run(
     `vendored` only in the first. By default a program may read files below its root and
     `work_dir`, and write none; `access` is given those capabilities and answers others. `plugins` finds what
     `import kcl_plugin.NAME` may mean; without it no plugin is found.
+
+    What a store in `cache` holds of an earlier run of the same is answered, and nothing evaluated, while all that the
+    result rests on has not changed; see `kcl.results.kept`.
     """
     asked = Asked(
-        tuple(files),
-        os.path.abspath(work_dir),
-        options or {},
-        tuple(settings),
-        texts or {},
-        dialect,
-        package_maps or {},
-        vendor_dir,
-        vendored,
-        output,
-        sort_keys,
-        tuple(path_selector),
-        tuple(overrides),
-        limits,
+        files=tuple(files),
+        folder=os.path.abspath(work_dir),
+        options=options or {},
+        settings=tuple(settings),
+        texts=texts or {},
+        dialect=dialect,
+        package_maps=package_maps or {},
+        vendor_dir=vendor_dir,
+        vendored=vendored,
+        output=output,
+        sort_keys=sort_keys,
+        path_selector=tuple(path_selector),
+        overrides=tuple(overrides),
+        limits=limits,
     )
     read_from = file_system or OsFileSystem()
     kept = None if access is not None else _results(cache, read_from)
@@ -200,9 +203,8 @@ def run(
     started, uses, reader = time_ns(), list[str](), StampingFileSystem(read_from)
     result = _run(asked, reader, lambda granted: replace(granted, on_use=uses.append), plugins, cache, uses.append)
     if not uses:
-        kept.keep(
-            name, asked, result, started, cast("dict[str, Stamp | None]", reader.taken)
-        )  # for they are the disk's
+        stamps = cast("dict[str, Stamp | None]", reader.taken)  # the disk has no others
+        kept.keep(name, asked, result, started, stamps)
     return result
 
 

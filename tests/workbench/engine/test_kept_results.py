@@ -15,6 +15,7 @@ from tests.workbench.engine.test_compile_konfig import KONFIG, SETTINGS
 from workbench.engine.compile import CompiledStack, CompileInputs, compile_now, new_cache
 from workbench.engine.compile_all import Wanted, prepare
 from workbench.engine.crews import in_processes
+from workbench.engine.errors import SpecInvalid
 from workbench.project import Stack, discover
 
 SAMPLE = Path(__file__).parents[3] / "sample-konfig"
@@ -101,6 +102,26 @@ def test_what_a_secret_option_had_a_part_in_is_not_kept(tmp_path: Path, store: P
         compile_now(stack, CompileInputs(options=options), new_cache())
     assert _results(store) == []
     assert not any(b"hunter2" in each.read_bytes() for each in store.iterdir())
+
+
+def test_definitions_beside_the_stacks_are_read_as_they_are_now(tmp_path: Path, store: Path) -> None:
+    shutil.copytree(SAMPLE, tmp_path / "sample")
+    stack = next(each for each in _stacks(tmp_path / "sample") if each.name == "checkout/prod")
+    folder = stack.project_directory / "crd"
+    folder.mkdir()
+    time.sleep(0.12)
+    cache, plain = new_cache(), compile_now(stack, CompileInputs()).spec
+    for name in ("one", "two", "one"):
+        definition = (
+            f"apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {{name: {name}}}\n"
+        )
+        (folder / "a.yaml").write_text(definition + "since: 2023-07-01\n")
+        found = [compile_now(stack, CompileInputs(), cache).spec for _ in range(2)]
+        names = [[each.attributes["metadata"]["name"] for each in spec if each not in plain] for spec in found]
+        assert names == [[name], [name]]
+    (folder / "a.yaml").write_text("a: [")
+    with pytest.raises(SpecInvalid, match="cannot be read as YAML"):
+        compile_now(stack, CompileInputs(), cache)
 
 
 def test_compiling_everything_leaves_no_results(tmp_path: Path, store: Path) -> None:
