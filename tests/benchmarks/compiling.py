@@ -305,7 +305,7 @@ def _installed(folder: Path) -> str:
 
 
 def _all_stacks(repository: Repository, on_disk: Path) -> Group:
-    """All stacks in one process: what is kept on disk or nothing at first, everything, all but a shared model."""
+    """All stacks in one process: with what is kept on disk or a part of it, with nothing, with all but a shared model."""
     stacks, editing = repository.stacks, shared_edit(repository)
     resident, kept = api.ParseCache(), api.ParseCache()
     for each in stacks:
@@ -333,6 +333,7 @@ def _all_stacks(repository: Repository, on_disk: Path) -> Group:
             repository.ours(each, resident, changed)
 
     def again() -> None:
+        """Everything but results is in memory: they are kept nowhere but on disk."""
         once(kept)
 
     time.sleep(2 * SETTLED_NANOSECONDS / 1e9)
