@@ -305,7 +305,7 @@ def _installed(folder: Path) -> str:
 
 
 def _all_stacks(repository: Repository, on_disk: Path) -> Group:
-    """All stacks in one process: with what is kept on disk or a part of it, with nothing, with all but a shared model."""
+    """All stacks in one process: with all that is kept on disk, a part of it, nothing, or all but a shared model."""
     stacks, editing = repository.stacks, shared_edit(repository)
     resident, kept = api.ParseCache(), api.ParseCache()
     for each in stacks:
