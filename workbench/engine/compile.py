@@ -110,7 +110,7 @@ def compile_now(
             work_dir=stack.directory,
             settings=program.settings,
             options=program.options,
-            file_system=api.OverlayFileSystem(api.OsFileSystem(), overlay),
+            file_system=api.OverlayFileSystem(api.OsFileSystem(), overlay) if overlay else None,
             plugins=plugins,
             cache=cache,
             vendor_dir=api.downloaded_folder(os.environ),
