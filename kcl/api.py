@@ -322,18 +322,26 @@ def _prepared(cache: ParseCache, access: Access) -> Iterator[Prepared]:
     idle: list[tuple[Prepared, Access]] = cache.kept.setdefault("prepared", [])
     try:
         prepared, own = idle.pop()
-        own.become(access)
     except IndexError:
         own = replace(access)
         prepared = Prepared(build_library(own))
+    own.become(replace(access, on_use=_noted(prepared, access.on_use)))
     try:
         yield prepared
     except KclError:
-        prepared.forget_values()
+        prepared.forget_values(failed=True)
         idle.append((prepared, own))
         raise
     prepared.forget_values()
     idle.append((prepared, own))
+
+
+def _noted(prepared: Prepared, on_use: Callable[[str], None]) -> Callable[[str], None]:
+    def note(name: str) -> None:
+        prepared.note_use()
+        on_use(name)
+
+    return note
 
 
 @contextmanager

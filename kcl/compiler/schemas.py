@@ -520,12 +520,8 @@ class _Writer:
             source.line("if extra: schema.add_extra(frame, extra)")
         else:
             source.line(f"if extra: raise {source.constant(StartOver)}")
-        source.line(f"instances = {runtime}.instances")
-        by = f"{MAIN_PACKAGE!r} if caller is None else caller.package"
-        for number, schema in enumerate(self.schema.lineage):  # as `SchemaType.record`
-            source.names[f"i{number}"] = id(schema)  # not in the text, which is the same in every process
-            source.line(f"instances[i{number}].append(({by}, instance))")
-            by = repr(schema.package)
+        caller = f"{MAIN_PACKAGE!r} if caller is None else caller.package"
+        source.line(f"if {runtime}.records_instances: schema.record(instance, {caller})")
         with source.block(f"if {runtime}.schema_depth <= 1 and {runtime}.schema_expression_depth <= 1:"):
             self._require()
         self._checks()

@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from kcl.diagnostics import Code, KclError, error
 from kcl.evaluator.sizes import MOST_VALUES, expanded
-from kcl.evaluator.value import KDict, NumberMultiplier, SchemaInstance, Value, ValueFailure
+from kcl.evaluator.value import UNDEFINED, KDict, NumberMultiplier, SchemaInstance, Value, ValueFailure
 
 _DROPPED: Final = object()
-_AS_THEY_ARE: Final = frozenset({str, int, bool})
+_AS_THEY_ARE: Final = frozenset({str, int, bool, type(None)})
 _CONFIGS: Final = frozenset({KDict, SchemaInstance})
 _FEW: Final = 200_000
 """Values that are planned before anybody asks how many there are."""
@@ -63,17 +63,17 @@ class _Planner:
         self._omit_empty_lists = options.omit_empty_lists
 
     def planned(self, value: Value) -> Any:
-        if value is None or isinstance(value, str | bool | int):
+        if type(value) in _AS_THEY_ARE:
             return value
-        if isinstance(value, float):
-            return value if math.isfinite(value) else None
         if isinstance(value, dict):
             return self._dict(value)
         if isinstance(value, list):
             return self._list(value)
+        if isinstance(value, float):
+            return value if math.isfinite(value) else None
         if isinstance(value, NumberMultiplier):
             return value.value
-        return _DROPPED
+        return value if isinstance(value, str | int) else _DROPPED
 
     def _count(self, items: int) -> None:
         self._left -= items
@@ -83,18 +83,20 @@ class _Planner:
 
     def _dict(self, value: Mapping[str, Value]) -> Any:
         self._count(len(value))
+        show_hidden, omit_none = self._show_hidden, self._omit_none
+        if _AS_THEY_ARE.issuperset(map(type, value.values())) and not (omit_none and None in value.values()):
+            if show_hidden or not _may_hide("\n".join(value)):
+                return dict(value)
         result: dict[str, Any] = {}
         for key, item in value.items():
-            if key[:1] == "_" and not self._show_hidden:
+            if item is UNDEFINED or (key[:1] == "_" and not show_hidden):
                 continue
             kind = type(item)
             if kind in _AS_THEY_ARE:
-                result[key] = item
+                if item is not None or not omit_none:
+                    result[key] = item
             elif kind in _CONFIGS:
                 result[key] = self._dict(item)
-            elif item is None:
-                if not self._omit_none:
-                    result[key] = None
             else:
                 planned = self.planned(item)
                 if planned is _DROPPED or (self._omit_empty_lists and isinstance(planned, list) and not planned):
@@ -104,7 +106,7 @@ class _Planner:
 
     def _list(self, value: Sequence[Value]) -> Any:
         self._count(len(value))
-        if _AS_THEY_ARE.issuperset(map(type, value)):
+        if _AS_THEY_ARE.issuperset(map(type, value)) and not (self._omit_none and None in value):
             return list(value)
         items = []
         for item in value:
@@ -114,3 +116,8 @@ class _Planner:
             if planned is not _DROPPED:
                 items.append(planned)
         return items
+
+
+def _may_hide(names: str) -> bool:
+    """Whether one of the names, a line each, begins like a private one."""
+    return names[:1] == "_" or "\n_" in names

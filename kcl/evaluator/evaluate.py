@@ -6,6 +6,7 @@ import sys
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeVar
 
 import kcl.evaluator.calls
@@ -198,11 +199,8 @@ def _evaluate_checked(
         if path != MAIN_PACKAGE:
             prepared.prepare(package)
     main = prepared.prepare_main(program.main)
-    for path in program.packages:
-        if path != MAIN_PACKAGE and path in in_use:
-            files = prepared.files[path]
-            _run(runtime, path, files)
-            files[:] = [file for file in files if not file.is_idle]
+    imported = [path for path in program.imported.packages if path in in_use]
+    prepared.run_imports(imported, partial(_run, runtime))
     _run(runtime, MAIN_PACKAGE, main)
     value = _result(runtime, [Expression(*each) for each in runtime.stated])
     emitted = None if runtime.emitted is None else "\n".join(runtime.emitted)

@@ -1,21 +1,25 @@
 """Compiled packages kept from one evaluation to the next.
 
 What is kept is code: it depends on the packages, the dialect and the limits, and not on options, files read by the
-program or anything else that may differ between two evaluations. Values are computed anew each time. An imported
-package whose files or imports changed makes everything start over, since code refers to the schemas of other packages;
-of a main package the files that did not change stay, where that is safe (`packages`).
+program or anything else that may differ between two evaluations. An imported package whose files or imports changed
+makes everything start over, since code refers to the schemas of other packages; of a main package the files that did
+not change stay, where that is safe (`packages`).
+
+Values are computed anew each time, but for the variables of imported packages: those stay while the same packages are
+imported under the same options, unless they asked the world for something or did something to it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from kcl.diagnostics import Diagnostic
 from kcl.evaluator.dialect import Dialect
 from kcl.evaluator.packages import File, imports_of, prepared_files
 from kcl.evaluator.runtime import Compiling, Limits, Runtime
-from kcl.evaluator.value import Library, Value
+from kcl.evaluator.value import Library, SchemaInstance, Value
 from kcl.loader.program import MAIN_PACKAGE, Imported, ImportKind, Package, Program
 
 _MOST_SITES: Final = 100_000
@@ -23,6 +27,24 @@ _MOST_SITES: Final = 100_000
 
 _MOST_MAINS: Final = 48
 """Main packages that are kept, those used last."""
+
+
+@dataclass(slots=True)
+class _Values:
+    """What running imported packages came to: variables, which are still in their scopes, and what was collected.
+
+    `paths` are the packages, with how many results each had, since a variable may be asked for later that none needed.
+    """
+
+    imported: Imported
+    options: str
+    records_instances: bool
+    paths: dict[str, int]
+    instances: dict[int, list[tuple[str, SchemaInstance]]]
+    printed: list[str]
+    emitted: list[str] | None
+    emitted_values: list[Value]
+    warnings: list[Diagnostic]
 
 
 @dataclass(slots=True)
@@ -39,6 +61,13 @@ class Prepared:
     _packages: dict[str, Package] = field(default_factory=dict)
     _imported: Imported | None = None
     """What the last program imported."""
+    _values: _Values | None = None
+    _uses: int = 0
+    """How often a program has asked something of the world, or done something to it."""
+
+    def note_use(self) -> None:
+        """To be told of every call whose answer or effect is not a matter of its arguments alone."""
+        self._uses += 1
 
     def runtime(
         self,
@@ -57,7 +86,11 @@ class Prepared:
             self._packages.clear()
             self.files.clear()
             self._mains.clear()
-        runtime.begin(program, options, compiling)
+            self._values = None
+        values, shown = self._values, _shown(options)
+        if values is not None and (values.imported is not program.imported or values.options != shown):
+            values = self._values = None
+        runtime.begin(program, options, compiling, () if values is None else values.paths)
         if self._imported is not program.imported:
             self._packages.update(program.imported.packages)
             self._imported = program.imported
@@ -85,17 +118,56 @@ class Prepared:
             oldest[0].context.scope.dissolve()
         return files
 
-    def forget_values(self) -> None:
+    def run_imports(self, paths: Sequence[str], run: Callable[[str, list[File]], None]) -> None:
+        """Sees that the variables of imported packages have their values; `run` runs the files of one."""
+        runtime = self._runtime
+        assert runtime is not None
+        values = self._values
+        if values is not None:
+            if values.records_instances == runtime.records_instances and list(values.paths) == paths:
+                runtime.instances.update((schema, list(known)) for schema, known in values.instances.items())
+                runtime.printed += values.printed
+                runtime.emitted = values.emitted
+                runtime.emitted_values += values.emitted_values
+                runtime.warnings += values.warnings
+                return
+            self._values = None
+            runtime.forget_values()
+        before = self._uses
+        for path in paths:
+            files = self.files[path]
+            run(path, files)
+            files[:] = [file for file in files if not file.is_idle]
+        if self._uses == before:
+            self._values = _Values(
+                runtime.program.imported,
+                _shown(runtime.options),
+                runtime.records_instances,
+                {path: runtime.packages[path].results for path in paths},
+                {schema: list(known) for schema, known in runtime.instances.items()},
+                list(runtime.printed),
+                runtime.emitted,
+                list(runtime.emitted_values),
+                list(runtime.warnings),
+            )
+
+    def forget_values(self, *, failed: bool = False) -> None:
         """Lets go of what the last evaluation computed."""
-        if self._runtime is not None:
-            main = self._runtime.packages.pop(MAIN_PACKAGE, None)
-            if main is not None:
-                main.forget_values()
-            self._runtime.forget_values()
+        runtime, values = self._runtime, self._values
+        if runtime is None:
+            return
+        main = runtime.packages.pop(MAIN_PACKAGE, None)
+        if main is not None:
+            main.forget_values()
+        if values is not None and not failed:
+            failed = any(runtime.packages[path].results != results for path, results in values.paths.items())
+        if failed:
+            values = self._values = None
+        runtime.forget_values(() if values is None else values.paths)
 
     def dissolve(self) -> None:
         """Takes apart what nobody will use again, see `PackageScope.dissolve`."""
-        self.forget_values()
+        self.forget_values(failed=True)
         for files in (*self._mains.values(), *self.files.values()):
             if files:
                 files[0].context.scope.dissolve()
@@ -108,6 +180,11 @@ class Prepared:
             if known is not None and known is not package and not _same(known, package):
                 return False
         return True
+
+
+def _shown(options: Mapping[str, Value]) -> str:
+    """Options as a text, in which 1 and True differ."""
+    return repr(sorted(options.items()))
 
 
 def without_plugins(program: Program) -> bool:

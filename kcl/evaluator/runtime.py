@@ -6,8 +6,9 @@ values. Nothing else in the evaluator keeps state, so evaluations never see each
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -17,7 +18,7 @@ from kcl.evaluator.dialect import Dialect
 from kcl.evaluator.operations import Arithmetic
 from kcl.evaluator.provenance import SiteKind, SiteTable
 from kcl.evaluator.value import Library, SchemaInstance, Sites, Value, ValueFailure
-from kcl.loader.program import Import, Module, Program
+from kcl.loader.program import Import, Module, Package, Program
 from kcl.syntax import ast
 
 if TYPE_CHECKING:
@@ -96,6 +97,22 @@ TRIED: Final = -1
 """Instead of a number of instances or calls: generated code was asked for."""
 
 
+_ASKING: Final = re.compile(r"\.[\s\\]*instances\b")
+"""How a program comes by the instances of a schema; other texts that look so make no difference but in time."""
+
+
+def _asks_for_instances(program: Program) -> bool:
+    facts = program.imported.facts
+    if "instances" not in facts:
+        facts["instances"] = any(map(_may_ask, program.imported.packages.values()))
+    return bool(facts["instances"]) or _may_ask(program.main)
+
+
+def _may_ask(package: Package) -> bool:
+    texts = [module.source.text for module in package.modules]
+    return any("instances" in text and _ASKING.search(text) for text in texts)
+
+
 class Runtime:
     """The state of one evaluation. `origin` holds the sites of the value a tracked expression has just produced."""
 
@@ -109,16 +126,25 @@ class Runtime:
         self.packages: dict[str, PackageScope] = {}
         self.begin(program, options)
 
-    def begin(self, program: Program, options: Mapping[str, Value], compiling: Compiling | None = None) -> None:
-        """Starts an evaluation: nothing is computed yet, though packages may be known and compiled."""
+    def begin(
+        self,
+        program: Program,
+        options: Mapping[str, Value],
+        compiling: Compiling | None = None,
+        but: Container[str] = (),
+    ) -> None:
+        """Starts an evaluation: nothing is computed yet, `but` in these packages, though others may be compiled."""
         self.program = program
         self.options = options
         self.compiling = compiling
-        self.forget_values()
+        self.records_instances = _asks_for_instances(program)
+        self.forget_values(but)
 
-    def forget_values(self) -> None:
-        for scope in self.packages.values():
-            scope.forget_values()
+    def forget_values(self, but: Container[str] = ()) -> None:
+        """Forgets what was computed and collected; the variables of some packages may keep their values."""
+        for path, scope in self.packages.items():
+            if path not in but:
+                scope.forget_values()
         self.origin: Sites = ()
         self.module: ModuleContext | None = None
         self.depth = 0

@@ -308,7 +308,8 @@ class SchemaType:
         extra = [key for key in frame.config if key not in layout.setters]
         if extra:
             self.add_extra(frame, extra)
-        self.record(instance, MAIN_PACKAGE if caller is None else caller.package)
+        if runtime.records_instances:
+            self.record(instance, MAIN_PACKAGE if caller is None else caller.package)
         if runtime.schema_depth <= 1 and runtime.schema_expression_depth <= 1:
             require_attributes(instance, runtime)
         self.run_checks(frame, extra)

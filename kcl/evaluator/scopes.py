@@ -158,6 +158,11 @@ class PackageScope(LazyScope):
         self.forget_values()
         self.setters, self.types, self.aliases, self.modules = {}, {}, {}, []
 
+    @property
+    def results(self) -> int:
+        """How many statements have been run for their variables."""
+        return len(self._memo)
+
     def environment(self, setter: Setter) -> Environment:
         # The compiled statement makes its own variables: how many it needs is known only once it is compiled.
         self.first = setter.first
