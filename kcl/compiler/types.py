@@ -16,16 +16,16 @@ from kcl.evaluator.runtime_types import (
     UnionRuntimeType,
 )
 from kcl.evaluator.schemas import SchemaType
-from kcl.evaluator.value import KDict, KList, Undefined, Value
+from kcl.evaluator.value import KDict, KList, Value
 
 
 def allowed_items(type_: RuntimeType) -> tuple[type, frozenset[type], str] | None:
     """For lists and dicts of scalars: what surely fits (the container, the types in it), and how to get at them."""
     match type_:
         case ListRuntimeType(item=BasicRuntimeType() as item):
-            return KList, frozenset({*item.members, type(None), Undefined}), ""
+            return KList, item.accepted, ""
         case DictRuntimeType(value=BasicRuntimeType() as item):
-            return KDict, frozenset({*item.members, type(None), Undefined}), ".values()"
+            return KDict, item.accepted, ".values()"
         case _:
             return None
 

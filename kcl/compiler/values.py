@@ -111,6 +111,14 @@ def configured_default(
     runtime: Runtime,
 ) -> tuple[Value, Sites]:
     """An attribute that `config` has, over a default that is a scalar of the type or Undefined."""
+    value, operators = config[name], config.operators
+    if (
+        type(value) in _SCALARS
+        and (operators is None or operators.get(name) != INSERT)
+        and config.indexes is None
+        and (type_ is None or type_.accepts(value))
+    ):
+        return value, joined_sites(config.sites_of(name), sites)
     if replaced(config, name):
         return replacement(config, name, type_, sites, origin)
     return given(config, name, default, sites, type_, origin, runtime)

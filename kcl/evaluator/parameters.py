@@ -62,6 +62,8 @@ class Parameters:
     def check_call(self, name: str, args: Sequence[Value], kwargs: Mapping[str, Value], where: Where) -> None:
         """Raises KclError when there are arguments too many, too few or of other names."""
         items = self._items
+        if len(args) == len(items) and not kwargs:
+            return
         if len(args) > len(items):
             takes = f'"{name}" takes {len(items)} positional argument but {len(args)} were given'
             raise KclError((error(Code.COMPILE, takes, where.argument(len(items))[0]),))

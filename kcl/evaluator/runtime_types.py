@@ -6,7 +6,7 @@ A type can do two things: tell whether a value belongs to it, and convert a plai
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from kcl.diagnostics import Span
@@ -51,6 +51,8 @@ class RuntimeType(Protocol):
 def pack(type_: RuntimeType, value: Value, origin: Span | None) -> Value:
     """The value as a member of the type. Raises ValueFailure if it is not one."""
     if value is None or value is UNDEFINED:
+        return value
+    if type(value) is SchemaInstance and type(type_) is InstanceType and value.schema is type_.found:
         return value
     converted = type_.convert(value, origin) if type_.converts else value
     if type_.accepts(converted):
@@ -110,7 +112,7 @@ UNWRITTEN = AnyType("")
 class BasicRuntimeType:
     """`int`, `float`, `str` or `bool`; an int is also a float."""
 
-    __slots__ = ("_name", "members")
+    __slots__ = ("_name", "accepted", "members")
     converts = False
 
     def __init__(self, name: str) -> None:
@@ -121,9 +123,10 @@ class BasicRuntimeType:
             "str": (str,),
             "bool": (bool,),
         }[name]
+        self.accepted = frozenset({*self.members, type(None), type(UNDEFINED)})
 
     def accepts(self, value: Value) -> bool:
-        return value is None or value is UNDEFINED or type(value) in self.members
+        return type(value) in self.accepted
 
     def convert(self, value: Value, origin: Span | None) -> Value:
         return value
@@ -180,6 +183,12 @@ def _place(table: SiteTable, sites: Sites, otherwise: Span | None) -> Span | Non
     return table.span(sites[-1]) if sites else otherwise
 
 
+def _accept_all(type_: RuntimeType, values: Iterable[Value]) -> bool:
+    if type(type_) is BasicRuntimeType:
+        return type_.accepted.issuperset(map(type, values))
+    return isinstance(type_, AnyType) or all(map(type_.accepts, values))
+
+
 class ListRuntimeType:
     __slots__ = ("_table", "converts", "item")
 
@@ -193,7 +202,7 @@ class ListRuntimeType:
             return True
         if not isinstance(value, list):
             return False
-        return isinstance(self.item, AnyType) or all(map(self.item.accepts, value))
+        return _accept_all(self.item, value)
 
     def convert(self, value: Value, origin: Span | None) -> Value:
         if not isinstance(value, list):
@@ -224,7 +233,7 @@ class DictRuntimeType:
             return True
         if not isinstance(value, dict) or isinstance(value, SchemaInstance):
             return False
-        return isinstance(self.value, AnyType) or all(map(self.value.accepts, value.values()))
+        return _accept_all(self.value, value.values())
 
     def convert(self, value: Value, origin: Span | None) -> Value:
         if not isinstance(value, KDict) or isinstance(value, SchemaInstance):

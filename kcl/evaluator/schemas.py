@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from kcl.diagnostics import Code, Diagnostic, KclError, Span, error
 from kcl.evaluator.parameters import Parameters
@@ -352,9 +352,9 @@ class SchemaType:
 
     def unknown_keys(self, config: KDict) -> list[str]:
         """The keys of a config that are no attributes of the schema; none when it has an index signature."""
-        if self.layout.index_signature is not None:
-            return []
         setters = self.layout.setters
+        if self.layout.index_signature is not None or config.keys() <= setters.keys():
+            return []
         return [key for key in config if key not in setters and not key.startswith("_")]
 
     def _unknown_attribute(self, key: str, span: Span | None) -> Diagnostic:
@@ -424,6 +424,9 @@ def attribute_type(frame: SchemaFrame, name: str) -> RuntimeType | None:
     return types[frame.running(name)] if types else None
 
 
+_SCALARS: Final = frozenset({str, int, float, bool, type(None), type(UNDEFINED)})
+
+
 def require_attributes(value: Value, runtime: Runtime, origin: Span | None = None) -> None:
     """Checks that no required attribute is missing in the instances a value holds. Raises KclError at the instance."""
     if isinstance(value, SchemaInstance):
@@ -439,8 +442,9 @@ def require_attributes(value: Value, runtime: Runtime, origin: Span | None = Non
                 )
         origin = value.origin or origin
     items = value.values() if isinstance(value, dict) else value
-    for item in items:
-        if isinstance(item, (list, dict)):
-            require_attributes(item, runtime, origin)
+    if not _SCALARS.issuperset(map(type, items)):
+        for item in items:
+            if isinstance(item, (list, dict)):
+                require_attributes(item, runtime, origin)
     if isinstance(value, SchemaInstance):
         value.complete = True
