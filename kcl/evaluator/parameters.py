@@ -120,7 +120,7 @@ class Parameters:
                 # The entries of a container keep theirs; that it is handed over says nothing of them.
                 scalar = isinstance(args, Arguments) and not isinstance(value, (list, dict))
                 environment[item.variable.sites_slot] = args.sites(key) if scalar else ()  # type: ignore[attr-defined]
-            if item.type is not None:
+            if item.type is not None and (item.type.converts or not item.type.accepts(value)):
                 value = pack_whole(item.type, value, None if where is None else where.span)
             environment[item.slot] = value
 

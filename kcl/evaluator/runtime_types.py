@@ -7,7 +7,7 @@ A type can do two things: tell whether a value belongs to it, and convert a plai
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from kcl.diagnostics import Span
 from kcl.evaluator.numbers import float_display
@@ -179,6 +179,10 @@ class LiteralRuntimeType:
         return float_display(self.value) if isinstance(self.value, float) else str(self.value)
 
 
+_UNCHANGED: Final = frozenset({str, int, float, bool, type(None), type(UNDEFINED), SchemaInstance})
+"""What every type's `convert` answers as it is."""
+
+
 def _place(table: SiteTable, sites: Sites, otherwise: Span | None) -> Span | None:
     return table.span(sites[-1]) if sites else otherwise
 
@@ -205,7 +209,7 @@ class ListRuntimeType:
         return _accept_all(self.item, value)
 
     def convert(self, value: Value, origin: Span | None) -> Value:
-        if not isinstance(value, list):
+        if not isinstance(value, list) or _UNCHANGED.issuperset(map(type, value)):
             return value
         convert, table = self.item.convert, self._table
         sites = value.sites if isinstance(value, KList) else None
@@ -237,6 +241,8 @@ class DictRuntimeType:
 
     def convert(self, value: Value, origin: Span | None) -> Value:
         if not isinstance(value, KDict) or isinstance(value, SchemaInstance):
+            return value
+        if _UNCHANGED.issuperset(map(type, value.values())):
             return value
         convert, table = self.value.convert, self._table
         result = KDict(
