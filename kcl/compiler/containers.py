@@ -60,7 +60,8 @@ class Containers(Writing):
         result = source.assign(f"{source.constant(KDict.__new__)}({source.constant(KDict)})")
         if entries:
             source.line(f"{result}.update({{{', '.join(entries)}}})")
-        source.line(f"{result}.sites = {{{', '.join(sites)}}}" if sites else f"{result}.sites = None")
+        shared = self.shared_sites(f"{{{', '.join(sites)}}}", [at for _, at in pairs]) if sites else "None"
+        source.line(f"{result}.sites = {shared}")
         source.line(f"{result}.operators = {source.constant(operators or None)}")
         source.line(f"{result}.indexes = None; {result}.holder = ()")
         return self.knows(result, kind)
@@ -152,7 +153,8 @@ class Containers(Writing):
             whole = KList([self.literals[each] for each in items], [self.fixed[each] for each in sites])
             return self.knows(self.literal(whole), kind)
         made = self.source.assign(f"{self.source.constant(KList.__new__)}({self.source.constant(KList)})")
-        self.source.line(f"{made}[:] = [{', '.join(items)}]; {made}.sites = [{', '.join(sites)}]")
+        shared = self.shared_sites(f"[{', '.join(sites)}]", sites)
+        self.source.line(f"{made}[:] = [{', '.join(items)}]; {made}.sites = {shared}")
         return self.knows(made, kind)
 
     def _made_list(self, fill: Callable[[str, str], None]) -> str:

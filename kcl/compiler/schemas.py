@@ -532,11 +532,8 @@ class _Writer:
         if self.layout.index_signature is not None or not names:
             source.line(f"instance.sites = {{{sites}}}")
             return
-        last = source.constant(values.LastSites())
-        source.line(f"key = ({', '.join(map(self._sites, names))},)")
-        with source.block(f"if key != {last}.key:"):
-            source.line(f"{last}.key = key; {last}.sites = {{{sites}}}")
-        source.line(f"instance.sites = {last}.sites")
+        shared = self.expressions.shared_sites(f"{{{sites}}}", list(map(self._sites, names)))
+        source.line(f"instance.sites = {shared}")
 
     def _require(self) -> None:
         """As `require_attributes`, which only what may hold instances is handed to."""

@@ -74,13 +74,13 @@ class LastJoined:
 
 
 class LastSites:
-    """The sites of the attributes of the last instance of a schema, and the tuple of them they were made of."""
+    """The sites of what one place in generated code made the last time, and those of them that may be others."""
 
     __slots__ = ("key", "sites")
 
     def __init__(self) -> None:
-        self.key: tuple[Sites, ...] | None = None
-        self.sites: dict[str, Sites] = {}
+        self.key: object = None
+        self.sites: dict[str, Sites] | list[Sites] = {}
 
 
 def settle_operators(operators: dict[str, int], config: KDict, names: Container[str]) -> list[str]:

@@ -123,6 +123,26 @@ class Writing:
             return self.source.assign(f"{last}.joined if {last}.first is {first} else {last}.join({first})")
         return self.source.assign(f"{self.source.constant(joined_sites)}({first}, {second})")
 
+    def shared_sites(self, whole: str, parts: Iterable[str]) -> str:
+        """An atom for the sites of a container, which `whole` makes of the atoms `parts`.
+
+        Mostly they are those of the container that was made here the last time, which nobody changes.
+        """
+        source = self.source
+        moving = [each for each in dict.fromkeys(parts) if each not in self.fixed and each != NOWHERE]
+        last = source.constant(values.LastSites())
+        match moving:
+            case []:
+                key, test = "True", f"{last}.key is None"
+            case [only]:
+                key, test = only, f"{last}.key is not {only}"
+            case _:
+                key = source.assign(f"({', '.join(moving)})")
+                test = f"{last}.key != {key}"
+        with source.block(f"if {test}:"):
+            source.line(f"{last}.key = {key}; {last}.sites = {whole}")
+        return f"{last}.sites"
+
     # --- What everything else is made of ---
 
     def runtime(self, scope: Scope) -> str:

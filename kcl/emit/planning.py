@@ -14,7 +14,7 @@ from kcl.evaluator.value import UNDEFINED, KDict, NumberMultiplier, SchemaInstan
 _DROPPED: Final = object()
 _AS_THEY_ARE: Final = frozenset({str, int, bool, type(None)})
 _CONFIGS: Final = frozenset({KDict, SchemaInstance})
-_FEW: Final = 200_000
+_FEW: Final = 1_000_000
 """Values that are planned before anybody asks how many there are."""
 
 

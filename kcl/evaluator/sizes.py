@@ -17,6 +17,7 @@ MOST_VALUES: Final = 20_000_000
 """Values of a result, those in several places counted in each."""
 MOST_BITS: Final = 4_096
 """Of a number that an operation would make before it is found too large."""
+_SCALARS: Final = frozenset({str, int, float, bool, type(None)})
 
 
 def text_of(length: int) -> None:
@@ -45,8 +46,9 @@ def _size(value: Any, known: dict[int, int]) -> int:
     size = known.get(id(value))
     if size is None:
         known[id(value)] = MOST_VALUES + 1  # what contains itself has no end
-        size = 1
-        for item in value.values() if isinstance(value, dict) else value:
-            size += _size(item, known) if isinstance(item, (dict, list)) else 1
+        items = value.values() if isinstance(value, dict) else value
+        size = 1 + len(items)
+        if not _SCALARS.issuperset(map(type, items)):
+            size += sum(_size(item, known) - 1 for item in items if isinstance(item, (dict, list)))
         known[id(value)] = size
     return size
