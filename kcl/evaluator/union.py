@@ -10,8 +10,9 @@ a merged attribute follow, and the schema's checks run again.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from typing import Final
 
 from kcl.diagnostics import Span
 from kcl.evaluator.operations import equals, kind
@@ -29,6 +30,7 @@ from kcl.evaluator.value import (
 )
 
 _MOST_SITES = 8
+_NONE: Final[Mapping[str, int]] = {}
 
 
 class _Conflict(Exception):
@@ -115,7 +117,8 @@ def joined_sites(first: Sites, second: Sites) -> Sites:
         return first
     if not first:
         return second
-    return tuple(dict.fromkeys(first + second))[:_MOST_SITES]
+    joined = tuple(dict.fromkeys(first + second))[:_MOST_SITES]
+    return first if joined == first else joined  # the same object, which who remembers it need not compare
 
 
 def subsumes(delta: Value, value: Value) -> bool:
@@ -186,13 +189,19 @@ def _unite_lists(left: Value, right: Value, idempotent: bool, origin: Span | Non
 
 
 def _unite_instances(left: KDict, right: KDict, idempotent: bool, origin: Span | None) -> Value:
-    keys = dict.fromkeys(left.config_keys if isinstance(left, SchemaInstance) else left)
-    keys.update(dict.fromkeys(right.config_keys if isinstance(right, SchemaInstance) else right))
-    merged = _part(left, [key for key in keys if key in left])
-    for key, value in right.items():
-        if key in keys:  # what else an instance has are its defaults, which are computed anew
-            operator, index, sites = right.operator(key), right.index(key), right.sites_of(key)
-            _merge_entry(merged, key, value, operator, index, sites, idempotent, origin)
+    # What else an instance has are its defaults, which are computed anew.
+    config = _part(left, left.config_keys if isinstance(left, SchemaInstance) else left)
+    if isinstance(right, SchemaInstance):
+        wanted = dict.fromkeys((*config, *right.config_keys))
+        for key, value in right.items():
+            if key in wanted:
+                operator, index, sites = right.operator(key), right.index(key), right.sites_of(key)
+                _merge_entry(config, key, value, operator, index, sites, idempotent, origin)
+        ordered = KDict({key: config[key] for key in wanted if key in config})
+        ordered.sites = config.sites
+        config = ordered
+    else:
+        _merge_all(config, right, idempotent, origin)
     if isinstance(left, SchemaInstance):
         schema = left.schema
         args, kwargs = (right.args, right.kwargs) if isinstance(right, SchemaInstance) else (left.args, left.kwargs)
@@ -200,34 +209,25 @@ def _unite_instances(left: KDict, right: KDict, idempotent: bool, origin: Span |
     else:
         assert isinstance(right, SchemaInstance)
         schema, args, kwargs, place = right.schema, right.args, right.kwargs, right.origin or origin
-    config = KDict({key: merged[key] for key in keys if key in merged})
-    config.operators = dict.fromkeys(config, OVERRIDE)
-    config.sites = merged.sites
+    config.operators, config.indexes = dict.fromkeys(config, OVERRIDE), None
     return schema.rebuild(config, args, kwargs, place)
 
 
 def _part(whole: KDict, keys: Iterable[str]) -> KDict:
-    """A copy of some entries."""
-    part = KDict()
+    """A copy of some entries, as far as there are such."""
+    part = KDict({key: whole[key] for key in keys if key in whole})
     sites = whole.sites
-    part.sites = {}
-    for key in keys:
-        dict.__setitem__(part, key, whole[key])
-        if sites and key in sites:
-            part.sites[key] = sites[key]
+    part.sites = {key: sites[key] for key in part if key in sites} if sites else {}
     if not isinstance(whole, SchemaInstance):
         part.operators = dict(whole.operators) if whole.operators else None
         part.indexes = dict(whole.indexes) if whole.indexes else None
     return part
 
 
-def _entries(delta: KDict) -> Iterator[tuple[str, Value, int, int | None, Sites]]:
-    for key, value in delta.items():
-        yield key, value, delta.operator(key), delta.index(key), delta.sites_of(key)
-
-
 def _merge_all(target: KDict, delta: KDict, idempotent: bool, origin: Span | None) -> None:
-    for key, value, operator, index, sites in _entries(delta):
+    operators, indexes = delta.operators or _NONE, delta.indexes or _NONE
+    for key, value in delta.items():
+        operator, index, sites = operators.get(key, UNION), indexes.get(key), delta.sites_of(key)
         _merge_entry(target, key, value, operator, index, sites, idempotent, origin)
 
 
