@@ -310,7 +310,17 @@ def test_another_folder_is_another_run(folder: Path, store: Store, tmp_path: Pat
         {"options": {"all": [{"apiKey": "x"}]}},
         {"settings": [api.Settings(options=(("token", "x"),))]},
     ],
-    ids=str,
+    ids=[
+        "texts",
+        "overrides",
+        "overrides of settings",
+        "access",
+        "vendor folder",
+        "password",
+        "password inside",
+        "key in a list",
+        "token of settings",
+    ],
 )
 def test_what_is_told_otherwise_than_by_files_or_is_secret_is_not_kept(
     folder: Path, store: Store, arguments: dict[str, Any]
