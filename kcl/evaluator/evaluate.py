@@ -59,7 +59,7 @@ class Evaluation:
     """
 
     value: Value
-    emitted: str | None
+    emitted: Callable[[], str] | None
     documents: tuple[Value, ...] | None
     printed: str
     provenance: Provenance
@@ -203,11 +203,10 @@ def _evaluate_checked(
     prepared.run_imports(imported, partial(_run, runtime))
     _run(runtime, MAIN_PACKAGE, main)
     value = _result(runtime, [Expression(*each) for each in runtime.stated])
-    emitted = None if runtime.emitted is None else "\n".join(runtime.emitted)
     documents = tuple(runtime.emitted_values) if runtime.emitted is not None else None
     return Evaluation(
         value,
-        emitted,
+        runtime.emitted,
         documents,
         "".join(runtime.printed),
         Provenance(

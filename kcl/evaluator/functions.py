@@ -161,8 +161,8 @@ class Context:
     def log(self, text: str) -> None:
         self._runtime.printed.append(text)
 
-    def emit(self, text: str) -> None:
-        self._runtime.emitted = [text]
+    def emit(self, text: Callable[[], str]) -> None:
+        self._runtime.emitted = text
 
     def emit_values(self, documents: Iterable[Value]) -> None:
         self._runtime.emitted_values[:] = documents

@@ -42,7 +42,7 @@ class _Values:
     paths: dict[str, int]
     instances: dict[int, list[tuple[str, SchemaInstance]]]
     printed: list[str]
-    emitted: list[str] | None
+    emitted: Callable[[], str] | None
     emitted_values: list[Value]
     warnings: list[Diagnostic]
 

@@ -154,7 +154,7 @@ class Runtime:
         self.printed: list[str] = []
         self.stated: list[tuple[ast.ExprStmt, Where, Value]] = []
         """The expression statements of the main package that have been run, and their values."""
-        self.emitted: list[str] | None = None
+        self.emitted: Callable[[], str] | None = None
         self.emitted_values: list[Value] = []
         self.warnings: list[Diagnostic] = []
 

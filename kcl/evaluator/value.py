@@ -219,8 +219,11 @@ class CallContext(Protocol):
     def log(self, text: str) -> None:
         """Adds to what `print` has written."""
 
-    def emit(self, text: str) -> None:
-        """Replaces the program's own output by this text (`manifests.yaml_stream`); the last call counts."""
+    def emit(self, text: Callable[[], str]) -> None:
+        """Replaces the program's own output by what `text` answers (`manifests.yaml_stream`); the last call counts.
+
+        It is asked for the text when somebody wants it, which may be long after, or never.
+        """
 
     def emit_values(self, documents: Iterable[Value]) -> None:
         """The documents behind `emit`, kept as values so that callers need not read the text back."""

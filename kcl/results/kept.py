@@ -65,7 +65,7 @@ class _Entry:
             printed=printed,
             dialect=dialect,
             manifest=manifest,
-            emitted=emitted,
+            emitted=None if emitted is None else lambda: emitted,
             sort_keys=sort_keys,
         )
 
@@ -117,7 +117,8 @@ class KeptResults:
             return False
         facts = (result.manifest, result.dialect, result.diagnostics)
         try:
-            values = marshal.dumps((result.documents, result.emitted, result.printed, result.sort_keys))
+            emitted = None if result.emitted is None else result.emitted()
+            values = marshal.dumps((result.documents, emitted, result.printed, result.sort_keys))
             places, told = packed(provenance), to_bytes(facts)
             body = marshal.dumps((values, places, provenance.user_files, told))
         except ValueError:  # nested too deeply

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -51,8 +51,8 @@ class RunResult:
     """What `print` wrote."""
     dialect: Dialect
     manifest: Manifest
-    emitted: str | None = field(default=None, repr=False)
-    """The program's own output (`manifests.yaml_stream`), when it made one."""
+    emitted: Callable[[], str] | None = field(default=None, repr=False, compare=False)
+    """The text of the program's own output (`manifests.yaml_stream`), when it made one."""
     sort_keys: bool = False
 
     @cached_property
@@ -63,7 +63,7 @@ class RunResult:
     def yaml(self) -> str:
         """The documents as the official tools print them, `---` between them."""
         if self.emitted is not None:
-            return self.emitted
+            return self.emitted()
         return yaml_stream(self.documents, sort_keys=self.sort_keys)
 
     def json(self, *, indent: int = 4) -> str:

@@ -239,8 +239,9 @@ class Checker(Schemas):
                 self._take(key, package, checked)
                 return checked.scope
         self._start(path, scope, found)
-        self._declarations(path, package)
-        for module, body in self._bodies(path, package):
+        bodies = list(self._bodies(path, package))
+        self._declarations(bodies)
+        for module, body in bodies:
             self._open(module)
             remembered = self._remembered(module) if path == MAIN_PACKAGE else None
             for statement in body:
@@ -430,8 +431,7 @@ class Checker(Schemas):
 
     # ------------------------------------------------------------ declarations
 
-    def _declarations(self, path: str, package: Package) -> None:
-        bodies = list(self._bodies(path, package))
+    def _declarations(self, bodies: Sequence[tuple[Module, Sequence[ast.Stmt]]]) -> None:
         self._schema_names(bodies)
         for module, body in bodies:
             self._open(module)

@@ -41,18 +41,13 @@ class Surroundings:
     """What its file imports by these names."""
 
     def like(self, other: Surroundings) -> bool:
-        return (
-            self.declared == other.declared
-            and self.names.keys() == other.names.keys()
-            and self.lambdas.keys() == other.lambdas.keys()
-            and self.modules.keys() == other.modules.keys()
-            and all(
-                kind is other.names[name][0] and _alike(type_, other.names[name][1])
-                for name, (kind, type_) in self.names.items()
-            )
-            and all(_alike(type_, other.lambdas[name]) for name, type_ in self.lambdas.items())
-            and all(_alike(type_, other.modules[name]) for name, type_ in self.modules.items())
-        )
+        names = other.names
+        if self.declared != other.declared or self.names.keys() != names.keys():
+            return False
+        for name, (kind, type_) in self.names.items():
+            if kind is not names[name][0] or not (type_ is names[name][1] or _alike(type_, names[name][1])):
+                return False
+        return _all_alike(self.modules, other.modules) and _all_alike(self.lambdas, other.lambdas)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +136,10 @@ def repeat(what: Effect, now: Surroundings, scope: Scope, declared: dict[str, Sp
     for name, type_ in what.types.items():
         scope.names[name].type = same.get(id(type_), type_)
     declared.update(what.declared)
+
+
+def _all_alike(some: Mapping[str, Type], others: Mapping[str, Type]) -> bool:
+    return some.keys() == others.keys() and all(_alike(type_, others[name]) for name, type_ in some.items())
 
 
 def _alike(one: Type, other: Type) -> bool:

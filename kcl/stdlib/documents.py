@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, Final
 
 from kcl.emit import json_text, yaml_text
@@ -157,9 +158,6 @@ def yaml_stream_output(context: CallContext, values: Value, opts: Value = None) 
     separator = settings.get("sep") or "---"
     if not isinstance(separator, str):
         raise ValueFailure(f"yaml_stream() option sep must be a str, got {kind(separator)}")
-    texts = [
-        yaml_encode(item, sort_keys=sort_keys, ignore_private=ignore_private, ignore_none=ignore_none)
-        for item in values
-    ]
+    rules = {"sort_keys": sort_keys, "ignore_private": ignore_private, "ignore_none": ignore_none}
     context.emit_values(values)
-    context.emit(f"{separator}\n".join(texts))
+    context.emit(cache(lambda: f"{separator}\n".join(yaml_encode(item, **rules) for item in values)))

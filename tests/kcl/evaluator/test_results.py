@@ -23,7 +23,7 @@ def test_variables_come_in_the_order_of_their_declaration(evaluated):
 def test_a_stream_replaces_the_output_and_keeps_its_values(evaluated):
     result = evaluated("import manifests\na = 1\nmanifests.yaml_stream([{b = 2}, {c = 3}])\n")
     assert result.emitted is not None
-    assert result.emitted.split() == ["b:", "2", "---", "c:", "3"]
+    assert result.emitted().split() == ["b:", "2", "---", "c:", "3"]
     assert [dict(document) for document in result.documents or ()] == [{"b": 2}, {"c": 3}]
     assert result.provenance.lookup(1, ("c",))[0].line == 3
 

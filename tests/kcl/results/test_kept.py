@@ -101,6 +101,7 @@ def _paths(result: api.RunResult) -> Iterator[tuple[int, tuple[str | int, ...]]]
 def _seen(result: api.RunResult) -> dict[str, object]:
     """Everything that can be seen of a result."""
     own = {each.name: getattr(result, each.name) for each in fields(result) if each.name != "provenance"}
+    own["emitted"] = None if result.emitted is None else result.emitted()
     own["sources"] = dict(result.sources)
     paths = list(_paths(result))
     places = {path: result.provenance.lookup(*path) for path in paths}
