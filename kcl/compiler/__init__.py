@@ -18,5 +18,5 @@ def generated(after: int, after_again: int) -> Compiling:
     return Compiling(compile_schema, compile_lambda, compile_element, compile_value, after, after_again)
 
 
-GENERATED = generated(after=48, after_again=4)
+GENERATED = generated(after=48, after_again=2)
 """Writing and compiling a function takes as long as making some dozens of instances without it."""
