@@ -13,7 +13,7 @@ from __future__ import annotations
 import enum
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -66,6 +66,11 @@ Ids = Mapping[str, ResourceId]
 
 def is_reference(value: Any) -> bool:
     return isinstance(value, str) and value.startswith(PREFIX)
+
+
+def may_refer(texts: Iterable[str]) -> bool:
+    """Whether one of many texts may be a reference; False where none is."""
+    return PREFIX in "\n".join(texts)
 
 
 def parse_reference(text: str, ids: Ids) -> Reference:

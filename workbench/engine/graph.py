@@ -21,10 +21,12 @@ from runtimes.base import (
     Resource,
     ResourceId,
     is_reference,
+    may_refer,
     parse_reference,
 )
 
 Node = TypeVar("Node", bound=Hashable)
+_NO_CONTAINERS = frozenset({int, bool, float, type(None)})
 Graph = Mapping[Node, frozenset[Node]]
 """Each node with the nodes it needs first."""
 
@@ -47,8 +49,31 @@ def dependencies(resources: Sequence[Resource]) -> dict[ResourceId, frozenset[Re
     return {id_: frozenset(needs) for id_, needs in said.items()}
 
 
-def reference_texts(body: Any, path: PlainPath = ()) -> Iterator[tuple[PlainPath, str]]:
-    """Yields every text in a body that is a reference, with the path of its field."""
+def reference_texts(body: Any) -> Iterator[tuple[PlainPath, str]]:
+    """Returns every text in a body that is a reference, with the path of its field."""
+    return _reference_texts(body, ()) if _refers(body) else iter(())
+
+
+def _refers(body: Any) -> bool:
+    """Whether there may be a reference: in most bodies there is none, and each edit goes through all a stack says."""
+    texts: list[str] = []
+    pending: list[Any] = [(body,)]
+    while pending:
+        container = pending.pop()
+        for each in container.values() if isinstance(container, Mapping) else container:
+            kind = type(each)
+            if kind is str:
+                texts.append(each)
+            elif (
+                kind is dict
+                or kind is list
+                or (kind not in _NO_CONTAINERS and isinstance(each, Mapping | list | tuple))
+            ):
+                pending.append(each)
+    return may_refer(texts)
+
+
+def _reference_texts(body: Any, path: PlainPath) -> Iterator[tuple[PlainPath, str]]:
     if isinstance(body, Mapping):
         found: Iterable[tuple[Any, Any]] = body.items()
     elif isinstance(body, list | tuple):
@@ -58,10 +83,7 @@ def reference_texts(body: Any, path: PlainPath = ()) -> Iterator[tuple[PlainPath
             yield path, body
         return
     for key, each in found:
-        if type(each) is not str:  # nearly all are, and hold none: each edit goes through all that a stack says
-            yield from reference_texts(each, (*path, key))
-        elif is_reference(each):
-            yield (*path, key), each
+        yield from _reference_texts(each, (*path, key))
 
 
 def found_references(body: Any, ids: Mapping[str, ResourceId]) -> Iterator[tuple[PlainPath, Reference]]:

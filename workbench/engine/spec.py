@@ -304,7 +304,8 @@ def _as_document(resource: Resource) -> dict[str, Any]:
 
 def _without_empty_lists(value: Any) -> Any:
     if isinstance(value, Mapping):
-        return {key: _without_empty_lists(each) for key, each in value.items() if each != []}
+        kept = ((key, each) for key, each in value.items() if each != [])
+        return {key: each if isinstance(each, str) else _without_empty_lists(each) for key, each in kept}
     if isinstance(value, list):
-        return [_without_empty_lists(each) for each in value]
+        return [each if isinstance(each, str) else _without_empty_lists(each) for each in value]
     return value
