@@ -34,7 +34,7 @@ _LOOK_UPS: Final = "kcl.evaluator.provenance"
 """Nothing is left to find there."""
 
 _HOLDERS: Final = frozenset({"sites", "final_sites", "origins", "named_origins"})
-_LOCAL_HOLDERS: Final = frozenset({"final_sites", "places", "key"})
+_LOCAL_HOLDERS: Final = frozenset({"final_sites", "places"})
 """Variables of generated code."""
 _HOLDERS_EMPTY: Final = {"origins": "()", "named_origins": "{}"}
 _MAKERS: Final = frozenset({"joined_sites", "sites_of", "_record"})
@@ -50,6 +50,10 @@ def _is_runtime(node: ast.expr) -> bool:
 
 def _nowhere() -> ast.expr:
     return ast.Tuple([], ast.Load())
+
+
+def _is_nowhere(node: ast.expr) -> bool:
+    return isinstance(node, ast.Tuple) and not node.elts
 
 
 def _paired(node: ast.Assign, is_kept: Callable[[ast.expr, ast.expr], bool]) -> ast.Assign | None:
@@ -117,7 +121,7 @@ class Forgetting(ast.NodeTransformer):
 
     def visit_If(self, node: ast.If) -> ast.AST | None:
         match node.test:
-            case ast.Compare(left=ast.Name(id="key")) if self.names:  # whether an instance has the places of the last
+            case ast.Compare(left=ast.Attribute(attr="key")) if self.names:  # whether places are those of the last time
                 return None
         return self.generic_visit(node)
 
@@ -221,7 +225,8 @@ class _Unused(ast.NodeTransformer):
         return kept
 
     def _is_unused(self, target: ast.expr, value: ast.expr) -> bool:
-        costs_nothing = isinstance(value, ast.Name | ast.Constant) or (isinstance(value, ast.Tuple) and not value.elts)
+        parts = value.elts if isinstance(value, ast.Tuple) else [value]
+        costs_nothing = all(isinstance(each, ast.Name | ast.Constant) or _is_nowhere(each) for each in parts)
         return isinstance(target, ast.Name) and target.id not in self.read and costs_nothing
 
 
