@@ -287,6 +287,7 @@ class _Kept:
 
     def forget(self) -> None:
         self._caches.clear()
+        gc.collect()  # code and what it is of refer to each other
 
 
 _kept = _Kept()
