@@ -1,9 +1,9 @@
 """Compiled packages kept from one evaluation to the next.
 
 What is kept is code: it depends on the packages, the dialect and the limits, and not on options, files read by the
-program or anything else that may differ between two evaluations. An imported package whose files or imports changed
-makes everything start over, since code refers to the schemas of other packages; of a main package the files that did
-not change stay, where that is safe (`packages`).
+program or anything else that may differ between two evaluations. When files or imports of an imported package change,
+the code of all that import it goes, since it refers to its schemas; of a main package the files that did not change
+stay, where that is safe (`packages`).
 
 Values are computed anew each time, but for the variables of imported packages: those stay while the same packages are
 imported under the same options, unless they asked the world for something or did something to it.
@@ -11,7 +11,7 @@ imported under the same options, unless they asked the world for something or di
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -20,7 +20,7 @@ from kcl.evaluator.dialect import Dialect
 from kcl.evaluator.packages import File, imports_of, prepared_files
 from kcl.evaluator.runtime import Compiling, Limits, Runtime
 from kcl.evaluator.value import Library, SchemaInstance, Value
-from kcl.loader.program import MAIN_PACKAGE, Imported, ImportKind, Package, Program
+from kcl.loader.program import MAIN_PACKAGE, Imported, ImportKind, Module, Package, Program
 
 _MOST_SITES: Final = 100_000
 """Each evaluation adds the sites of its main package to the table that it shares with those before it."""
@@ -80,13 +80,15 @@ class Prepared:
         """The state for an evaluation of the program, with the packages in it that were prepared before."""
         rules = (program.root, dialect, limits)
         runtime = self._runtime
-        if runtime is None or rules != self._rules or len(runtime.table) > _MOST_SITES or not self._fits(program):
+        if runtime is None or rules != self._rules or len(runtime.table) > _MOST_SITES:
             runtime = self._runtime = Runtime(program, self.library, options, dialect, limits)
             self._rules = rules
             self._packages.clear()
             self.files.clear()
             self._mains.clear()
             self._values = None
+        else:
+            self._forget(self._changed(program))
         values, shown = self._values, _shown(options)
         if values is not None and (values.imported is not program.imported or values.options != shown):
             values = self._values = None
@@ -172,14 +174,39 @@ class Prepared:
             if files:
                 files[0].context.scope.dissolve()
 
-    def _fits(self, program: Program) -> bool:
+    def _changed(self, program: Program) -> list[str]:
+        """The packages that the program imports otherwise than they were prepared."""
         if self._imported is program.imported:
-            return True
-        for path, package in program.imported.packages.items():
-            known = self._packages.get(path)
-            if known is not None and known is not package and not _same(known, package):
-                return False
-        return True
+            return []
+        return [
+            path
+            for path, package in program.imported.packages.items()
+            if (known := self._packages.get(path)) is not None and known is not package and not _same(known, package)
+        ]
+
+    def _forget(self, changed: Iterable[str]) -> None:
+        """Lets go of the code of packages, and of that of all which import them: it refers to their schemas."""
+        assert self._runtime is not None
+        affected = set(changed)
+        grows = bool(affected)
+        while grows:
+            more = {path for path, package in self._packages.items() if _imports_any(package.modules, affected)}
+            grows = not more <= affected
+            affected |= more
+        for path in affected:
+            self._packages.pop(path, None)
+            self.files.pop(path, None)
+            scope = self._runtime.packages.pop(path, None)
+            if scope is not None:
+                scope.dissolve()
+        for paths, files in list(self._mains.items()):
+            if _imports_any([each.context.module for each in files], affected):
+                del self._mains[paths]
+                files[0].context.scope.dissolve()
+
+
+def _imports_any(modules: Iterable[Module], packages: Container[str]) -> bool:
+    return any(imported.package in packages for module in modules for imported in module.imports.values())
 
 
 def _shown(options: Mapping[str, Value]) -> str:
