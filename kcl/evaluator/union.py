@@ -189,19 +189,21 @@ def _unite_lists(left: Value, right: Value, idempotent: bool, origin: Span | Non
 
 
 def _unite_instances(left: KDict, right: KDict, idempotent: bool, origin: Span | None) -> Value:
-    # What else an instance has are its defaults, which are computed anew.
-    config = _part(left, left.config_keys if isinstance(left, SchemaInstance) else left)
+    # What else an instance has are its defaults, which are computed anew; those that the right side names count.
+    keys = dict.fromkeys(left.config_keys if isinstance(left, SchemaInstance) else left)
+    keys.update(dict.fromkeys(right.config_keys if isinstance(right, SchemaInstance) else right))
+    config = _part(left, keys)
     if isinstance(right, SchemaInstance):
-        wanted = dict.fromkeys((*config, *right.config_keys))
         for key, value in right.items():
-            if key in wanted:
+            if key in keys:
                 operator, index, sites = right.operator(key), right.index(key), right.sites_of(key)
                 _merge_entry(config, key, value, operator, index, sites, idempotent, origin)
-        ordered = KDict({key: config[key] for key in wanted if key in config})
-        ordered.sites = config.sites
-        config = ordered
     else:
         _merge_all(config, right, idempotent, origin)
+    if list(config) != list(keys):
+        ordered = KDict({key: config[key] for key in keys if key in config})
+        ordered.sites = config.sites
+        config = ordered
     if isinstance(left, SchemaInstance):
         schema = left.schema
         args, kwargs = (right.args, right.kwargs) if isinstance(right, SchemaInstance) else (left.args, left.kwargs)

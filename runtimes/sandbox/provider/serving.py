@@ -33,7 +33,7 @@ _CORE_PROTOCOL, _PLUGIN_PROTOCOL = 1, 6
 _CALLS: Final = 64
 """At a time: those of terraform's parallelism wait here for latency, and a stop has to get through."""
 _VALID_DAYS: Final = 365
-_PREFIX: Final = "sandbox-provider-of-"
+_PREFIX: Final = "provider-"
 
 
 class _Controller(grpc_controller_pb2_grpc.GRPCControllerServicer):  # type: ignore[misc]  # generated, without types

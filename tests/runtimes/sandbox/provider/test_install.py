@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -36,16 +37,17 @@ def test_the_program_says_whom_it_is_for(tmp_path: Path) -> None:
 def test_what_a_killed_provider_leaves_is_removed_by_the_next(tmp_path: Path) -> None:
     install(tmp_path / "mirror")
 
-    first = socket_of_a_killed_provider(program_in(tmp_path / "mirror"), tmp_path)
-    left_by_the_first = first.exists()
-    second = socket_of_a_killed_provider(program_in(tmp_path / "mirror"), tmp_path)
+    with tempfile.TemporaryDirectory() as short:  # as the path of a socket has to be
+        first = socket_of_a_killed_provider(program_in(tmp_path / "mirror"), short)
+        left_by_the_first = first.exists()
+        second = socket_of_a_killed_provider(program_in(tmp_path / "mirror"), short)
 
-    assert left_by_the_first and not first.parent.exists() and second.exists()
+        assert left_by_the_first and not first.parent.exists() and second.exists()
 
 
-def socket_of_a_killed_provider(program: Path, temporary: Path) -> Path:
+def socket_of_a_killed_provider(program: Path, temporary: str) -> Path:
     cookie = {"TF_PLUGIN_MAGIC_COOKIE": "d602bf8f470bc67ca7faa0386276bbdd4330efaf76d1a219cb4d6991ca9872b2"}
-    environment = {**os.environ, **cookie, "TMPDIR": str(temporary)}
+    environment = {**os.environ, **cookie, "TMPDIR": temporary}
     with subprocess.Popen([program], env=environment, stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
         handshake = running.stdout.readline()
