@@ -33,7 +33,8 @@ _CORE_PROTOCOL, _PLUGIN_PROTOCOL = 1, 6
 _CALLS: Final = 64
 """At a time: those of terraform's parallelism wait here for latency, and a stop has to get through."""
 _VALID_DAYS: Final = 365
-_PREFIX: Final = "provider-"
+_SOCKET: Final = "socket"
+_PREFIX: Final = "wb-provider-"
 
 
 class _Controller(grpc_controller_pb2_grpc.GRPCControllerServicer):  # type: ignore[misc]  # generated, without types
@@ -70,7 +71,7 @@ def serve(provider: Any) -> int:
     key, certificate = _certificate()
     folder = _new_folder()
     try:
-        socket = folder / "socket"
+        socket = folder / _SOCKET
         # terraform offers a certificate too, of a curve (P-521) that gRPC's TLS does not know; the folder is private
         server.add_secure_port(f"unix://{socket}", grpc.ssl_server_credentials([(key, certificate)]))
         server.start()
@@ -83,13 +84,23 @@ def serve(provider: Any) -> int:
 
 
 def _new_folder() -> Path:
-    """Makes a private folder that names this process, and removes those of processes that were killed."""
-    for left in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+    """Makes a private folder that names this process, and removes those of processes that were killed.
+
+    Its name is short, since the path of a socket may have no more than some hundred characters.
+    """
+    temporary, own = Path(tempfile.gettempdir()), os.getpid()
+    for left in temporary.glob(f"{_PREFIX}*"):
         with suppress(OSError, ValueError):
-            process = int(left.name.removeprefix(_PREFIX).partition("-")[0])
-            if left.lstat().st_uid == os.getuid() and not _runs(process):
-                shutil.rmtree(left)
-    return Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
+            process = int(left.name.removeprefix(_PREFIX))
+            if left.lstat().st_uid == os.getuid() and (process == own or not _runs(process)):
+                (left / _SOCKET).unlink(missing_ok=True)
+                left.rmdir()  # which keeps what somebody else put there
+    folder = temporary / f"{_PREFIX}{own}"
+    try:
+        folder.mkdir(mode=0o700)
+    except FileExistsError:
+        return Path(tempfile.mkdtemp())
+    return folder
 
 
 def _runs(process: int) -> bool:
