@@ -657,4 +657,4 @@ def test_any_of_many_edits_on_disk(root: Path, tmp_path: Path, store: Store) -> 
         pytest.skip(f"the inputs are not there: {root}")
     shutil.copytree(root, tmp_path / "repository")
     _settle()
-    _edits(tmp_path / "repository", store, int(os.environ.get("KONFIG_WORKBENCH_EDITS", "40")))
+    _edits(tmp_path / "repository", store, int(os.environ.get("KONFIG_WORKBENCH_EDITS", "15")))
