@@ -49,6 +49,12 @@ def test_an_index_that_is_not_there_is_an_error(finding, entry, message):
     assert finding(f"a = {{\n    l = [1]\n    {entry}\n}}\n")[:3] == ("E3M38", message, 3)
 
 
+def test_what_an_instance_has_by_default_conflicts_as_what_was_written_does(finding):
+    schema = "schema S:\n    a: [int] = []\n    n: int = 1\n"
+    for changed in ("a: [1]", "n: 2"):
+        assert "conflicting values" in finding(f"{schema}x = S {{}} | {{{changed}}}\n")[1]
+
+
 def test_different_scalars_conflict_and_the_path_is_told(finding):
     number, message, line, _ = finding("a = {x: {y: 1}} | {x: {y: 2}}\n")
     assert (number, line) == ("E3M38", 1)
