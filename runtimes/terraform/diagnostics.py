@@ -150,6 +150,12 @@ _KINDS: Final = (
         RuntimeFailure,
         "the provider broke down; what it finished is in the state, so run it again, and report it to the provider",
     ),
+    # The same, where terraform saw the end of the process before that of the connection.
+    _kind_of(
+        r"^request cancell?ed|^plugin error",
+        RuntimeFailure,
+        "the provider broke down, or was stopped; what it finished is in the state, so run it again",
+    ),
     _kind_of(
         r"could not connect to registry|failed to (query available provider|install provider|retrieve)[\s\S]*?"
         r"(dial tcp|no such host|connection refused|timeout|i/o|unreachable|proxyconnect|deadline exceeded|lookup )",

@@ -166,7 +166,7 @@ def test_a_lock_says_who_has_it_and_since_when() -> None:
     [
         ("Saved plan is stale", "The given plan file can no longer be applied", Moved),
         ("Plugin did not respond", "The plugin encountered an error", RuntimeFailure),
-        ("Request cancelled", "The plugin.(*GRPCProvider).ApplyResourceChange request was cancelled.", Rejected),
+        ("Request cancelled", "The plugin.(*GRPCProvider).ApplyResourceChange request was cancelled.", RuntimeFailure),
         (
             "Failed to query available provider packages",
             'could not connect to registry.terraform.io: Get "https://registry.terraform.io": dial tcp: no such host',
