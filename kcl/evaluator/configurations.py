@@ -62,9 +62,11 @@ def _is_data(node: ast.Expr | ast.Starred | ast.ListIf) -> bool:
                 if not isinstance(item, ast.Entry) or item.index is not None or item.op is ast.ConfigOp.INSERT:
                     return False
                 key = item.key
-                if not _is_data(item.value) or not isinstance(key, (ast.Name, ast.Str)):
+                if type(item.value) is not ast.Str and not _is_data(item.value):
                     return False
-                keys.add(key.id if isinstance(key, ast.Name) else key.value)
+                if not isinstance(key, (ast.Name, ast.Str)):
+                    return False
+                keys.add(key.id if type(key) is ast.Name else key.value)  # type: ignore[union-attr]
             return len(keys) == len(node.items)
         case _:
             return False
@@ -90,15 +92,17 @@ def _data(node: ast.Expr, scope: Scope) -> Value:
 
 
 def _data_config(node: ast.Config, scope: Scope) -> KDict:
-    module = scope.module
+    source, add = scope.module.module.source, scope.module.runtime.table.add
     result = KDict()
     sites: dict[str, Sites] = {}
     operators: dict[str, int] = {}
-    for item in node.items:
+    for item in node.items:  # of files that programs write there are very many: `ModuleContext.site` in a line
         assert isinstance(item, ast.Entry) and isinstance(item.key, (ast.Name, ast.Str))
-        key = item.key.id if isinstance(item.key, ast.Name) else item.key.value
-        dict.__setitem__(result, key, _data(item.value, scope))
-        sites[key] = module.site(item.key, SITE_KINDS[item.op], item.value)
+        at, value = item.key, item.value
+        key = at.id if isinstance(at, ast.Name) else at.value
+        literal = None if isinstance(value, (ast.Config, ast.List)) else (value.start, value.end)
+        dict.__setitem__(result, key, value.value if isinstance(value, ast.Str) else _data(value, scope))
+        sites[key] = add(source, at.start, at.end, SITE_KINDS[item.op], literal)
         if item.op is ast.ConfigOp.OVERRIDE:
             operators[key] = OVERRIDE
     result.sites = sites or None
