@@ -86,7 +86,7 @@ class Prepared:
             self._packages.clear()
             self.files.clear()
             self._mains.clear()
-            self._values = None
+            self._imported = self._values = None
         else:
             self._forget(self._changed(program))
         values, shown = self._values, _shown(options)

@@ -128,3 +128,15 @@ def test_an_edited_package_reaches_all_that_import_it_and_no_others(folder: Path
     for number in range(4):
         _write(folder, low=low.format(number=number))
         assert _run(folder, cache).documents == ({"y": {"a": number, "b": number + 1}, "z": {"c": 7}},)
+
+
+def test_an_edit_is_seen_after_everything_was_prepared_anew(folder: Path) -> None:
+    """As it is under other rules, and after very many edits."""
+    _write(folder, shared="x = 1\n", main="import shared\ny = shared.x\n")
+    cache, strict = api.ParseCache(), [api.Settings(strict_range_check=True)]
+    assert _run(folder, cache).documents == ({"y": 1},)
+    assert _run(folder, cache, settings=strict).documents == ({"y": 1},)
+
+    _write(folder, shared="x = 2\n")
+
+    assert _run(folder, cache, settings=strict).documents == ({"y": 2},)
