@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kcl import api
+from kcl.cache.stamps import SETTLED_NANOSECONDS
 
 
 @pytest.fixture
@@ -21,6 +23,8 @@ def _write(folder: Path, **packages: str) -> None:
         file = folder / "main.k" if name == "main" else folder / name / f"{name}.k"
         file.parent.mkdir(exist_ok=True)
         file.write_text(text)
+    if packages.keys() != {"main"}:
+        time.sleep(2 * SETTLED_NANOSECONDS / 1e9)  # then what is imported is one object while it is the same
 
 
 def _run(folder: Path, cache: api.ParseCache | None, **arguments: Any) -> api.RunResult:
