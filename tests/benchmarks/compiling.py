@@ -114,10 +114,8 @@ def konfig_2023(folder: Path) -> Repository | None:
 def sample(folder: Path) -> Repository:
     root = folder / "sample"
     shutil.copytree(SAMPLE, root)
-    stacks = [each.directory for each in discover(root).stacks() if not each.name.startswith("gateway/")]
-    one = root / "storefront/checkout/prod"
-    # the gateway calls a plugin, which kcl-lib has not got
-    return Repository("sample-konfig", root, tuple(stacks), one, ("kcl.yaml",))
+    stacks = tuple(each.directory for each in discover(root).stacks())
+    return Repository("sample-konfig", root, stacks, root / "storefront/checkout/prod", ("kcl.yaml",))
 
 
 def repositories(folder: Path) -> Iterator[Repository]:
