@@ -79,7 +79,8 @@ def evaluate(
     """Evaluates a program. Raises KclError if it is wrong; no other exception comes from the program's doing.
 
     `checks` keeps what the checker finds out about packages, for the next evaluation of the same files. `prepared`
-    keeps the code of its packages likewise; its library must be this one, and the program import no plugins.
+    keeps the code of its packages likewise, and values of imported variables; its library must be this one and tell it
+    of what is asked of the world (`Prepared.note_use`), and the program import no plugins.
     `compiling` says what gets generated code; without it nothing does. The results are the same.
 
     Runs in a thread of its own with a stack deep enough for nested calls, so it may be called from any thread.

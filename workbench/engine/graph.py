@@ -64,11 +64,7 @@ def _refers(body: Any) -> bool:
             kind = type(each)
             if kind is str:
                 texts.append(each)
-            elif (
-                kind is dict
-                or kind is list
-                or (kind not in _NO_CONTAINERS and isinstance(each, Mapping | list | tuple))
-            ):
+            elif kind not in _NO_CONTAINERS and isinstance(each, dict | list | tuple | Mapping):
                 pending.append(each)
     return may_refer(texts)
 

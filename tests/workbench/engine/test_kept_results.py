@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from kcl.api import ParseCache
+from tests.kcl.compiler.both_ways import leaves
 from tests.workbench.engine.test_compile_konfig import KONFIG, SETTINGS
 from workbench.engine.compile import CompiledStack, CompileInputs, compile_now, new_cache
 from workbench.engine.compile_all import Wanted, prepare
@@ -37,23 +36,11 @@ def _results(store: Path) -> list[Path]:
     return sorted(store.glob("result-*.entry"))
 
 
-def _leaves(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    match value:
-        case dict():
-            for key, item in value.items():
-                yield from _leaves(item, (*path, key))
-        case list():
-            for index, item in enumerate(value):
-                yield from _leaves(item, (*path, index))
-        case _:
-            yield path
-
-
 def _seen(compiled: CompiledStack) -> tuple[object, ...]:
     chains = [
         (each.id, path, compiled.spec.chain(each.id, path))
         for each in compiled.spec
-        for path in _leaves(each.attributes)
+        for path in leaves(each.attributes)
     ]
     return compiled.spec, compiled.spec.secrets, chains, compiled.diagnostics, compiled.dependencies, compiled.log
 
