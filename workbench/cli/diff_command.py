@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @cluster_option
 @workdir_option
 @format_option("table", "json", "yaml")
-@click.option("--drift", "drift_only", is_flag=True, help="Only what others changed live.")
+@click.option("--drift", "drift_only", is_flag=True, help="Only what others changed or deleted live.")
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -38,7 +38,7 @@ def command(
 ) -> None:
     """Show what an apply would change live, with the KCL line behind every field.
 
-    Exit code: 0 the same, 1 different, 3 it could not be told.
+    Exit code: 0 the same (with --drift: nobody changed anything), 1 different, 3 it could not be told.
     """
     context: Context = ctx.obj
     try:
@@ -57,9 +57,10 @@ def command(
 
         raise CommandFailed(error, ExitCode.DIFF_FAILED) from error
     print_diff(context.output, result, session.root, format_, drift_only=drift_only)
-    if result.problems:
+    shown = result.drift if drift_only else result
+    if result.problems or (drift_only and any(True for _ in result.undecided())):
         ctx.exit(ExitCode.DIFF_FAILED)
-    ctx.exit(ExitCode.DIFFERENT if result.is_different else ExitCode.OK)
+    ctx.exit(ExitCode.DIFFERENT if shown.is_different else ExitCode.OK)
 
 
 def print_diff(output: Output, result: StackDiff, root: Path, format_: str, *, drift_only: bool = False) -> None:
@@ -68,16 +69,16 @@ def print_diff(output: Output, result: StackDiff, root: Path, format_: str, *, d
     from workbench.present.text import line
 
     if format_ == "json":
-        output.json(documents.diff(result, root))
+        output.json(documents.diff(result, root, drift_only=drift_only))
         return
     if format_ == "yaml":
         from kcl.api import yaml_text
 
-        output.data(yaml_text(documents.diff(result, root)))
+        output.data(yaml_text(documents.diff(result, root, drift_only=drift_only)))
         return
     now = datetime.now(UTC)
     for change in result.different():
-        if drift_only and not change.drift:
+        if drift_only and not change.has_drifted:
             continue
         output.line(action_sign(change.action), " ", reconcile.short_id(change.address))
         for each in diff.detail_text(change, result.spec, (root,), output.glyphs, now, drift_only=drift_only):
@@ -85,6 +86,8 @@ def print_diff(output: Output, result: StackDiff, root: Path, format_: str, *, d
         output.line()
     for each in diff.problem_lines(result.problems, output.glyphs):
         output.talk(each)
-    output.line(
-        line(f"{result.stack}: "), diff.summary_line(result.summary, output.glyphs, is_certain=not result.problems)
-    )
+    if drift_only:
+        summary = diff.drift_line(result, output.glyphs)
+    else:
+        summary = diff.summary_line(result.summary, output.glyphs, is_certain=not result.problems)
+    output.line(line(f"{result.stack}: "), summary)

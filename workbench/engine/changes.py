@@ -2,13 +2,13 @@
 
 Fields come in three classes. *Intended*: the configuration says something else than what the last release applied.
 *Drift*: the configuration did not change, the live object did; `actor` says who changed it and when. *Defaulted*: the
-infrastructure fills it in or follows from something else; only counted.
+infrastructure fills it in or follows from something else; only counted. A whole resource drifts too: `was_deleted`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -84,6 +84,9 @@ class Change:
     secrets masked, None on the side that has none. `state` is a keyed digest of the live body: the object may get a new
     version from its own status, and is still what was looked at.
 
+    `was_deleted`: the last release left it there, and somebody else deleted it since; `identity` is then None, or that
+    of what was made under its name.
+
     For what a workspace plans: `planned` is the whole body it will have, secrets in clear, `UNKNOWN` where that is
     decided while applying; `import_id` the id an existing one is taken over by; `former` its id before a move.
     """
@@ -106,6 +109,7 @@ class Change:
     planned: Body | None = field(default=None, repr=False)
     import_id: str = ""
     former: ResourceId | None = None
+    was_deleted: bool = False
 
     @property
     def configured(self) -> Body | None:
@@ -118,7 +122,14 @@ class Change:
 
     @property
     def drift(self) -> tuple[FieldChange, ...]:
+        if self.identity is None:
+            return ()  # nothing is there to have drifted: all of it is made again
         return tuple(each for each in self.fields if each.class_ is ChangeClass.DRIFT)
+
+    @property
+    def has_drifted(self) -> bool:
+        """Somebody else changed a field of it, or deleted all of it."""
+        return self.was_deleted or bool(self.drift)
 
     @property
     def intended(self) -> tuple[FieldChange, ...]:
@@ -127,7 +138,7 @@ class Change:
     @property
     def is_different(self) -> bool:
         """Live and configuration differ, be it only in a field that an apply would leave alone."""
-        return self.action is not Action.NONE or bool(self.fields)
+        return self.action is not Action.NONE or bool(self.fields) or self.was_deleted
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +179,8 @@ class Summary:
 
     @classmethod
     def of(cls, changes: Iterable[Change]) -> Summary:
-        """Counts resources by action, `drift` and `defaulted` fields, and resources whose pods restart."""
+        """Counts resources by action, `drift` (fields, and resources somebody deleted), `defaulted` fields, and
+        resources whose pods restart."""
         every = tuple(changes)
         actions = [each.action for each in every]
         return cls(
@@ -177,7 +189,7 @@ class Summary:
             replace=actions.count(Action.REPLACE),
             delete=actions.count(Action.DELETE),
             unchanged=actions.count(Action.NONE),
-            drift=sum(len(each.drift) for each in every),
+            drift=sum(len(each.drift) + each.was_deleted for each in every),
             defaulted=sum(each.defaulted for each in every),
             restarts=sum(each.restarts for each in every),
             import_=actions.count(Action.IMPORT),
@@ -190,7 +202,8 @@ class Summary:
 class StackDiff:
     """Configuration against live, in every place of the stack. `changes` are in the order they would be applied.
 
-    `workspace` is the place of its Terraform resources, empty where it has none and had none.
+    `workspace` is the place of its Terraform resources, empty where it has none and had none. `release` is the revision
+    it was compared with, 0 where no release of the stack can be read here.
     """
 
     spec: Spec = field(repr=False)
@@ -199,6 +212,7 @@ class StackDiff:
     problems: tuple[Problem, ...] = ()
     warnings: tuple[str, ...] = ()
     workspace: str = ""
+    release: int = 0
 
     @property
     def stack(self) -> str:
@@ -214,3 +228,14 @@ class StackDiff:
 
     def different(self) -> Iterator[Change]:
         yield from (each for each in self.changes if each.is_different)
+
+    @property
+    def drift(self) -> StackDiff:
+        """Only what others did: the resources that drifted, with the fields that did."""
+        drifted = (replace(each, fields=each.drift) for each in self.changes if each.has_drifted)
+        return replace(self, changes=tuple(drifted))
+
+    def undecided(self) -> Iterator[Change]:
+        """Yields what is new as far as can be told here, and may have been deleted: only a release could tell."""
+        if not self.release:
+            yield from (each for each in self.changes if each.action is Action.CREATE and not each.was_deleted)

@@ -86,6 +86,18 @@ class ReleasedResource:
             case StepState.INTENDED:
                 return None
 
+    @property
+    def existed(self) -> bool:
+        """Whether it is certain that it was there when its release ended: a write with an unknown end makes it unsure.
+
+        A resource that was to be created and was not is in no release (`fold`).
+        """
+        match self.state:
+            case StepState.DONE | StepState.KEPT | StepState.SKIPPED:
+                return True
+            case StepState.FAILED | StepState.INTENDED:
+                return self.action in (Action.UPDATE, Action.MOVE, Action.NONE)
+
     def may_be(self, uid: str) -> bool:
         """Tells whether a live object is the one known here: same uid, or made by a step whose end is unknown."""
         return uid == self.uid or (not self.uid and self.state in (StepState.INTENDED, StepState.FAILED))

@@ -93,7 +93,7 @@ async def survey(
     `root`.
     """
     found = {cluster: _Found() for cluster in runtimes}
-    terraform = _Terraform(spec, seals)
+    terraform = _Terraform(spec, seals, prior)
     places = [*runtimes]
     async with anyio.create_task_group() as tasks:
         if workspace is None:
@@ -121,6 +121,7 @@ async def survey(
         tuple(each for place in places for each in found[place].problems),
         tuple(each for place in places for each in found[place].warnings),
         TERRAFORM_PLACE if workspace is not None else "",
+        release=prior.revision if prior is not None else 0,
     )
 
 
@@ -131,8 +132,8 @@ def problem(cluster: str, error: RuntimeFailure, address: Address | None = None)
 class _Terraform:
     """The workspace's part, for those who wait for its values; and all secret texts that became known on the way."""
 
-    def __init__(self, spec: Spec, seals: Seals) -> None:
-        self._spec, self._seals = spec, seals
+    def __init__(self, spec: Spec, seals: Seals, prior: Release | None) -> None:
+        self._spec, self._seals, self._prior = spec, seals, prior
         self._settled = anyio.Event()
         self.answer = Surveyed()
         self.secrets: frozenset[str] = frozenset()
@@ -155,6 +156,7 @@ class _Terraform:
                 prune=prune,
                 screen=self._seals.screen,
                 state=self._seals.state,
+                prior=self._prior,
                 root=root,
             )
         except RuntimeFailure as error:
@@ -312,8 +314,9 @@ class _Surveyor:
         )
         hidden = sensitive(prediction)
         written = [each for each in fields.shown if each.op is not Op.KEPT]
-        action, because = _action(prediction, bool(written), fields.claims, released)
         live = prediction.live
+        was_deleted = was_deleted_since(self._released(resource.id), live)
+        action, because = _action(prediction, bool(written), fields.claims, was_deleted)
         return Change(
             address=address,
             action=action,
@@ -330,6 +333,7 @@ class _Surveyor:
             after=masked(prediction.after, hidden, seals.screen),
             state=seals.state.digest(live.body) if live else "",
             resolved=filled.resource.attributes if filled.referenced else None,
+            was_deleted=was_deleted,
         )
 
     async def _prune(self, labels: Mapping[str, str]) -> None:
@@ -405,19 +409,24 @@ def _without_version(id_: ResourceId) -> tuple[str, ...]:
     return (str(id_),)
 
 
-def _action(
-    prediction: Prediction, writes: bool, claims: bool, released: ReleasedResource | None
-) -> tuple[Action, str]:
+def _action(prediction: Prediction, writes: bool, claims: bool, was_deleted: bool) -> tuple[Action, str]:
     if prediction.live is None:
-        was_there = released is not None and released.uid and released.applied is not None
-        return Action.CREATE, "somebody deleted it since the last release" if was_there else ""
+        return Action.CREATE, "somebody deleted it since the last release" if was_deleted else ""
     if prediction.replaces:
         return Action.REPLACE, f"{_paths(prediction.replaces)} cannot be changed in place"
+    again = "somebody deleted it since the last release, and made it again" if was_deleted else ""
     if writes:
-        return Action.UPDATE, ""
+        return Action.UPDATE, again
     if claims:
-        return Action.UPDATE, "takes it under the management of this stack"
-    return Action.NONE, ""
+        return Action.UPDATE, again or "takes it under the management of this stack"
+    return Action.NONE, again
+
+
+def was_deleted_since(released: ReleasedResource | None, live: LiveResource | None) -> bool:
+    """Whether what a release left is gone, be it that another object has its name now."""
+    if released is None or not released.existed:
+        return False
+    return live is None or (bool(released.uid) and live.identity.uid != released.uid)
 
 
 def _paths(paths: Iterable[FieldPath]) -> str:

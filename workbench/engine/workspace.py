@@ -7,7 +7,7 @@ Kubernetes is put in place before; references inside the workspace are left for 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, assert_never
 
@@ -43,6 +43,7 @@ from workbench.engine.events import Action
 from workbench.engine.fields import MISSING, find
 from workbench.engine.graph import reference_texts
 from workbench.engine.masking import Seal, is_sensitive, masked, sensitive_paths
+from workbench.engine.release import Release, ReleasedResource
 from workbench.engine.spec import Chain, Spec
 from workbench.engine.values import NoSuchValue, Value
 from workbench.project import TERRAFORM_PLACE
@@ -110,17 +111,25 @@ async def survey(
     prune: bool,
     screen: Seal,
     state: Seal,
+    prior: Release | None = None,
     root: Path | None = None,
 ) -> Surveyed:
     """Raises `RuntimeFailure` where nothing can be planned."""
     asked = await wanted(spec, clusters)
     only = None if prune else frozenset(each.id for each in asked.resources)
     plan = await workspace.survey(asked.request(spec, only))
-    return read(spec, plan, asked, screen=screen, state=state, root=root)
+    return read(spec, plan, asked, screen=screen, state=state, prior=prior, root=root)
 
 
 def read(
-    spec: Spec, plan: WorkspacePlan, asked: Wanted, *, screen: Seal, state: Seal, root: Path | None = None
+    spec: Spec,
+    plan: WorkspacePlan,
+    asked: Wanted,
+    *,
+    screen: Seal,
+    state: Seal,
+    prior: Release | None = None,
+    root: Path | None = None,
 ) -> Surveyed:
     """Turns a workspace's answer into changes, problems and warnings."""
     secrets = asked.secrets.union(*(_secrets(each) for each in plan.resources))
@@ -128,9 +137,12 @@ def read(
     resolved = {each.id: each for each in asked.resources}
     changes: dict[ResourceId, Change] = {}
     deletions: list[Change] = []
+    released = prior.resources if prior is not None else {}
     for each in plan.resources:
         configured = spec.get(each.id)
         change = _change(spec, each, configured, resolved.get(each.id), screen, state)
+        if because := _deleted_because(each, released.get(change.address)):
+            change = replace(change, was_deleted=True, because=because)
         if configured is None:
             deletions.append(change)
         else:
@@ -301,13 +313,25 @@ def _change(
     )
 
 
+def _deleted_because(plan: ResourcePlan, released: ReleasedResource | None) -> str:
+    """Says of a resource that is there no more how that is known, empty for any other.
+
+    The state forgets what it found gone at the next apply of anything; the release does not.
+    """
+    if plan.action is not PlannedAction.CREATE or plan.prediction.live is not None:
+        return ""
+    if plan.was_recorded:
+        return "somebody deleted it since the last apply"
+    if released is not None and released.existed:
+        return "the last release left it there, and Terraform's state has nothing of it any more"
+    return ""
+
+
 def _because(plan: ResourcePlan, action: Action, resource: Resource | None) -> str:
     match action:
         case Action.REPLACE:
             paths = ", ".join(format_path(each) for each in plan.prediction.replaces)
             return plan.reason or f"{paths or 'it'} cannot be changed in place"
-        case Action.CREATE if plan.was_recorded:
-            return "somebody deleted it since the last apply"
         case Action.DELETE | Action.FORGET:
             return plan.reason or ("the configuration no longer has it" if resource is None else "")
         case Action.IMPORT if plan.prediction.live is None:

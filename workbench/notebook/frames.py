@@ -215,7 +215,7 @@ def _change(change: Change, root: Path) -> Iterator[Values]:
         yield {
             **where,
             "op": _SIGNS[change.action],
-            "cls": "intended",
+            "cls": "drift" if change.was_deleted else "intended",
             "masked": False,
             "restart": change.restarts,
             **_source(change.source, root),

@@ -13,7 +13,7 @@ from typing import Any
 
 from runtimes.base import Address, FieldPath, TerraformId, Unknown, format_path
 from runtimes.base.references import Ids, InvalidReference, is_reference, parse_reference
-from workbench.engine.changes import Actor, Change, ChangeClass, FieldChange, Op, Problem, Summary
+from workbench.engine.changes import Actor, Change, ChangeClass, FieldChange, Op, Problem, StackDiff, Summary
 from workbench.engine.events import Action
 from workbench.engine.fields import MISSING, find
 from workbench.engine.masking import Masked, Seal, masked, sensitive_paths
@@ -77,12 +77,31 @@ def summary_line(summary: Summary, glyphs: Glyphs, *, is_certain: bool = True) -
     return line(*parts)
 
 
+def drift_line(found: StackDiff, glyphs: Glyphs) -> Line:
+    """`2 drift  1 deleted`, or that nobody changed anything: which takes that everything could be found out."""
+    drifted = found.drift
+    parts: list[Span] = []
+    if fields := sum(len(each.fields) for each in drifted.changes):
+        parts.append(Span(f"{fields} drift  ", Tone.WARN))
+    if deleted := sum(each.was_deleted for each in drifted.changes):
+        parts.append(Span(f"{deleted} deleted  ", Tone.WARN))
+    if undecided := sum(1 for _ in found.undecided()):
+        word = "resource" if undecided == 1 else "resources"
+        why = f"{undecided} {word} may be new or deleted: no release of the stack is recorded here to tell"
+        parts.append(Span(f"{glyphs.unknown} {why}", Tone.WARN))
+    elif found.problems:
+        parts.append(Span(f"{glyphs.unknown} not everything could be asked", Tone.WARN))
+    elif not parts:
+        parts.append(Span(f"{glyphs.good} no drift", Tone.GOOD))
+    return line(*parts)
+
+
 def change_rows(changes: Iterable[Change], *, drift_only: bool = False) -> tuple[Row, ...]:
     """Returns a row for each resource that differs, keyed by its address."""
     return tuple(
         Row(change.address, _change_cells(change))
         for change in changes
-        if change.is_different and (change.drift or not drift_only)
+        if change.is_different and (change.has_drifted or not drift_only)
     )
 
 
@@ -107,6 +126,8 @@ def _notes(change: Change) -> Line:
         notes.append(Span("CONFLICT ", Tone.BAD))
     if change.restarts:
         notes.append(Span("restart " if not change.conflicts else "", Tone.WARN))
+    if change.was_deleted:
+        notes.append(Span("deleted live " if change.identity is None else "made again ", Tone.WARN))
     if change.drift:
         notes.append(Span("drift", Tone.WARN))
     return line(*notes)
@@ -159,6 +180,8 @@ def _lines(
     if change.because:
         yield (), line(Span(f"{glyphs.finding} {change.because}", Tone.WARN)), Line()
     match change.action:
+        case Action.CREATE if drift_only:
+            pass  # what it will be is the configuration's, not theirs who deleted it
         case Action.CREATE if (new := _new_body(change)) is not None:
             yield from _whole(change, new, "+", Tone.ADDED, spec, roots, glyphs)
         case Action.DELETE if change.before is not None:
@@ -316,6 +339,7 @@ __all__ = [
     "change_rows",
     "detail_rows",
     "detail_text",
+    "drift_line",
     "problem_lines",
     "source_text",
     "summary_line",

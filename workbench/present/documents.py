@@ -44,10 +44,13 @@ def _stack(stack: Stack) -> dict[str, Any]:
     }
 
 
-def diff(found: StackDiff, root: Path) -> dict[str, Any]:
+def diff(found: StackDiff, root: Path, *, drift_only: bool = False) -> dict[str, Any]:
+    """`drift_only` leaves what others did; what can't be told without a release is then unknown."""
+    is_unknown = bool(found.problems) or (drift_only and any(True for _ in found.undecided()))
+    found = found.drift if drift_only else found
     return _document(
         "Diff",
-        "different" if found.is_different else "unknown" if found.problems else "same",
+        "different" if found.is_different else "unknown" if is_unknown else "same",
         stack=found.stack,
         clusters=list(found.clusters),
         summary=_summary(found.summary),
@@ -139,6 +142,7 @@ def _change(change: Change, root: Path) -> dict[str, Any]:
         "because": change.because,
         "source": _source(change.source, root),
         "restarts": change.restarts,
+        "wasDeleted": change.was_deleted,
         "fields": [_field(each, root) for each in change.fields],
         "defaulted": change.defaulted,
         "warnings": list(change.warnings),

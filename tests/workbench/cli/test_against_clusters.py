@@ -95,8 +95,27 @@ async def test_diff_can_be_asked_for_one_cluster_and_for_drift_only(place: Place
     assert one.code == ExitCode.DIFFERENT and "@sh" not in one.out and "spec.replicas" in one.out
     drift = await place("diff", "web/prod", "--drift")
     assert "data.COLOUR" in drift.out and "spec.replicas" not in drift.out and "kubectl-edit" in drift.out
+    place.sandbox.clusters[0].delete("configmaps", "web-prod", "front")
+    drift = await place("diff", "web/prod", "--drift")
+    assert drift.code == ExitCode.DIFFERENT and "2 deleted" not in drift.out
+    assert "+ ConfigMap web-prod/front @hz" in drift.out and "somebody deleted it since the last release" in drift.out
+    assert "web/prod: 1 drift  1 deleted" in drift.out
+    document = (await place("diff", "web/prod", "--drift", "-o", "json")).json()
+    told = {(each["cluster"], each["wasDeleted"], len(each["fields"])) for each in document["changes"]}
+    assert (document["status"], told) == ("different", {("hz", True, 0), ("sh", False, 1)})
     unknown = await place("diff", "web/prod", "--cluster", "mars")
     assert unknown.code == ExitCode.DIFF_FAILED and "hz, sh" in unknown.err
+
+
+async def test_no_drift_is_said_only_where_a_release_can_tell(place: Place) -> None:
+    unreleased = await place("diff", "web/dev", "--drift")
+    assert unreleased.code == ExitCode.DIFF_FAILED and "4 resources may be new or deleted" in unreleased.out
+    document = (await place("diff", "web/dev", "--drift", "-o", "json")).json()
+    assert (document["status"], document["changes"]) == ("unknown", [])
+    await place.released("web/dev")
+    place.edit("web/dev/main.k", "replicas = 1", "replicas = 2")
+    same = await place("diff", "web/dev", "--drift")
+    assert same.code == ExitCode.OK and same.out.strip() == "web/dev: ✓ no drift"
 
 
 async def test_plan_says_order_and_gates_and_changes_nothing(place: Place) -> None:

@@ -70,7 +70,8 @@ class DiffScreen(Frame):
         summary = diff.summary_line(found.summary, glyphs, is_certain=not found.problems)
         header = [summary, *diff.problem_lines(found.problems, glyphs)]
         if self.drift_only:
-            header.append(line(Span("drift only: D shows everything", Tone.WARN)))
+            drift = diff.drift_line(found, glyphs)
+            header.append(line(Span("drift only (D shows everything): ", Tone.WARN), drift))
         self.query_one("#summary", ToneText).show_all(header)
         changes.empty = self._nothing()
         changes.set_rows(diff.change_rows(found.changes, drift_only=self.drift_only))
@@ -78,7 +79,7 @@ class DiffScreen(Frame):
 
     def _nothing(self) -> str:
         if self.drift_only:
-            return "nobody changed anything live"
+            return "no drift to show: the line above says whether all of it could be told"
         if self.state and self.state.diff and self.state.diff.problems:
             return "nothing could be compared"
         return "no difference: the clusters say what the configuration says"
