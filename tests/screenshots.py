@@ -21,8 +21,8 @@ from workbench.cli import practice
 from workbench.session import Session
 from workbench.settings import Settings
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.frame import Prompt
 from workbench.tui.state import StackState
+from workbench.tui.widgets.prompt import Prompt
 from workbench.tui.widgets.resource_table import ResourceTable
 
 SIZE = (120, 36)

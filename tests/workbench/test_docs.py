@@ -25,7 +25,7 @@ from workbench.project import discover
 from workbench.session import Session
 from workbench.settings import Settings
 from workbench.tui import app as tui_app
-from workbench.tui.frame import Frame, Prompt
+from workbench.tui.frame import Frame
 from workbench.tui.screens.browse import BrowseScreen
 from workbench.tui.screens.diff import DiffScreen
 from workbench.tui.screens.plan import PlanScreen
@@ -33,6 +33,7 @@ from workbench.tui.screens.reconcile import ReconcileScreen
 from workbench.tui.screens.recovery import RecoveryScreen
 from workbench.tui.screens.spec import SpecScreen
 from workbench.tui.screens.whatif import Editor, WhatIfScreen
+from workbench.tui.widgets.prompt import Prompt
 from workbench.tui.widgets.resource_table import ResourceTable
 
 ROOT = Path(__file__).parents[2]

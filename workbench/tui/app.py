@@ -7,6 +7,7 @@ each kind of work on a stack is one exclusive group of workers.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shlex
 import subprocess
@@ -16,16 +17,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
-from textual import work
-from textual.app import App, SystemCommand
+from textual import events, work
+from textual.app import App, SuspendNotSupported, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
 from runtimes.base import ObjectRef, RuntimeFailure, TerraformId
 from workbench.engine.events import ApplyFinished, Event
 from workbench.present import errors, glyphs
+from workbench.present.text import harmless
 from workbench.project import TERRAFORM_PLACE, KonfigTree, Stack, StackPath, UnknownStack, WorkbenchError
 from workbench.tui.frame import Frame, StateChanged
+from workbench.tui.key_queue import KeyQueue
 from workbench.tui.screens.browse import BrowseScreen
 from workbench.tui.screens.diff import DiffScreen
 from workbench.tui.screens.plan import PlanScreen
@@ -40,6 +43,8 @@ from workbench.tui.tones import ASCII_CLASS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from textual.notifications import SeverityLevel
 
     from workbench.engine.release import Release
     from workbench.session import Session
@@ -63,6 +68,8 @@ _COMMANDS = {
     "reconcile": "reconcile",
     "whatif": "whatif",
 }
+AT_ONCE = 4
+"""So many of the marked stacks are compiled or compared at a time."""
 DRAIN_SECONDS = 0.25
 """Status trees may come faster than anyone can read; screens are told so often at the most."""
 
@@ -104,6 +111,8 @@ class WorkbenchApp(App[int]):
         self._open_at, self._message = open_at, message
         self._releases: dict[StackPath, Release | None] = {}
         self._quit_asked_at = float("-inf")
+        self._turns = asyncio.Semaphore(AT_ONCE)
+        self._typed = KeyQueue(self, super().on_event)
         self._take_states()
 
     @property
@@ -128,6 +137,25 @@ class WorkbenchApp(App[int]):
         if self._message:
             self.notify(self._message, timeout=8)
 
+    async def on_event(self, event: events.Event) -> None:
+        if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
+            await self._typed.put(event)
+        else:
+            await super().on_event(event)
+
+    def notify(
+        self,
+        message: str,
+        *,
+        title: str = "",
+        severity: SeverityLevel = "information",
+        timeout: float | None = None,
+        markup: bool = False,
+    ) -> None:
+        """Shows a toast as plain text, whoever asks: what it says may come from a cluster or a file."""
+        text = "\n".join(harmless(each) for each in message.splitlines())
+        super().notify(text, title=harmless(title), severity=severity, timeout=timeout, markup=False)
+
     def _move_to(self, screen: BrowseScreen, name: str) -> None:
         try:
             stack = self.session.select(name)
@@ -147,7 +175,12 @@ class WorkbenchApp(App[int]):
     # --- the repository
 
     def read_tree(self) -> None:
-        self.konfig = self.session.tree()
+        """Reads the repository again; what can't be read leaves what was read before, and says so."""
+        try:
+            self.konfig = self.session.tree()
+        except (WorkbenchError, OSError) as error:
+            self.notify(f"the repository can't be read, this is how it was: {error}", severity="error")
+            return
         self._releases.clear()
         self._take_states()
 
@@ -203,6 +236,17 @@ class WorkbenchApp(App[int]):
                 severity="warning",
             )
 
+    def completions(self, text: str) -> tuple[str, ...]:
+        """Returns the texts that what was typed after `:` may become: commands, then stacks."""
+        word, space, rest = text.partition(" ")
+        if not space:
+            words = ["stack", *_COMMANDS, "recover", "quit"]
+            return tuple(f"{each} " if each != "quit" else each for each in words if each.startswith(word))
+        if word != "stack" and word not in _COMMANDS:
+            return ()
+        names = [str(path) for path in self.states]
+        return tuple(f"{word} {each}" for each in names if each.startswith(rest.lstrip()))
+
     def _run_stack_command(self, name: str, rest: str, screen: Frame) -> None:
         state = screen.shown_state
         if rest:
@@ -232,10 +276,9 @@ class WorkbenchApp(App[int]):
         yield from super().get_system_commands(screen)
         if isinstance(screen, Frame) and screen.shown_state is not None:
             state = screen.shown_state
+            # without the stack's name: the palette reads titles as markup, and a folder may be named anything
             for name, title in (("spec", "Spec"), ("diff", "Live diff"), ("plan", "Plan"), ("reconcile", "Watch")):
-                yield SystemCommand(
-                    f"{title}: {state.stack.name}", f"Open {title.lower()}", lambda n=name: self.open_stack(state, n)
-                )
+                yield SystemCommand(title, "of this stack", lambda n=name: self.open_stack(state, n))
 
     def ask_to_quit(self, is_sure: bool = False) -> None:
         """Quits at the second `q` within two seconds; an apply that runs has to be stopped first."""
@@ -266,8 +309,11 @@ class WorkbenchApp(App[int]):
         if not editor:
             self.notify(f"{file}:{line}  (set EDITOR to open it from here)", timeout=10)
             return
-        with self.suspend():
-            subprocess.run([*shlex.split(editor), f"+{line}", str(file)], check=False)
+        try:
+            with self.suspend():
+                subprocess.run([*shlex.split(editor), f"+{line}", str(file)], check=False)
+        except (OSError, ValueError, SuspendNotSupported) as error:
+            self.notify(f"EDITOR={editor} can't be run: {error}", severity="error")
         self.read_tree()
         if isinstance(self.screen, Frame):
             self.screen.redraw()
@@ -292,6 +338,23 @@ class WorkbenchApp(App[int]):
 
     def diff_stack(self, state: StackState) -> None:
         self.run_worker(self._diff(state), group=f"diff {state.stack.name}", exclusive=True)
+
+    def compile_marked(self, states: Iterable[StackState]) -> None:
+        for each in states:
+            self.run_worker(self._in_turn(each, self._compile), group=f"compile {each.stack.name}", exclusive=True)
+
+    def diff_marked(self, states: Iterable[StackState]) -> None:
+        for each in states:
+            self.run_worker(self._in_turn(each, self._diff), group=f"diff {each.stack.name}", exclusive=True)
+
+    async def _in_turn(self, state: StackState, do: Callable[[StackState], Awaitable[None]]) -> None:
+        """Works on a few of many stacks at a time; a stack that is opened by itself does not wait for them."""
+        state.busy, state.busy_since = "waiting", time.monotonic()
+        try:
+            async with self._turns:
+                await do(state)
+        finally:
+            state.busy = ""
 
     def plan_stack(self, state: StackState) -> None:
         self.run_worker(self._plan(state), group=f"plan {state.stack.name}", exclusive=True)
@@ -320,9 +383,11 @@ class WorkbenchApp(App[int]):
         self.workers.cancel_group(self, f"watch {state.stack.name}")
 
     def tell(self, state: StackState) -> None:
-        for screen in self.screen_stack:
+        """Lets the screen that is seen draw what changed; one that comes back draws everything anyway."""
+        for screen in reversed(self.screen_stack):
             if isinstance(screen, Frame):
                 screen.post_message(StateChanged(state.stack.path))
+                return
 
     async def _trying(self, state: StackState, busy: str, do: Callable[[], Awaitable[None]]) -> None:
         """Runs one piece of work; a failure becomes the state's error, and what was there before stays."""

@@ -11,8 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from textual.fuzzy import Matcher
-
 from workbench.present.rows import Row
 
 
@@ -26,8 +24,8 @@ def parse(text: str) -> Callable[[Row], bool] | None:
     if not wanted:
         return None
     if wanted.startswith("-f"):
-        matcher = Matcher(wanted[2:].strip())
-        return lambda row: matcher.match(row.searched) > 0
+        letters = "".join(wanted[2:].split()).lower()
+        return lambda row: _holds_in_order(letters, row.searched)
     if wanted.startswith("-l"):
         label = wanted[2:].strip().lower()
         return lambda row: label in row.searched.split()
@@ -37,3 +35,8 @@ def parse(text: str) -> Callable[[Row], bool] | None:
     except re.error as error:
         raise BadFilter(f"not a regular expression: {error}") from error
     return lambda row: bool(pattern.search(row.searched)) != inverse
+
+
+def _holds_in_order(letters: str, text: str) -> bool:
+    rest = iter(text)
+    return all(letter in rest for letter in letters)

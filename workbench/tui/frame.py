@@ -11,6 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.message import Message
 from textual.screen import Screen
+from textual.timer import Timer
 from textual.widgets import Footer, Input
 
 from workbench.present import errors
@@ -18,6 +19,7 @@ from workbench.present.text import Line, Span, Tone, line
 from workbench.project import StackPath
 from workbench.tui import filters
 from workbench.tui.state import StackState
+from workbench.tui.widgets.prompt import Prompt
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
 
 OSC52_MOST_BYTES = 74_994
+DRAW_SECONDS = 0.1
 
 
 class StateChanged(Message):
@@ -34,36 +37,6 @@ class StateChanged(Message):
     def __init__(self, path: StackPath) -> None:
         super().__init__()
         self.path = path
-
-
-class Prompt(Input):
-    """The line that opens for `/` and `:`; escape closes it. While it is open, no key is an action."""
-
-    DEFAULT_CSS = """
-    Prompt { display: none; height: 1; border: none; padding: 0 1; background: $surface-lighten-1; }
-    Prompt:focus { border: none; }
-    """
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "close", "Close", show=False)]
-
-    purpose = ""
-
-    def open(self, purpose: str, value: str = "") -> None:
-        self.purpose = purpose
-        self.placeholder = {
-            "/": "filter: text or regular expression, !inverse, -f fuzzy",
-            ":": "stack NAME, compile, diff, plan, apply, destroy, watch, quit",
-        }[purpose]
-        self.value = value
-        # at once, not after the next refresh: the next key already belongs to the prompt
-        self.display = True
-        self.screen.set_focus(self)
-
-    def action_close(self) -> None:
-        self.display = False
-        if self.purpose == "/":
-            cast("Frame", self.screen).apply_filter("")
-        cast("Frame", self.screen).focus_main()
 
 
 class Frame(Screen[None]):
@@ -96,6 +69,7 @@ class Frame(Screen[None]):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (90, "-two"), (130, "-three")]  # noqa: RUF012
 
     name_in_trail = ""
+    _drawing: Timer | None = None
 
     def __init__(self, state: StackState | None = None) -> None:
         super().__init__()
@@ -141,7 +115,16 @@ class Frame(Screen[None]):
 
     def on_state_changed(self, event: StateChanged) -> None:
         if self.state is None or self.state.stack.path == event.path:
-            self.redraw()
+            self.redraw_soon()
+
+    def redraw_soon(self) -> None:
+        """Draws once for all that changes until then: two hundred stacks or two thousand steps change in a burst."""
+        if self._drawing is None:
+            self._drawing = self.set_timer(DRAW_SECONDS, self._redraw_now)
+
+    def _redraw_now(self) -> None:
+        self._drawing = None
+        self.redraw()
 
     def redraw(self) -> None:
         self.query_one("#banner", ToneText).show(self.banner())
@@ -217,7 +200,7 @@ class Frame(Screen[None]):
         self.query_one(Prompt).open("/")
 
     def action_command(self) -> None:
-        self.query_one(Prompt).open(":")
+        self.query_one(Prompt).open(":", self.workbench.completions)
 
     _filtered: ResourceTable | None = None
 
@@ -233,6 +216,15 @@ class Frame(Screen[None]):
     def on_input_changed(self, event: Input.Changed) -> None:
         if isinstance(event.input, Prompt) and event.input.purpose == "/":
             self.apply_filter(event.value)
+
+    def on_prompt_choices(self, event: Prompt.Choices) -> None:
+        words = "  ".join(each.split()[-1] for each in event.texts)
+        self.query_one("#status", ToneText).show(line(Span(words, Tone.MUTED)))
+
+    def on_prompt_closed(self, event: Prompt.Closed) -> None:
+        if event.purpose == "/":
+            self.apply_filter("")
+        self.focus_main()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         if not isinstance(event.input, Prompt):

@@ -15,7 +15,7 @@ from runtimes.sandbox.server import Sandbox
 from workbench.session import Session
 from workbench.settings import Settings
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.frame import Prompt
+from workbench.tui.widgets.prompt import Prompt
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
 

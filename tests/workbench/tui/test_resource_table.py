@@ -105,6 +105,20 @@ async def test_a_changed_row_is_drawn_alone() -> None:
         assert [(region.y, region.height) for region in drawn] == [(4, 1)]  # type: ignore[attr-defined]
 
 
+async def test_a_cursor_that_moves_draws_two_rows() -> None:
+    app = Bench([row(f"pod-{number}") for number in range(100)])
+    async with app.run_test(size=(50, 10)) as pilot:
+        await pilot.press("j")
+        await pilot.pause()
+        drawn: list[Region] = []
+        table = app.table
+        table.refresh = lambda *regions, **_: drawn.extend(regions or [table.size.region]) or table  # type: ignore[method-assign,assignment,func-returns-value]
+        await pilot.press("j")
+        await pilot.pause()
+        assert {each.y for each in drawn} == {2, 3}
+        assert all(each.height == 1 for each in drawn)
+
+
 async def test_text_from_a_cluster_cannot_drive_the_terminal() -> None:
     app = Bench([Row("x", (line("evil\x1b[2J\u202ename\nnext"),))])
     async with app.run_test(size=(50, 10)):

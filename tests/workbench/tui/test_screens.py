@@ -17,8 +17,8 @@ from tests.workbench.session.shop import Clusters, shop
 from workbench.session import Session
 from workbench.settings import Settings
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.frame import Prompt
 from workbench.tui.state import StackState
+from workbench.tui.widgets.prompt import Prompt
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
 
@@ -224,9 +224,7 @@ async def test_marked_stacks_are_compared_together(tmp_path: Path) -> None:
     async with app.run_test(size=SMALL) as pilot:
         await opened(pilot)
         await pilot.press("asterisk", "d")
-        await until(pilot, lambda: all(each.diff is not None for each in app.states.values()))
-        assert says(app, "+4")
-        assert says(app, "+8")
+        await until(pilot, lambda: says(app, "+4") and says(app, "+8"))
         assert type(app.screen).__name__ == "BrowseScreen"
 
 
@@ -333,3 +331,25 @@ def going_to(look: str) -> Before:
         await settled(pilot)
 
     return go
+
+
+async def test_what_changes_in_a_burst_is_drawn_once(tmp_path: Path) -> None:
+    app = workbench(tmp_path, Clusters("hz", "sh"))
+    async with app.run_test(size=LARGE) as pilot:
+        await opened(pilot)
+        await pilot.pause()
+        drawn = 0
+        draw = app.screen.show_state  # type: ignore[attr-defined]
+
+        def counted() -> None:
+            nonlocal drawn
+            drawn += 1
+            draw()
+
+        app.screen.show_state = counted  # type: ignore[attr-defined]
+        for _ in range(200):
+            for each in app.states.values():
+                app.tell(each)
+        await until(pilot, lambda: drawn > 0)
+        await pilot.pause(0.3)
+        assert drawn < 20

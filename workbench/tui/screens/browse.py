@@ -46,7 +46,7 @@ class BrowseScreen(Frame):
                 yield ToneText(id="about", wrap=True)
 
     def on_state_changed(self, event: StateChanged) -> None:
-        self.redraw()
+        self.redraw_soon()
 
     def show_state(self) -> None:
         app = self.workbench
@@ -106,11 +106,7 @@ class BrowseScreen(Frame):
     def action_open(self, screen: str) -> None:
         marked = self._marked()
         if len(marked) > 1 and screen in ("spec", "diff"):
-            for each in marked:
-                if screen == "spec":
-                    self.workbench.compile_stack(each)
-                else:
-                    self.workbench.diff_stack(each)
+            (self.workbench.compile_marked if screen == "spec" else self.workbench.diff_marked)(marked)
             self.notify(f"{'compiling' if screen == 'spec' else 'comparing'} {len(marked)} stacks")
             return
         state = self.shown_state
@@ -127,6 +123,11 @@ class BrowseScreen(Frame):
     def action_reload(self) -> None:
         self.workbench.read_tree()
         self.redraw()
+
+    def status(self) -> Line:
+        """Findings of the repository itself come first: they concern every stack, wherever the cursor is."""
+        findings = self._findings()
+        return line(findings[0], "  ", super().status()) if findings else super().status()
 
     def _show_overview(self) -> None:
         self.query_one("#about", ToneText).show_all(self._overview())

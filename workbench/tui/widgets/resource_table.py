@@ -83,7 +83,8 @@ class ResourceTable(ScrollView, can_focus=True):
         Binding("left", "fold(True)", "Fold", show=False),
     ]
 
-    cursor: reactive[int] = reactive(0)
+    # drawn by `watch_cursor`, two rows of it: repainting would send the whole table for every key
+    cursor: reactive[int] = reactive(0, repaint=False)
 
     @dataclass
     class Highlighted(Message):

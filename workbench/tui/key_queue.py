@@ -1,0 +1,83 @@
+"""One key at a time: a key belongs to whatever has the focus once the keys before it were acted on.
+
+Textual hands each key to the widget that has the focus when the key *arrives*, and acts on bindings later, when the key
+has come back up to the app. Keys that arrive in one burst (a paste, a slow SSH line, a script) are then all aimed at
+the widget of the first: of ":diff" only the colon reaches the prompt it opens, and "d" is a command. So the app hands
+out the next key only when the one before has passed through every queue on its way, and the screen it may have opened
+is there.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
+
+from textual import events
+from textual.message_pump import MessagePump
+from textual.timer import Timer
+
+if TYPE_CHECKING:
+    from textual.app import App
+
+Typed = events.Key | events.Paste
+LONGEST_WAIT_SECONDS = 1.0
+"""A widget that is taken away with a key in its queue never reports back; then the next key goes out all the same."""
+
+
+class KeyQueue:
+    """Hands what is typed to `deliver`, in order, each when the one before is done with. All on the app's loop."""
+
+    def __init__(self, app: App[int], deliver: Callable[[Typed], Awaitable[None]]) -> None:
+        self._app = app
+        self._deliver = deliver
+        self._waiting: deque[Typed] = deque()
+        self._under_way = 0
+        self._sent = 0
+        self._deadline: Timer | None = None
+
+    @property
+    def is_idle(self) -> bool:
+        return not (self._waiting or self._under_way)
+
+    async def put(self, event: Typed) -> None:
+        self._waiting.append(event)
+        if not self._under_way:
+            await self._send()
+
+    async def _send(self) -> None:
+        if not self._waiting or not self._app.is_running or self._app._exit:
+            return  # what is typed after the key that quits is for the shell
+        event = self._waiting.popleft()
+        self._sent += 1
+        self._under_way = number = self._sent
+        target = self._app.focused or self._app.screen
+        self._deadline = self._app.set_timer(LONGEST_WAIT_SECONDS, lambda: self._done(number))
+        await self._deliver(event)
+        # up to the app, which acts on the key; and again for messages that acting sent off (a prompt submitted)
+        self._follow([target, self._app, target, self._app], number)
+
+    def _follow(self, stations: list[MessagePump], number: int) -> None:
+        """Queues behind the key at the first station, at each of its parents up to the next one, and so on."""
+        if not stations:
+            self._settle(number)
+            return
+        here, *rest = stations
+        above = here._parent
+        ahead = [above, *rest] if above is not None and above is not self._app and here is not self._app else rest
+        if not here.call_later(self._follow, ahead, number):  # it is closing, and its queue with it
+            self._app.call_later(self._follow, rest, number)
+
+    def _settle(self, number: int) -> None:
+        """A screen that was opened gets the next key once it is composed and has put the focus where it wants it."""
+        if not self._app.screen.call_later(self._app.call_later, self._done, number):
+            self._done(number)
+
+    def _done(self, number: int) -> None:
+        if number != self._under_way:
+            return
+        self._under_way = 0
+        if self._deadline is not None:
+            self._deadline.stop()
+        if self._waiting:
+            self._app.call_later(self._send)

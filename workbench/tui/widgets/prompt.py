@@ -1,0 +1,89 @@
+"""The line that opens for `/` and `:` under a screen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from textual.binding import Binding, BindingType
+from textual.message import Message
+from textual.widgets import Input
+
+_PLACEHOLDERS = {
+    "/": "filter: text or regular expression, !inverse, -f fuzzy",
+    ":": "stack NAME, compile, diff, plan, apply, destroy, watch, quit",
+}
+
+
+def _nothing(_: str) -> tuple[str, ...]:
+    return ()
+
+
+def _common_start(texts: Sequence[str]) -> str:
+    # of all texts the first and the last in order differ soonest
+    first, last = min(texts), max(texts)
+    same = next((at for at, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
+    return first[:same]
+
+
+class Prompt(Input):
+    """While it is open, no key is an action: escape closes it, tab completes, enter submits.
+
+    It never stays on the screen without the focus, where it would look alive and take no key.
+    """
+
+    DEFAULT_CSS = """
+    Prompt { display: none; height: 1; border: none; padding: 0 1; background: $surface-lighten-1; }
+    Prompt:focus { border: none; }
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "close", "Close", show=False),
+        Binding("tab", "complete", "Complete", show=False),
+    ]
+
+    @dataclass
+    class Choices(Message):
+        """What the text could become, where tab can't decide."""
+
+        texts: tuple[str, ...]
+
+    @dataclass
+    class Closed(Message):
+        """It was closed by escape: what was typed does not count."""
+
+        purpose: str
+
+    purpose = ""
+    _completions: Callable[[str], Sequence[str]] = staticmethod(_nothing)
+
+    def open(self, purpose: str, completions: Callable[[str], Sequence[str]] = _nothing, value: str = "") -> None:
+        """`completions` returns the whole texts that a text may become, shortest way first."""
+        self.purpose, self._completions = purpose, completions
+        self.placeholder = _PLACEHOLDERS[purpose]
+        self.value = value
+        # at once, not after the next refresh: the next key already belongs to the prompt
+        self.display = True
+        self.screen.set_focus(self)
+
+    def action_close(self) -> None:
+        self.display = False
+        self.post_message(self.Closed(self.purpose))
+
+    def action_complete(self) -> None:
+        """Writes what all completions have in common; offers them where that adds nothing."""
+        texts = tuple(self._completions(self.value))
+        if not texts:
+            return
+        common = _common_start(texts)
+        if len(common) > len(self.value):
+            self.value = common
+            self.cursor_position = len(common)
+        elif len(texts) > 1:
+            self.post_message(self.Choices(texts))
+
+    def on_blur(self) -> None:
+        # a terminal window that loses the focus takes it from the prompt too, and gives it back
+        if self.app.app_focus:
+            self.display = False
