@@ -37,14 +37,14 @@ from workbench.present.rows import Column, Row
 from workbench.present.text import Line, Span, Tone, line
 
 COLUMNS = (
-    Column("Host", most=24),
-    Column("Cluster", most=16),
-    Column("NS", most=20),
-    Column("Pod", grow=True),
-    Column("Node", most=16),
-    Column("Owner", most=28),
+    Column("Host", most=24, rank=2),
+    Column("Cluster", most=16, rank=1),
+    Column("NS", most=20, rank=4),
+    Column("Pod", grow=True, has_tail=True),
+    Column("Node", most=16, rank=6),
+    Column("Owner", most=28, rank=3),
     Column("Ready", width=7, right=True),
-    Column("Age", width=5, right=True),
+    Column("Age", width=5, right=True, rank=5),
     Column("PDB", width=5),
     Column("Action", most=16),
     Column("State", most=50),

@@ -12,13 +12,19 @@ Key = Hashable
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """`width` in cells; None takes the width of what is in it, up to `most`. `grow` takes what is left over."""
+    """`width` in cells; None takes the width of what is in it, up to `most`. `grow` takes what is left over.
+
+    `rank` says which column goes first where there is no room for all: the highest; 0 always stays. `has_tail` keeps
+    the end of what is cut too, since that is what tells names made by a controller apart.
+    """
 
     title: str
     width: int | None = None
     most: int = 60
     grow: bool = False
     right: bool = False
+    rank: int = 0
+    has_tail: bool = False
 
 
 @dataclass(frozen=True, slots=True)

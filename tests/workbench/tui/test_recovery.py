@@ -57,7 +57,8 @@ def workbench(folder: Path, sandbox: Sandbox, **settings: Any) -> WorkbenchApp:
     (root / "ops").mkdir(parents=True)
     (root / "kcl.mod").write_text('[package]\nname = "konfig"\n')
     (root / "clusters.yaml").write_text(
-        'clusters: {hz: {context: sandbox-1}}\nplacements: [{stacks: ["*"], clusters: [hz]}]\n'
+        "clusters: {hz: {context: sandbox-1}}\n"
+        'placements: [{stacks: ["*"], clusters: [hz], environment: prod, protected: true}]\n'
     )
     (root / "ops" / "AppRecovery.k").write_text(PROGRAM)
     sandbox.write_kubeconfig(folder / "kubeconfig")
@@ -73,6 +74,14 @@ def shown(app: WorkbenchApp) -> str:
         if isinstance(each, ResourceTable):
             lines += [" ".join(str(cell) for cell in row.cells) for row in each.shown] or [each.empty]
     return "\n".join(lines)
+
+
+def painted(app: WorkbenchApp) -> str:
+    """What is on the screen, cell by cell."""
+    width, height = app.size
+    lines = app.screen._compositor.render_strips(app.size)
+    assert len(lines) == height and width
+    return "\n".join(each.text for each in lines)
 
 
 async def until(pilot: Pilot[Any], app: WorkbenchApp, reached: Callable[[], bool]) -> None:
@@ -101,6 +110,10 @@ async def test_look_confirm_run_and_come_back(tmp_path: Path, size: tuple[int, i
             await command(pilot, app, f"recover pods={pods}")
             await until(pilot, app, lambda: "restart 3 pods" in shown(app))
             assert "Deployment/web" in shown(app) and "h-lost: unknown" in shown(app)
+            drawn = painted(app)
+            for said in ("Ready", "PDB", "Action", "State", "3/3", "Node", "Owner", " PROD "):
+                assert said in drawn, f"what is to be confirmed is not seen: {said}"
+            assert all(pod[-5:] in drawn for pod in pods.split(","))
 
             await pilot.press("a")
             app.screen.query_one("#phrase", Input).value = "restart 2 pods"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from textual.app import App, ComposeResult
 from textual.geometry import Region
 
@@ -172,3 +173,37 @@ async def test_where_only_ascii_can_be_shown_nothing_else_is_drawn() -> None:
         app.table.toggle_mark("shop")
         assert "".join(screen_text(app)).isascii()
         assert screen_text(app)[1].startswith("* - shop")
+
+
+RANKED = (
+    Column("Host", rank=2),
+    Column("Pod", grow=True, has_tail=True),
+    Column("Node", rank=3),
+    Column("Ready", width=7),
+    Column("State", most=20),
+)
+
+
+class Narrow(Bench):
+    def compose(self) -> ComposeResult:
+        yield ResourceTable(RANKED)
+
+
+def ranked(name: str) -> Row:
+    return Row(name, (line("h-17"), line(name), line("node-a-17"), line("2/3"), line("CrashLoopBackOff")))
+
+
+@pytest.mark.parametrize("width", [30, 50, 60, 70, 80, 120])
+async def test_where_there_is_no_room_the_least_important_columns_go_and_the_others_stay_whole(width: int) -> None:
+    names = ["checkout-web-776b6f7b87-bdggq", "checkout-web-776b6f7b87-x2b7p"]
+    app = Narrow([ranked(name) for name in names])
+    async with app.run_test(size=(width, 10)) as pilot:
+        await pilot.pause()
+        header, *rows = screen_text(app)[:3]
+        assert all(title in header for title in ("Pod", "Ready", "State"))
+        hidden = {RANKED[index].title for index in app.table.hidden}
+        assert hidden in ({"Node", "Host"}, {"Node"}, set())
+        assert not hidden & set(header.split())
+        assert rows[0] != rows[1], "names that differ at their end are told apart"
+        if width >= 60:
+            assert all(name in row and row.endswith("CrashLoopBackOff") for name, row in zip(names, rows, strict=True))

@@ -8,6 +8,7 @@ A run goes on when its screen is left; `:recover` alone comes back to it.
 from __future__ import annotations
 
 import time
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
@@ -72,6 +73,7 @@ class RecoveryScreen(Frame):
 
     DEFAULT_CSS = """
     RecoveryScreen #head { height: auto; padding: 0 1; }
+    RecoveryScreen #row { height: auto; max-height: 2; padding: 0 1; }
     RecoveryScreen #below { height: auto; max-height: 8; padding: 0 1; }
     """
 
@@ -88,6 +90,7 @@ class RecoveryScreen(Frame):
     def body(self) -> ComposeResult:
         yield ToneText(id="head")
         yield ResourceTable(recovery.COLUMNS, id="targets", empty="asking the inventory and the clusters ...")
+        yield ToneText(id="row", wrap=True)
         yield ToneText(id="below", wrap=True)
         yield TypedConfirmation("Run", "that is not the phrase: nothing was done")
 
@@ -116,10 +119,45 @@ class RecoveryScreen(Frame):
         self.query_one("#head", ToneText).show(recovery.title(job.found, glyphs), recovery.limits(job.found))
         targets.empty = "no host leads to a pod"
         targets.set_rows(recovery.rows(job.found, glyphs, self.workbench.now(), job.states))
+        self._show_hidden()
         below = job.log[-6:] or list(recovery.notes(job.found, glyphs))
         if job.report is not None:
             below = [recovery.summary(job.report, glyphs), *self._open_hosts(job.report)]
         self.query_one("#below", ToneText).show_all(below)
+
+    def on_resource_table_highlighted(self) -> None:
+        self._show_hidden()
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._show_hidden)
+
+    def _show_hidden(self) -> None:
+        """Says of the row under the cursor what a narrow screen has no column for."""
+        table = self.query_one("#targets", ResourceTable)
+        row = table.current_row
+        parts: list[Span | Line] = []
+        for index in table.hidden if row is not None else ():
+            assert row is not None
+            parts += [Span(f"{table.columns[index].title} ", Tone.MUTED), row.cells[index], Span("  ")]
+        self.query_one("#row", ToneText).show(*([line(*parts)] if parts else []))
+
+    def banner(self) -> Line:
+        found = super().banner()
+        where = self.job.found.clusters if self.job.found else ()
+        return line(*self._environments(where), found)
+
+    def _environments(self, names: Collection[str]) -> Iterator[Span]:
+        """Marks the environments of these clusters; a protected one is marked as on the screens of its stacks."""
+        konfig, clusters = self.workbench.konfig, set(names)
+        marks = {each.environment: False for each in konfig.clusters.clusters if each.name in clusters}
+        for each in konfig.clusters.placements:
+            if not clusters.isdisjoint(each.clusters):
+                marks[each.environment] = marks.get(each.environment, False) or each.protected
+        for environment, is_protected in marks.items():
+            if environment or is_protected:
+                text = environment.upper() or "PROTECTED"
+                yield Span(f" {text} ", Tone.PROTECTED if is_protected else Tone.ENVIRONMENT)
+                yield Span(" ")
 
     def _open_hosts(self, report: RecoveryReport) -> list[Line]:
         fine = (HostState.RECOVERED, HostState.DONE_BEFORE)

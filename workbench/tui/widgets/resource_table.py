@@ -48,9 +48,26 @@ _UNICODE = _Signs("●", "▸", "▾", "…")
 _ASCII = _Signs("*", "+", "-", ">")
 
 
-def _filled(row: Row) -> int:
-    """Returns the last column that says anything: what it says may reach to the end of the line."""
-    return max((index for index, cell in enumerate(row.cells) if len(cell)), default=0)
+_HIDDEN = -1
+"""The width of a column there is no room for: with the gap that follows each column it takes no cell at all."""
+
+
+_TAIL_CELLS = 12
+"""As much as a controller appends to a name: `-776b6f7b87-bdggq` is told apart by less."""
+
+
+def _end(pieces: list[tuple[str, Style]], width: int) -> list[Segment]:
+    """Returns the last characters that fit into so many cells."""
+    found: list[Segment] = []
+    for text, style in reversed(pieces):
+        kept = text
+        while cell_len(kept) > width:
+            kept = kept[1:]
+        found.insert(0, Segment(kept, style))
+        width -= cell_len(kept)
+        if kept != text:
+            break
+    return found
 
 
 class ResourceTable(ScrollView, can_focus=True):
@@ -144,6 +161,10 @@ class ResourceTable(ScrollView, can_focus=True):
         """The key under the cursor, None where the table is empty."""
         return self._shown[self.cursor].key if 0 <= self.cursor < len(self._shown) else None
 
+    @property
+    def current_row(self) -> Row | None:
+        return self._shown[self.cursor] if 0 <= self.cursor < len(self._shown) else None
+
     def set_rows(self, rows: Iterable[Row]) -> None:
         """Takes the whole new list. Draws again what differs; all of it only if rows came, went or moved."""
         new = list(rows)
@@ -220,14 +241,34 @@ class ResourceTable(ScrollView, can_focus=True):
         """Widths of the columns for the width there is; what is too wide is cut, growing columns take the rest."""
         room = max(0, self._width - 1 - (2 if self.markable else 0))
         widths = [self._natural_width(index, column) for index, column in enumerate(self.columns)]
+        self._hide(widths, room)
         spare = room - sum(widths) - (len(widths) - 1)
-        growing = [index for index, column in enumerate(self.columns) if column.grow]
+        growing = [index for index, column in enumerate(self.columns) if column.grow and widths[index] != _HIDDEN]
         for count, index in enumerate(growing):
             share = spare // (len(growing) - count)
             width = max(6, widths[index] + share)
             spare -= width - widths[index]
             widths[index] = width
         return tuple(widths)
+
+    def _hide(self, widths: list[int], room: int) -> None:
+        """Takes columns away, those that matter least first, until the others are shown whole."""
+        dispensable = sorted((index for index, each in enumerate(self.columns) if each.rank), key=self._rank)
+        while dispensable and sum(widths) + len(widths) - 1 > room:
+            widths[dispensable.pop()] = _HIDDEN
+
+    def _rank(self, index: int) -> int:
+        return self.columns[index].rank
+
+    @property
+    def hidden(self) -> tuple[int, ...]:
+        """The columns there is no room for, by index."""
+        return tuple(index for index, width in enumerate(self._widths) if width == _HIDDEN)
+
+    def _last_filled(self, row: Row) -> int:
+        """Returns the last column seen that says anything: what it says may reach to the end of the line."""
+        seen = zip(row.cells, self._widths, strict=False)
+        return max((index for index, (cell, width) in enumerate(seen) if len(cell) and width != _HIDDEN), default=0)
 
     def _natural_width(self, index: int, column: Column) -> int:
         if column.width is not None:
@@ -271,8 +312,9 @@ class ResourceTable(ScrollView, can_focus=True):
     def _draw_header(self) -> Strip:
         style = self.get_component_rich_style("resource-table--header")
         cells = [
-            self._fitted([(column.title, style)], width, column.right, style)
+            self._fitted([(column.title, style)], width, column, style)
             for column, width in zip(self.columns, self._widths, strict=False)
+            if width != _HIDDEN
         ]
         return self._joined(cells, "  " if self.markable else "", style)
 
@@ -282,17 +324,19 @@ class ResourceTable(ScrollView, can_focus=True):
             suffix = "cursor" if focused else "cursor-unfocused"
             base = self.get_component_rich_style(f"resource-table--{suffix}")
         cells = []
-        filled = _filled(row)
+        filled = self._last_filled(row)
         for index, (column, width) in enumerate(zip(self.columns, widths, strict=True)):
             if index > filled:
                 break
+            if width == _HIDDEN:
+                continue
             if index == filled and not column.right:  # nothing follows: the cell may use the room to the end
                 width = sum(widths[index:]) + len(widths) - index - 1
             cell = row.cells[index] if index < len(row.cells) else Line()
             pieces = segments_of(self, cell, base)
             if index == 0:
                 pieces.insert(0, (self._fold_sign(row), base))
-            cells.append(self._fitted(pieces, width, column.right, base))
+            cells.append(self._fitted(pieces, width, column, base))
         mark = (f"{self._signs.mark} " if marked else "  ") if self.markable else ""
         return self._joined(cells, mark, base)
 
@@ -304,13 +348,14 @@ class ResourceTable(ScrollView, can_focus=True):
         is_folded = row.key in self.folded and self._filter is None
         return "  " * row.depth + f"{self._signs.folded if is_folded else self._signs.unfolded} "
 
-    def _fitted(self, pieces: list[tuple[str, Style]], width: int, right: bool, base: Style) -> list[Segment]:
+    def _fitted(self, pieces: list[tuple[str, Style]], width: int, column: Column, base: Style) -> list[Segment]:
         total = sum(cell_len(text) for text, _ in pieces)
         if total <= width:
             padding = Segment(" " * (width - total), base)
             segments = [Segment(text, style) for text, style in pieces]
-            return [padding, *segments] if right else [*segments, padding]
-        segments, room = [], max(0, width - 1)
+            return [padding, *segments] if column.right else [*segments, padding]
+        tail = _end(pieces, min(_TAIL_CELLS, (width - 1) // 2)) if column.has_tail else []
+        segments, room = [], max(0, width - 1 - sum(cell_len(each.text) for each in tail))
         for text, style in pieces:
             part = text if cell_len(text) <= room else set_cell_size(text, room)
             segments.append(Segment(part, style))
@@ -318,7 +363,7 @@ class ResourceTable(ScrollView, can_focus=True):
             if room <= 0:
                 break
         segments.append(Segment(self._signs.cut, segments[-1].style if segments else None))
-        return segments
+        return [*segments, *tail]
 
     def _joined(self, cells: list[list[Segment]], mark: str, style: Style) -> Strip:
         segments = [Segment(mark, style)] if mark else []
@@ -340,11 +385,15 @@ class ResourceTable(ScrollView, can_focus=True):
         differ = [number for number, (old, new) in enumerate(cells) if old != new]
         # the last filled cell reaches to the end of the line, and the first has what does not come from cells
         is_alike = (before.depth, before.foldable) == (after.depth, after.foldable)
-        if not differ or not is_alike or _filled(before) != _filled(after) or 0 in differ:
+        if not differ or not is_alike or self._last_filled(before) != self._last_filled(after) or 0 in differ:
             self._refresh_row(index)
             return
         start = (2 if self.markable else 0) + sum(self._widths[: differ[0]]) + differ[0]
-        end = self._width if differ[-1] >= _filled(after) else start + sum(self._widths[differ[0] : differ[-1] + 1])
+        end = (
+            self._width
+            if differ[-1] >= self._last_filled(after)
+            else start + sum(self._widths[differ[0] : differ[-1] + 1])
+        )
         end += differ[-1] - differ[0] if end != self._width else 0
         self.refresh_line(index, start, end)
 
