@@ -24,6 +24,8 @@ _STYLES = {
     Tone.ADDED: "32",
     Tone.REMOVED: "31",
     Tone.CHANGED: "33",
+    Tone.ADDED_PART: "32;1;4",
+    Tone.REMOVED_PART: "31;1;4",
     Tone.SOURCE: "36",
     Tone.KEY: "34",
     Tone.ENVIRONMENT: "34;1",

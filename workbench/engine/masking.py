@@ -17,6 +17,7 @@ from typing import Any
 from runtimes.base import Body, FieldPath, KubernetesId, ListKey, Resource, ResourceId, Unknown, sensitive, starts_with
 
 _DIGEST_CHARACTERS = 16
+_SHOWN_CHARACTERS = 4
 _MARK = "sealed:"
 LAST_APPLIED = sensitive.LAST_APPLIED
 
@@ -28,7 +29,16 @@ class Masked:
     digest: str
 
     def __str__(self) -> str:
-        return f"«masked#{self.digest[:4]}»"
+        return self._shown(_SHOWN_CHARACTERS)
+
+    def told_from(self, other: Masked) -> str:
+        """Returns the mask with as many characters as tell it from the other, where their values differ."""
+        lengths = range(_SHOWN_CHARACTERS, len(self.digest))
+        shortest = next((each for each in lengths if self.digest[:each] != other.digest[:each]), len(self.digest))
+        return self._shown(shortest)
+
+    def _shown(self, characters: int) -> str:
+        return f"«masked#{self.digest[:characters]}»"
 
 
 class Seal:

@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from workbench.engine.changes import Change, Problem, StackDiff, Summary
+from workbench.engine.changes import Change, FieldChange, Problem, StackDiff, Summary
 from workbench.engine.compile import CompiledStack
 from workbench.engine.masking import Seal
 from workbench.engine.release import Release, StepState
@@ -38,6 +38,7 @@ _WIDGET = "application/vnd.jupyter.widget-view+json"
 _SEAL = Seal.random()
 
 UNIFIED_COLUMNS = (Column("Change", grow=True), Column("Note"), Column("Source"))
+_SIDE_WIDTH = 60
 SIDES_COLUMNS = (Column("Field"), Column("Live"), Column("Configuration"), Column("Source"))
 PROVENANCE_COLUMNS = (Column("Field"), Column("Set by"), Column("Through"))
 
@@ -267,17 +268,22 @@ def _sides(change: Change, roots: present_diff.Roots) -> Iterator[Row]:
     yield Row(change.address, (short_id(change.address), Line(), Line(), Line()), foldable=True)
     for each in change.fields:
         source = line(Span(present_diff.source_text(each.source, *roots), Tone.SOURCE))
-        before, after = (_short(each.before, Tone.REMOVED), _short(each.after, Tone.ADDED))
+        before, after = _columns(each)
         yield Row(each.path, (line(format_path(each.path)), before, after, source), depth=1)
 
 
-def _short(value: Any, tone: Tone) -> Line:
-    from workbench.present.yaml_lines import yaml_lines
+def _columns(field: FieldChange) -> tuple[Line, Line]:
+    """Returns what differs in a field, lines below each other, as it is live and as it is configured."""
+    found = list(present_diff.field_lines(field, _SIDE_WIDTH, UNICODE))
+    return _below([each.before for each in found]), _below([each.after for each in found])
 
-    if value is None:
-        return Line()
-    shown = "\n".join(str(each.text) for each in yaml_lines(value))
-    return Line((Span("\n".join(str(line(part)) for part in shown.split("\n")), tone),))
+
+def _below(lines: Iterable[Line | None]) -> Line:
+    shown = [each for each in lines if each is not None]
+    newline = (Span("\n"),)
+    return Line(
+        tuple(span for number, each in enumerate(shown) for span in (*(newline if number else ()), *each.spans))
+    )
 
 
 def _provenance(change: Change, roots: present_diff.Roots) -> Iterator[Row]:

@@ -28,6 +28,8 @@ _STYLE = """<style>
 .wb td.right,.wb th.right{text-align:right}
 .wb-strong{font-weight:600}.wb-muted{opacity:.65}.wb-good,.wb-added{color:#1a7f37}.wb-busy,.wb-source{color:#0969da}
 .wb-warn,.wb-changed{color:#9a6700}.wb-bad,.wb-removed{color:#cf222e}.wb-key{color:#0550ae}
+.wb-added-part{color:#1a7f37;background:#1a7f3726;font-weight:600}
+.wb-removed-part{color:#cf222e;background:#cf222e26;font-weight:600}
 .wb-environment{font-weight:600}.wb-protected{color:#fff;background:#cf222e;font-weight:600}
 </style>"""
 

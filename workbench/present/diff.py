@@ -1,7 +1,7 @@
 """What would change: a row for each resource, and lines for its fields with the source line that set each.
 
-A change of one field that fits is one line, `~ spec.replicas: 3 → 4  ← prod/main.k:7`; a longer one has its old and
-new value below each other. A new resource is shown whole, since all of it is new.
+A change of one field that fits is one line, `~ spec.replicas: 3 → 4  ← prod/main.k:7`; of a longer one what differs
+stands below it (value_changes.py). A new resource is shown whole, since all of it is new.
 """
 
 from __future__ import annotations
@@ -18,14 +18,18 @@ from workbench.engine.events import Action
 from workbench.engine.fields import MISSING, find
 from workbench.engine.masking import Masked, Seal, masked, sensitive_paths
 from workbench.engine.spec import Chain, Spec
-from workbench.present import durations, reconcile
+from workbench.present import durations, reconcile, value_changes
 from workbench.present.glyphs import Glyphs, action_sign
 from workbench.present.rows import Column, Row
 from workbench.present.text import Line, Span, Tone, line
-from workbench.present.yaml_lines import scalar, yaml_lines
+from workbench.present.text_changes import ChangedLine, cells
+from workbench.present.value_changes import end_of
+from workbench.present.yaml_lines import yaml_lines
 
 CHANGE_COLUMNS = (Column("Change", grow=True), Column("Fields", width=6, right=True), Column("Note", most=16))
-FIELD_COLUMNS = (Column("Field", grow=True), Column("Source", most=40))
+SOURCE_WIDTH = 28
+_LEAST_FIELD = 12
+FIELD_COLUMNS = (Column("Field", grow=True), Column("Source", most=SOURCE_WIDTH))
 LINE_WIDTH = 110
 """A field whose path and values are at most so long together stands in one line."""
 
@@ -156,18 +160,28 @@ def detail_rows(
     drift_only: bool = False,
     width: int = LINE_WIDTH,
 ) -> tuple[Row, ...]:
-    """Returns the lines of one change as rows of FIELD_COLUMNS; the key is (path, number of the line)."""
-    lines = _lines(change, spec, roots, glyphs, now, drift_only, width)
+    """Returns the lines of one change as rows of FIELD_COLUMNS; the key is (path, number of the line).
+
+    `width` is what both columns have together, in cells; what a field changes to is never cut there.
+    """
+    longest = max((len(glyphs.source) + 1 + len(source_text(each.source, *roots)) for each in change.fields), default=0)
+    beside = max(_LEAST_FIELD, width - min(SOURCE_WIDTH, longest) - 1)
+    lines = _lines(change, spec, roots, glyphs, now, drift_only, beside, width)
     return tuple(
-        Row((path, number), cells) for number, (path, *cells_) in enumerate(lines) for cells in [tuple(cells_)]
+        Row((path, number), (text, _short_source(source))) for number, (path, text, source) in enumerate(lines)
     )
+
+
+def _short_source(source: Line) -> Line:
+    """A long one is cut at its beginning: the number of the line is at its end."""
+    return Line(tuple(Span(end_of(each.text, SOURCE_WIDTH), each.tone) for each in source.spans))
 
 
 def detail_text(
     change: Change, spec: Spec, roots: Roots, glyphs: Glyphs, now: datetime, *, drift_only: bool = False
 ) -> Iterator[Line]:
     """Yields the same as lines, the source at the end of each, for where there are no columns."""
-    for _, text, source in _lines(change, spec, roots, glyphs, now, drift_only, LINE_WIDTH):
+    for _, text, source in _lines(change, spec, roots, glyphs, now, drift_only, LINE_WIDTH, LINE_WIDTH):
         yield line(text, "  ", source) if len(source) else text
 
 
@@ -175,8 +189,9 @@ _Detail = tuple[object, Line, Line]
 
 
 def _lines(
-    change: Change, spec: Spec, roots: Roots, glyphs: Glyphs, now: datetime, drift_only: bool, width: int
+    change: Change, spec: Spec, roots: Roots, glyphs: Glyphs, now: datetime, drift_only: bool, beside: int, width: int
 ) -> Iterator[_Detail]:
+    """`beside` is the room of a line that has a source beside it, `width` that of the others."""
     if change.because:
         yield (), line(Span(f"{glyphs.finding} {change.because}", Tone.WARN)), Line()
     match change.action:
@@ -189,7 +204,7 @@ def _lines(
         case _:
             for field in change.fields:
                 if not drift_only or field.class_ is ChangeClass.DRIFT:
-                    yield from _field(field, roots, glyphs, now, width)
+                    yield from _field(field, roots, glyphs, now, beside, width)
     for warning in change.warnings:
         yield (), line(Span(f"{glyphs.finding} {warning}", Tone.WARN)), Line()
     is_whole = change.action is Action.CREATE and _is_planned(change)
@@ -248,27 +263,42 @@ def _source(chain: Chain, roots: Roots, glyphs: Glyphs) -> Line:
     return line(Span(f"{glyphs.source} {text}", Tone.SOURCE)) if text else Line()
 
 
-def _field(field: FieldChange, roots: Roots, glyphs: Glyphs, now: datetime, width: int) -> Iterator[_Detail]:
+def _field(
+    field: FieldChange, roots: Roots, glyphs: Glyphs, now: datetime, beside: int, width: int
+) -> Iterator[_Detail]:
     sign, tone = _SIGNS[field.op]
-    path = line(Span(f"{sign} ", tone), Span(_end_of(format_path(field.path), width), Tone.KEY))
+    path = line(Span(f"{sign} ", tone), Span(end_of(format_path(field.path), beside - 3), Tone.KEY))
     source = _source(field.source, roots, glyphs)
-    before, after = _one_line(field.before), _one_line(field.after)
-    fits = before is not None and after is not None and len(path) + len(before.text) + len(after.text) + 5 <= width
-    if fits and before is not None and after is not None:
-        yield field.path, line(path, ": ", *_values(field, before, after, glyphs)), source
+    values = _values(field, glyphs)
+    if values is not None and cells(str(path)) + sum(cells(each.text) for each in values) + 2 <= beside:
+        yield field.path, line(path, ": ", *values), source
     else:
         yield field.path, line(path, ":"), source
-        if field.op is not Op.ADD:
-            yield from _block(field, field.before, "-", Tone.REMOVED)
-        if field.op in (Op.ADD, Op.CHANGE):
-            yield from _block(field, field.after, "+", Tone.ADDED)
+        for each in field_lines(field, width - 4, glyphs):
+            yield field.path, line("    ", _signed(each, glyphs)), Line()
     for note in _field_notes(field, glyphs, now):
         yield field.path, line("    ", note), Line()
 
 
-def _end_of(path: str, width: int) -> str:
-    """Cuts a long path at its beginning: what tells it from others is at its end."""
-    return path if len(path) <= width else f"…{path[-width + 1 :]}"
+def field_lines(field: FieldChange, width: int, glyphs: Glyphs) -> Iterator[ChangedLine]:
+    """Yields what differs in one field, in lines of at most `width` cells: as every face shows it."""
+    match field.op:
+        case Op.ADD:
+            yield from value_changes.one_sided(field.after, "+", Tone.ADDED, width - 2)
+        case Op.REMOVE:
+            yield from value_changes.one_sided(field.before, "-", Tone.REMOVED, width - 2)
+        case Op.KEPT:
+            yield from value_changes.one_sided(field.before, "!", Tone.WARN, width - 2)
+        case Op.CHANGE:
+            yield from value_changes.changed_lines(field.before, field.after, width - 2, glyphs)
+
+
+_SIGN_TONES = {"-": Tone.REMOVED, "+": Tone.ADDED, "~": Tone.CHANGED, "!": Tone.WARN}
+
+
+def _signed(each: ChangedLine, glyphs: Glyphs) -> Line:
+    sign = glyphs.gap if each.sign == "⋯" else each.sign
+    return line(Span(f"{sign} ", _SIGN_TONES.get(each.sign, Tone.MUTED)), each.line)
 
 
 _SIGNS = {
@@ -279,38 +309,18 @@ _SIGNS = {
 }
 
 
-def _values(field: FieldChange, before: Span, after: Span, glyphs: Glyphs) -> tuple[Span, ...]:
-    match field.op:
-        case Op.ADD:
-            return (Span(after.text, Tone.ADDED),)
-        case Op.REMOVE:
-            return (Span(before.text, Tone.REMOVED),)
-        case Op.KEPT:
-            return (Span(before.text, Tone.WARN),)
-        case Op.CHANGE:
-            return (
-                Span(before.text, Tone.REMOVED),
-                Span(f" {glyphs.arrow} ", Tone.MUTED),
-                Span(after.text, Tone.ADDED),
-            )
-
-
-def _one_line(value: Any) -> Span | None:
-    """Returns a value that can stand inside a line; None for text of several lines, mappings and lists."""
-    if isinstance(value, str) and "\n" in value:
-        return None
-    if isinstance(value, Mapping | list) and value:
-        return None
-    return scalar(value)
-
-
-def _block(field: FieldChange, value: Any, sign: str, tone: Tone) -> Iterator[_Detail]:
-    if isinstance(value, str) and "\n" in value:
-        texts: Iterable[str] = value.splitlines()
-    else:
-        texts = (str(each.text) for each in yaml_lines(value))
-    for text in texts:
-        yield field.path, line("    ", Span(f"{sign} {text}", tone)), Line()
+def _values(field: FieldChange, glyphs: Glyphs) -> tuple[Span, ...] | None:
+    """Returns what stands behind the path where it can stand in one line."""
+    if field.op is Op.CHANGE:
+        both = value_changes.in_one_line(field.before, field.after)
+        return None if both is None else (*both[0], Span(f" {glyphs.arrow} ", Tone.MUTED), *both[1])
+    value, tone = {
+        Op.ADD: (field.after, Tone.ADDED),
+        Op.REMOVE: (field.before, Tone.REMOVED),
+        Op.KEPT: (field.before, Tone.WARN),
+    }[field.op]
+    whole = value_changes.one_line(value)
+    return None if whole is None else (Span(whole.text, tone),)
 
 
 def _field_notes(field: FieldChange, glyphs: Glyphs, now: datetime) -> Iterator[Span]:
@@ -320,7 +330,7 @@ def _field_notes(field: FieldChange, glyphs: Glyphs, now: datetime) -> Iterator[
         yield Span(f"{glyphs.finding} only live, set by {_actor(field.actor, now)}; apply leaves it", Tone.WARN)
     elif field.class_ is ChangeClass.DRIFT:
         yield Span(f"{glyphs.finding} drift: changed live by {_actor(field.actor, now)}", Tone.WARN)
-    if field.recorded is not None and (recorded := _one_line(field.recorded)) is not None:
+    if field.recorded is not None and (recorded := value_changes.one_line(field.recorded)) is not None:
         yield Span(f"{glyphs.finding} the last apply left it as {recorded.text}", Tone.WARN)
     if field.replaces:
         yield Span(f"{glyphs.finding} cannot be changed in place", Tone.BAD)

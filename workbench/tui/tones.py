@@ -23,6 +23,8 @@ _LOOKS = {
     Tone.ADDED: "color: $text-success;",
     Tone.REMOVED: "color: $text-error;",
     Tone.CHANGED: "color: $text-warning;",
+    Tone.ADDED_PART: "color: $text-success; text-style: bold underline;",
+    Tone.REMOVED_PART: "color: $text-error; text-style: bold underline;",
     Tone.SOURCE: "color: $text-accent;",
     Tone.KEY: "color: $text-primary;",
     Tone.VALUE: "",

@@ -353,3 +353,22 @@ async def test_what_changes_in_a_burst_is_drawn_once(tmp_path: Path) -> None:
         await until(pilot, lambda: drawn > 0)
         await pilot.pause(0.3)
         assert drawn < 20
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x40"])
+async def test_a_number_changed_in_a_long_text_is_on_the_screen(tmp_path: Path, size: tuple[int, int]) -> None:
+    clusters = Clusters("hz", "sh")
+    app = workbench(tmp_path, clusters)
+    base = app.konfig.root / "web/base/base.k"
+    text = " ".join(f"--host={each}.example.com" for each in "abcdefgh")
+    base.write_text(base.read_text().replace('"red"', f'"{text} --cpu=100 {text}"'))
+    async with app.run_test(size=size) as pilot:
+        await released(pilot)
+        base.write_text(base.read_text().replace("--cpu=100", "--cpu=200"))
+        await pilot.press("d")
+        await until(pilot, lambda: says(app, "~2 update"))
+        await until(pilot, lambda: says(app, "--cpu=200"))
+        fields = app.screen.query_one("#fields", ResourceTable)
+        drawn = [fields.render_line(y).text for y in range(fields.size.height)]
+        assert any("- " in each and "--cpu=100" in each for each in drawn), drawn
+        assert any("+ " in each and "--cpu=200" in each for each in drawn), drawn

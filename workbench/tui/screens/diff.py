@@ -17,8 +17,8 @@ from workbench.tui.frame import Frame
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
 
-NARROW, SOURCE_WIDTH = 36, 30
-"""What a field may take in one line of a pane at least, and what is kept for its source."""
+NARROW = 36
+"""What a field may take in one line of a pane at least."""
 
 
 class DiffScreen(Frame):
@@ -89,7 +89,7 @@ class DiffScreen(Frame):
         rows: tuple[Row, ...] = ()
         if change is not None and found is not None:
             now, glyphs = self.workbench.now(), self.workbench.glyphs
-            width = max(NARROW, self.query_one("#fields").size.width - SOURCE_WIDTH)
+            width = max(NARROW, self.query_one("#fields", ResourceTable).room)
             rows = diff.detail_rows(
                 change, found.spec, self.roots, glyphs, now, drift_only=self.drift_only, width=width
             )

@@ -26,7 +26,7 @@ from workbench.tui.frame import Frame
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
 
-NARROW = 46
+NARROW = 36
 SETTLE_SECONDS = 0.3
 """So long nothing may be typed before the edit is compiled."""
 
@@ -126,9 +126,10 @@ class WhatIfScreen(Frame):
         )
         rows: list[Row] = []
         now = self.workbench.now()
+        width = max(NARROW, effect.room - 2)
         for change in found.different():
             rows.append(Row(change.address, (line(action_sign(change.action), " ", short_id(change.address)), Line())))
-            for row in diff.detail_rows(change, found.spec, self.roots, glyphs, now, width=NARROW):
+            for row in diff.detail_rows(change, found.spec, self.roots, glyphs, now, width=width):
                 rows.append(Row((change.address, row.key), (line("  ", row.cells[0]), *row.cells[1:])))
         effect.set_rows(rows)
 

@@ -237,9 +237,14 @@ class ResourceTable(ScrollView, can_focus=True):
         if self.current is not None and self.current != key:
             self.post_message(self.Highlighted(self, self.current))
 
+    @property
+    def room(self) -> int:
+        """Cells that the columns have together, with one between two of them."""
+        return max(0, self._width - 1 - (2 if self.markable else 0))
+
     def _measure(self) -> tuple[int, ...]:
         """Widths of the columns for the width there is; what is too wide is cut, growing columns take the rest."""
-        room = max(0, self._width - 1 - (2 if self.markable else 0))
+        room = self.room
         widths = [self._natural_width(index, column) for index, column in enumerate(self.columns)]
         self._hide(widths, room)
         spare = room - sum(widths) - (len(widths) - 1)
