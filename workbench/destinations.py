@@ -1,13 +1,14 @@
-"""Which clusters a stack goes to, and when that cannot be told."""
+"""Which places a stack goes to, which of them are asked, and when that cannot be told."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from runtimes.base import TerraformId
-from workbench.project import BrokenFile, Finding, Stack, UnknownCluster, discover
+from workbench.project import TERRAFORM_PLACE, BrokenFile, Finding, Stack, UnknownCluster, discover
 
 if TYPE_CHECKING:
     from workbench.engine.release import Release
@@ -19,24 +20,44 @@ def refuse_doubtful(stack: Stack) -> None:
     _refuse(stack, stack.doubts)
 
 
-def destinations(root: Path, stack: Stack, only: Iterable[str], spec: Spec, prior: Release | None) -> tuple[str, ...]:
-    """Returns the stack's clusters, or those of `only`; raises `BrokenFile` or `UnknownCluster`.
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Which places of a stack are asked: `clusters`, and the workspace of its Terraform resources if `terraform`.
+
+    `only` are those that were named, empty where all are meant.
+    """
+
+    clusters: tuple[str, ...]
+    terraform: bool
+    only: tuple[str, ...] = ()
+
+    @property
+    def is_part(self) -> bool:
+        """Whether clusters or Terraform are left out, though the stack may have something there."""
+        return bool(self.only) and not (self.terraform and self.clusters)
+
+
+def destinations(root: Path, stack: Stack, only: Iterable[str], spec: Spec, prior: Release | None) -> Places:
+    """Returns the stack's places, or those of `only`; raises `BrokenFile` or `UnknownCluster`.
 
     A stack that has and had nothing but Terraform resources goes to no cluster, and needs no placement.
     """
     chosen = tuple(dict.fromkeys(only))
+    named = tuple(each for each in chosen if each != TERRAFORM_PLACE)
     addresses = prior.resources if prior is not None else ()
     ids = [*(each.id for each in spec), *(each.id for each in addresses)]
-    if ids and not chosen and all(isinstance(each, TerraformId) for each in ids):
-        return ()
+    if ids and not named and all(isinstance(each, TerraformId) for each in ids):
+        return Places((), terraform=True)
+    if chosen and not named:
+        return Places((), terraform=True, only=chosen)
     if stack.placement is None:
         _refuse(stack, (*stack.findings, *discover(root).findings))
         raise UnknownCluster("has no place to go to", where=stack.name, hint="add a placement to clusters.yaml")
-    for each in chosen:
+    for each in named:
         if each not in stack.clusters:
             known = ", ".join(stack.clusters)
             raise UnknownCluster(f"does not go to {each!r}", where=stack.name, hint=f"it goes to {known}")
-    return chosen or stack.clusters
+    return Places(named or stack.clusters, terraform=TERRAFORM_PLACE in chosen or not named, only=chosen)
 
 
 def _refuse(stack: Stack, why: Sequence[Finding]) -> None:

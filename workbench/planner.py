@@ -12,12 +12,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
-from runtimes.base import Runtime, RuntimeFailure, Workspace
-from workbench.destinations import destinations, refuse_doubtful
+from runtimes.base import LiveResource, Runtime, RuntimeFailure, Workspace
+from workbench.destinations import Places, destinations, refuse_doubtful
 from workbench.engine.changes import StackDiff
 from workbench.engine.compile import CompiledStack, CompileInputs
 from workbench.engine.errors import EngineError, ReleaseFailure
 from workbench.engine.masking import Seal
+from workbench.engine.narrowing import Narrowed, to_clusters, to_workspace
 from workbench.engine.placement import ownership, place
 from workbench.engine.plan import Plan
 from workbench.engine.planning import make_plan
@@ -25,7 +26,7 @@ from workbench.engine.release import Release
 from workbench.engine.spec import Spec
 from workbench.engine.survey import Seals, survey
 from workbench.engine.workspace import terraform
-from workbench.project import Stack, discover
+from workbench.project import Stack, UnknownCluster, discover
 from workbench.release import ReleaseStore
 from workbench.workspaces import Workspaces
 
@@ -57,8 +58,8 @@ class Planner:
         except ReleaseFailure as error:
             # Nothing is written, so this is no reason to show nothing; drift is then told from owners alone.
             prior, record, warnings = None, Seal.random(), (f"release records are not used: {error}",)
-        chosen = destinations(self.root, stack, clusters, spec, prior)
-        found = await self._survey(stack, spec, chosen, prior, Seals(self.screen, record, Seal.random()))
+        places = destinations(self.root, stack, clusters, spec, prior)
+        found = await self._survey(stack, spec, places, prior, Seals(self.screen, record, Seal.random()))
         return replace(found, warnings=(*(prior.warnings if prior else ()), *warnings, *found.warnings))
 
     async def plan(
@@ -76,8 +77,8 @@ class Planner:
         inputs = inputs or CompileInputs()
         spec = (await self.compile(stack, inputs)).spec
         prior = self.store.latest(stack.path)
-        chosen = destinations(self.root, stack, clusters, spec, prior)
-        return await self._plan(stack, spec, chosen, prior, inputs, salt, prune=prune, force=force)
+        places = destinations(self.root, stack, clusters, spec, prior)
+        return await self._plan(stack, spec, places, prior, inputs, salt, prune=prune, force=force)
 
     async def plan_destroy(self, stack: Stack, inputs: CompileInputs | None, salt: bytes | None = None) -> Plan:
         """`salt` is that of a plan to be made again, None for a new one."""
@@ -93,13 +94,14 @@ class Planner:
         known = {each.name for each in discover(self.root).clusters.clusters}
         written = {each.cluster for each in prior.resources if each.cluster in known} if prior else set()
         clusters = tuple(dict.fromkeys((*stack.clusters, *sorted(written)))) if written else ()
-        return await self._plan(stack, nothing, clusters, prior, inputs, salt, prune=True, force=False, destroys=True)
+        places = Places(clusters, terraform=True)
+        return await self._plan(stack, nothing, places, prior, inputs, salt, prune=True, force=False, destroys=True)
 
     async def _plan(
         self,
         stack: Stack,
         spec: Spec,
-        clusters: tuple[str, ...],
+        places: Places,
         prior: Release | None,
         inputs: CompileInputs,
         salt: bytes | None,
@@ -111,7 +113,7 @@ class Planner:
         salt = secrets.token_bytes(_SALT_BYTES) if salt is None else salt
         seals = Seals(self.screen, self.store.seal(), Seal(salt))
         return make_plan(
-            await self._survey(stack, spec, clusters, prior, seals, prune=prune),
+            await self._survey(stack, spec, places, prior, seals, prune=prune),
             stack,
             prior=prior,
             revision=self.store.next_revision(stack.path),
@@ -122,39 +124,62 @@ class Planner:
             salt=salt,
             now=self.now(),
             destroys=destroys,
+            only=places.only,
         )
 
     async def _survey(
         self,
         stack: Stack,
         spec: Spec,
-        clusters: tuple[str, ...],
+        places: Places,
         prior: Release | None,
         seals: Seals,
         *,
         prune: bool = True,
     ) -> StackDiff:
-        runtimes: dict[str, Runtime | RuntimeFailure] = {}
-        for cluster in clusters:
-            try:
-                runtimes[cluster] = await self.connect(cluster)
-            except RuntimeFailure as failure:
-                runtimes[cluster] = failure
-        placed = place(spec, stack.path, stack.placement.namespace if stack.placement else None)
+        narrowed = await self._narrowed(stack, spec, places, prior)
+        spec = narrowed.spec
         seals = replace(seals, screen=seals.screen.knowing(spec.secrets), record=seals.record.knowing(spec.secrets))
         workspace: Workspace | RuntimeFailure | None = None
-        if self.workspaces.is_needed(stack, spec, prior):
+        if places.terraform and self.workspaces.is_needed(stack, spec, prior):
             try:
                 workspace = await self.workspaces.of(stack)
             except RuntimeFailure as failure:
                 workspace = failure
-        return await survey(
-            placed,
-            runtimes,
+        found = await survey(
+            spec,
+            await self._runtimes(places.clusters),
             workspace=workspace,
             prior=prior,
             labels=ownership(stack.path),
-            prune=prune,
+            prune=prune and not narrowed.gaps,
             seals=seals,
             root=self.root,
         )
+        return replace(found, gaps=(*narrowed.gaps, *found.gaps), notes=narrowed.notes)
+
+    async def _narrowed(self, stack: Stack, spec: Spec, places: Places, prior: Release | None) -> Narrowed:
+        """Places the Spec, and leaves of it what goes to the places that are asked."""
+        placed = place(spec, stack.path, stack.placement.namespace if stack.placement else None)
+        if not places.is_part:
+            return Narrowed(placed)
+        if not self.workspaces.is_needed(stack, spec, prior):
+            if places.terraform:
+                raise UnknownCluster("has nothing in Terraform", where=stack.name, hint="leave out --cluster terraform")
+            return Narrowed(placed)
+        if places.terraform:
+            return await to_workspace(placed, await self._runtimes(stack.clusters))
+
+        async def state() -> tuple[LiveResource, ...]:
+            return await (await self.workspaces.of(stack)).owned({})
+
+        return await to_clusters(placed, state)
+
+    async def _runtimes(self, clusters: Iterable[str]) -> dict[str, Runtime | RuntimeFailure]:
+        found: dict[str, Runtime | RuntimeFailure] = {}
+        for cluster in clusters:
+            try:
+                found[cluster] = await self.connect(cluster)
+            except RuntimeFailure as failure:
+                found[cluster] = failure
+        return found

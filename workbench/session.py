@@ -313,7 +313,7 @@ class Session:
             plan = await self._planning().plan_destroy(stack, completed, saved.salt)
         else:
             plan = await self._planning().plan(
-                stack, completed, saved.clusters, prune=saved.prune, force=saved.force, salt=saved.salt
+                stack, completed, saved.only, prune=saved.prune, force=saved.force, salt=saved.salt
             )
         plan_file.compare(saved, plan)
         return plan
@@ -392,8 +392,8 @@ class Session:
         if spec is None:
             spec = (await self.compile(stack, inputs)).spec
         rule = stack.placement.namespace if stack.placement else None
-        chosen = destinations(self._root, stack, clusters, spec, None)
-        watched = reconcile.addresses(place(spec, stack.path, rule), chosen)
+        places = destinations(self._root, stack, clusters, spec, None)
+        watched = reconcile.addresses(place(spec, stack.path, rule), places.clusters, terraform=places.terraform)
 
         async def connect(place: str) -> Runtime:
             return await (self._workspace().of(stack) if place == TERRAFORM_PLACE else self._runtime(place))

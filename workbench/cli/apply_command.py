@@ -84,8 +84,10 @@ def command(
         ctx.exit(ExitCode.REFUSED)
     if not made.is_empty and (code := carry_out(session, made, phrase, output)) is not ExitCode.OK:
         ctx.exit(code)
+    # what could not be planned was not applied, however well the rest went
+    applied = ExitCode.OK if made.is_certain else ExitCode.PARTIAL
     if not watch:
-        ctx.exit(ExitCode.OK)
+        ctx.exit(applied)
 
     # Watching is a run of its own: while applying, ^C means something else.
     async def settle() -> ExitCode:
@@ -95,7 +97,7 @@ def command(
             target = session.select(made.stack)
             seconds = timeout or session.settings.timeout_seconds
             async with session.watch(
-                target, made.inputs, spec=made.spec, clusters=made.clusters, until_settled=True, timeout_seconds=seconds
+                target, made.inputs, spec=made.spec, clusters=made.only, until_settled=True, timeout_seconds=seconds
             ) as trees:
                 last = await progress.show_trees(trees, output)
             return progress.show_end(last, output) if last is not None else ExitCode.NOT_READY
@@ -105,4 +107,4 @@ def command(
     except KeyboardInterrupt:
         say_what_is_left(session, made, output)
         raise
-    ctx.exit(code)
+    ctx.exit(code if code is not ExitCode.OK else applied)

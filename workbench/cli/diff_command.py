@@ -58,7 +58,11 @@ def command(
         raise CommandFailed(error, ExitCode.DIFF_FAILED) from error
     print_diff(context.output, result, session.root, format_, drift_only=drift_only)
     shown = result.drift if drift_only else result
-    if result.problems or (drift_only and any(True for _ in result.undecided())):
+    if (
+        result.problems
+        or any(not each.exists for each in result.gaps)
+        or (drift_only and any(True for _ in result.undecided()))
+    ):
         ctx.exit(ExitCode.DIFF_FAILED)
     ctx.exit(ExitCode.DIFFERENT if shown.is_different else ExitCode.OK)
 
@@ -84,10 +88,10 @@ def print_diff(output: Output, result: StackDiff, root: Path, format_: str, *, d
         for each in diff.detail_text(change, result.spec, (root,), output.glyphs, now, drift_only=drift_only):
             output.line("    ", each)
         output.line()
-    for each in diff.problem_lines(result.problems, output.glyphs):
+    for each in diff.remark_lines(result, output.glyphs):
         output.talk(each)
     if drift_only:
         summary = diff.drift_line(result, output.glyphs)
     else:
-        summary = diff.summary_line(result.summary, output.glyphs, is_certain=not result.problems)
+        summary = diff.summary_line(result.summary, output.glyphs, is_certain=result.is_certain)
     output.line(line(f"{result.stack}: "), summary)

@@ -44,7 +44,8 @@ def command(
 ) -> None:
     """Show what would be done, in which order, and what stands in the way. Nothing is changed.
 
-    Exit code: 0; 4 where the plan is refused; with --detailed-exitcode 2 where there is something to do.
+    Exit code: 0; 4 where the plan is refused; with --detailed-exitcode 2 where there is something to do, 1
+    where it could not be told.
     """
     context: Context = ctx.obj
     session, found = find(context, stack, workdir)
@@ -75,4 +76,11 @@ def command(
         for each in plan.refusal(made, context.output.glyphs):
             context.output.talk(each)
         ctx.exit(ExitCode.REFUSED)
-    ctx.exit(ExitCode.CHANGES if detailed_exitcode and not made.is_empty else ExitCode.OK)
+    ctx.exit(_detailed(made) if detailed_exitcode else ExitCode.OK)
+
+
+def _detailed(made: Plan) -> ExitCode:
+    """Nothing to do is claimed only where everything could be found out; what is left behind is something to do."""
+    if not made.is_empty or any(each.exists for each in made.gaps):
+        return ExitCode.CHANGES
+    return ExitCode.OK if made.is_certain else ExitCode.ERROR

@@ -56,7 +56,11 @@ def format_option(*formats: str) -> Callable[[Command], Command]:
 
 def cluster_option(function: Command) -> Command:
     return click.option(
-        "--cluster", "clusters", multiple=True, metavar="NAME", help="Only this cluster of the stack; may be repeated."
+        "--cluster",
+        "clusters",
+        multiple=True,
+        metavar="NAME",
+        help="Only this place of the stack: a cluster, or `terraform`; may be repeated.",
     )(function)
 
 

@@ -13,6 +13,7 @@ events     what happens during an apply, as a closed union
 execute    plan → stream of events
 values     what references between resources stand for
 workspace  what is asked of a Terraform workspace, and its answer as changes; workspace_steps runs its part of a plan
+narrowing  a Spec for some of its places, where the others cannot be asked or shall not be
 release    what was done, as it is recorded
 status     the picture while things become ready; reconcile watches for it
 whatif     edits over the files

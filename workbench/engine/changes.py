@@ -158,6 +158,25 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
+class Gap:
+    """Something of the stack that a diff or plan says nothing about: that all is as it should be can't be claimed.
+
+    `exists`: it is there for certain and is left alone; else it is not known. `subject` is None where it concerns a
+    whole place; `place` is empty where it concerns every cluster.
+    """
+
+    place: str
+    message: str
+    hint: str = ""
+    subject: ResourceId | None = None
+    exists: bool = False
+
+    def __str__(self) -> str:
+        about = f"{self.subject}@{self.place}" if self.subject and self.place else str(self.subject or self.place)
+        return f"{about}: {self.message}" if about else self.message
+
+
+@dataclass(frozen=True, slots=True)
 class Summary:
     """`import_`, `move` and `forget` count resources taken over, known by another id and given up."""
 
@@ -203,7 +222,7 @@ class StackDiff:
     """Configuration against live, in every place of the stack. `changes` are in the order they would be applied.
 
     `workspace` is the place of its Terraform resources, empty where it has none and had none. `release` is the revision
-    it was compared with, 0 where no release of the stack can be read here.
+    it was compared with, 0 where no release of the stack can be read here. `notes` say what was left out on purpose.
     """
 
     spec: Spec = field(repr=False)
@@ -213,6 +232,8 @@ class StackDiff:
     warnings: tuple[str, ...] = ()
     workspace: str = ""
     release: int = 0
+    gaps: tuple[Gap, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def stack(self) -> str:
@@ -224,7 +245,12 @@ class StackDiff:
 
     @property
     def is_different(self) -> bool:
-        return any(each.is_different for each in self.changes)
+        return any(each.is_different for each in self.changes) or any(each.exists for each in self.gaps)
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether it could be told of everything that was asked for."""
+        return not self.problems and not self.gaps
 
     def different(self) -> Iterator[Change]:
         yield from (each for each in self.changes if each.is_different)

@@ -67,7 +67,7 @@ from workbench.engine.events import (
 )
 from workbench.engine.graph import found_references
 from workbench.engine.masking import Seal
-from workbench.engine.plan import Plan
+from workbench.engine.plan import VALUE_PATIENCE_SECONDS, Plan
 from workbench.engine.release import Journal
 from workbench.engine.tasks import running
 from workbench.engine.values import Filled, NoSuchValue, Value
@@ -80,8 +80,6 @@ _WRITE_PATIENCE_SECONDS = 60.0
 _GONE_PATIENCE_SECONDS = 120.0
 _ESTABLISHED_PATIENCE_SECONDS = 30.0
 _MOST_MOVES = 3
-VALUE_PATIENCE_SECONDS = 180.0
-"""So long a reference waits for its value to appear, such as the address of a load balancer."""
 _VALUE_PAUSE_SECONDS = 0.5
 _PROGRESS_SECONDS = 5.0
 
@@ -358,24 +356,29 @@ class _Execution:
         if change.resource is None or change.resolved is None:
             return change.resource
         try:
-            return (await self.resolve(change)).resource
+            filled = await self.resolve(change)
+            assert filled is not None, "it waits"
+            return filled.resource
         except RuntimeFailure as error:
             await self.begin(change)
             await self.fail(change, error)
             return None
 
-    async def resolve(self, change: Change) -> Filled:
-        """Puts values in place of references, waiting for those that appear late; raises `RuntimeFailure`."""
+    async def resolve(self, change: Change, *, waits: bool = True) -> Filled | None:
+        """See `Telling`."""
         resource = _resource(change)
         found: dict[Reference, Value] = {}
         for path, reference in found_references(resource.attributes, self._ids):
             if reference not in found:
-                found[reference] = await self._value(change, path, reference)
+                value = await self._value(change, path, reference, waits)
+                if value is None:
+                    return None
+                found[reference] = value
         return values.fill(resource, self._ids, found.__getitem__)
 
-    async def _value(self, change: Change, path: PlainPath, reference: Reference) -> Value:
+    async def _value(self, change: Change, path: PlainPath, reference: Reference, waits: bool) -> Value | None:
         if not isinstance(reference.id, TerraformId):
-            return await self._appearing(change, path, reference)
+            return await self._appearing(change, path, reference, waits)
         if change.address.cluster == TERRAFORM_PLACE:
             return Value(reference.text)  # the workspace knows it when it needs it
         live = self._workspace.known.get(reference.id) if self._workspace is not None else None
@@ -386,8 +389,11 @@ class _Execution:
         except NoSuchValue as error:
             raise _unresolved(change, path, str(error)) from None
 
-    async def _appearing(self, change: Change, path: PlainPath, reference: Reference) -> Value:
-        """Waits for a field of a Kubernetes object: in the same cluster, or in all for a resource of the workspace."""
+    async def _appearing(self, change: Change, path: PlainPath, reference: Reference, waits: bool) -> Value | None:
+        """Waits for a field of a Kubernetes object: in the same cluster, or in all for a resource of the workspace.
+
+        Returns None for one that is not there yet, if it does not wait.
+        """
         own = change.address.cluster
         clusters = list(self._runtimes) if own == TERRAFORM_PLACE else [own]
         started, told = anyio.current_time(), -math.inf
@@ -399,6 +405,8 @@ class _Execution:
                 raise _unresolved(change, path, str(error)) from None
             if not isinstance(value.value, Unknown):
                 return value
+            if not waits:
+                return None
             now = anyio.current_time()
             if self._is_stopping or now - started > VALUE_PATIENCE_SECONDS:
                 why = "the apply was stopped" if self._is_stopping else f"waited {VALUE_PATIENCE_SECONDS:.0f} s"

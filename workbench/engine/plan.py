@@ -13,9 +13,12 @@ from datetime import datetime
 from enum import StrEnum
 
 from runtimes.base import Address
-from workbench.engine.changes import Change, Problem, Summary
+from workbench.engine.changes import Change, Gap, Problem, Summary
 from workbench.engine.compile import CompileInputs
 from workbench.engine.spec import Spec
+
+VALUE_PATIENCE_SECONDS = 180.0
+"""So long a reference waits for its value to appear while applying, such as the address of a load balancer."""
 
 
 class Level(StrEnum):
@@ -52,7 +55,8 @@ class Plan:
     `needs` gives for each step the steps that come first. `revision` is the release it will become, `prior` the one it
     was planned over (0 for none). `workspace` is the place of Terraform resources, empty without any. `destroys` tells
     a plan that takes everything away from one that follows a configuration. `force` takes over the fields named in
-    conflicts. `salt` keys the digests, so that a saved plan can be made again with the same id.
+    conflicts. `only` are the places that were asked for by name, empty for all. `gaps` are what it says nothing about.
+    `salt` keys the digests, so that a saved plan can be made again with the same id.
     """
 
     id: str
@@ -76,6 +80,8 @@ class Plan:
     notes: tuple[str, ...] = ()
     workspace: str = ""
     destroys: bool = False
+    only: tuple[str, ...] = ()
+    gaps: tuple[Gap, ...] = ()
 
     @property
     def places(self) -> tuple[str, ...]:
@@ -89,6 +95,11 @@ class Plan:
     @property
     def is_empty(self) -> bool:
         return not self.waves
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether it speaks of everything it was asked for: only then does no step mean nothing to do."""
+        return not self.problems and not self.gaps
 
     @property
     def is_refused(self) -> bool:

@@ -35,7 +35,7 @@ class SavedPlan:
     id: str
     stack: str
     spec: str
-    clusters: tuple[str, ...]
+    only: tuple[str, ...]
     objects: dict[str, list[str]]
     prior: int
     prune: bool
@@ -59,7 +59,7 @@ def save(plan: Plan, path: Path, root: Path) -> None:
         "stack": plan.stack,
         "made": plan.made_at.isoformat(),
         "spec": plan.spec.digest(plan.salt),
-        "clusters": list(plan.clusters),
+        "only": list(plan.only),
         "objects": _objects(plan),
         "prior": plan.prior,
         "prune": plan.prune,
@@ -93,7 +93,7 @@ def load(path: Path, root: Path) -> SavedPlan:
             id=str(content["id"]),
             stack=str(content["stack"]),
             spec=str(content["spec"]),
-            clusters=tuple(str(each) for each in content["clusters"]),
+            only=tuple(str(each) for each in content.get("only", ())),
             objects={str(key): [str(each) for each in value] for key, value in content["objects"].items()},
             prior=int(content["prior"]),
             prune=bool(content["prune"]),

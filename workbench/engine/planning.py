@@ -8,13 +8,14 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime
 
-from runtimes.base import Address, KubernetesId, Resource, ResourceId, TerraformId
+from runtimes.base import Address, KubernetesId, Resource, ResourceId, TerraformId, unknown_paths
 from workbench.engine.changes import Change, Problem, StackDiff, Summary
 from workbench.engine.compile import CompileInputs
 from workbench.engine.events import Action
-from workbench.engine.graph import dependencies, reverse, waves
+from workbench.engine.fields import find
+from workbench.engine.graph import dependencies, found_references, reverse, waves
 from workbench.engine.masking import Seal
-from workbench.engine.plan import Confirmation, Guard, Level, Plan
+from workbench.engine.plan import VALUE_PATIENCE_SECONDS, Confirmation, Guard, Level, Plan
 from workbench.engine.release import Phase, Release, type_of
 from workbench.project import TERRAFORM_PLACE, Stack
 
@@ -37,10 +38,11 @@ def make_plan(
     salt: bytes,
     now: datetime,
     destroys: bool = False,
+    only: tuple[str, ...] = (),
 ) -> Plan:
     """Decides what is to be done about a difference. `revision` is the number its release will have.
 
-    `destroys`: the Spec is empty as everything is to go, not by mistake.
+    `destroys`: the Spec is empty as everything is to go, not by mistake. `only` are the places asked for by name.
     """
     steps = {each.address: each for each in diff.changes if each.action is not Action.NONE}
     needs = _needs(diff, steps, prior)
@@ -64,9 +66,11 @@ def make_plan(
         salt=salt,
         problems=diff.problems,
         warnings=(*(prior.warnings if prior else ()), *diff.warnings, *_left_behind(diff, prior)),
-        notes=tuple(_notes(diff, prior)),
+        notes=(*diff.notes, *_notes(diff, prior)),
         workspace=diff.workspace,
         destroys=destroys,
+        only=only,
+        gaps=diff.gaps,
     )
 
 
@@ -246,9 +250,23 @@ def _notes(diff: StackDiff, prior: Release | None) -> Iterable[str]:
     if prior is not None and prior.phase in (Phase.APPLYING, Phase.INTERRUPTED):
         yield f"release {prior.revision} was not finished; this plan continues it"
     for each in diff.changes:
+        if each.action is not Action.NONE:
+            yield from _waits(diff, each)
         if each.action is Action.REPLACE:
             yield f"{each.address}: is replaced, as {each.because}"
         elif each.action in (Action.IMPORT, Action.MOVE, Action.FORGET):
             yield f"{each.address}: {each.because or each.action.value}"
         elif each.restarts:
             yield f"{each.address}: its pods are replaced"
+
+
+def _waits(diff: StackDiff, change: Change) -> Iterable[str]:
+    """Says what an apply will wait for: fields that only a cluster sets, some time after an object was made."""
+    if change.resource is None or change.resolved is None:
+        return
+    ids = {str(each.id): each.id for each in diff.spec}
+    for path, reference in found_references(change.resource.attributes, ids):
+        is_unknown = any(True for _ in unknown_paths(find(change.resolved, path)))
+        if isinstance(reference.id, KubernetesId) and is_unknown:
+            waits = f"waits up to {VALUE_PATIENCE_SECONDS:.0f} s for {reference}"
+            yield f"{change.address}: {waits}, which has no value yet and only its cluster sets"

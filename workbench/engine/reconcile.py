@@ -33,14 +33,15 @@ _LINGER_SECONDS = 1.5
 """So long a failure has to stand before waiting ends: what explains it (events, a log) often comes after it."""
 
 
-def addresses(spec: Spec, clusters: Sequence[str]) -> tuple[Address, ...]:
-    """Returns what is watched, in the order of applying."""
+def addresses(spec: Spec, clusters: Sequence[str], *, terraform: bool = True) -> tuple[Address, ...]:
+    """Returns what is watched, in the order of applying; `terraform` False leaves out its resources."""
+    workspace = (TERRAFORM_PLACE,) if terraform else ()
     ordered = waves(dependencies(spec.resources), [each.id for each in spec])
     return tuple(
         Address(place, id_)
         for wave in ordered
         for id_ in wave
-        for place in ((TERRAFORM_PLACE,) if isinstance(id_, TerraformId) else clusters)
+        for place in (workspace if isinstance(id_, TerraformId) else clusters)
     )
 
 

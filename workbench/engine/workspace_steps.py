@@ -66,8 +66,11 @@ class Telling(Protocol):
     def settle(self, address: Address) -> None:
         """Lets go on those who wait for the step: what it made can be read now."""
 
-    async def resolve(self, change: Change) -> Filled:
-        """Puts in place what a resource refers to in Kubernetes, waiting for it; raises `RuntimeFailure`."""
+    async def resolve(self, change: Change, *, waits: bool = True) -> Filled | None:
+        """Puts in place what a resource refers to in Kubernetes; raises `RuntimeFailure`.
+
+        Waits for what is not there yet, with a bound, or returns None then if it does not wait.
+        """
 
 
 class Disagreed(Exception):
@@ -125,39 +128,61 @@ class WorkspaceSteps:
             await self._run.interrupt(at_once=at_once)
 
     async def _group(self, group: tuple[Change, ...]) -> None:
+        """Runs a group: first what can be, then what refers to a value that no cluster has yet, once that appeared."""
         members = {each.address for each in group}
         ready: list[Change] = []
+        late: list[Change] = []
         for change in group:
             address = change.address
             if self._telling.is_done(address):
                 continue
             for need in sorted(self._plan.needs[address] - members):
                 await self._telling.settled(need)
-            stopped = self._stopped(change, {each.address for each in ready})
+            stopped = self._stopped(change, {each.address for each in (*ready, *late)})
             if stopped is not None or self._telling.is_stopping():
                 await self._telling.skip(change, stopped)
-            elif await self._resolve(change):
-                ready.append(change)
+            elif not self._plan.needs[address].isdisjoint(each.address for each in late):
+                late.append(change)
+            else:
+                await self._resolve(change, ready, late)
         await self._attempts(ready)
         for change in group:
+            if change not in late:
+                self._telling.settle(change.address)
+        await self._attempts(await self._appeared(late))
+        for change in late:
             self._telling.settle(change.address)
+
+    async def _appeared(self, late: list[Change]) -> list[Change]:
+        """Waits for the values of all at once; what has them in vain fails, and is not among those returned."""
+        late = await self._without_stopped(late)
+        resolved: list[Change] = []
+        async with anyio.create_task_group() as tasks:
+            for change in late:
+                tasks.start_soon(self._resolve, change, resolved, None)
+        return await self._without_stopped([each for each in late if each in resolved])
 
     def _stopped(self, change: Change, going: set[Address]) -> Address | None:
         needs = sorted(self._plan.needs[change.address])
         return next((each for each in needs if each not in going and not self._telling.is_done(each)), None)
 
-    async def _resolve(self, change: Change) -> bool:
+    async def _resolve(self, change: Change, ready: list[Change], late: list[Change] | None) -> None:
+        """Puts a change among those that are ready, or the late ones; None for these: it waits. Tells of a failure."""
         if change.resource is None:
-            return True
+            ready.append(change)
+            return
         try:
-            filled = await self._telling.resolve(change)
+            filled = await self._telling.resolve(change, waits=late is None)
         except RuntimeFailure as error:
             await self._telling.begin(change)
             await self._telling.fail(change, error)
-            return False
-        self._resolved[change.address.id] = filled.resource
-        self._secrets |= filled.secrets
-        return True
+            return
+        if filled is not None:
+            self._resolved[change.address.id] = filled.resource
+            self._secrets |= filled.secrets
+            ready.append(change)
+        elif late is not None:
+            late.append(change)
 
     async def _attempts(self, ready: list[Change]) -> None:
         """Applies what is ready, again without what turns out not to be as approved, until nothing is left."""

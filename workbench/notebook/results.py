@@ -228,12 +228,9 @@ class Diff(Shown):
         places = (*found.clusters, found.workspace)
         head = (
             line(Span(found.stack, Tone.STRONG), Span(f"  {', '.join(filter(None, places))}", Tone.ENVIRONMENT)),
-            present_diff.summary_line(found.summary, UNICODE, is_certain=not found.problems),
+            present_diff.summary_line(found.summary, UNICODE, is_certain=found.is_certain),
         )
-        foot = (
-            *present_diff.problem_lines(found.problems, UNICODE),
-            *(line(Span(f"{UNICODE.finding} {each}", Tone.WARN)) for each in found.warnings),
-        )
+        foot = tuple(present_diff.remark_lines(found, UNICODE))
         tabs = diff_tabs(self.changes, found, self._roots, self._now) if self else ()
         return Picture(head, tabs, foot)
 

@@ -233,7 +233,9 @@ class Plan(Shown):
         made = self.value
         if made.is_empty:
             return ()
-        found = StackDiff(made.spec, made.clusters, made.changes, made.problems, made.warnings, made.workspace)
+        found = StackDiff(
+            made.spec, made.clusters, made.changes, made.problems, made.warnings, made.workspace, made.prior, made.gaps
+        )
         # two tables tell the steps; who wants the fields opens the others
         return Tab("Steps", _steps(made, ())), *diff_tabs(made.steps(), found, self._stack.roots, self._now)
 
@@ -539,7 +541,7 @@ class Watch(Live):
                 stack.value,
                 inputs,
                 spec=plan.spec if plan else None,
-                clusters=plan.clusters if plan else (),
+                clusters=plan.only if plan else (),
                 until_settled=True,
                 timeout_seconds=self._timeout,
             ) as trees:
@@ -588,7 +590,7 @@ class Watch(Live):
 def _summary(made: engine.Plan) -> tuple[Line, ...]:
     from workbench.present.diff import summary_line
 
-    return (summary_line(made.summary, UNICODE, is_certain=not made.problems),)
+    return (summary_line(made.summary, UNICODE, is_certain=made.is_certain),)
 
 
 def _steps(made: engine.Plan, events: tuple[Event, ...]) -> Table:

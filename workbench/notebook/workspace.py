@@ -278,7 +278,7 @@ class StackHandle:
         """Compares configuration and live; writes nothing. A cluster that does not answer is in `problems`."""
         asked = self.given(D)
         found = self.workspace.call(lambda: self.session.diff(self.value, asked.inputs, clusters=clusters))
-        self._remember_summary(found.summary, is_certain=not found.problems)
+        self._remember_summary(found.summary, is_certain=found.is_certain)
         return Diff(found, asked, self.roots)
 
     def plan(
@@ -289,7 +289,7 @@ class StackHandle:
         made = self.workspace.call(
             lambda: self.session.plan(self.value, asked.inputs, clusters=clusters, prune=prune, force=force)
         )
-        self._remember_summary(made.summary, is_certain=not made.problems)
+        self._remember_summary(made.summary, is_certain=made.is_certain)
         return Plan(made, asked)
 
     def plan_destroy(self, D: Options | None = None) -> Plan:

@@ -13,7 +13,7 @@ from typing import Any
 
 from runtimes.base import Address, FieldPath, TerraformId, Unknown, format_path
 from runtimes.base.references import Ids, InvalidReference, is_reference, parse_reference
-from workbench.engine.changes import Actor, Change, ChangeClass, FieldChange, Op, Problem, StackDiff, Summary
+from workbench.engine.changes import Actor, Change, ChangeClass, FieldChange, Gap, Op, Problem, StackDiff, Summary
 from workbench.engine.events import Action
 from workbench.engine.fields import MISSING, find
 from workbench.engine.masking import Masked, Seal, masked, sensitive_paths
@@ -93,7 +93,7 @@ def drift_line(found: StackDiff, glyphs: Glyphs) -> Line:
         word = "resource" if undecided == 1 else "resources"
         why = f"{undecided} {word} may be new or deleted: no release of the stack is recorded here to tell"
         parts.append(Span(f"{glyphs.unknown} {why}", Tone.WARN))
-    elif found.problems:
+    elif not found.is_certain:
         parts.append(Span(f"{glyphs.unknown} not everything could be asked", Tone.WARN))
     elif not parts:
         parts.append(Span(f"{glyphs.good} no drift", Tone.GOOD))
@@ -146,6 +146,26 @@ def problem_lines(problems: Iterable[Problem], glyphs: Glyphs) -> Iterator[Line]
         for each in alike:
             where = f"{each.address}" if each.address else each.cluster
             yield line(Span(f"{glyphs.unknown} {where}: ", Tone.WARN), each.message)
+        if hint:
+            yield line(Span(f"  {glyphs.arrow} {hint}", Tone.MUTED))
+
+
+def remark_lines(found: StackDiff, glyphs: Glyphs) -> Iterator[Line]:
+    """Yields what a diff says beside its changes: what could not be found out, and what was left out on purpose."""
+    yield from problem_lines(found.problems, glyphs)
+    yield from gap_lines(found.gaps, glyphs)
+    for text in (*found.warnings, *found.notes):
+        yield line(Span(f"{glyphs.finding} {text}", Tone.WARN))
+
+
+def gap_lines(gaps: Iterable[Gap], glyphs: Glyphs) -> Iterator[Line]:
+    """Yields a line for each, and what to do about those of one kind once below them."""
+    by_hint: dict[str, list[Gap]] = {}
+    for each in gaps:
+        by_hint.setdefault(each.hint, []).append(each)
+    for hint, alike in by_hint.items():
+        for each in alike:
+            yield line(Span(f"{glyphs.unknown} {each}", Tone.WARN))
         if hint:
             yield line(Span(f"  {glyphs.arrow} {hint}", Tone.MUTED))
 
@@ -350,7 +370,9 @@ __all__ = [
     "detail_rows",
     "detail_text",
     "drift_line",
+    "gap_lines",
     "problem_lines",
+    "remark_lines",
     "source_text",
     "summary_line",
 ]

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from runtimes.base import Blocking, Unknown, format_path
-from workbench.engine.changes import Change, FieldChange, Problem, StackDiff, Summary
+from workbench.engine.changes import Change, FieldChange, Gap, Problem, StackDiff, Summary
 from workbench.engine.masking import Masked
 from workbench.engine.plan import Plan
 from workbench.engine.spec import Chain
@@ -46,7 +46,7 @@ def _stack(stack: Stack) -> dict[str, Any]:
 
 def diff(found: StackDiff, root: Path, *, drift_only: bool = False) -> dict[str, Any]:
     """`drift_only` leaves what others did; what can't be told without a release is then unknown."""
-    is_unknown = bool(found.problems) or (drift_only and any(True for _ in found.undecided()))
+    is_unknown = not found.is_certain or (drift_only and any(True for _ in found.undecided()))
     found = found.drift if drift_only else found
     return _document(
         "Diff",
@@ -56,13 +56,15 @@ def diff(found: StackDiff, root: Path, *, drift_only: bool = False) -> dict[str,
         summary=_summary(found.summary),
         changes=[_change(each, root) for each in found.different()],
         problems=[_problem(each) for each in found.problems],
+        gaps=[_gap(each) for each in found.gaps],
+        warnings=[*found.warnings, *found.notes],
     )
 
 
 def plan(made: Plan, root: Path) -> dict[str, Any]:
     return _document(
         "Plan",
-        "refused" if made.is_refused else "empty" if made.is_empty else "ready",
+        _plan_status(made),
         id=made.id,
         stack=made.stack,
         clusters=list(made.clusters),
@@ -77,8 +79,29 @@ def plan(made: Plan, root: Path) -> dict[str, Any]:
             "reasons": list(made.confirmation.reasons),
         },
         problems=[_problem(each) for each in made.problems],
+        gaps=[_gap(each) for each in made.gaps],
         warnings=list(made.warnings),
+        notes=list(made.notes),
     )
+
+
+def _plan_status(made: Plan) -> str:
+    """`empty` claims that nothing is to be done, so it takes that everything could be found out."""
+    if made.is_refused:
+        return "refused"
+    if not made.is_empty:
+        return "ready"
+    return "empty" if made.is_certain else "unknown"
+
+
+def _gap(each: Gap) -> dict[str, Any]:
+    return {
+        "place": each.place,
+        "id": str(each.subject) if each.subject is not None else None,
+        "exists": each.exists,
+        "message": each.message,
+        "hint": each.hint,
+    }
 
 
 def status(found: StatusTree) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from workbench.engine.events import (
 )
 from workbench.engine.plan import Guard, Level, Plan
 from workbench.present import reconcile
-from workbench.present.diff import problem_lines, summary_line
+from workbench.present.diff import gap_lines, problem_lines, summary_line
 from workbench.present.glyphs import Glyphs, action_sign
 from workbench.present.rows import Column, Row
 from workbench.present.text import Line, Span, Tone, line
@@ -48,7 +48,7 @@ def title(plan: Plan, glyphs: Glyphs) -> Line:
 def lines(plan: Plan, glyphs: Glyphs) -> Iterator[Line]:
     """Yields the plan without its fields: summary, order, gates, problems, what to confirm."""
     yield title(plan, glyphs)
-    yield summary_line(plan.summary, glyphs, is_certain=not plan.problems)
+    yield summary_line(plan.summary, glyphs, is_certain=plan.is_certain)
     for number, wave in enumerate(plan.waves, 1):
         for address in wave:
             yield line(Span(f"{number:>3} ", Tone.MUTED), _step(plan.change(address)))
@@ -66,6 +66,7 @@ def gates(plan: Plan, glyphs: Glyphs, *, compact: bool = False) -> Iterator[Line
         message = "no" if not guard.passed and _is_told_below(plan, guard) else guard.message
         yield line(sign, guard.name, Span(f": {message}" if message else "", Tone.MUTED))
     yield from problem_lines(plan.problems, glyphs)
+    yield from gap_lines(plan.gaps, glyphs)
     if not plan.force:
         yield from _conflicts(plan, glyphs)
     for text in (*plan.warnings, *plan.notes, *plan.confirmation.reasons):
@@ -94,9 +95,24 @@ def refusal(plan: Plan, glyphs: Glyphs) -> Iterator[Line]:
     """Yields what a refused plan means and what to do, to stand after the plan itself."""
     failed = [each.name for each in plan.guards if not each.passed]
     yield line(Span(f"{glyphs.bad} refused by: {', '.join(failed)}. Nothing was applied.", Tone.BAD))
+    if hint := _way_round(plan):
+        yield line(Span(f"{glyphs.arrow} {hint}", Tone.MUTED))
     if not plan.force and any(each.conflicts for each in plan.changes):
         hint = "put the live values into the configuration, or take the fields over with --force"
         yield line(Span(f"{glyphs.arrow} {hint}", Tone.MUTED))
+
+
+def _way_round(plan: Plan) -> str:
+    """What can be planned though a place does not answer: the others, by name."""
+    if plan.destroys or not plan.clusters or not plan.workspace:
+        return ""
+    away = {each.cluster for each in plan.problems}
+    if away == {plan.workspace}:
+        names = " ".join(f"--cluster {each}" for each in plan.clusters)
+        return f"{names} plans without Terraform, with the values its last apply recorded"
+    if away and plan.workspace not in away:
+        return f"--cluster {plan.workspace} plans Terraform alone"
+    return ""
 
 
 def step_rows(plan: Plan, events: tuple[Event, ...]) -> tuple[Row, ...]:

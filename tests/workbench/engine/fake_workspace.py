@@ -59,6 +59,7 @@ def thing(name: str) -> TerraformId:
 class FakeWorkspace:
     """`cloud` is what exists, `state` what terraform knows of it. `fail` maps names to what making them raises.
 
+    `broken` is what planning raises, `unreadable` what reading the state does.
     `requests` are all that was asked, as (verb, only). `gate` holds an apply up at its first step until it is set,
     which an interrupt does; where the workspace `is_patient`, only one at once.
     """
@@ -67,6 +68,7 @@ class FakeWorkspace:
     state: dict[ResourceId, dict[str, Any]] = field(default_factory=dict)
     fail: dict[str, RuntimeFailure] = field(default_factory=dict)
     broken: RuntimeFailure | None = None
+    unreadable: RuntimeFailure | None = None
     findings: list[Finding] = field(default_factory=list)
     requests: list[tuple[str, frozenset[str] | None]] = field(default_factory=list)
     interrupts: list[bool] = field(default_factory=list)
@@ -103,6 +105,12 @@ class FakeWorkspace:
             await anyio.sleep_forever()
 
         yield observations()
+
+    async def owned(self, labels: Mapping[str, str]) -> tuple[LiveResource, ...]:
+        await anyio.lowlevel.checkpoint()
+        if self.unreadable is not None:
+            raise self.unreadable
+        return tuple(self._live(id_, body) for id_, body in self.state.items())
 
     async def close(self) -> None:
         pass

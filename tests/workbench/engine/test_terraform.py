@@ -342,6 +342,40 @@ async def test_a_value_that_appears_late_is_waited_for_and_one_that_never_does_n
     assert end(events).outcome is Outcome.SUCCEEDED
 
 
+async def test_what_a_value_is_waited_for_by_is_said_before_and_holds_up_nothing_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(executing, "VALUE_PATIENCE_SECONDS", 20.0)
+    monkeypatch.setattr(executing, "_VALUE_PAUSE_SECONDS", 0.01)
+    there = world()
+    web = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web", "namespace": "shop"}}
+    bodies = (
+        namespace(),
+        web,
+        resource("record", target="$kusion_path.v1:Service:shop:web.status.ip"),
+        resource("alias", of="$kusion_path.acme:cloud:thing:record.id"),
+        resource("free"),
+        config_map("of-free", {"host": "$kusion_path.acme:cloud:thing:free.address"}),
+    )
+    plan = await there.plan(*bodies)
+    (said,) = plan.notes
+    assert said.startswith("acme:cloud:thing:record@terraform: waits up to 180 s for v1:Service:shop:web.status.ip")
+
+    async def appear() -> None:
+        """The address comes only once everything else is there: who waits for it first waits in vain."""
+        while KubernetesId("v1", "ConfigMap", "shop", "of-free") not in there.hz.objects:  # noqa: ASYNC110 - no event
+            await anyio.sleep(0.01)
+        there.hz.status[KubernetesId("v1", "Service", "shop", "web")] = {"ip": "10.1.1.1"}
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(appear)
+        events = await there.apply(plan)
+        tasks.cancel_scope.cancel()
+    assert end(events).outcome is Outcome.SUCCEEDED
+    order = names(events)
+    assert order.index("StepFinished of-free") < order.index("StepFinished record") < order.index("StepFinished alias")
+
+
 # What goes wrong
 
 

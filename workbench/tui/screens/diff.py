@@ -67,8 +67,8 @@ class DiffScreen(Frame):
             changes.refresh()
             return
         glyphs = self.workbench.glyphs
-        summary = diff.summary_line(found.summary, glyphs, is_certain=not found.problems)
-        header = [summary, *diff.problem_lines(found.problems, glyphs)]
+        summary = diff.summary_line(found.summary, glyphs, is_certain=found.is_certain)
+        header = [summary, *diff.remark_lines(found, glyphs)]
         if self.drift_only:
             drift = diff.drift_line(found, glyphs)
             header.append(line(Span("drift only (D shows everything): ", Tone.WARN), drift))
@@ -80,7 +80,7 @@ class DiffScreen(Frame):
     def _nothing(self) -> str:
         if self.drift_only:
             return "no drift to show: the line above says whether all of it could be told"
-        if self.state and self.state.diff and self.state.diff.problems:
+        if self.state and self.state.diff and not self.state.diff.is_certain:
             return "nothing could be compared"
         return "no difference: the clusters say what the configuration says"
 

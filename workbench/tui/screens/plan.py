@@ -69,9 +69,11 @@ class PlanScreen(Frame):
             steps.refresh()
             return
         glyphs = self.workbench.glyphs
-        summary = diff.summary_line(made.summary, glyphs, is_certain=not made.problems)
+        summary = diff.summary_line(made.summary, glyphs, is_certain=made.is_certain)
         self.query_one("#head", ToneText).show(plan.title(made, glyphs), summary)
-        if made.destroys:
+        if not made.is_certain:
+            steps.empty = "no step, and not everything could be found out: what is missing is said below"
+        elif made.destroys:
             steps.empty = "nothing to do: nothing is left of this stack"
         else:
             steps.empty = f"nothing to do: {_everywhere(made)} what the configuration says"

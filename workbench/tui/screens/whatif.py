@@ -118,11 +118,11 @@ class WhatIfScreen(Frame):
             effect.empty = "no comparison yet" if self._stack_state.error else "comparing ..."
             effect.refresh()
             return
-        head.append(diff.summary_line(found.summary, glyphs, is_certain=not found.problems))
-        head += diff.problem_lines(found.problems, glyphs)
+        head.append(diff.summary_line(found.summary, glyphs, is_certain=found.is_certain))
+        head += diff.remark_lines(found, glyphs)
         self.query_one("#summary", ToneText).show_all(head)
         effect.empty = (
-            "nothing could be compared" if found.problems else "no difference: what is there is what this says"
+            "no difference: what is there is what this says" if found.is_certain else "not everything could be compared"
         )
         rows: list[Row] = []
         now = self.workbench.now()
