@@ -93,7 +93,7 @@ def load(path: Path, root: Path) -> SavedPlan:
             id=str(content["id"]),
             stack=str(content["stack"]),
             spec=str(content["spec"]),
-            only=tuple(str(each) for each in content.get("only", ())),
+            only=tuple(str(each) for each in content["only"]),
             objects={str(key): [str(each) for each in value] for key, value in content["objects"].items()},
             prior=int(content["prior"]),
             prune=bool(content["prune"]),

@@ -251,7 +251,7 @@ async def test_files_that_are_no_plan_are_told_apart(place: Place, tmp_path: Pat
         (json.dumps({**whole, "objects": 5}), ExitCode.ERROR, "is not a saved plan"),
         (json.dumps({**whole, "stack": "web/nowhere"}), ExitCode.USAGE, "there is no stack 'web/nowhere'"),
         (json.dumps({**whole, "stack": "nowhere"}), ExitCode.USAGE, "nowhere"),
-        (json.dumps({**whole, "clusters": ["mars"]}), ExitCode.USAGE, "does not go to 'mars'"),
+        (json.dumps({**whole, "only": ["mars"]}), ExitCode.USAGE, "does not go to 'mars'"),
         (json.dumps({**whole, "id": "p-0000000000000000"}), ExitCode.STALE, "plan again"),
         (json.dumps({**whole, "force": True}), ExitCode.STALE, "plan again"),
         (file.read_text()[:100], ExitCode.ERROR, "is not a saved plan"),
