@@ -17,7 +17,7 @@ class JsonError(ValueError):
 def parse_json(text: str) -> Any:
     """Raises JsonError."""
     try:
-        return json.loads(text, parse_constant=_refused, parse_float=_finite, parse_int=_whole)
+        found = json.loads(text, parse_constant=_refused, parse_float=_finite, parse_int=_whole)
     except json.JSONDecodeError as problem:
         raise JsonError(_described(text, problem.msg, problem.pos)) from None
     except _ConstantError as problem:
@@ -26,6 +26,31 @@ def parse_json(text: str) -> Any:
         raise JsonError(_at("number out of range", text, text.find(str(problem)) + len(str(problem)) - 1)) from None
     except RecursionError:
         raise JsonError("recursion limit exceeded") from None
+    if "\\u" in text and (half := _half_of_a_pair(text)):
+        raise JsonError(half)
+    return found
+
+
+_ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|.)", re.DOTALL)
+
+
+def _half_of_a_pair(text: str) -> str:
+    """What serde_json says of the first escape that is half of a surrogate pair; "" where there is none.
+
+    Python makes such an escape a character, which no output can then hold.
+    """
+    open_until = 0
+    for escape in _ESCAPE.finditer(text):
+        if open_until and escape.start() != open_until:
+            break
+        code = int(escape[1], 16) if escape[1] else 0
+        if open_until and not escape[1]:
+            return _at("unexpected end of hex escape", text, escape.start() + 1)
+        is_second = 0xDC00 <= code <= 0xDFFF
+        if is_second != bool(open_until):
+            return _at("lone leading surrogate in hex escape", text, escape.end() - 1)
+        open_until = escape.end() if 0xD800 <= code <= 0xDBFF else 0
+    return _at("unexpected end of hex escape", text, open_until) if open_until else ""
 
 
 _MOST_DIGITS: Final = 400

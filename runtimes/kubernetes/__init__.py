@@ -5,6 +5,7 @@
     transport     the only HTTP: time limits, what is repeated, errors
     failures      from the server's Status to our errors
     discovery     which kinds are served under which paths
+    apply_body    the bytes of a server-side apply, which a YAML reader reads
     client        the verbs of the API over dict bodies
     fields        managedFields: owners, list keys, conflicts
     normalize     from a live object to what a configuration can be compared with

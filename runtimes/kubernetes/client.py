@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runtimes.base import KubernetesId, NotThere, Rejected, RuntimeFailure
+from runtimes.kubernetes.apply_body import CONTENT_TYPE, apply_body
 from runtimes.kubernetes.discovery import ApiResource, Discovery
 from runtimes.kubernetes.failures import Expired, failure
 from runtimes.kubernetes.transport import Limits, Reply, Transport
@@ -82,8 +83,8 @@ class Client:
             "PATCH",
             await self._path(id_),
             query=query,
-            body=body,
-            content_type="application/apply-patch+yaml",
+            body=apply_body(body, target=self.place, subject=str(id_)),
+            content_type=CONTENT_TYPE,
             subject=str(id_),
             secrets=secrets,
         )

@@ -152,6 +152,8 @@ def test_system_modules(expression: str, value: Any) -> None:
         ("multiplyof(4, 0)", "attempt to calculate the remainder with a divisor of zero"),
         ("base64.decode('!!')", "the text is not base64"),
         ("json.decode('{\"a\": }')", "expected value at line 1 column 7"),
+        (r"""json.decode('"\\ud83d"')""", "unexpected end of hex escape at line 1 column 8"),
+        (r"""json.decode('"\\ude00"')""", "lone leading surrogate in hex escape at line 1 column 7"),
         ("yaml.decode('a: b: c')", "mapping values are not allowed in this context at line 1 column 5"),
         ("net.CIDR_subnet('10.0.0.0/8', 1, 5)", "additional_bits of 1 does not accommodate a net_num of 5"),
         ("regex.match('a', '(')", "invalid regular expression '('"),
