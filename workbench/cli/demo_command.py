@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import time
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
@@ -226,12 +227,15 @@ async def _where_from(session: Session, stack: Stack, output: Output) -> None:
 async def _fix(session: Session, stack: Stack, output: Output) -> CompileInputs:
     """Replaces the image where its provenance says that it is written, and shows the patch."""
     from workbench.cli import practice
+    from workbench.engine.field_edit import set_field
     from workbench.present import explain, paths
 
     compiled = await session.compile(stack)
     deployment = explain.find(compiled.spec, "Deployment/web")
-    chain = compiled.spec.chain(deployment.id, paths.parse("spec.template.spec.containers[name=web].image"))
-    edited = session.whatif(stack).set_value(chain[0], practice.FIXED_IMAGE)
+    path = paths.parse("spec.template.spec.containers[name=web].image")
+    edited = await set_field(
+        session.whatif(stack), partial(session.compile, stack), deployment.id, path, practice.FIXED_IMAGE
+    )
     for text in edited.patch().splitlines():
         tone = {"+": Tone.ADDED, "-": Tone.REMOVED}.get(text[:1], Tone.MUTED)
         output.line("  ", Span(text, tone))

@@ -17,6 +17,7 @@ narrowing  a Spec for some of its places, where the others cannot be asked or sh
 release    what was done, as it is recorded
 status     the picture while things become ready; reconcile watches for it
 whatif     edits over the files
+field_edit an edit of one field, at the line that sets it
 plugins    which Python functions the KCL of a repository may call here
 errors     the root `EngineError`
 

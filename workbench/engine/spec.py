@@ -32,7 +32,7 @@ from runtimes.base import (
     parse_reference,
 )
 from workbench.engine.errors import DependencyCycle, SpecInvalid
-from workbench.engine.fields import plain_steps
+from workbench.engine.fields import MISSING, find, plain_steps
 from workbench.engine.graph import find_cycle, found_references, reference_texts
 
 
@@ -100,15 +100,31 @@ class Spec:
 
     def chain(self, id_: ResourceId, path: FieldPath = ()) -> Chain:
         """Returns the sites behind a field, or behind the nearest thing around it that has any; empty if none has."""
+        found = self._located(id_, path)
+        return self._nearest(*found) if found else ()
+
+    def own_chain(self, id_: ResourceId, path: FieldPath) -> Chain:
+        """Returns the sites behind a field itself; empty where only something around it has any, or it is not there."""
+        found, resource = self._located(id_, path), self.get(id_)
+        if found is None or self.lookup is None or resource is None or find(resource.attributes, path) is MISSING:
+            return ()
+        document, prefix, steps = found
+        return self.lookup(document, (*prefix, *steps))
+
+    def _located(
+        self, id_: ResourceId, path: FieldPath
+    ) -> tuple[int, tuple[str | int, ...], tuple[str | int, ...]] | None:
+        """Returns document, place of the attributes in it and place of a field in those, as far as it is there."""
         origin, resource = self.origins.get(id_), self.get(id_)
         if origin is None or resource is None or self.lookup is None:
-            return ()
+            return None
         steps = plain_steps(resource.attributes, path)
         if steps[:1] == ("data",):
             # a Secret's texts are applied as the data they become
-            if chain := self.lookup(origin.document, (*origin.prefix, "stringData", *steps[1:])):
-                return chain
-        return self._nearest(origin.document, origin.prefix, steps)
+            written = ("stringData", *steps[1:])
+            if self.lookup(origin.document, (*origin.prefix, *written)):
+                steps = written
+        return origin.document, origin.prefix, steps
 
     def extension_chain(self, id_: ResourceId, path: FieldPath) -> Chain:
         """Returns the sites behind one of a resource's extensions, as `chain` does; the resource's if none has."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from difflib import get_close_matches
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
@@ -14,6 +15,7 @@ from runtimes.base import RuntimeFailure
 from workbench.engine.changes import Summary
 from workbench.engine.compile import CompileInputs
 from workbench.engine.errors import EditFailed
+from workbench.engine.field_edit import set_field
 from workbench.engine.status import Verdict
 from workbench.engine.whatif import WhatIf
 from workbench.notebook import results
@@ -344,17 +346,17 @@ class WhatIfEdit(Shown):
         return bool(self.value.files)
 
     def set(self, resource: str, path: str, value: object) -> WhatIfEdit:
-        """Changes a field of a resource (`"Deployment/web"`, `"spec.replicas"`) at the source line that decides it.
+        """Changes a field of a resource (`"Deployment/web"`, `"spec.replicas"`) at the source line that sets it.
 
-        Raises `EditFailed` where no line does, or where the text there is no plain value; then use `edit`.
+        Raises `EditFailed`, and edits nothing, where the field does not exist, where no line sets just this field, or
+        where it would not have the value afterwards; then use `edit`.
         """
         try:
-            spec = self.compile().value.spec
-            found = explain.find(spec, resource)
-            chain = spec.chain(found.id, paths.parse(path))
-            if not chain:
-                raise EditFailed("no source line is known for this", where=f"{resource} {path}", hint="use edit(...)")
-            self.value = self.value.set_value(chain[0], value)
+            id_ = explain.find(self.compile().value.spec, resource).id
+            compile_ = partial(self._stack.session.compile, self._stack.value)
+            self.value = self._stack.workspace.call(
+                lambda: set_field(self.value, compile_, id_, paths.parse(path), value)
+            )
         except WorkbenchError as error:
             raise readable(error) from None
         return self

@@ -209,6 +209,8 @@ def test_edits_that_fit_nowhere_say_so(workspace: Workspace) -> None:
 
     with pytest.raises(EditFailed, match="not once"):
         edits.edit("storefront/checkout/prod/main.k", "replicas = ", "replicas = 9")
+    with pytest.raises(EditFailed, match=r"no field spec\.nope"):
+        edits.set("Deployment/web", "spec.nope", 5)
     with pytest.raises(EditFailed, match="no edits"):
         edits.to_patch("nowhere.patch")
     assert not edits
