@@ -10,7 +10,7 @@ from typing import Any
 
 from runtimes.base import Misconfigured, Runtime, RuntimeType
 
-_KUBERNETES_SETTINGS = frozenset({"kubeconfig", "context", "place", "allow_exec", "limits"})
+_KUBERNETES_SETTINGS = frozenset({"kubeconfig", "context", "place", "untrusted", "limits"})
 _TERRAFORM_SETTINGS = frozenset(
     {"folder", "place", "binary", "backend", "cli_config", "mirrors", "plugin_cache", "required_version"}
     | {"lock_timeout_seconds", "environment"}
@@ -21,8 +21,8 @@ def connect(type_: RuntimeType, settings: Mapping[str, Any]) -> Runtime:
     """Returns a runtime for one place; asks the infrastructure nothing yet. Raises `Misconfigured`.
 
     Settings for Kubernetes, all optional: `kubeconfig` (a path or several; as kubectl finds it), `context` (the
-    current one), `place` (the name in messages and plans; the context's), `allow_exec` (whether the kubeconfig's
-    credential program may run; False), `limits` (`runtimes.kubernetes.transport.Limits`).
+    current one), `place` (the name in messages and plans; the context's), `untrusted` (folders whose kubeconfigs may
+    not name credential programs or token files; none), `limits` (`runtimes.kubernetes.transport.Limits`).
 
     Settings for Terraform, all optional but the first: `folder` (the stack's working folder, made if need be),
     `place` (terraform), `binary` (a name or path; terraform, else tofu, on PATH), `backend` (`{"type": ..., "config":

@@ -32,6 +32,7 @@ from workbench.project import (
     Stack,
     StackPath,
     affected,
+    checkout,
     discover,
     find_root,
 )
@@ -582,7 +583,7 @@ class Session:
                 "kubeconfig": _kubeconfig_files(self._settings.kubeconfig),
                 "context": context or None,
                 "place": cluster,
-                "allow_exec": self._settings.allows_exec_credentials,
+                "untrusted": () if self._settings.allows_exec_credentials else (checkout(self._root),),
             },
         )
 

@@ -8,7 +8,7 @@ Precedence is flag, then environment, then default. Environment variables:
     WB_READONLY    1: refuse everything that writes
     WB_TIMEOUT     seconds to wait for readiness
     WB_ASCII       1: no glyphs outside of ASCII
-    WB_ALLOW_EXEC  1: the kubeconfig's credential programs may run
+    WB_ALLOW_EXEC  1: a kubeconfig inside the repository is trusted as the user's own is
     WB_TERRAFORM   the terraform or tofu to use; else the one on PATH
     WB_TERRAFORM_MIRROR  folders with providers, as `terraform providers mirror` makes them, taken before any registry
     WB_TRUST_PLUGINS  1: Python functions of the repository may run when its KCL calls them

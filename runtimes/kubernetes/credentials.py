@@ -1,22 +1,26 @@
 """Turning what a kubeconfig says about a user into request headers, again and again as tokens run out.
 
-Programs named by an `exec` section run only with explicit consent: a kubeconfig that came from elsewhere could name
-any program. They get no terminal, a time limit, and both of their pipes are drained at once, so one that writes much
-to stderr cannot block (https://kubernetes.io/docs/reference/config-api/client-authentication.v1/).
+A kubeconfig is its user's own, and works as with kubectl, unless it came with a repository: that one could name any
+program to run, and any file to send as a token, so both need consent. Programs of an `exec` section get no terminal, a
+time limit, and both of their pipes are drained at once, so one that writes much to stderr cannot block
+(https://kubernetes.io/docs/reference/config-api/client-authentication.v1/).
 """
 
 from __future__ import annotations
 
 import asyncio
 import base64
+import errno
 import json
 import os
 import re
+import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 from typing import Any, assert_never
 
 from runtimes.base import Misconfigured, Unauthenticated
@@ -40,11 +44,47 @@ class Grant:
         return "Grant(...)"
 
 
-class Credentials:
-    """The credentials of one connection. `grant` is cheap while the last one is good."""
+def without_consent(connection: Connection, untrusted: Sequence[Path]) -> str:
+    """Returns why the credentials of a connection may not be used, as a clause; empty where they may.
 
-    def __init__(self, connection: Connection, *, place: str, allow_exec: bool) -> None:
-        self._connection, self._place, self._allow_exec = connection, place, allow_exec
+    A file below one of the `untrusted` folders, by its name or behind links, may hold credentials for servers that it
+    names itself. It may not name programs and files, nor have credentials of other files sent to its servers.
+    """
+    by_user = _is_below(connection.user_file, untrusted)
+    by_cluster = _is_below(connection.cluster_file, untrusted)
+    match connection.credential:
+        case ExecPlugin(command=command) if by_user or by_cluster:
+            return f"it gets its credentials from the program {command!r}, {_said(connection, by_user)}"
+        case TokenFile(path) if by_user or by_cluster:
+            return f"it gets its token from the file {path}, {_said(connection, by_user)}"
+        case _ if by_cluster and not by_user:
+            return f"it would send credentials of {connection.user_file} to a server, {_said(connection, False)}"
+        case _:
+            return ""
+
+
+def _said(connection: Connection, by_user: bool) -> str:
+    file = connection.user_file if by_user else connection.cluster_file
+    return f"and {file}, which says so, is a file of the repository"
+
+
+def _is_below(file: Path | None, folders: Sequence[Path]) -> bool:
+    if file is None:
+        return False
+    names = (Path(os.path.normpath(file.absolute())), file.resolve())
+    return any(
+        name.is_relative_to(at) for name in names for each in folders for at in (each.absolute(), each.resolve())
+    )
+
+
+class Credentials:
+    """The credentials of one connection. `grant` is cheap while the last one is good.
+
+    `refusal` is why they may not be used, empty where they may (`without_consent`).
+    """
+
+    def __init__(self, connection: Connection, *, place: str, refusal: str = "") -> None:
+        self._connection, self._place, self._refusal = connection, place, refusal
         self._grant: Grant | None = None
         self._lock = asyncio.Lock()
 
@@ -67,6 +107,12 @@ class Credentials:
             return self._grant
 
     async def _obtain(self) -> Grant:
+        if self._refusal:
+            raise Misconfigured(
+                f"context {self._connection.context!r} is not trusted: {self._refusal}",
+                target=self._place,
+                hint="read that file; if you trust it as your own, say so with WB_ALLOW_EXEC=1",
+            )
         certificate = self._connection.certificate
         match self._connection.credential:
             case None:
@@ -91,12 +137,11 @@ class Credentials:
                 assert_never(never)
 
     async def _run(self, plugin: ExecPlugin) -> Grant:
-        if not self._allow_exec:
-            raise Misconfigured(
-                f"context {self._connection.context!r} gets its credentials from the program {plugin.command!r}, "
-                "which has not been allowed to run",
+        if plugin.needs_terminal:
+            raise Unauthenticated(
+                f"credential program {plugin.command!r} wants a terminal (interactiveMode: Always) and gets none",
                 target=self._place,
-                hint="if you trust this kubeconfig, allow its credential programs with WB_ALLOW_EXEC=1",
+                hint=f"log in first: kubectl --context {self._connection.context} get namespaces",
             )
         output = await self._output(plugin)
         try:
@@ -136,7 +181,7 @@ class Credentials:
         info = json.dumps({"apiVersion": plugin.api_version, "kind": "ExecCredential", "spec": spec})
         try:
             process = await asyncio.create_subprocess_exec(
-                plugin.command,
+                _program(plugin.command),
                 *plugin.arguments,
                 env={**os.environ, **dict(plugin.environment), "KUBERNETES_EXEC_INFO": info},
                 stdin=asyncio.subprocess.DEVNULL,
@@ -167,9 +212,23 @@ class Credentials:
             raise Unauthenticated(
                 f"credential program {plugin.command!r} ended with status {process.returncode}{_last_words(complaint)}",
                 target=self._place,
-                hint=plugin.install_hint or "run it by hand, or log in anew",
+                hint=plugin.install_hint or "run it by hand, or log in again",
             )
         return output
+
+
+def _program(command: str) -> str:
+    """Returns the path of a program; a bare name is never found in the working folder, where a repository may be.
+
+    Raises `FileNotFoundError`. (https://pkg.go.dev/os/exec#hdr-Executables_in_the_current_directory)
+    """
+    if os.sep in command:
+        return command
+    folders = [each for each in os.get_exec_path() if Path(each).is_absolute()]
+    found = shutil.which(command, path=os.pathsep.join(folders)) if folders else None
+    if found is None:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), command)
+    return found
 
 
 def _last_words(complaint: bytes) -> str:

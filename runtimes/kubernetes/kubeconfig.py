@@ -70,6 +70,7 @@ class ExecPlugin:
     environment: tuple[tuple[str, str], ...] = field(repr=False)
     api_version: str
     provides_cluster_info: bool = False
+    needs_terminal: bool = False
     install_hint: str = ""
 
 
@@ -78,7 +79,10 @@ Credential = Token | TokenFile | Password | ExecPlugin | None
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """One context, resolved. `namespace` is where objects without one go."""
+    """One context, resolved. `namespace` is where objects without one go.
+
+    `cluster_file` and `user_file` are the files that say which server it is and as whom to ask it.
+    """
 
     context: str
     namespace: str
@@ -86,6 +90,8 @@ class Connection:
     credential: Credential = None
     certificate: ClientCertificate | None = None
     impersonate: tuple[tuple[str, str], ...] = ()
+    cluster_file: Path | None = None
+    user_file: Path | None = None
 
 
 class Kubeconfig:
@@ -140,6 +146,8 @@ class Kubeconfig:
             credential=self._credential(user_name, user, user_file.parent),
             certificate=self._certificate(user_name, user, user_file.parent),
             impersonate=_impersonation(user),
+            cluster_file=cluster_file,
+            user_file=user_file,
         )
 
     def _refused(self, message: str, hint: str) -> Misconfigured:
@@ -207,6 +215,7 @@ class Kubeconfig:
             environment=tuple((str(each["name"]), str(each.get("value") or "")) for each in variables),
             api_version=api_version,
             provides_cluster_info=bool(plugin.get("provideClusterInfo")),
+            needs_terminal=plugin.get("interactiveMode") == "Always",
             install_hint=str(plugin.get("installHint") or ""),
         )
 

@@ -29,6 +29,7 @@ from runtimes.base import (
 )
 from runtimes.kubernetes import fields, normalize
 from runtimes.kubernetes.client import FIELD_MANAGER, Client, Object
+from runtimes.kubernetes.credentials import without_consent
 from runtimes.kubernetes.discovery import ApiResource
 from runtimes.kubernetes.failures import ConflictingFields
 from runtimes.kubernetes.kubeconfig import Kubeconfig
@@ -60,13 +61,14 @@ class KubernetesRuntime:
         kubeconfig: str | Path | Sequence[str | Path] | None = None,
         context: str | None = None,
         place: str | None = None,
-        allow_exec: bool = False,
+        untrusted: Sequence[str | Path] = (),
         limits: Limits | None = None,
     ) -> KubernetesRuntime:
         """Reads the kubeconfig; asks the cluster nothing yet. Raises `Misconfigured`.
 
         `kubeconfig` None means the files kubectl would use, `context` None the current one, `place` None the
-        context's name. `allow_exec` lets the kubeconfig's credential program run.
+        context's name. What kubeconfigs below one of the `untrusted` folders may not do is refused when it is needed
+        (`credentials.without_consent`).
         """
         match kubeconfig:
             case None:
@@ -76,7 +78,8 @@ class KubernetesRuntime:
             case _:
                 found = Kubeconfig([Path(each).expanduser() for each in kubeconfig])
         connection = found.connection(context)
-        transport = Transport(connection, place=place or connection.context, allow_exec=allow_exec, limits=limits)
+        refusal = without_consent(connection, [Path(each) for each in untrusted])
+        transport = Transport(connection, place=place or connection.context, refusal=refusal, limits=limits)
         return cls(Client(transport))
 
     @property

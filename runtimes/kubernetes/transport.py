@@ -91,12 +91,10 @@ class _Client(RESTClientObject):  # type: ignore[misc]  # the package has no typ
 
 
 class Transport:
-    def __init__(
-        self, connection: Connection, *, place: str, allow_exec: bool = False, limits: Limits | None = None
-    ) -> None:
+    def __init__(self, connection: Connection, *, place: str, refusal: str = "", limits: Limits | None = None) -> None:
         self.connection, self.place = connection, place
         self.limits = limits or Limits()
-        self._credentials = Credentials(connection, place=place, allow_exec=allow_exec)
+        self._credentials = Credentials(connection, place=place, refusal=refusal)
         self._rest: RESTClientObject | None = None
         self._certificate: ClientCertificate | None = None
         self._retired: list[RESTClientObject] = []

@@ -18,7 +18,7 @@ from workbench.project.clusters import (
     NamespaceRule,
     Placement,
 )
-from workbench.project.discovery import discover, find_root
+from workbench.project.discovery import checkout, discover, find_root
 from workbench.project.errors import (
     BrokenFile,
     NotARepository,
@@ -56,6 +56,7 @@ __all__ = [
     "UnknownStack",
     "WorkbenchError",
     "affected",
+    "checkout",
     "discover",
     "find_root",
 ]

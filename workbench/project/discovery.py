@@ -70,6 +70,11 @@ def find_root(path: Path) -> Path:
     return found
 
 
+def checkout(root: Path) -> Path:
+    """Returns the folder that came with the repository: the git checkout that `root` lies in, else `root` itself."""
+    return next((each for each in (root, *root.parents) if (each / ".git").exists()), root)
+
+
 def _projects(root: Path) -> Iterator[tuple[Path, list[Path]]]:
     """The folders of projects, each with those of its stacks. A stack belongs to every project it lies in."""
     marked = list(_marked(str(root), 0, _DEEPEST))

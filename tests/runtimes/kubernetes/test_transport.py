@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import stat
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -32,7 +33,7 @@ contexts: [{{name: main, context: {{cluster: main, user: me, namespace: shop}}}}
 
 @asynccontextmanager
 async def _serving(
-    tmp_path: Path, answer: Answer, *, user: str = f"{{token: {TOKEN}}}", allow_exec: bool = False, **limits: float
+    tmp_path: Path, answer: Answer, *, user: str = f"{{token: {TOKEN}}}", refusal: str = "", **limits: float
 ) -> AsyncIterator[tuple[Transport, list[str]]]:
     """Gives a transport to a server that answers so, and the list of requests it got."""
     got: list[str] = []
@@ -48,9 +49,7 @@ async def _serving(
     port = runner.addresses[0][1]
     path = tmp_path / "kubeconfig"
     path.write_text(CONFIG.format(server=f"http://127.0.0.1:{port}", user=user))
-    transport = Transport(
-        Kubeconfig([path]).connection(), place="shop-eu", allow_exec=allow_exec, limits=Limits(**limits)
-    )
+    transport = Transport(Kubeconfig([path]).connection(), place="shop-eu", refusal=refusal, limits=Limits(**limits))
     try:
         yield transport, got
     finally:
@@ -229,22 +228,45 @@ def _accepting(token: str) -> Answer:
     return answer
 
 
-async def test_a_credential_program_runs_only_when_it_is_allowed_to(tmp_path: Path) -> None:
+async def test_refused_credentials_are_never_obtained(tmp_path: Path) -> None:
     user = _plugin(tmp_path, COUNTING.format(tmp_path / "count"))
-    async with _serving(tmp_path, _accepting("token-0"), user=user) as (transport, got):
-        with pytest.raises(Misconfigured, match="has not been allowed"):
+    async with _serving(tmp_path, _accepting("token-0"), user=user, refusal="because") as (transport, got):
+        with pytest.raises(Misconfigured, match="is not trusted: because"):
             await transport.call("GET", "/api")
     assert got == [] and not (tmp_path / "count").exists()
 
 
+async def test_a_program_that_wants_a_terminal_is_not_started(tmp_path: Path) -> None:
+    user = _plugin(tmp_path, COUNTING.format(tmp_path / "count")).replace(
+        "installHint", "interactiveMode: Always, installHint"
+    )
+    async with _serving(tmp_path, _accepting("token-0"), user=user) as (transport, _):
+        with pytest.raises(Unauthenticated, match="wants a terminal"):
+            await transport.call("GET", "/api")
+    assert not (tmp_path / "count").exists()
+
+
+async def test_a_bare_name_is_never_found_in_the_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _plugin(tmp_path, COUNTING.format(tmp_path / "count"))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", os.pathsep.join(("", ".", os.environ["PATH"])))
+    user = "{exec: {apiVersion: client.authentication.k8s.io/v1, command: get-token}}"
+    async with _serving(tmp_path, _accepting("token-0"), user=user) as (transport, _):
+        with pytest.raises(Unauthenticated, match="cannot be started"):
+            await transport.call("GET", "/api")
+    assert not (tmp_path / "count").exists()
+
+
 async def test_a_token_of_a_program_is_kept_and_renewed_once_when_it_is_refused(tmp_path: Path) -> None:
     user = _plugin(tmp_path, COUNTING.format(tmp_path / "count"))
-    async with _serving(tmp_path, _accepting("token-1"), user=user, allow_exec=True) as (transport, got):
+    async with _serving(tmp_path, _accepting("token-1"), user=user) as (transport, got):
         for _ in range(3):
             await transport.call("GET", "/api")
     assert len(got) == 4
     assert (tmp_path / "count").read_text() == "xx"
-    async with _serving(tmp_path, _accepting("none"), user=user, allow_exec=True) as (transport, got):
+    async with _serving(tmp_path, _accepting("none"), user=user) as (transport, got):
         with pytest.raises(Unauthenticated):
             await transport.call("GET", "/api")
     assert len(got) == 2
@@ -260,7 +282,7 @@ async def test_a_token_of_a_program_is_kept_and_renewed_once_when_it_is_refused(
     ids=["fails", "prints-something", "prints-nothing"],
 )
 async def test_a_credential_program_that_fails_is_told_without_secrets(tmp_path: Path, script: str, words: str) -> None:
-    async with _serving(tmp_path, _in_turn(_ok), user=_plugin(tmp_path, script), allow_exec=True) as (transport, _):
+    async with _serving(tmp_path, _in_turn(_ok), user=_plugin(tmp_path, script)) as (transport, _):
         with pytest.raises(Unauthenticated, match=words) as refused:
             await transport.call("GET", "/api")
     assert "AbCdEfGh" not in str(refused.value)
@@ -268,7 +290,7 @@ async def test_a_credential_program_that_fails_is_told_without_secrets(tmp_path:
 
 async def test_a_missing_credential_program_says_how_to_get_it(tmp_path: Path) -> None:
     user = '{exec: {apiVersion: client.authentication.k8s.io/v1, command: no-such-program-here, installHint: "get it"}}'
-    async with _serving(tmp_path, _in_turn(_ok), user=user, allow_exec=True) as (transport, _):
+    async with _serving(tmp_path, _in_turn(_ok), user=user) as (transport, _):
         with pytest.raises(Unauthenticated, match="cannot be started") as refused:
             await transport.call("GET", "/api")
     assert refused.value.hint == "get it"
