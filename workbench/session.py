@@ -284,6 +284,9 @@ class Session:
 
         `prune` deletes what this stack owned and no longer has. `force` takes over fields in conflict.
         """
+        from workbench.project.readiness import read_readiness
+
+        read_readiness(self._root)  # a broken file is found before anything is applied, not while it is waited for
         return await self._planning().plan(stack, inputs, clusters, prune=prune, force=force)
 
     async def plan_destroy(self, stack: Stack, inputs: CompileInputs | None = None) -> Plan:
@@ -388,6 +391,7 @@ class Session:
         from workbench.destinations import destinations, refuse_doubtful
         from workbench.engine import reconcile
         from workbench.engine.placement import place
+        from workbench.project.readiness import read_readiness, rules_for
 
         refuse_doubtful(stack)
         if spec is None:
@@ -395,12 +399,13 @@ class Session:
         rule = stack.placement.namespace if stack.placement else None
         places = destinations(self._root, stack, clusters, spec, None)
         watched = reconcile.addresses(place(spec, stack.path, rule), places.clusters, terraform=places.terraform)
+        rules = rules_for(read_readiness(self._root), stack.path, (each.id for each in watched))
 
         async def connect(place: str) -> Runtime:
             return await (self._workspace().of(stack) if place == TERRAFORM_PLACE else self._runtime(place))
 
         async with reconcile.watch(
-            watched, connect, until_settled=until_settled, timeout_seconds=timeout_seconds
+            watched, connect, until_settled=until_settled, timeout_seconds=timeout_seconds, rules=rules
         ) as trees:
             yield trees
 

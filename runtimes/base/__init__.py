@@ -3,6 +3,7 @@
 paths      paths to fields, by key and by list identity
 resource   ids, resources, addresses over clusters
 status     the six statuses
+readiness  rules of when a resource is ready, other than those of its kind
 references references from a field of one resource to a value of another, and values not yet known
 runtime    the `Runtime` protocol with its requests and results
 workspace  the `Workspace` protocol: many resources planned and applied in one go
@@ -38,6 +39,14 @@ from runtimes.base.operations import (
     WorkloadRef,
 )
 from runtimes.base.paths import FieldPath, ListKey, PathStep, format_path, starts_with, value_at
+from runtimes.base.readiness import (
+    NO_RULES,
+    ReadyByCondition,
+    ReadyByField,
+    ReadyRule,
+    ReadyRules,
+    ReadyWhenThere,
+)
 from runtimes.base.references import (
     UNKNOWN,
     Ids,
@@ -47,6 +56,7 @@ from runtimes.base.references import (
     Unknown,
     is_reference,
     may_refer,
+    parse_attribute,
     parse_reference,
     references,
     referred,
@@ -100,6 +110,7 @@ from runtimes.base.workspace import (
 )
 
 __all__ = [
+    "NO_RULES",
     "UNKNOWN",
     "Address",
     "ApplyRequest",
@@ -144,6 +155,11 @@ __all__ = [
     "PodTarget",
     "Prediction",
     "ReadRequest",
+    "ReadyByCondition",
+    "ReadyByField",
+    "ReadyRule",
+    "ReadyRules",
+    "ReadyWhenThere",
     "Reference",
     "Rejected",
     "Report",
@@ -174,6 +190,7 @@ __all__ = [
     "format_path",
     "is_reference",
     "may_refer",
+    "parse_attribute",
     "parse_id",
     "parse_reference",
     "references",

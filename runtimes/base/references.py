@@ -88,6 +88,11 @@ def parse_reference(text: str, ids: Ids) -> Reference:
     raise InvalidReference(f"{text} names no resource of this stack")
 
 
+def parse_attribute(text: str) -> PlainPath:
+    """Parses a path as references have it, `a.b`, `a[0].b` or `a["x.y"]`; returns () for a text that is none."""
+    return _steps(text if text.startswith("[") else f".{text}")
+
+
 def references(body: Any, ids: Ids, path: PlainPath = ()) -> Iterator[tuple[PlainPath, Reference]]:
     """Yields every reference in a body with the path of its field; raises `InvalidReference`."""
     match body:

@@ -23,6 +23,7 @@ from typing import Protocol
 
 from runtimes.base.errors import FieldConflict
 from runtimes.base.paths import FieldPath
+from runtimes.base.readiness import NO_RULES, ReadyRules
 from runtimes.base.resource import Body, Resource, ResourceId
 from runtimes.base.status import Health
 
@@ -133,9 +134,13 @@ class DeleteRequest:
 
 @dataclass(frozen=True, slots=True)
 class WatchRequest:
-    """`ids` are the top resources; everything they own, however deep, is observed with them."""
+    """`ids` are the top resources; everything they own, however deep, is observed with them.
+
+    `rules` say when some of them are ready, instead of what their kinds say.
+    """
 
     ids: tuple[ResourceId, ...]
+    rules: ReadyRules = field(default_factory=lambda: NO_RULES)
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,7 +136,7 @@ class KubernetesRuntime:
         return await self._applied(id_, await self._content(id_, content), normalize.identity(live), force=False)
 
     def watch(self, request: WatchRequest) -> AbstractAsyncContextManager[AsyncIterator[Observation]]:
-        return watching(self._client, tuple(_kubernetes(each) for each in request.ids))
+        return watching(self._client, tuple(_kubernetes(each) for each in request.ids), request.rules)
 
     async def logs(self, request: LogRequest) -> tuple[str, ...]:
         return await self._client.log(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from runtimes.base import Occurrence, StatusNode
+from runtimes.base import Occurrence, ReadyRule, StatusNode
 from runtimes.kubernetes import health
 from runtimes.kubernetes.fields import parsed_time
 from runtimes.kubernetes.health.deployment import newest_replica_set
@@ -36,16 +36,19 @@ _EVENTS_A_NODE = 10
 _LEFT_OUT = frozenset({"ControllerRevision"})
 
 
-def build(live: Object, objects: Objects, now: datetime) -> StatusNode:
-    return _node(live, objects, now, frozenset())
+def build(live: Object, objects: Objects, now: datetime, rule: ReadyRule | None = None) -> StatusNode:
+    """`rule` says when the object itself is ready; what it owns is judged by its kind."""
+    return _node(live, objects, now, frozenset(), rule)
 
 
-def _node(live: Object, objects: Objects, now: datetime, above: frozenset[str]) -> StatusNode:
+def _node(
+    live: Object, objects: Objects, now: datetime, above: frozenset[str], rule: ReadyRule | None = None
+) -> StatusNode:
     below = above | {uid_of(live)}
     children = [] if len(below) > _DEEPEST else [each for each in _children(live, objects) if uid_of(each) not in below]
     return StatusNode(
         ref=reference(live),
-        health=health.assess(live, objects, now).health,
+        health=health.assess(live, objects, now, rule).health,
         details=details(live, objects),
         created=created(live),
         children=tuple(_node(each, objects, now, below) for each in children),
@@ -110,7 +113,7 @@ def details(live: Object, objects: Objects) -> tuple[str, ...]:
         case "Service":
             return tuple(filter(None, (str(spec(live).get("type") or "ClusterIP"), *addresses(live))))
         case "Ingress":
-            return addresses(live)
+            return addresses(live) or ("no address",)
         case "EndpointSlice":
             ends = mappings(live.get("endpoints"))
             ready = sum(1 for each in ends if mapping(each.get("conditions")).get("ready") is not False)

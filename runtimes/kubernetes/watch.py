@@ -14,7 +14,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from runtimes.base import Blocking, Health, KubernetesId, Observation, RuntimeFailure, Status
+from runtimes.base import NO_RULES, Blocking, Health, KubernetesId, Observation, ReadyRules, RuntimeFailure, Status
 from runtimes.kubernetes import tree, why
 from runtimes.kubernetes.client import Client
 from runtimes.kubernetes.informer import Informer
@@ -69,8 +69,10 @@ _CLUSTER_WIDE = frozenset(
 
 
 @asynccontextmanager
-async def watching(client: Client, ids: tuple[KubernetesId, ...]) -> AsyncIterator[AsyncIterator[Observation]]:
-    observer = _Observer(client, ids)
+async def watching(
+    client: Client, ids: tuple[KubernetesId, ...], rules: ReadyRules = NO_RULES
+) -> AsyncIterator[AsyncIterator[Observation]]:
+    observer = _Observer(client, ids, rules)
     task = asyncio.create_task(observer.run())
     observer.follow(task)
     try:
@@ -81,7 +83,8 @@ async def watching(client: Client, ids: tuple[KubernetesId, ...]) -> AsyncIterat
 
 
 class _Observer(AsyncIterator[Observation]):
-    def __init__(self, client: Client, ids: tuple[KubernetesId, ...]) -> None:
+    def __init__(self, client: Client, ids: tuple[KubernetesId, ...], rules: ReadyRules) -> None:
+        self._rules = rules
         self._client, self._ids = client, tuple(dict.fromkeys(ids))
         self._informers: dict[tuple[str, str, str, str], Informer] = {}
         self._needs: dict[KubernetesId, list[Informer]] = {}
@@ -196,11 +199,11 @@ class _Observer(AsyncIterator[Observation]):
                 health = Health(Status.UNKNOWN, type(top.failure).__name__, _said(top.failure))
                 return Observation(id_, health, None, None, stale_seconds)
             return Observation(id_, Health(Status.NOT_FOUND, "", "it does not exist"), None, None, stale_seconds)
-        root = tree.build(live, objects, now)
-        return Observation(id_, root.health, root, self._blocking(live, objects, now), stale_seconds)
+        root = tree.build(live, objects, now, self._rules.get(id_))
+        return Observation(id_, root.health, root, self._blocking(id_, live, objects, now), stale_seconds)
 
-    def _blocking(self, live: Object, objects: Objects, now: datetime) -> Blocking | None:
-        found = why.deepest(live, objects, now)
+    def _blocking(self, id_: KubernetesId, live: Object, objects: Objects, now: datetime) -> Blocking | None:
+        found = why.deepest(live, objects, now, self._rules.get(id_))
         if found is None:
             return None
         return replace(why.told(*found), log_tail=self._logs.tail(*found))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from runtimes.base import Blocking, Status
+from runtimes.base import Blocking, ReadyRule, Status
 from runtimes.kubernetes import health
 from runtimes.kubernetes.health import Verdict
 from runtimes.kubernetes.objects import Object, Objects, reference, uid_of
@@ -12,9 +12,9 @@ from runtimes.kubernetes.objects import Object, Objects, reference, uid_of
 _DEEPEST = 8
 
 
-def blocking(live: Object, objects: Objects, now: datetime) -> Blocking | None:
+def blocking(live: Object, objects: Objects, now: datetime, rule: ReadyRule | None = None) -> Blocking | None:
     """Returns None for an object that is Current. Log lines are not filled in."""
-    found = deepest(live, objects, now)
+    found = deepest(live, objects, now, rule)
     return told(*found) if found else None
 
 
@@ -27,13 +27,15 @@ def told(blamed: Object, verdict: Verdict) -> Blocking:
     )
 
 
-def deepest(live: Object, objects: Objects, now: datetime) -> tuple[Object, Verdict] | None:
+def deepest(
+    live: Object, objects: Objects, now: datetime, rule: ReadyRule | None = None
+) -> tuple[Object, Verdict] | None:
     """Returns the deepest object that explains the status, with its verdict; None for an object that is Current.
 
     Where the last explanation is an object that is Current by itself (ready, but not for long enough), its name
     stands with the reason of the object above it.
     """
-    verdict = health.assess(live, objects, now)
+    verdict = health.assess(live, objects, now, rule)
     if verdict.health.status is Status.CURRENT:
         return None
     blamed, seen = live, {uid_of(live)}

@@ -13,7 +13,9 @@ from functools import partial
 import anyio
 
 from runtimes.base import (
+    NO_RULES,
     Address,
+    ReadyRules,
     ResourceId,
     Runtime,
     RuntimeFailure,
@@ -52,14 +54,15 @@ async def watch(
     *,
     until_settled: bool = False,
     timeout_seconds: float | None = None,
+    rules: ReadyRules = NO_RULES,
 ) -> AsyncIterator[AsyncIterator[StatusTree]]:
     """Gives a stream of pictures: one once every cluster spoke or failed, then one a change.
 
     It ends when the verdict is READY or FAILED if `until_settled`, or when only refused credentials are in the way,
     and when the time is up; the last picture then says so. `connect` gives the runtime of a cluster or raises
-    `RuntimeFailure`.
+    `RuntimeFailure`. `rules` say when resources are ready, where that is not up to their kind.
     """
-    watcher = _Watcher(tuple(watched), connect)
+    watcher = _Watcher(tuple(watched), connect, rules)
     clusters = dict.fromkeys(each.cluster for each in watched)
     async with (
         running(*(partial(watcher.observe, each) for each in clusters)),
@@ -69,7 +72,10 @@ async def watch(
 
 
 class _Watcher:
-    def __init__(self, watched: tuple[Address, ...], connect: Callable[[str], Awaitable[Runtime]]) -> None:
+    def __init__(
+        self, watched: tuple[Address, ...], connect: Callable[[str], Awaitable[Runtime]], rules: ReadyRules
+    ) -> None:
+        self._rules = rules
         self._watched, self._connect = Watched(watched), connect
         self._clusters = {each.cluster for each in watched}
         self._changed = anyio.Event()
@@ -82,7 +88,7 @@ class _Watcher:
         while True:
             try:
                 runtime = await self._connect(cluster)
-                async with runtime.watch(WatchRequest(ids)) as observations:
+                async with runtime.watch(WatchRequest(ids, self._rules)) as observations:
                     async for observation in observations:
                         pause = _FIRST_PAUSE_SECONDS
                         self._update(self._watched.fold(cluster, observation))

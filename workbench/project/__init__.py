@@ -6,6 +6,7 @@ discovery    path → tree
 components   what a stack configures, by a quick look at its text
 clusters     clusters.yaml: which stack goes to which clusters
 plugins      plugins.yaml: which Python functions KCL may call
+readiness    readiness.yaml: when resources count as ready
 impact       files → stacks
 errors       the root `WorkbenchError`
 """

@@ -1,7 +1,8 @@
 """From objects to their health: pure functions, one file a kind or a family of small ones.
 
 `assess` puts the questions in the order in which they decide: an object that is being deleted is Terminating,
-whatever else it says; then its kind's rule; kinds without a status are Current when they exist.
+whatever else it says; then the rule somebody gave it, else its kind's; kinds without a status are Current when they
+exist.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 
+from runtimes.base import ReadyRule
 from runtimes.kubernetes.health import (
     cronjob,
     custom,
@@ -18,6 +20,7 @@ from runtimes.kubernetes.health import (
     platform,
     pod,
     replicaset,
+    ruled,
     service,
     statefulset,
     storage,
@@ -54,10 +57,12 @@ _RULES_BY_KIND = {kind: rule for (_, kind), rule in _RULES.items()}
 _ALWAYS_CURRENT = frozenset({"ResourceQuota", "EndpointSlice", "Endpoints", "ConfigMap", "Secret", "ServiceAccount"})
 
 
-def assess(live: Object, objects: Objects, now: datetime) -> Verdict:
-    """Never raises, whatever the object lacks. `now` is what restarts are measured against."""
+def assess(live: Object, objects: Objects, now: datetime, rule: ReadyRule | None = None) -> Verdict:
+    """Never raises, whatever the object lacks. `now` is what restarts and waiting are measured against."""
     if is_going(live):
         return terminating.assess(live, objects)
+    if rule is not None:
+        return ruled.assess(live, rule)
     return _rule(live)(live, objects, now)
 
 

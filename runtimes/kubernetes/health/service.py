@@ -1,16 +1,24 @@
-"""Services: complete when made, but one of type LoadBalancer waits for its address."""
+"""Services and Ingresses: a Service of type LoadBalancer and an Ingress wait for the address a controller gives them.
+
+A cluster may have no such controller. One that takes an object up leaves traces on it within moments: events, or a
+finalizer that lets it take down what it made. An object that has none of these after a while is complete as it is, and
+says that it has no address; kstatus never waits for one
+(https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/status/core.go).
+"""
 
 from __future__ import annotations
 
 from datetime import datetime
 
 from runtimes.kubernetes.health.verdict import Verdict, current, event_told, in_progress
-from runtimes.kubernetes.objects import Object, Objects, mapping, mappings, spec, status
+from runtimes.kubernetes.objects import Object, Objects, created, mapping, mappings, metadata, spec, status
+
+TAKEN_UP_SECONDS = 30.0
 
 
 def assess(live: Object, objects: Objects, now: datetime) -> Verdict:
     if spec(live).get("type") == "LoadBalancer" and not addresses(live):
-        return _waits_for_address(live, objects)
+        return _without_address(live, objects, now)
     return current()
 
 
@@ -23,10 +31,14 @@ def addresses(live: Object) -> tuple[str, ...]:
 
 
 def assess_ingress(live: Object, objects: Objects, now: datetime) -> Verdict:
-    return current() if addresses(live) else _waits_for_address(live, objects)
+    return current() if addresses(live) else _without_address(live, objects, now)
 
 
-def _waits_for_address(live: Object, objects: Objects) -> Verdict:
+def _without_address(live: Object, objects: Objects, now: datetime) -> Verdict:
+    since = created(live)
+    is_old = since is not None and (now - since).total_seconds() > TAKEN_UP_SECONDS
+    if is_old and not metadata(live).get("finalizers") and not objects.events_about(live):
+        return current(f"no controller took it up within {TAKEN_UP_SECONDS:g} s: it has no address", "NoController")
     warning = objects.last_warning(live)
     return in_progress(
         str(warning.get("message")) if warning else "no load balancer has given it an address yet",
