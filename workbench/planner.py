@@ -70,6 +70,7 @@ class Planner:
         *,
         prune: bool,
         force: bool,
+        accept_lost: bool = False,
         salt: bytes | None = None,
     ) -> Plan:
         """`salt` is that of a plan to be made again, None for a new one."""
@@ -78,9 +79,13 @@ class Planner:
         spec = (await self.compile(stack, inputs)).spec
         prior = self.store.latest(stack.path)
         places = destinations(self.root, stack, clusters, spec, prior)
-        return await self._plan(stack, spec, places, prior, inputs, salt, prune=prune, force=force)
+        return await self._plan(
+            stack, spec, places, prior, inputs, salt, prune=prune, force=force, accept_lost=accept_lost
+        )
 
-    async def plan_destroy(self, stack: Stack, inputs: CompileInputs | None, salt: bytes | None = None) -> Plan:
+    async def plan_destroy(
+        self, stack: Stack, inputs: CompileInputs | None, salt: bytes | None = None, *, accept_lost: bool = False
+    ) -> Plan:
         """`salt` is that of a plan to be made again, None for a new one."""
         refuse_doubtful(stack)
         prior = self.store.latest(stack.path)
@@ -95,7 +100,18 @@ class Planner:
         written = {each.cluster for each in prior.resources if each.cluster in known} if prior else set()
         clusters = tuple(dict.fromkeys((*stack.clusters, *sorted(written)))) if written else ()
         places = Places(clusters, terraform=True)
-        return await self._plan(stack, nothing, places, prior, inputs, salt, prune=True, force=False, destroys=True)
+        return await self._plan(
+            stack,
+            nothing,
+            places,
+            prior,
+            inputs,
+            salt,
+            prune=True,
+            force=False,
+            accept_lost=accept_lost,
+            destroys=True,
+        )
 
     async def _plan(
         self,
@@ -108,12 +124,13 @@ class Planner:
         *,
         prune: bool,
         force: bool,
+        accept_lost: bool,
         destroys: bool = False,
     ) -> Plan:
         salt = secrets.token_bytes(_SALT_BYTES) if salt is None else salt
         seals = Seals(self.screen, self.store.seal(), Seal(salt))
         return make_plan(
-            await self._survey(stack, spec, places, prior, seals, prune=prune),
+            await self._survey(stack, spec, places, prior, seals, prune=prune, accept_lost=accept_lost),
             stack,
             prior=prior,
             revision=self.store.next_revision(stack.path),
@@ -125,6 +142,7 @@ class Planner:
             now=self.now(),
             destroys=destroys,
             only=places.only,
+            accept_lost=accept_lost,
         )
 
     async def _survey(
@@ -136,6 +154,7 @@ class Planner:
         seals: Seals,
         *,
         prune: bool = True,
+        accept_lost: bool = False,
     ) -> StackDiff:
         narrowed = await self._narrowed(stack, spec, places, prior)
         spec = narrowed.spec
@@ -155,6 +174,7 @@ class Planner:
             prune=prune and not narrowed.gaps,
             seals=seals,
             root=self.root,
+            accept_lost=accept_lost,
         )
         return replace(found, gaps=(*narrowed.gaps, *found.gaps), notes=narrowed.notes)
 

@@ -279,23 +279,27 @@ class Session:
         clusters: Iterable[str] = (),
         prune: bool = True,
         force: bool = False,
+        accept_lost: bool = False,
     ) -> Plan:
         """As `diff`, with what will be done about it. Problems become guards that refuse the plan.
 
-        `prune` deletes what this stack owned and no longer has. `force` takes over fields in conflict.
+        `prune` deletes what this stack owned and no longer has. `force` takes over fields in conflict. `accept_lost`
+        takes for gone what Terraform's state has lost and nobody can look for.
         """
         from workbench.project.readiness import read_readiness
 
         read_readiness(self._root)  # a broken file is found before anything is applied, not while it is waited for
-        return await self._planning().plan(stack, inputs, clusters, prune=prune, force=force)
+        return await self._planning().plan(stack, inputs, clusters, prune=prune, force=force, accept_lost=accept_lost)
 
-    async def plan_destroy(self, stack: Stack, inputs: CompileInputs | None = None) -> Plan:
+    async def plan_destroy(
+        self, stack: Stack, inputs: CompileInputs | None = None, *, accept_lost: bool = False
+    ) -> Plan:
         """Returns the plan that takes everything away that the stack has, in every place its releases wrote to.
 
         Needs no configuration: what there is is told by releases, labels and Terraform's state. Where the stack
         compiles, Terraform is told how its providers are configured there. A protected stack is refused by a guard.
         """
-        return await self._planning().plan_destroy(stack, inputs)
+        return await self._planning().plan_destroy(stack, inputs, accept_lost=accept_lost)
 
     def save_plan(self, plan: Plan, path: str | Path) -> None:
         """Writes what is needed to make the same plan again, without secrets; raises `EngineError`."""
@@ -314,10 +318,16 @@ class Session:
         stack = self.tree().stack(StackPath.parse(saved.stack))
         completed = plan_file.completed(saved, inputs)
         if saved.destroys:
-            plan = await self._planning().plan_destroy(stack, completed, saved.salt)
+            plan = await self._planning().plan_destroy(stack, completed, saved.salt, accept_lost=saved.accept_lost)
         else:
             plan = await self._planning().plan(
-                stack, completed, saved.only, prune=saved.prune, force=saved.force, salt=saved.salt
+                stack,
+                completed,
+                saved.only,
+                prune=saved.prune,
+                force=saved.force,
+                accept_lost=saved.accept_lost,
+                salt=saved.salt,
             )
         plan_file.compare(saved, plan)
         return plan

@@ -98,20 +98,31 @@ class WorkspacePlanRequest:
     `only` limits the plan to some ids, and to what they need inside the workspace; None means all, deletions included.
     `secrets` are texts never written to a file or an argument in clear. `former` are resources as they were last
     applied, where that is known: deleting one takes the provider's configuration it was made with.
+
+    `released` are the resources that were there after the last apply, each with its id in the infrastructure, empty
+    where not known: the workspace may have lost them. What it has lost and cannot find is an error, unless
+    `accepts_lost`, which takes it for gone.
     """
 
     resources: tuple[Resource, ...]
     only: frozenset[ResourceId] | None = None
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
     former: tuple[Resource, ...] = ()
+    released: Mapping[ResourceId, str] = field(default_factory=dict)
+    accepts_lost: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class WorkspacePlan:
-    """`resources` hold every one of the request and every deletion, the unchanged too, in the request's order first."""
+    """`resources` hold every one of the request and every deletion, the unchanged too, in the request's order first.
+
+    What was lost and may exist is in none: an error among `findings` counts it. `cautions` are reasons to have the plan
+    confirmed with more than a yes: the workspace does not know for sure what exists.
+    """
 
     resources: tuple[ResourcePlan, ...]
     findings: tuple[Finding, ...] = ()
+    cautions: tuple[str, ...] = ()
 
     def get(self, id_: ResourceId) -> ResourcePlan | None:
         return next((each for each in self.resources if each.id == id_), None)
@@ -133,8 +144,11 @@ class ResourceProgress:
 
 @dataclass(frozen=True, slots=True)
 class ResourceFinished:
+    """`uid` is its id in the infrastructure, empty where that is secret, not known yet, or nothing is left."""
+
     id: ResourceId
     seconds: float
+    uid: str = ""
 
 
 @dataclass(frozen=True, slots=True)

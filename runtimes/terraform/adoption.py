@@ -1,8 +1,9 @@
-"""Looking for what an interrupted apply may have created, by importing it under the ids it may have.
+"""Looking for what an interrupted apply may have created and for what the state has lost, by importing it under the
+ids it may have.
 
 Each attempt is a plan with an import block: a provider that says there is nothing under an id is asked for the next
 one, and when none is left the resource is created as if nothing had been. Nothing is taken over but what an apply of
-this workspace began to create.
+this workspace began to create, or had.
 """
 
 from __future__ import annotations
@@ -12,30 +13,48 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from runtimes.base import Finding, Resource, ResourceId, ResourcePlan, TerraformId, WorkspacePlan
-from runtimes.terraform import diagnostics
+from runtimes.terraform import diagnostics, record, values
 from runtimes.terraform.record import Doubt
 
 _IMPORT_IDS = ("importId", "kusionstack.io/import-id")
+_REFERENCE = "$kusion_path."
+_NO_ID = frozenset({"none", "-"})
+"""What providers call things that have no id: an import by it would make one up."""
 
 
 @dataclass(frozen=True, slots=True)
 class Adoption:
     """`left` are the candidates not tried in vain yet. `unclear` are ids for which the provider gave another answer
-    than that there is nothing, or that could not be asked for."""
+    than that there is nothing, or that could not be asked for. `lost` are resources that were there before and that the
+    state no longer has."""
 
     doubts: Mapping[ResourceId, Doubt]
+    lost: frozenset[ResourceId]
     left: Mapping[ResourceId, tuple[str, ...]]
     unclear: Mapping[ResourceId, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, doubts: Iterable[Doubt], resources: Iterable[Resource]) -> Adoption:
-        """Leaves out what the configuration says an import id of: that is looked for anyway."""
-        said = {each.id for each in resources if not any(name in each.extensions for name in _IMPORT_IDS)}
+    def of(
+        cls,
+        doubts: Iterable[Doubt],
+        resources: Iterable[Resource],
+        lost: Mapping[TerraformId, str] | None = None,
+        secrets: frozenset[str] = frozenset(),
+    ) -> Adoption:
+        """`lost` gives resources with their ids in the infrastructure, empty where not known.
+
+        Leaves out what the configuration says an import id of: that is looked for anyway.
+        """
+        said = {each.id: each for each in resources if not any(name in each.extensions for name in _IMPORT_IDS)}
         open_: dict[ResourceId, Doubt] = {each.id: each for each in doubts if each.id in said}
-        nameless: dict[ResourceId, str] = {
-            id_: "nothing it could be found by is known" for id_, each in open_.items() if not each.creation.candidates
+        left = {id_: _with_id(each.creation.candidates) for id_, each in open_.items()}
+        gone: dict[ResourceId, str] = {
+            id_: uid for id_, uid in (lost or {}).items() if id_ in said and id_ not in open_
         }
-        return cls(open_, {id_: each.creation.candidates for id_, each in open_.items()}, nameless)
+        for id_, uid in gone.items():
+            left[id_] = _with_id((uid,) if uid else _candidates(said[id_], secrets))
+        nameless = {id_: "nothing it could be found by is known" for id_, each in left.items() if not each}
+        return cls(open_, frozenset(gone), left, nameless)
 
     @property
     def chosen(self) -> Mapping[ResourceId, str]:
@@ -65,6 +84,16 @@ class Adoption:
     def not_there(self) -> frozenset[ResourceId]:
         """What the provider knows under none of the ids it could have: it was not created."""
         return frozenset(id_ for id_, left in self.left.items() if not left and id_ not in self.unclear)
+
+    @property
+    def found(self) -> frozenset[ResourceId]:
+        """What an attempt without errors takes over."""
+        return frozenset(self.chosen)
+
+    @property
+    def unsettled(self) -> frozenset[ResourceId]:
+        """What may exist, and could not be looked for."""
+        return frozenset(self.left) - self.found - self.not_there
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -131,6 +160,19 @@ def taken_twice(plan: WorkspacePlan, provider_of: Callable[[TerraformId], object
                 )
             )
     return tuple(findings)
+
+
+def _with_id(candidates: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(each for each in candidates if each not in _NO_ID)
+
+
+def _candidates(resource: Resource, secrets: frozenset[str]) -> tuple[str, ...]:
+    """Returns by what a resource may be found of which no id is known: by what it is configured with."""
+    return tuple(
+        each
+        for each in record.candidates(resource.attributes, {})
+        if not each.startswith(_REFERENCE) and not values.holds_secret(each, secrets)
+    )
 
 
 def _names(error: Finding, address: str) -> bool:

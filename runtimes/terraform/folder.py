@@ -6,6 +6,7 @@ cli.tfrc                  the CLI configuration terraform is given
 initialised.json          what the folder was last initialised for, and with which terraform
 schemas.json              what the providers say of their resources
 run.json                  the apply that runs, or the last one and what is unsure after it (record.py)
+seen.json, last.tfstate   what the state had when it was last read whole, and a copy of it where it is local (seen.py)
 plan.tfplan, *.jsonl      only while in use: a saved plan holds secrets in clear
 lock                      held by the workbench that works here
 """
@@ -68,6 +69,15 @@ class Folder:
     @property
     def run(self) -> Path:
         return self.path / "run.json"
+
+    @property
+    def seen(self) -> Path:
+        return self.path / "seen.json"
+
+    @property
+    def last_state(self) -> Path:
+        """A copy of a local state, as it was when it was last read whole."""
+        return self.path / "last.tfstate"
 
     @property
     def plan(self) -> Path:
@@ -138,6 +148,21 @@ class Folder:
             yield
         finally:
             os.close(file)
+
+
+def is_in_use(state: Path) -> bool:
+    """Whether a terraform works on a local state: it locks the file itself, as POSIX record locks do, while it does."""
+    try:
+        file = os.open(state, os.O_RDWR)
+    except OSError:
+        return False
+    try:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        return error.errno in (errno.EAGAIN, errno.EACCES)
+    finally:
+        os.close(file)
+    return False
 
 
 def read_json(path: Path) -> Any:

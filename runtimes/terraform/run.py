@@ -23,7 +23,7 @@ from runtimes.base import (
     Unreachable,
     WorkspacePlan,
 )
-from runtimes.terraform import diagnostics
+from runtimes.terraform import diagnostics, values
 from runtimes.terraform.configuration import Configuration
 from runtimes.terraform.events import ApplyHook, Diagnosed, Event, Follower, Phase, Provisioned
 from runtimes.terraform.process import Running
@@ -109,7 +109,7 @@ class Telling:
                 if self._done[id_] < (2 if self._actions[id_] is PlannedAction.REPLACE else 1):
                     return [self._progress(id_, now, "the old one is gone" if event.action == "delete" else "")]
                 self._ended.add(id_)
-                return [ResourceFinished(id_, now - self._begun[id_])]
+                return [ResourceFinished(id_, now - self._begun[id_], self._uid(id_, event))]
             case ApplyHook(phase=Phase.ERRORED) if id_ in self._begun:
                 self._errored.add(id_)
                 return [self._progress(id_, now, "it failed; why is told when terraform is done with the others")]
@@ -117,6 +117,11 @@ class Telling:
                 return [self._progress(id_, now, self._configuration.scrubbed(event.output))]
             case _:
                 return []
+
+    def _uid(self, id_: ResourceId, event: ApplyHook) -> str:
+        is_secret = ("id",) in self._configuration.sensitive.get(id_, ())
+        uid = event.id_value
+        return "" if is_secret or values.holds_secret(uid, self._configuration.secrets) else uid
 
     def _progress(self, id_: ResourceId, now: float, message: str = "") -> ResourceProgress:
         self._told_at[id_] = now

@@ -19,7 +19,7 @@ from runtimes.terraform import binary, cli_config, diagnostics, events, schema
 from runtimes.terraform.arguments import Arguments
 from runtimes.terraform.binary import Binary
 from runtimes.terraform.configuration import Configuration
-from runtimes.terraform.folder import Folder, read_json
+from runtimes.terraform.folder import Folder, is_in_use, read_json
 from runtimes.terraform.process import Command, Running, run, start, start_waiting
 
 _PATIENCE_SECONDS = 10.0
@@ -219,7 +219,7 @@ class Terraform:
                 content = self.state_file.read_bytes()
             except FileNotFoundError:
                 return b""
-            if content.rstrip().endswith(b"}"):
+            if content.rstrip().endswith(b"}") or not is_in_use(self.state_file):
                 break
             await asyncio.sleep(_STATE_PAUSE_SECONDS)
         return content

@@ -26,10 +26,11 @@ from runtimes.base import (
     WorkspacePlanRequest,
     WorkspaceRun,
 )
-from runtimes.terraform import adoption, configuration, diagnostics, events, former, plan, record
+from runtimes.terraform import adoption, configuration, diagnostics, events, former, plan, record, restoring, seen
 from runtimes.terraform.adoption import Adoption
 from runtimes.terraform.configuration import Configuration
 from runtimes.terraform.events import Follower
+from runtimes.terraform.losses import Losses
 from runtimes.terraform.names import ProviderSource
 from runtimes.terraform.process import ProcessMark, Running
 from runtimes.terraform.record import Creation, Record
@@ -71,7 +72,7 @@ class TerraformWorkspace:
         return self._settings.place
 
     async def survey(self, request: WorkspacePlanRequest) -> WorkspacePlan:
-        async with self._working("plans") as terraform:
+        async with self._working("plans", request.accepts_lost) as terraform:
             try:
                 return (await self._planned(terraform, request, always_show=False)).plan
             finally:
@@ -81,7 +82,7 @@ class TerraformWorkspace:
     async def apply_all(
         self, request: WorkspacePlanRequest, accept: Callable[[WorkspacePlan], None]
     ) -> AsyncIterator[WorkspaceRun]:
-        async with self._working("applies") as terraform:
+        async with self._working("applies", request.accepts_lost) as terraform:
             try:
                 attempt = await self._planned(terraform, request, always_show=True)
                 if attempt.errors:
@@ -98,38 +99,62 @@ class TerraformWorkspace:
                     terraform.folder.sweep()
 
     async def state(self) -> State:
-        """Returns what is recorded. Raises `RuntimeFailure`."""
+        """Returns what is recorded. Raises `RuntimeFailure`, also where the state has lost what it had."""
         terraform = Terraform(self._settings)
         if not terraform.has_local_state:
             await terraform.prepare()
-        return await self._prior(terraform)
+        state = await self._prior(terraform)
+        before = seen.load(terraform.folder)
+        found = seen.condition(state, before)
+        if before is not None and before.resources and seen.is_damaged(found, before):
+            raise RuntimeFailure(
+                f"the state is {found.value}, and had {len(before.resources)} resources when it was last read",
+                target=self.place,
+                hint="plan: that puts it back, or looks for what it has lost",
+            )
+        return state
 
     @asynccontextmanager
-    async def _working(self, doing: str) -> AsyncIterator[Terraform]:
+    async def _working(self, doing: str, accepts_lost: bool) -> AsyncIterator[Terraform]:
         terraform = Terraform(self._settings)
         try:
             terraform.folder.prepare()
             async with terraform.folder.held(self.place, doing, self._settings.lock_timeout_seconds):
                 await terraform.prepare()
-                await self._settle(terraform)
+                await self._settle(terraform, accepts_lost)
                 yield terraform
         except RuntimeFailure as failure:
             failure.target = failure.target or self.place
             raise
 
-    async def _settle(self, terraform: Terraform) -> None:
+    async def _settle(self, terraform: Terraform, accepts_lost: bool) -> None:
         """Waits for an apply that outlived its workbench, and takes down what one left that was killed."""
         folder = terraform.folder
         left = record.load(folder)
         if left.process is not None:
             await self._wait_for(left, left.process, folder.apply_events)
             await left.process.end_leftovers()
+        if terraform.has_local_state:
+            told = events.read(folder.apply_events) if left.process is not None else ()
+            restoring.put_back(folder, terraform.state_file, restoring.deletions(told))
+            await self._without_torn(terraform, left, accepts_lost)
         await terraform.restore_state()
         if left.process is not None:
             state = await self._prior(terraform)
             record.save(folder, left.closed(events.read(folder.apply_events), lambda id_: id_ in state.resources))
             folder.apply_events.unlink(missing_ok=True)
         folder.sweep()
+
+    async def _without_torn(self, terraform: Terraform, left: Record, accepts_lost: bool) -> None:
+        """Puts a torn state aside where there was none before the apply that tore it, or where that is accepted."""
+        before = seen.load(terraform.folder)
+        is_first = left.process is not None and before is not None and not before.lineage
+        if not is_first and not accepts_lost:
+            return
+        try:
+            await self._prior(terraform)
+        except RuntimeFailure:
+            restoring.start_over(terraform.state_file)
 
     async def _wait_for(self, left: Record, process: ProcessMark, told: Path) -> None:
         deadline = time.monotonic() + self._settings.lock_timeout_seconds
@@ -148,17 +173,23 @@ class TerraformWorkspace:
             await asyncio.sleep(_POLL_SECONDS)
 
     async def _planned(self, terraform: Terraform, request: WorkspacePlanRequest, *, always_show: bool) -> _Attempt:
-        """Plans, looking first for what an interrupted apply may have created."""
+        """Plans, looking first for what an interrupted apply may have created, and for what the state has lost."""
         known = record.load(terraform.folder)
         recorded = await terraform.state() if terraform.has_local_state else None
-        adoptions = Adoption.of(known.doubts, request.resources)
-        is_initialised_anew = False
+        configured = await self._configured(terraform, request, recorded, {})
+        losses = self._losses(terraform, configured)
+        adoptions = Adoption.of(known.doubts, request.resources, losses.lost, request.secrets)
+        chosen: Mapping[ResourceId, str] = {}
+        is_initialised_again = False
         while True:
-            configured = await self._configured(terraform, request, recorded, adoptions.chosen)
+            if adoptions.chosen != chosen:
+                chosen = adoptions.chosen
+                configured = await self._configured(terraform, request, recorded, chosen)
             planned = await terraform.plan(configured.written, configured.targets)
-            if planned.needs_init and not is_initialised_anew:
-                is_initialised_anew = True
+            if planned.needs_init and not is_initialised_again:
+                is_initialised_again = True
                 await terraform.initialise(configured.written)
+                configured = await self._configured(terraform, request, recorded, chosen)
                 continue
             further = adoptions.after(planned.errors, configured.written.address_of)
             if further is adoptions:
@@ -168,7 +199,44 @@ class TerraformWorkspace:
             kept = tuple(each for each in known.doubts if each.id not in adoptions.not_there)
             record.save(terraform.folder, replace(known, doubts=kept))
         findings = (*planned.findings, *adoptions.findings, *adoption.unasked(known.doubts, request.resources))
-        return await self._attempt(terraform, configured, planned, findings, always_show or bool(adoptions.chosen))
+        attempt = await self._attempt(terraform, configured, planned, findings, always_show or bool(adoptions.chosen))
+        attempt = self._accounted(terraform, attempt, losses, adoptions)
+        if recorded is not None and not losses.lost:
+            restoring.keep_copy(terraform.folder, recorded)
+        return attempt
+
+    def _losses(self, terraform: Terraform, configured: _Configured) -> Losses:
+        """Raises `RuntimeFailure` where the state knows other objects than were there, which none can put right."""
+        before, request = seen.load(terraform.folder), configured.request
+        found = seen.condition(configured.prior, before)
+        if before is not None and seen.is_damaged(found, before) and not request.accepts_lost:
+            if outdated := seen.outdated(configured.prior, before):
+                raise RuntimeFailure(
+                    f"the state is {found.value}: {len(outdated)} of its resources were made again after it was "
+                    f"written ({seen.named(outdated)}), and applying would make them once more",
+                    target=self.place,
+                    hint=f"put the newer state back ({self._settings.folder}), or go on without it with --accept-lost",
+                )
+        return Losses.of(configured.prior, before, request, configured.written.moved)
+
+    def _accounted(self, terraform: Terraform, attempt: _Attempt, losses: Losses, adoptions: Adoption) -> _Attempt:
+        """Adds to an attempt what became of what the state had lost, and writes down what was seen."""
+        configured, folder = attempt.configured, terraform.folder
+        account = losses.accounted(adoptions, configured.request)
+        before = seen.load(folder)
+        secrets = configured.written.secrets
+        seen.save(folder, seen.look(configured.prior, secrets, before, account.missing))
+        repairs = (before.repair,) if before is not None and before.repair else ()
+        result = replace(
+            attempt.plan,
+            resources=tuple(
+                account.explained(each) for each in attempt.plan.resources if each.id not in account.refused
+            ),
+            findings=(*attempt.plan.findings, *account.findings),
+            cautions=(*repairs, *account.cautions, *_doubtful(adoptions)),
+        )
+        errors = tuple(each for each in account.findings if each.is_error)
+        return replace(attempt, plan=result, errors=(*attempt.errors, *errors))
 
     async def _attempt(
         self,
@@ -279,14 +347,23 @@ class TerraformWorkspace:
         told: tuple[events.Event, ...],
     ) -> Mapping[ResourceId, LiveResource]:
         await running.mark.end_leftovers()
+        folder = terraform.folder
+        if terraform.has_local_state:
+            restoring.put_back(folder, terraform.state_file, restoring.deletions(told))
+            await self._without_torn(terraform, opened, accepts_lost=False)
+        content = await terraform.state()
         try:
-            state = read_new(await terraform.state(), schemas=configured.schemas)
+            state = read_new(content, schemas=configured.schemas)
         except UnreadableState as error:
             raise self._unreadable(error) from None
-        folder = terraform.folder
         record.save(folder, opened.closed(told, lambda id_: id_ in state.resources))
         recorded = {str(each) for each in state.resources}
         former.save(folder, configured.request.resources, recorded, configured.request.secrets)
+        before = seen.load(folder)
+        now = seen.look(state, configured.written.secrets, before, before.missing if before else {})
+        seen.save(folder, now if running.code else seen.settled(now))
+        if terraform.has_local_state:
+            restoring.keep_copy(folder, content)
         folder.apply_events.unlink(missing_ok=True)
         return plan.live_resources(state, configured.written, schemas=configured.schemas)
 
@@ -305,6 +382,14 @@ class TerraformWorkspace:
             target=self.place,
             hint=f"look at the state in {self._settings.folder} and at its backup beside it",
         )
+
+
+def _doubtful(adoptions: Adoption) -> tuple[str, ...]:
+    unsettled = adoptions.unsettled - adoptions.lost
+    if not unsettled:
+        return ()
+    named = seen.named(tuple(each for each in adoptions.doubts if each in unsettled))
+    return (f"{len(unsettled)} resources may exist already, as an apply was stopped while it created them ({named})",)
 
 
 def _provider_of(id_: TerraformId, written: Configuration, prior: PriorState) -> tuple[ProviderSource, str] | None:

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 import anyio
 import click
 
-from workbench.cli.stacks import cluster_option, compile_options, find, inputs, timeout_option, workdir_option
+from workbench.cli.stacks import (
+    accept_lost_option,
+    cluster_option,
+    compile_options,
+    find,
+    inputs,
+    timeout_option,
+    workdir_option,
+)
 from workbench.exit_codes import ExitCode
 
 if TYPE_CHECKING:
@@ -28,6 +36,7 @@ if TYPE_CHECKING:
 @timeout_option
 @click.option("--force", is_flag=True, help="Take over fields that other managers own.")
 @click.option("--no-prune", is_flag=True, help="Leave what the stack no longer has.")
+@accept_lost_option
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -43,6 +52,7 @@ def command(
     timeout: float | None,
     force: bool,
     no_prune: bool,
+    accept_lost: bool,
 ) -> None:
     """Make the clusters say what the configuration says, after asking; then watch it become ready.
 
@@ -69,7 +79,9 @@ def command(
             if plan_file is not None:
                 return await session.load_plan(plan_file, given)
             assert found is not None
-            return await session.plan(found, given, clusters=clusters, prune=not no_prune, force=force)
+            return await session.plan(
+                found, given, clusters=clusters, prune=not no_prune, force=force, accept_lost=accept_lost
+            )
 
     made = anyio.run(make)
     output.lines(present.lines(made, output.glyphs))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import anyio
 import click
 
-from workbench.cli.stacks import compile_options, find, inputs, workdir_option
+from workbench.cli.stacks import accept_lost_option, compile_options, find, inputs, workdir_option
 from workbench.exit_codes import ExitCode
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     "-y", "--yes", is_flag=True, help="As for wb apply; does not stand for the phrase, which is always asked."
 )
 @click.option("--confirm", default="", metavar="PHRASE", help="The phrase the plan asks for.")
+@accept_lost_option
 @click.option("--dry-run", is_flag=True, help="Show the plan and stop.")
 @click.pass_context
 def command(
@@ -34,6 +35,7 @@ def command(
     workdir: Path | None,
     yes: bool,
     confirm: str,
+    accept_lost: bool,
     dry_run: bool,
 ) -> None:
     """Take away everything the stack has, on its clusters and in Terraform, after asking for the phrase.
@@ -52,7 +54,7 @@ def command(
 
     async def make() -> Plan:
         async with session:
-            return await session.plan_destroy(found, given)
+            return await session.plan_destroy(found, given, accept_lost=accept_lost)
 
     made = anyio.run(make)
     output.lines(present.lines(made, output.glyphs))

@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 import anyio
 import click
 
-from workbench.cli.stacks import cluster_option, compile_options, find, format_option, inputs, workdir_option
+from workbench.cli.stacks import (
+    accept_lost_option,
+    cluster_option,
+    compile_options,
+    find,
+    format_option,
+    inputs,
+    workdir_option,
+)
 from workbench.exit_codes import ExitCode
 
 if TYPE_CHECKING:
@@ -28,6 +36,7 @@ if TYPE_CHECKING:
 @click.option("--detailed-exitcode", is_flag=True, help="2 where there is something to do.")
 @click.option("--force", is_flag=True, help="Take over fields that other managers own.")
 @click.option("--no-prune", is_flag=True, help="Leave what the stack no longer has.")
+@accept_lost_option
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -41,6 +50,7 @@ def command(
     detailed_exitcode: bool,
     force: bool,
     no_prune: bool,
+    accept_lost: bool,
 ) -> None:
     """Show what would be done, in which order, and what stands in the way. Nothing is changed.
 
@@ -53,7 +63,9 @@ def command(
 
     async def run() -> Plan:
         async with session:
-            made = await session.plan(found, given, clusters=clusters, prune=not no_prune, force=force)
+            made = await session.plan(
+                found, given, clusters=clusters, prune=not no_prune, force=force, accept_lost=accept_lost
+            )
             if out is not None and not made.is_refused:
                 session.save_plan(made, out)
             return made

@@ -64,6 +64,12 @@ def cluster_option(function: Command) -> Command:
     )(function)
 
 
+def accept_lost_option(function: Command) -> Command:
+    return click.option(
+        "--accept-lost", is_flag=True, help="Take for gone what the Terraform state has lost and nobody can look for."
+    )(function)
+
+
 def find(context: Context, name: str, workdir: Path | None) -> tuple[Session, Stack]:
     """Opens the repository and finds the stack. A folder may lie in another repository than the working folder."""
     base = workdir or context.work_dir

@@ -223,6 +223,7 @@ class StackDiff:
 
     `workspace` is the place of its Terraform resources, empty where it has none and had none. `release` is the revision
     it was compared with, 0 where no release of the stack can be read here. `notes` say what was left out on purpose.
+    `cautions` are those of the warnings that call for more than a yes: it is not known for sure what exists.
     """
 
     spec: Spec = field(repr=False)
@@ -234,6 +235,7 @@ class StackDiff:
     release: int = 0
     gaps: tuple[Gap, ...] = ()
     notes: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
 
     @property
     def stack(self) -> str:

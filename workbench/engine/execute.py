@@ -71,7 +71,7 @@ from workbench.engine.plan import VALUE_PATIENCE_SECONDS, Plan
 from workbench.engine.release import Journal
 from workbench.engine.tasks import running
 from workbench.engine.values import Filled, NoSuchValue, Value
-from workbench.engine.workspace import agreed, disagreement, wanted
+from workbench.engine.workspace import Known, agreed, disagreement, wanted
 from workbench.engine.workspace_steps import WorkspaceSteps, reads_workspace
 from workbench.project import TERRAFORM_PLACE
 
@@ -130,7 +130,8 @@ async def check_workspace(
         return {}
     asked = await wanted(plan.spec, runtimes)
     only = None if plan.prune else frozenset(each.id for each in asked.resources)
-    fresh = await workspace.survey(asked.request(plan.spec, only))
+    known = Known(plan.released, plan.accept_lost)
+    fresh = await workspace.survey(asked.request(plan.spec, known, only))
     seal = Seal(plan.salt)
     approved = {each.address.id: each for each in plan.changes if each.address.cluster == TERRAFORM_PLACE}
     moved = [
@@ -320,9 +321,9 @@ class _Execution:
         seconds = self._since(self._begun[change.address])
         await self._tell(StepProgress(self._now(), change.address, change.action, seconds, message))
 
-    async def finish(self, change: Change, live: LiveResource | None) -> None:
+    async def finish(self, change: Change, uid: str) -> None:
         self._done.add(change.address)
-        seconds, uid = self._since(self._begun[change.address]), live.identity.uid if live else ""
+        seconds = self._since(self._begun[change.address])
         await self._tell(StepFinished(self._now(), change.address, change.action, seconds, uid))
 
     async def fail(self, change: Change, error: RuntimeFailure) -> None:
@@ -427,7 +428,7 @@ class _Execution:
         except TimeoutError:
             await self._fail(change, "Unreachable", "no answer in time; it may or may not have been done", "")
         else:
-            await self.finish(change, live)
+            await self.finish(change, live.identity.uid if live else "")
 
     async def _fail(self, change: Change, kind: str, message: str, hint: str) -> None:
         self._failed.add(change.address)

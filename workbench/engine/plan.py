@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from runtimes.base import Address
+from runtimes.base import Address, ResourceId
 from workbench.engine.changes import Change, Gap, Problem, Summary
 from workbench.engine.compile import CompileInputs
 from workbench.engine.spec import Spec
@@ -55,8 +55,10 @@ class Plan:
     `needs` gives for each step the steps that come first. `revision` is the release it will become, `prior` the one it
     was planned over (0 for none). `workspace` is the place of Terraform resources, empty without any. `destroys` tells
     a plan that takes everything away from one that follows a configuration. `force` takes over the fields named in
-    conflicts. `only` are the places that were asked for by name, empty for all. `gaps` are what it says nothing about.
-    `salt` keys the digests, so that a saved plan can be made again with the same id.
+    conflicts, `accept_lost` takes what Terraform's state has lost for gone. `only` are the places that were asked for
+    by name, empty for all. `gaps` are what it says nothing about. `released` are the Terraform resources that the last
+    release left in existence, with their ids in the infrastructure. `salt` keys the digests, so that a saved plan can
+    be made again with the same id.
     """
 
     id: str
@@ -82,6 +84,8 @@ class Plan:
     destroys: bool = False
     only: tuple[str, ...] = ()
     gaps: tuple[Gap, ...] = ()
+    accept_lost: bool = False
+    released: Mapping[ResourceId, str] = field(default_factory=dict, repr=False)
 
     @property
     def places(self) -> tuple[str, ...]:

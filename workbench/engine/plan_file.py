@@ -41,6 +41,7 @@ class SavedPlan:
     prune: bool
     force: bool
     destroys: bool
+    accept_lost: bool
     options: dict[str, str] = field(repr=False)
     withheld: tuple[str, ...]
     settings: tuple[str, ...]
@@ -65,6 +66,7 @@ def save(plan: Plan, path: Path, root: Path) -> None:
         "prune": plan.prune,
         "force": plan.force,
         "destroys": plan.destroys,
+        "acceptLost": plan.accept_lost,
         "options": {name: value for name, value in options.items() if not SECRET_NAME.search(name)},
         "withheld": sorted(name for name in options if SECRET_NAME.search(name)),
         "settings": list(plan.inputs.settings),
@@ -99,6 +101,7 @@ def load(path: Path, root: Path) -> SavedPlan:
             prune=bool(content["prune"]),
             force=bool(content["force"]),
             destroys=bool(content.get("destroys")),
+            accept_lost=bool(content.get("acceptLost")),
             options={str(key): str(value) for key, value in content["options"].items()},
             withheld=tuple(str(each) for each in content["withheld"]),
             settings=tuple(str(each) for each in content["settings"]),

@@ -16,7 +16,7 @@ from workbench.engine.fields import find
 from workbench.engine.graph import dependencies, found_references, reverse, waves
 from workbench.engine.masking import Seal
 from workbench.engine.plan import VALUE_PATIENCE_SECONDS, Confirmation, Guard, Level, Plan
-from workbench.engine.release import Phase, Release, type_of
+from workbench.engine.release import Phase, Release, in_workspace, type_of
 from workbench.project import TERRAFORM_PLACE, Stack
 
 MOST_DELETIONS = 10
@@ -39,6 +39,7 @@ def make_plan(
     now: datetime,
     destroys: bool = False,
     only: tuple[str, ...] = (),
+    accept_lost: bool = False,
 ) -> Plan:
     """Decides what is to be done about a difference. `revision` is the number its release will have.
 
@@ -47,8 +48,10 @@ def make_plan(
     steps = {each.address: each for each in diff.changes if each.action is not Action.NONE}
     needs = _needs(diff, steps, prior)
     order = [each.address for each in diff.changes if each.address in steps]
+    confirmation = _confirmation(diff, stack, prior, force=force, destroys=destroys)
+    warnings = (*(prior.warnings if prior else ()), *diff.warnings, *_left_behind(diff, prior))
     return Plan(
-        id=_identity(diff, force=force, prune=prune, salt=salt),
+        id=_identity(diff, force=force, prune=prune, accept_lost=accept_lost, salt=salt),
         stack=diff.stack,
         spec=diff.spec,
         clusters=diff.clusters,
@@ -56,7 +59,7 @@ def make_plan(
         waves=waves(needs, order),
         needs=needs,
         guards=_guards(diff, stack, force=force, is_read_only=is_read_only, destroys=destroys),
-        confirmation=_confirmation(diff, stack, prior, force=force, destroys=destroys),
+        confirmation=confirmation,
         prior=prior.revision if prior else 0,
         revision=revision,
         force=force,
@@ -65,16 +68,18 @@ def make_plan(
         inputs=inputs,
         salt=salt,
         problems=diff.problems,
-        warnings=(*(prior.warnings if prior else ()), *diff.warnings, *_left_behind(diff, prior)),
+        warnings=tuple(each for each in warnings if each not in confirmation.reasons),
         notes=(*diff.notes, *_notes(diff, prior)),
         workspace=diff.workspace,
         destroys=destroys,
         only=only,
         gaps=diff.gaps,
+        accept_lost=accept_lost,
+        released=in_workspace(prior),
     )
 
 
-def _identity(diff: StackDiff, *, force: bool, prune: bool, salt: bytes) -> str:
+def _identity(diff: StackDiff, *, force: bool, prune: bool, accept_lost: bool, salt: bytes) -> str:
     """The same for the same Spec over the same live objects, however often their status was written meanwhile.
 
     What a workspace would make of a resource is part of it, as only its provider knows what follows from a change.
@@ -88,7 +93,7 @@ def _identity(diff: StackDiff, *, force: bool, prune: bool, salt: bytes) -> str:
             for each in diff.changes
         ],
         sorted(diff.clusters),
-        [force, prune],
+        [force, prune, *(["accept lost"] if accept_lost else [])],
     ]
     return "p-" + hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
 
@@ -207,7 +212,7 @@ def _confirmation(diff: StackDiff, stack: Stack, prior: Release | None, *, force
     summary = Summary.of(diff.changes)
     if not summary.changes:
         return Confirmation(Level.NOTHING)
-    reasons = [*_deletion_reasons(diff, prior)]
+    reasons = [*_deletion_reasons(diff, prior), *diff.cautions]
     if destroys and not reasons:
         reasons.append(f"everything the stack has is deleted ({summary.delete} resources)")
     if stack.placement is not None and stack.placement.protected:

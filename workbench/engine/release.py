@@ -185,6 +185,21 @@ _PHASES = {
 }
 
 
+def in_workspace(release: Release | None) -> Mapping[ResourceId, str]:
+    """Returns the Terraform resources that a release left in existence, each with its id in the infrastructure.
+
+    What it was to create, to replace or to delete, and did not end with, may be there or not: it is not among them.
+    """
+    sure = (StepState.DONE, StepState.KEPT)
+    unsure = (Action.CREATE, Action.REPLACE, Action.DELETE, Action.FORGET)
+    return {
+        address.id: each.uid
+        for address, each in (release.resources.items() if release else ())
+        if isinstance(address.id, TerraformId)
+        and (each.state in sure or (each.former is not None and each.action not in unsure))
+    }
+
+
 def type_of(id_: ResourceId) -> RuntimeType:
     return RuntimeType.TERRAFORM if isinstance(id_, TerraformId) else RuntimeType.KUBERNETES
 

@@ -46,10 +46,10 @@ from workbench.engine.events import Action
 from workbench.engine.fields import MISSING, find
 from workbench.engine.graph import dependencies, found_references, waves
 from workbench.engine.masking import Seal, masked, sensitive_paths
-from workbench.engine.release import Release, ReleasedResource
+from workbench.engine.release import Release, ReleasedResource, in_workspace
 from workbench.engine.spec import Spec
 from workbench.engine.values import Filled, NoSuchValue, Value
-from workbench.engine.workspace import Clusters, Surveyed
+from workbench.engine.workspace import Clusters, Known, Surveyed
 from workbench.engine.workspace import survey as survey_workspace
 from workbench.project import TERRAFORM_PLACE
 
@@ -85,12 +85,13 @@ async def survey(
     prune: bool,
     seals: Seals,
     root: Path | None = None,
+    accept_lost: bool = False,
 ) -> StackDiff:
     """Compares a placed Spec with what each cluster has; a failure in place of a runtime becomes its problem.
 
     `workspace` holds the Terraform resources; None where there are none and were none. `labels` select what the stack
     owns in clusters. Changes come in the order of applying, deletions last. Problems name source lines relative to
-    `root`.
+    `root`. `accept_lost` takes for gone what Terraform's state has lost.
     """
     found = {cluster: _Found() for cluster in runtimes}
     terraform = _Terraform(spec, seals, prior)
@@ -101,7 +102,8 @@ async def survey(
         else:
             places.append(TERRAFORM_PLACE)
             found[TERRAFORM_PLACE] = _Found()
-            tasks.start_soon(terraform.run, workspace, runtimes, prune, root)
+            known = Known(in_workspace(prior), accept_lost)
+            tasks.start_soon(terraform.run, workspace, runtimes, known, prune, root)
         for cluster, runtime in runtimes.items():
             if isinstance(runtime, RuntimeFailure):
                 found[cluster].problems.append(problem(cluster, runtime))
@@ -122,6 +124,7 @@ async def survey(
         tuple(each for place in places for each in found[place].warnings),
         TERRAFORM_PLACE if workspace is not None else "",
         release=prior.revision if prior is not None else 0,
+        cautions=terraform.answer.cautions,
     )
 
 
@@ -144,7 +147,12 @@ class _Terraform:
         return replace(seals, screen=seals.screen.knowing(self.secrets), record=seals.record.knowing(self.secrets))
 
     async def run(
-        self, workspace: Workspace | RuntimeFailure, clusters: Clusters, prune: bool, root: Path | None
+        self,
+        workspace: Workspace | RuntimeFailure,
+        clusters: Clusters,
+        known: Known,
+        prune: bool,
+        root: Path | None,
     ) -> None:
         try:
             if isinstance(workspace, RuntimeFailure):
@@ -153,6 +161,7 @@ class _Terraform:
                 self._spec,
                 workspace,
                 clusters,
+                known,
                 prune=prune,
                 screen=self._seals.screen,
                 state=self._seals.state,

@@ -52,6 +52,15 @@ Clusters = Mapping[str, Runtime | RuntimeFailure]
 
 
 @dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of a workspace besides what it says itself. `released`: what the last release left in existence,
+    with ids in the infrastructure. `accept_lost`: what the state has lost of that is taken for gone."""
+
+    released: Mapping[ResourceId, str] = field(default_factory=dict, repr=False)
+    accept_lost: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Wanted:
     """What is to be asked of a workspace. `impossible` are resources left as they are, and why: a clause each.
 
@@ -62,13 +71,17 @@ class Wanted:
     impossible: Mapping[ResourceId, str] = field(default_factory=dict)
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
 
-    def request(self, spec: Spec, only: frozenset[ResourceId] | None = None) -> WorkspacePlanRequest:
-        return WorkspacePlanRequest(self.resources, only, spec.secrets | self.secrets, spec.former)
+    def request(self, spec: Spec, known: Known, only: frozenset[ResourceId] | None = None) -> WorkspacePlanRequest:
+        secrets = spec.secrets | self.secrets
+        return WorkspacePlanRequest(
+            self.resources, only, secrets, spec.former, known.released, accepts_lost=known.accept_lost
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Surveyed:
-    """A workspace plan as the engine sees it. `secrets` hold all that is secret in it, as texts."""
+    """A workspace plan as the engine sees it. `secrets` hold all that is secret in it, as texts. `cautions` are those
+    of the warnings that call for more than a yes."""
 
     plans: Mapping[ResourceId, ResourcePlan] = field(default_factory=dict, repr=False)
     changes: Mapping[ResourceId, Change] = field(default_factory=dict)
@@ -76,6 +89,7 @@ class Surveyed:
     problems: tuple[Problem, ...] = ()
     warnings: tuple[str, ...] = ()
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
+    cautions: tuple[str, ...] = ()
 
 
 def terraform(spec: Spec) -> tuple[Resource, ...]:
@@ -107,6 +121,7 @@ async def survey(
     spec: Spec,
     workspace: Workspace,
     clusters: Clusters,
+    known: Known,
     *,
     prune: bool,
     screen: Seal,
@@ -117,7 +132,7 @@ async def survey(
     """Raises `RuntimeFailure` where nothing can be planned."""
     asked = await wanted(spec, clusters)
     only = None if prune else frozenset(each.id for each in asked.resources)
-    plan = await workspace.survey(asked.request(spec, only))
+    plan = await workspace.survey(asked.request(spec, known, only))
     return read(spec, plan, asked, screen=screen, state=state, prior=prior, root=root)
 
 
@@ -152,13 +167,15 @@ def read(
         Problem(TERRAFORM_PLACE, "Rejected", message, "", Address(TERRAFORM_PLACE, id_))
         for id_, message in asked.impossible.items()
     ]
+    cautions = tuple(f"{TERRAFORM_PLACE}: {each}" for each in plan.cautions)
     return Surveyed(
         plans={each.id: each for each in plan.resources},
         changes=changes,
         deletions=tuple(deletions),
         problems=tuple(problems),
-        warnings=tuple(_line(each) for each in plan.findings if not each.is_error),
+        warnings=(*(_line(each) for each in plan.findings if not each.is_error), *cautions),
         secrets=secrets,
+        cautions=cautions,
     )
 
 

@@ -36,7 +36,7 @@ from workbench.engine.changes import Change
 from workbench.engine.events import Action
 from workbench.engine.plan import Plan
 from workbench.engine.values import Filled
-from workbench.engine.workspace import Clusters, Wanted, disagreement, wanted
+from workbench.engine.workspace import Clusters, Known, Wanted, disagreement, wanted
 from workbench.project import TERRAFORM_PLACE
 
 _AWAY = frozenset({Action.DELETE, Action.FORGET})
@@ -57,7 +57,8 @@ class Telling(Protocol):
 
     async def progress(self, change: Change, message: str) -> None: ...
 
-    async def finish(self, change: Change, live: LiveResource | None) -> None: ...
+    async def finish(self, change: Change, uid: str) -> None:
+        """`uid` is what the resource has now, empty where it has none, or none that is known."""
 
     async def fail(self, change: Change, error: RuntimeFailure) -> None: ...
 
@@ -237,7 +238,8 @@ class WorkspaceSteps:
         )
         # Everything at once needs no limit, which terraform would warn of.
         only = None if ids == self._all and self._plan.prune else ids
-        request = asked.request(self._plan.spec, only)
+        known = Known(self._plan.released, self._plan.accept_lost)
+        request = asked.request(self._plan.spec, known, only)
         async with self._workspace.apply_all(request, lambda plan: self._accept(plan, ready)) as run:
             self._run = run
             try:
@@ -292,7 +294,7 @@ class WorkspaceSteps:
                 await self._telling.fail(change, _lost(id_))
             elif change.action in _AWAY and id_ not in self.known:
                 await self._telling.begin(change)
-                await self._telling.finish(change, None)
+                await self._telling.finish(change, "")
             else:
                 await self._telling.skip(change, self._stopped(change, set()))
 
@@ -306,9 +308,9 @@ class WorkspaceSteps:
                 await self._telling.begin(change)
             case ResourceProgress(message=message):
                 await self._telling.progress(change, message)
-            case ResourceFinished():
+            case ResourceFinished(uid=uid):
                 ended.add(report.id)
-                await self._telling.finish(change, None)
+                await self._telling.finish(change, uid)
             case ResourceFailed(error=error):
                 ended.add(report.id)
                 await self._telling.fail(change, error)

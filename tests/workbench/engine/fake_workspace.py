@@ -60,8 +60,9 @@ class FakeWorkspace:
     """`cloud` is what exists, `state` what terraform knows of it. `fail` maps names to what making them raises.
 
     `broken` is what planning raises, `unreadable` what reading the state does.
-    `requests` are all that was asked, as (verb, only). `gate` holds an apply up at its first step until it is set,
-    which an interrupt does; where the workspace `is_patient`, only one at once.
+    `requests` are all that was asked, as (verb, only), `released` what was said to be there, each time. `gate` holds an
+    apply up at its first step until it is set, which an interrupt does; where the workspace `is_patient`, only one at
+    once.
     """
 
     cloud: dict[ResourceId, dict[str, Any]] = field(default_factory=dict)
@@ -70,6 +71,8 @@ class FakeWorkspace:
     broken: RuntimeFailure | None = None
     unreadable: RuntimeFailure | None = None
     findings: list[Finding] = field(default_factory=list)
+    cautions: list[str] = field(default_factory=list)
+    released: list[dict[str, str]] = field(default_factory=list)
     requests: list[tuple[str, frozenset[str] | None]] = field(default_factory=list)
     interrupts: list[bool] = field(default_factory=list)
     secrets: frozenset[str] = frozenset()
@@ -121,12 +124,13 @@ class FakeWorkspace:
         self.before_plan()
         self.requests.append((verb, None if request.only is None else frozenset(each.name for each in request.only)))
         self.secrets |= request.secrets
+        self.released.append({each.name: uid for each, uid in request.released.items()})
         if self.broken is not None:
             raise self.broken
 
     def _plan(self, request: WorkspacePlanRequest) -> WorkspacePlan:
         plans = {each.id: each for each in self._planned(request)}
-        return WorkspacePlan(tuple(plans.values()), tuple(self.findings))
+        return WorkspacePlan(tuple(plans.values()), tuple(self.findings), tuple(self.cautions))
 
     def _planned(self, request: WorkspacePlanRequest) -> Iterator[ResourcePlan]:
         wanted = {each.id: each for each in request.resources}
@@ -214,7 +218,7 @@ class _Run:
                 yield ResourceFailed(id_, 1.0, workspace.fail[id_.name])
                 continue
             self._do(plan, wanted, ids)
-            yield ResourceFinished(id_, 1.0)
+            yield ResourceFinished(id_, 1.0, str(workspace.cloud.get(id_, {}).get("id", "")))
 
     def _do(self, plan: ResourcePlan, wanted: Mapping[ResourceId, Resource], ids: Mapping[str, ResourceId]) -> None:
         workspace, id_ = self._workspace, plan.id

@@ -1,0 +1,142 @@
+"""Putting back a local state that was lost, emptied, torn or replaced by an older one.
+
+There are two copies to take it from: our own, made whenever the state was read whole (`last.tfstate`), and terraform's
+backup, which is of the time before its last apply. What an apply did after the copy was made is not in it: what it
+deleted is taken out, told by its events, and what it created is a doubt of its record. A later refresh sees the rest.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from runtimes.terraform import seen
+from runtimes.terraform.events import ApplyHook, Event, Phase
+from runtimes.terraform.folder import Folder, is_in_use
+from runtimes.terraform.seen import Condition, Seen
+from runtimes.terraform.state import PriorState, UnreadableState, read_prior
+
+_REPLACED_SUFFIX = ".replaced"
+_LACKING = {
+    Condition.NOTHING: "was empty",
+    Condition.UNREADABLE: "was torn",
+    Condition.OLDER: "was older than what was last seen",
+    Condition.FOREIGN: "had lost everything",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    path: Path
+    content: bytes = field(repr=False)
+    state: PriorState = field(repr=False)
+
+
+def put_back(folder: Folder, state_file: Path, deleted: Collection[str]) -> None:
+    """Puts the best copy in place of a state that is damaged, and keeps what was there beside it.
+
+    `deleted` are the addresses of what an apply deleted after the copy was made. Does nothing where the state is whole,
+    a terraform is at work on it, or no copy knows more.
+    """
+    before = seen.load(folder)
+    content = _read(state_file)
+    state = _state(content) if content is not None else PriorState()
+    found = seen.condition(state, before)
+    is_of_use = found is Condition.FOREIGN and state is not None and bool(state.resources)
+    if not seen.is_damaged(found, before) or is_of_use or is_in_use(state_file):
+        return
+    copies = _copies(folder, state_file)
+    best = max(copies, key=lambda each: _worth(each, before), default=None)
+    if best is None or not _is_better(best, state, found):
+        return
+    if content:
+        folder.write(state_file.with_name(state_file.name + _REPLACED_SUFFIX), content.decode(errors="replace"))
+    kept = without(best.content, deleted)
+    folder.write(state_file, kept.decode())
+    how = "was gone" if content is None else _LACKING[found]
+    repair = (
+        f"the state file {how} and was put back from {best.path.name}, as it was at serial {best.state.serial} "
+        f"with {len(best.state.resources)} resources"
+    )
+    seen.save(folder, replace(before or Seen(), repair=repair))
+
+
+def start_over(state_file: Path) -> None:
+    """Puts a state that can't be read aside: there was none before the apply that tore it."""
+    if state_file.exists():
+        state_file.replace(state_file.with_name(state_file.name + _REPLACED_SUFFIX))
+
+
+def keep_copy(folder: Folder, content: bytes) -> None:
+    """Keeps a state that was read whole; there is none to keep where it is empty."""
+    if content.strip():
+        folder.write(folder.last_state, content.decode())
+
+
+def deletions(told: Iterable[Event]) -> frozenset[str]:
+    """Returns the addresses of what an apply has deleted, the first half of a replacement included."""
+    return frozenset(
+        each.address
+        for each in told
+        if isinstance(each, ApplyHook) and each.phase is Phase.COMPLETED and each.action == "delete"
+    )
+
+
+def without(content: bytes, addresses: Collection[str]) -> bytes:
+    """Returns a state of format 4 without the objects at some addresses."""
+    if not addresses:
+        return content
+    document = json.loads(content)
+    for resource in document.get("resources", []):
+        if resource.get("mode") == "managed":
+            resource["instances"] = [
+                each for each in resource.get("instances", []) if _address(resource, each) not in addresses
+            ]
+    document["resources"] = [each for each in document.get("resources", []) if each.get("instances")]
+    return json.dumps(document, indent=2).encode() + b"\n"
+
+
+def _address(resource: Any, instance: Any) -> str:
+    module = f"{resource['module']}." if resource.get("module") else ""
+    key = instance.get("index_key")
+    index = "" if key is None else f"[{json.dumps(key, ensure_ascii=False)}]"
+    return f"{module}{resource.get('type')}.{resource.get('name')}{index}"
+
+
+def _copies(folder: Folder, state_file: Path) -> list[Copy]:
+    found = []
+    for path in (folder.last_state, state_file.with_name(state_file.name + ".backup")):
+        content = _read(path)
+        state = _state(content) if content else None
+        if content and state is not None and state.lineage:
+            found.append(Copy(path, content, state))
+    return found
+
+
+def _worth(copy: Copy, before: Seen | None) -> tuple[bool, int]:
+    return before is None or not before.lineage or copy.state.lineage == before.lineage, copy.state.serial
+
+
+def _is_better(copy: Copy, state: PriorState | None, found: Condition) -> bool:
+    if found is Condition.OLDER:
+        assert state is not None
+        is_same = copy.state.lineage == state.lineage
+        return is_same and (copy.state.serial, len(copy.state.resources)) > (state.serial, len(state.resources))
+    return bool(copy.state.resources) or found is Condition.UNREADABLE
+
+
+def _state(content: bytes) -> PriorState | None:
+    try:
+        return read_prior(content)
+    except UnreadableState:
+        return None
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except OSError:
+        return None
