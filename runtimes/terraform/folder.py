@@ -6,7 +6,8 @@ cli.tfrc                  the CLI configuration terraform is given
 initialised.json          what the folder was last initialised for, and with which terraform
 schemas.json              what the providers say of their resources
 run.json                  the apply that runs, or the last one and what is unsure after it (record.py)
-seen.json, last.tfstate   what the state had when it was last read whole, and a copy of it where it is local (seen.py)
+seen.json                 what the state had when it was last read whole (seen.py)
+terraform.tfstate.last    a copy of a local state, made when it was last read whole (restoring.py)
 plan.tfplan, *.jsonl      only while in use: a saved plan holds secrets in clear
 lock                      held by the workbench that works here
 """
@@ -77,7 +78,7 @@ class Folder:
     @property
     def last_state(self) -> Path:
         """A copy of a local state, as it was when it was last read whole."""
-        return self.path / "last.tfstate"
+        return self.path / "terraform.tfstate.last"
 
     @property
     def plan(self) -> Path:

@@ -1,8 +1,9 @@
 """Putting back a local state that was lost, emptied, torn or replaced by an older one.
 
-There are two copies to take it from: our own, made whenever the state was read whole (`last.tfstate`), and terraform's
-backup, which is of the time before its last apply. What an apply did after the copy was made is not in it: what it
-deleted is taken out, told by its events, and what it created is a doubt of its record. A later refresh sees the rest.
+There are two copies to take it from: our own (`terraform.tfstate.last`), made whenever the state was read whole, and
+terraform's backup, which is of the time before its last apply. What an apply did after the copy was made is not in it:
+what it deleted is taken out, told by its events, and what it created is a doubt of its record. A later refresh sees the
+rest.
 """
 
 from __future__ import annotations

@@ -210,8 +210,8 @@ async def test_a_wrong_attribute_is_a_finding_of_its_resource(place: Place) -> N
 @pytest.mark.slow
 async def test_an_existing_resource_is_taken_over_by_its_id(place: Place) -> None:
     await place.apply(bucket("invoices"))
-    for file in (place.folder.state, place.folder.path / "terraform.tfstate.backup"):
-        file.unlink(missing_ok=True)
+    for file in place.folder.path.glob("terraform.tfstate*"):
+        file.unlink()
     known = bucket("invoices", extensions={"importId": "invoices"})
     plan = await place.plan(known)
     assert actions(plan) == {"invoices": PlannedAction.IMPORT}
@@ -227,7 +227,8 @@ async def test_secrets_are_in_clear_nowhere_but_in_the_state(place: Place) -> No
     secrets = frozenset([tokens[0]])
     argv: set[str] = set()
     place.order({"operation": "create", "latency_seconds": 0.5, "error": f"refused with {PASSWORD}", "type": "*base"})
-    kept = {"terraform.tfstate", "terraform.tfstate.backup", "plan.tfplan"}
+    states = {"terraform.tfstate", "terraform.tfstate.backup", "terraform.tfstate.last"}
+    kept = {*states, "plan.tfplan"}
     async with place.runtime.apply_all(WorkspacePlanRequest(stack, secrets=secrets), anything) as run:
         reports = []
         async for report in run:
@@ -239,12 +240,12 @@ async def test_secrets_are_in_clear_nowhere_but_in_the_state(place: Place) -> No
     failed = [report for report in reports if isinstance(report, ResourceFailed)]
     assert len(failed) == 1 and "refused with" in str(failed[0].error)
     assert not any(token in str(report) + repr(report) for report in reports for token in tokens)
-    assert texts_in(place.folder.path, tokens, but={"terraform.tfstate", "terraform.tfstate.backup"}) == []
+    assert texts_in(place.folder.path, tokens, but=states) == []
     place.order()
     _, live = await place.apply(*stack, secrets=secrets)
     assert ("password",) in live[stack[1].id].hidden
     plan = await place.plan(*stack, secrets=secrets)
-    assert texts_in(place.folder.path, tokens, but={"terraform.tfstate", "terraform.tfstate.backup"}) == []
+    assert texts_in(place.folder.path, tokens, but=states) == []
     assert not any(token in repr(plan) for token in tokens)
 
 

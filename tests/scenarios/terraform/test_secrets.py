@@ -27,7 +27,7 @@ CANARIES = {
     "parcel_key": "canary-Xw2+/q9==parcel",
     "world_token": "canary-Bn5-world-token",
 }
-STATE = ("terraform.tfstate", "terraform.tfstate.backup")
+STATE = ("terraform.tfstate", "terraform.tfstate.backup", "terraform.tfstate.last")
 
 
 def forms(secret: str) -> set[bytes]:

@@ -15,7 +15,9 @@ from workbench.engine.plan import Level
 from workbench.engine.release import Phase, Release, ReleasedResource, StepState, in_workspace
 
 THING = TerraformId("acme", "cloud", "thing", "db")
-PUT_BACK = "the state file was empty and was put back from last.tfstate, as it was at serial 7 with 200 resources"
+PUT_BACK = (
+    "the state file was empty and was put back from terraform.tfstate.last, as it was at serial 7 with 200 resources"
+)
 
 
 def with_workspace() -> tuple[World, FakeWorkspace]:
