@@ -34,6 +34,7 @@ from kcl.evaluator.prepared import Prepared, without_plugins
 from kcl.evaluator.provenance import Site, SiteKind
 from kcl.evaluator.runtime import Compiling, Limits
 from kcl.loader import (
+    MANIFEST_NAME,
     Loaded,
     LoadRequest,
     Manifest,
@@ -42,11 +43,14 @@ from kcl.loader import (
     argument_value,
     default_settings_file,
     downloaded_folder,
+    find_root,
     has_errors,
     load,
     load_settings,
     merge_settings,
     overridden_texts,
+    profile_run,
+    read_manifest,
 )
 from kcl.plugins.code import EntryPointCode, FileCode, PluginCode, PluginFinder, PluginRefused
 from kcl.results import Asked, KeptResults, Provenance, RunResult, SourceChanged
@@ -108,6 +112,7 @@ __all__ = [
     "argument_value",
     "downloaded_folder",
     "folder_for",
+    "names_entries",
     "parse",
     "replace_at",
     "replace_value",
@@ -140,6 +145,17 @@ def parse(text: str, path: str = "main.k", *, dedent: bool = True) -> ParseResul
     return _parse(SourceFile(path, text), dedent=dedent)
 
 
+def names_entries(folder: str | Path, file_system: FileSystem | None = None) -> bool:
+    """Whether the kcl.mod of a folder says which files are run; True as well for one that cannot be read.
+
+    Such a folder is run without naming files, and `run` says what is wrong with its kcl.mod.
+    """
+    try:
+        return bool(read_manifest(os.path.abspath(folder), file_system or OsFileSystem()).entries)
+    except KclError:
+        return True
+
+
 def run(
     files: Sequence[str] = (),
     *,
@@ -164,14 +180,14 @@ def run(
     """Loads and evaluates a program. Raises ProgramError when it is wrong.
 
     `files` are relative to `work_dir`; without any, those of the settings, of `kcl.yaml` in `work_dir` or of the
-    entries in kcl.mod are taken. `settings` are settings files (paths relative to `work_dir`) or values, merged from
-    the first to the last; `options` are put over theirs. `texts` gives the text of some files by name instead of
-    reading them. `dialect` defaults to what kcl.mod asks for. `output`, `sort_keys` and `path_selector` say what of
-    the result to show, `overrides` (`path=value`) what to change in the main files for this run; they are put over the
-    settings. Packages with a version are looked for in the folder `vendor` beside kcl.mod and in `vendor_dir`, with
-    `vendored` only in the first. By default a program may read files below its root and
-    `work_dir`, and write none; `access` is given those capabilities and answers others. `plugins` finds what
-    `import kcl_plugin.NAME` may mean; without it no plugin is found.
+    entries in kcl.mod are taken, the last with all that its `[profile]` says. `settings` are settings files (paths
+    relative to `work_dir`) or values, merged from the first to the last; `options` are put over theirs. `texts`
+    gives the text of some files by name instead of reading them. `dialect` defaults to what kcl.mod asks for.
+    `output`, `sort_keys` and `path_selector` say what of the result to show, `overrides` (`path=value`) what to
+    change in the main files for this run; they are put over the settings. Packages with a version are looked for in
+    the folder `vendor` beside kcl.mod and in `vendor_dir`, with `vendored` only in the first. By default a program
+    may read files below its root and `work_dir`, and write none; `access` is given those capabilities and answers
+    others. `plugins` finds what `import kcl_plugin.NAME` may mean; without it no plugin is found.
 
     What a store in `cache` holds of an earlier run of the same is answered, and nothing evaluated, while all that the
     result rests on has not changed; see `kcl.results.kept`.
@@ -378,6 +394,11 @@ def _settings(
         if default is not None and default not in [os.path.join(folder, str(item)) for item in settings]:
             found = load_settings(default, file_system, readings=readings)
             given.insert(0, (found, os.path.basename(default)))
+            merged = merge_settings(item for item, _ in given)
+        root = find_root(folder, file_system) if default is None else None
+        profile = profile_run(root, file_system, readings) if root is not None else None
+        if profile is not None:
+            given.insert(0, (profile.settings, MANIFEST_NAME))
             merged = merge_settings(item for item, _ in given)
     return merged, {key: name for item, name in given for key, _ in item.options}
 

@@ -29,13 +29,15 @@ from kcl.cache.runs import keep, key_of, look_up
 from kcl.cache.store import Store, folder_for
 from kcl.evaluator.runtime import Limits
 from kcl.loader import (
+    MANIFEST_NAME,
+    ProfileRun,
     default_settings_file,
     downloaded_folder,
     find_root,
     load_settings,
     merge_settings,
     parse_argument,
-    read_manifest,
+    profile_run,
 )
 from kcl.reports import FORMATS, report
 from kcl.source import FileSystem, OsFileSystem, RecordingFileSystem
@@ -201,14 +203,18 @@ def _run(
     if files == ["-"]:
         files, texts = [_STDIN_NAME], {_STDIN_NAME: stdin.read()}
     given = [load_settings(os.path.join(cwd, name), file_system, shown_as=name) for name in arguments.setting]
-    if not given:
-        files, given = _from_manifest(files, cwd, file_system)
+    folder = cwd
+    profile = None if given else _profile(files, cwd, file_system)
+    if profile is not None:
+        files, given, folder = list(profile.files), [profile.settings], profile.folder
+    elif not (given or files) and _is_package(cwd, file_system):
+        files = ["."]  # a package without entries is its own folder
     flags = Settings(
         options=tuple(parse_argument(text) for text in arguments.argument),
         output=arguments.output,
         overrides=tuple(arguments.overrides),
         path_selector=tuple(arguments.path_selector),
-        package_maps=_packages(arguments.external),
+        package_maps=_packages(arguments.external, cwd),
         disable_none=arguments.disable_none or None,
         strict_range_check=arguments.strict_range_check or None,
         debug=arguments.debug or None,
@@ -218,7 +224,7 @@ def _run(
     merged = merge_settings([*given, flags])
     result = run(
         files,
-        work_dir=cwd,
+        work_dir=folder,
         settings=[merged],
         texts=texts,
         dialect=PRESETS[arguments.dialect] if arguments.dialect else None,
@@ -233,26 +239,20 @@ def _run(
     return result, merged.output
 
 
-def _from_manifest(files: list[str], cwd: str, file_system: FileSystem) -> tuple[list[str], list[Settings]]:
+def _profile(files: Sequence[str], cwd: str, file_system: FileSystem) -> ProfileRun | None:
     """What `[profile]` of kcl.mod says is run and how, when a package is named, or nothing in one."""
-    if not files:
-        root = find_root(cwd, file_system) if default_settings_file(cwd, file_system) is None else None
-    else:
-        folder = os.path.join(cwd, files[0])
-        root = folder if len(files) == 1 and file_system.is_file(os.path.join(folder, "kcl.mod")) else None
-    profile = read_manifest(root, file_system).profile if root is not None else None
-    if root is None or profile is None or not profile.entries:
-        return (["."] if not files and root == cwd else files), []  # a package without entries is its own folder
-    entries = [os.path.normpath(os.path.join(root, entry)) for entry in profile.entries]
-    settings = [load_settings(entry, file_system) for entry in entries if entry.endswith((".yaml", ".yml"))]
-    said = Settings(
-        options=tuple(parse_argument(text) for text in profile.arguments),
-        overrides=profile.overrides,
-        path_selector=profile.selectors,
-        disable_none=profile.disable_none,
-        sort_keys=profile.sort_keys,
-    )
-    return [entry for entry in entries if not entry.endswith((".yaml", ".yml"))], [*settings, said]
+    if files:
+        folder = os.path.normpath(os.path.join(cwd, files[0]))
+        is_package = len(files) == 1 and file_system.is_file(os.path.join(folder, MANIFEST_NAME))
+        return profile_run(folder, file_system) if is_package else None
+    root = find_root(cwd, file_system) if default_settings_file(cwd, file_system) is None else None
+    return profile_run(root, file_system) if root is not None else None
+
+
+def _is_package(folder: str, file_system: FileSystem) -> bool:
+    """Whether a folder has a kcl.mod and no settings that say what is run."""
+    is_marked = file_system.is_file(os.path.join(folder, MANIFEST_NAME))
+    return is_marked and default_settings_file(folder, file_system) is None
 
 
 def _granted(access: Access, cwd: str, environment: Mapping[str, str] | None) -> Access:
@@ -260,16 +260,18 @@ def _granted(access: Access, cwd: str, environment: Mapping[str, str] | None) ->
 
     The official command reports no working folder to programs, hence the empty `work_dir`.
     """
-    return replace(access, read_roots=None, write_roots=(cwd, access.root), environment=environment or {}, work_dir="")
+    return replace(
+        access, read_roots=None, write_roots=(cwd, access.root), environment=environment or {}, work_dir="", base=cwd
+    )
 
 
-def _packages(given: Sequence[str]) -> dict[str, str]:
+def _packages(given: Sequence[str], cwd: str) -> dict[str, str]:
     packages = {}
     for text in given:
         name, equals, folder = text.partition("=")
         if not equals or not name or not folder:
             raise _UsageError(f"kcl run: -E takes NAME=FOLDER, got '{text}'")
-        packages[name] = folder
+        packages[name] = os.path.join(cwd, folder)
     return packages
 
 

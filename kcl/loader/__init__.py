@@ -4,7 +4,9 @@ program.py       the result: Program, Package, Module, Import
 load.py          import resolution and the module graph
 known.py         packages of earlier loads, taken again while nothing they rest on changed
 kept.py          the same on disk, for other processes
+folders.py       which files a package consists of
 manifest.py      kcl.mod
+profile.py       what kcl.mod says is run
 requirement.py   what it asks for
 lock.py          kcl.mod.lock
 checksum.py      the checksum of a package
@@ -24,8 +26,9 @@ from kcl.loader.load import (
     has_errors,
     load,
 )
-from kcl.loader.manifest import Manifest, find_root, read_manifest
+from kcl.loader.manifest import MANIFEST_NAME, Manifest, find_root, read_manifest
 from kcl.loader.overrides import overridden_texts
+from kcl.loader.profile import ProfileRun, profile_run
 from kcl.loader.program import MAIN_PACKAGE, Import, ImportKind, Module, Package, Program
 from kcl.loader.settings import (
     Settings,
@@ -39,6 +42,7 @@ from kcl.loader.yaml_text import YamlError, load_all_yaml, load_yaml
 
 __all__ = [
     "MAIN_PACKAGE",
+    "MANIFEST_NAME",
     "SYSTEM_MODULES",
     "Import",
     "ImportKind",
@@ -48,6 +52,7 @@ __all__ = [
     "Module",
     "Package",
     "ParseCache",
+    "ProfileRun",
     "Program",
     "Settings",
     "YamlError",
@@ -63,5 +68,6 @@ __all__ = [
     "merge_settings",
     "overridden_texts",
     "parse_argument",
+    "profile_run",
     "read_manifest",
 ]

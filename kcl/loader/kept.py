@@ -18,7 +18,7 @@ from kcl.loader.known import Known
 
 if TYPE_CHECKING:
     from kcl.cache.store import Store
-    from kcl.loader.load import Found
+    from kcl.loader.folders import Found
 
 _MODULES: Final = ("kcl.diagnostics.", "kcl.loader.", "kcl.source.", "kcl.syntax.")
 

@@ -14,7 +14,7 @@ from kcl.diagnostics import Span
 from kcl.source import FileSystem
 
 if TYPE_CHECKING:
-    from kcl.loader.load import Found
+    from kcl.loader.folders import Found
     from kcl.loader.program import Imported, Package
 
 _T = TypeVar("_T")

@@ -51,6 +51,8 @@ class Module:
     tree: ast.Module
     imports: Mapping[str, Import] = field(default_factory=dict)
     """By alias, in source order. File-scoped; the evaluator decides whether siblings may see them."""
+    targets: Mapping[int, str] = field(default_factory=dict)
+    """`Import.package` by the offset of each statement, also of those whose alias another one takes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -338,7 +338,7 @@ class Checker(Schemas):
                         continue
                 place = Span(module.source.path, statement.start, statement.end)
                 name = statement.name
-                target = ".".join(statement.names) if imported.statement is not statement else imported.package
+                target = module.targets.get(statement.start) or ".".join(statement.names)
                 if paths.setdefault(name, target) != target and not self.rules.file_scoped_imports:
                     message = f"the name '{name}' is defined multiple times, '{name}' must be defined only once"
                     found.append(error(Code.COMPILE, message, place))

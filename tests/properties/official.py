@@ -126,7 +126,7 @@ class Official(Child):
         return RunAnswer(found["yaml"], found["complaint"])
 
     def run_files(self, folder: str, arguments: dict[str, Any]) -> RunAnswer:
-        """`arguments`: `files`, and `options` as a list of pairs of texts."""
+        """`arguments`: `files`, `options` as a list of pairs of texts, and perhaps `packages`, names with folders."""
         found = self.ask({"folder": folder, **arguments})
         return RunAnswer(found["yaml"], found["complaint"])
 

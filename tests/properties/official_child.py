@@ -44,6 +44,9 @@ def _run(service: Any, question: dict[str, Any]) -> dict[str, Any]:
             work_dir=question["folder"],
             k_filename_list=question["files"],
             args=[kcl.Argument(name=name, value=value) for name, value in question["options"]],
+            external_pkgs=[
+                kcl.ExternalPkg(pkg_name=name, pkg_path=path) for name, path in question.get("packages", [])
+            ],
         )
     try:
         result = service.exec_program(arguments)

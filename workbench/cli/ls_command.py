@@ -21,6 +21,7 @@ _COLUMNS = (
     Column("Clusters"),
     Column("Components"),
 )
+_NO_STACKS = "no stacks here: a stack is a folder with a stack.yaml, or with a kcl.mod that names [profile] entries"
 
 
 @click.command("ls")
@@ -55,7 +56,7 @@ def command(context: Context, globs: tuple[str, ...], workdir: Path | None, form
     for finding in tree.all_findings():
         output.talk(Span("! ", Tone.BAD), f"{finding.where}: {finding.message}", Span(f"  {finding.hint}", Tone.MUTED))
     if not stacks:
-        output.talk("no stack matches" if globs else "no stacks here: a stack is a folder with a stack.yaml")
+        output.talk("no stack matches" if globs else _NO_STACKS)
     click.get_current_context().exit(ExitCode.ERROR if any(True for _ in tree.all_findings()) else ExitCode.OK)
 
 

@@ -3,7 +3,8 @@
 The language is synchronous and pure, so it runs on a worker thread; what comes back is complete: the Spec, warnings,
 and every file it was read from (which later tells what an edit touches).
 
-What a stack is made of: the files its kcl.yaml lists, else base/*.k of its project and its own. Besides the options of
+What a stack is made of: the files its kcl.yaml lists, else the entries that its own kcl.mod names, else base/*.k of its
+project and its own. Besides the options of
 kcl.yaml, of settings files and of the command line it is told `project`, `stack` and, where its placement has a rule
 for namespaces, `namespace_by`; what anybody else says wins over these. Definitions under PROJECT/crd/ belong to the
 stack as well, as in Kusion (https://github.com/KusionStack/kusion/issues/152).
@@ -102,7 +103,6 @@ def compile_now(
 ) -> CompiledStack:
     """As `compile_stack`, here and now."""
     started = perf_counter()
-    overlay = {str(path): text for path, text in inputs.overlay.items()}
     program = program_of(stack, inputs)
     try:
         result = api.run(
@@ -110,7 +110,7 @@ def compile_now(
             work_dir=stack.directory,
             settings=program.settings,
             options=program.options,
-            file_system=api.OverlayFileSystem(api.OsFileSystem(), overlay) if overlay else None,
+            file_system=read_from(inputs),
             plugins=plugins,
             cache=cache,
             vendor_dir=api.downloaded_folder(os.environ),
@@ -149,7 +149,7 @@ def _kind(site: api.Site) -> str:
 
 @dataclass(frozen=True, slots=True)
 class StackProgram:
-    """What the language is given for a stack: files (none where settings list them), settings, options as values."""
+    """What the language is given for a stack: files (none where kcl.yaml or kcl.mod lists them), settings, options."""
 
     files: tuple[str, ...]
     settings: tuple[str | api.Settings, ...]
@@ -166,10 +166,20 @@ def program_of(stack: Stack, inputs: CompileInputs) -> StackProgram:
                 "there is no such settings file", where=str(path), hint="-Y is read from the stack's folder"
             )
     return StackProgram(
-        () if has_settings else tuple(_own_files(stack, inputs)),
+        () if has_settings or _names_entries(stack, inputs) else tuple(_own_files(stack, inputs)),
         (_told(stack), *([_STACK_SETTINGS] if has_settings else []), *inputs.settings),
         {name: api.argument_value(text) for name, text in inputs.options.items()},
     )
+
+
+def _names_entries(stack: Stack, inputs: CompileInputs) -> bool:
+    return api.names_entries(stack.directory, read_from(inputs))
+
+
+def read_from(inputs: CompileInputs) -> api.FileSystem | None:
+    """The disk with the overlay over it; None for the disk alone."""
+    overlay = {str(path): text for path, text in inputs.overlay.items()}
+    return api.OverlayFileSystem(api.OsFileSystem(), overlay) if overlay else None
 
 
 def with_settings(stack: Stack, inputs: CompileInputs) -> CompileInputs:

@@ -2,14 +2,16 @@
 
 The root is the topmost folder above the path that holds a clusters.yaml or a kcl.mod, within the Git work tree if
 there is one: stacks of newer repositories carry a kcl.mod of their own, so the nearest is not enough. A project is a
-folder with project.yaml, a stack a folder below it with stack.yaml. One broken file makes one finding, never a failure.
+folder with project.yaml, a stack a folder below it with stack.yaml, or with a kcl.mod that says what is run (entries of
+its profile). Such a kcl.mod makes a stack also where there is no project.yaml, of the project that is the folder above.
+One broken file makes one finding, never a failure.
 """
 
 from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -29,9 +31,11 @@ from workbench.project.tree import Component, Finding, KonfigTree, Project, Stac
 from workbench.project.yaml_file import mapping_at, read_mapping, text_at
 
 PROJECT_FILE, STACK_FILE, MODULE_FILE = "project.yaml", "stack.yaml", "kcl.mod"
-_MARKS = frozenset({PROJECT_FILE, STACK_FILE})
+_MARKS = frozenset({PROJECT_FILE, STACK_FILE, MODULE_FILE})
 _NEVER_ENTERED = frozenset({".git", ".venv", "node_modules", "__pycache__", "vendor", ".kclvm", ".tox", ".mypy_cache"})
 _DEEPEST = 12
+_ENTRIES = "entries"
+"""What a kcl.mod has in it that says what is run: the others need not be read as TOML."""
 
 
 def discover(path: Path) -> KonfigTree:
@@ -78,6 +82,7 @@ def checkout(root: Path) -> Path:
 def _projects(root: Path) -> Iterator[tuple[Path, list[Path]]]:
     """The folders of projects, each with those of its stacks. A stack belongs to every project it lies in."""
     marked = list(_marked(str(root), 0, _DEEPEST))
+    in_projects = set[str]()
     for number, (folder, depth, names) in enumerate(marked):
         if PROJECT_FILE not in names or depth > _DEEPEST:
             continue
@@ -86,13 +91,36 @@ def _projects(root: Path) -> Iterator[tuple[Path, list[Path]]]:
         for below, its_depth, its_names in islice(marked, number, None):
             if below != folder and not below.startswith(inside):
                 break  # folders below it follow it without others between them
-            if STACK_FILE in its_names and its_depth <= depth + _DEEPEST:
+            in_projects.add(below)
+            if its_depth <= depth + _DEEPEST and (STACK_FILE in its_names or (below != folder and _is_run(below))):
                 stacks.append(Path(below))
         yield Path(folder), stacks
+    yield from _unmarked_projects(str(root), (folder for folder, _, _ in marked if folder not in in_projects))
+
+
+def _unmarked_projects(root: str, folders: Iterable[str]) -> Iterator[tuple[Path, list[Path]]]:
+    """Projects without a project.yaml: the folders above stacks that only a kcl.mod makes."""
+    found: dict[Path, list[Path]] = {}
+    for folder in folders:
+        if folder != root and _is_run(folder):
+            found.setdefault(Path(folder).parent, []).append(Path(folder))
+    yield from found.items()
+
+
+def _is_run(folder: str) -> bool:
+    """Whether the kcl.mod of a folder, if there is one, says which files are run."""
+    try:
+        if _ENTRIES not in Path(folder, MODULE_FILE).read_text(encoding="utf-8", errors="replace"):
+            return False
+    except OSError:
+        return False
+    from kcl import api  # repositories with stack.yaml do without
+
+    return api.names_entries(folder)
 
 
 def _marked(folder: str, depth: int, deepest: int) -> Iterator[tuple[str, int, frozenset[str]]]:
-    """Folders that hold a file which makes them a project or a stack, with their depth and the names of those files.
+    """Folders that hold a file which may make them a project or a stack, with their depth and the names of those files.
 
     A folder comes before those below it, and folders of one depth by name.
     """
@@ -166,6 +194,9 @@ def _terraform(
 
 
 def _described(file: Path, findings: list[Finding]) -> tuple[Mapping[str, object], Mapping[str, str]]:
+    """What a project.yaml or stack.yaml says; nothing where a kcl.mod stands for it."""
+    if not os.path.lexists(file):
+        return {}, {}
     try:
         content = read_mapping(file)
         labels = mapping_at(content, "labels", file)
@@ -195,10 +226,13 @@ def _with_unique_names(projects: list[Project], root: Path) -> list[Project]:
 
 def _named_by_folder(project: Project, root: Path) -> Project:
     name = ProjectName(project.directory.relative_to(root).as_posix())
+    stacks = tuple(replace(each, path=StackPath(name, each.path.stack)) for each in project.stacks)
+    file = project.directory / PROJECT_FILE
+    if not file.is_file():
+        return replace(project, name=name, stacks=stacks)  # nobody gave it a name that could be wrong
     finding = Finding(
         f"another project is called {project.name} too, so this one goes by its folder, {name}",
-        str(project.directory / PROJECT_FILE),
+        str(file),
         "give it a name of its own",
     )
-    stacks = tuple(replace(each, path=StackPath(name, each.path.stack)) for each in project.stacks)
     return replace(project, name=name, stacks=stacks, findings=(*project.findings, finding))

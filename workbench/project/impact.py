@@ -40,7 +40,8 @@ def affected(
     certain, possible = [], []
     for stack in tree.stacks():
         if stack.path in known:
-            own = {stack.directory / "stack.yaml", stack.project_directory / "project.yaml"}
+            marks = {stack.directory / "stack.yaml", stack.directory / "kcl.mod"}
+            own = {*marks, stack.project_directory / "project.yaml"}
             if any(each in known[stack.path] or each in own for each in paths):
                 certain.append(stack.path)
         elif homes & {stack.directory, stack.project_directory, tree.root}:

@@ -31,9 +31,15 @@ def test_package_is_every_file_of_a_folder_but_tests_and_underscored_ones() -> N
 
 
 def test_file_of_that_name_when_there_is_no_folder() -> None:
-    loaded = _load({"/w/main.k": "import a.b as c", "/w/a/b.k": ""})
+    loaded = _load({"/w/main.k": "import a.b as c", "/w/a/b.k": "", "/w/a/d.k": ""})
     assert _packages(loaded)["a.b"] == ["/w/a/b.k"]
     assert loaded.program.main.modules[0].imports["c"].package == "a.b"
+
+
+def test_the_only_file_of_a_folder_is_the_package_of_the_folder() -> None:
+    loaded = _load({"/w/main.k": "import a.b as c\nimport a", "/w/a/b.k": "", "/w/a/b_test.k": ""})
+    assert _packages(loaded) == {"__main__": ["/w/main.k"], "a": ["/w/a/b.k"]}
+    assert {each.package for each in loaded.program.main.modules[0].imports.values()} == {"a"}
 
 
 def test_root_is_the_nearest_folder_with_a_manifest() -> None:

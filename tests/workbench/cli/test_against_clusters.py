@@ -17,6 +17,25 @@ from workbench.engine.changes import Op
 from workbench.exit_codes import ExitCode
 
 CANARY = "canary-4f1d"
+RENDER = """import models
+import manifests
+
+manifests.yaml_stream([{
+    apiVersion = "v1"
+    kind = "ConfigMap"
+    metadata = {name = each.name, namespace = "default"}
+    data.colour = each.colour
+} for each in models.App.instances()])
+"""
+TODAYS_MODULE = """[package]
+name = "book-dev"
+
+[dependencies]
+lib = { path = "../../../lib" }
+
+[profile]
+entries = ["../base/base.k", "main.k", "${lib:KCL_MOD}/render/render.k"]
+"""
 SOURCE = re.compile(r"← \S+\.k:\d+$")
 
 
@@ -28,6 +47,29 @@ async def test_diff_of_something_new_is_whole_and_every_value_has_its_line(place
     assert image.endswith("← web/base/base.k:5")
     assert ended.out.splitlines()[-1].startswith("web/dev: +4 create")
     assert CANARY not in ended.text
+
+
+async def test_a_stack_that_only_a_kcl_mod_makes_is_listed_compiled_applied_and_compared(place: Place) -> None:
+    files = {
+        "lib/kcl.mod": '[package]\nname = "lib"\n',
+        "lib/models/app.k": "schema App:\n    name: str\n    colour: str\n",
+        "lib/render/render.k": RENDER,
+        "apps/book/kcl.mod": '[package]\nname = "book"\n',
+        "apps/book/base/base.k": 'import lib.models\nbook: models.App {\n    name = "book"\n}\n',
+        "apps/book/dev/kcl.mod": TODAYS_MODULE,
+        "apps/book/dev/main.k": 'import lib.models\nbook: models.App {\n    colour = "red"\n}\n',
+    }
+    for name, text in files.items():
+        (place.root / name).parent.mkdir(parents=True, exist_ok=True)
+        (place.root / name).write_text(text)
+    assert "book/dev" in (await place("ls")).out
+    assert "colour: red" in (await place("compile", "book/dev")).out
+    await place.released("book/dev", "--cluster", "hz")
+    assert (await place("diff", "book/dev", "--cluster", "hz")).code == ExitCode.OK
+    place.edit("apps/book/dev/main.k", "red", "blue")
+    ended = await place("diff", "book/dev", "--cluster", "hz")
+    assert ended.code == ExitCode.DIFFERENT
+    assert "~ data.colour: red → blue  ← apps/book/dev/main.k:3" in ended.out
 
 
 async def test_diff_of_the_same_says_so(place: Place) -> None:

@@ -84,6 +84,34 @@ def test_a_stack_belongs_to_the_projects_it_lies_in_and_to_no_other(tmp_path: Pa
     }
 
 
+def test_a_kcl_mod_with_entries_makes_a_stack_of_the_project_it_lies_in_else_of_the_folder_above(
+    tmp_path: Path,
+) -> None:
+    run = '[profile]\nentries = ["main.k"]\n'
+    marks = {
+        "kcl.mod": run,
+        "apps/kcl.mod": "",
+        "apps/guestbook/kcl.mod": '[package]\nname = "entries"\n',
+        "apps/guestbook/dev/kcl.mod": run,
+        "apps/guestbook/prod/kcl.mod": '[profile]\nentries = ["${lib:KCL_MOD}/render.k"]\n',
+        "apps/guestbook/broken/kcl.mod": "[profile]\nentries = [",
+        "apps/library/kcl.mod": "[profile]\nentries = []\n",
+        "other/guestbook/dev/kcl.mod": run,
+        "shop/web/new/kcl.mod": run,
+        "shop/web/dev/kcl.mod": run,
+        "shop/web/kcl.mod": run,
+    }
+    tree = discover(repository(tmp_path, marks))
+    found = {each.name: [str(stack.path.stack) for stack in each.stacks] for each in tree.projects}
+    assert found == {
+        "gateway": ["dev", "prod"],
+        "web": ["dev", "new"],
+        "apps/guestbook": ["broken", "dev", "prod"],
+        "other/guestbook": ["dev"],
+    }
+    assert {each.message for each in tree.all_findings()} == {"no placement covers this stack"}
+
+
 def test_placements_say_where_a_stack_goes(tmp_path: Path) -> None:
     tree = discover(repository(tmp_path))
     prod, dev = tree.select("gateway/prod"), tree.select("gateway/dev")

@@ -40,7 +40,7 @@ class BrowseScreen(Frame):
 
     def body(self) -> ComposeResult:
         with Horizontal():
-            empty = "no projects here: a project has a project.yaml"
+            empty = "no stacks here: a stack has a stack.yaml, or a kcl.mod with [profile] entries"
             yield ResourceTable(browse.COLUMNS, id="tree", empty=empty, markable=True)
             with VerticalScroll(id="overview", can_focus=False):
                 yield ToneText(id="about", wrap=True)
