@@ -83,24 +83,24 @@ def _keep_scope(before: Checked, checked: Checked) -> None:
 
 
 def packages_in_use(program: Program, cache: CheckCache | None = None) -> frozenset[str]:
-    """Paths of the packages whose members files name, from the main package on.
+    """Paths of the packages whose members files name; those are run.
 
-    One that is only imported need not be right and is not run, as in the official compiler.
+    One that is only imported is not, as in the official compiler. What its files name is, all the same.
     """
     named = _used_by(program.main, cache)
     known: frozenset[str] | None = program.imported.facts.get(("used", named))
     if known is not None:
         return known
-    found = {MAIN_PACKAGE}
-    pending = [program.main]
-    while pending:
-        for path in _used_by(pending.pop(), cache) - found:
-            package = program.packages.get(path)
-            if package is not None:
-                found.add(path)
-                pending.append(package)
-    known = program.imported.facts["used", named] = frozenset(found)
+    found = {MAIN_PACKAGE, *named}
+    for package in program.imported.packages.values():
+        found |= _used_by(package, cache)
+    known = program.imported.facts["used", named] = frozenset(found & program.packages.keys())
     return known
+
+
+def _must_be_right(path: str, program: Program, in_use: frozenset[str]) -> bool:
+    """Whether what the checker finds in a package counts: of one that nobody names only if it imports something."""
+    return path in in_use or any(module.imports for module in program.packages[path].modules)
 
 
 def _used_by(package: Package, cache: CheckCache | None) -> frozenset[str]:
@@ -167,7 +167,7 @@ class Checker(Schemas):
         findings: dict[Diagnostic, None] = {}
         in_use = packages_in_use(self._program, self._cache)
         for path, checked in self._checked.items():
-            if path in in_use:
+            if _must_be_right(path, self._program, in_use):
                 findings.update(dict.fromkeys(checked.findings))
         return list(findings)
 

@@ -38,6 +38,8 @@ BUILTINS: Final = Module("")
 _ADD: Final = Arithmetic().add
 _UNIT_NUMBER: Final = re.compile(r"([-+]?[0-9]+)(" + "|".join(sorted(UNIT_FACTORS, key=len, reverse=True)) + ")")
 _MOST_DIGITS: Final = 4_000
+_LAST_POWER: Final = 308
+"""Exponent of the last power of ten that is a float."""
 _DIGITS: Final = re.compile(r"[-+]?[0-9]+")
 _FLOAT: Final = re.compile(
     r"[-+]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[-+]?[0-9]+)?|inf(?:inity)?|nan)", re.ASCII | re.IGNORECASE
@@ -286,21 +288,32 @@ def power(x: float, y: float, z: int | None = None) -> int | float:
 
 
 @BUILTINS.function("round(number: int | float, ndigits?: int) -> int | float")
-def rounded(number: float, ndigits: int | None = None) -> int | float:
+def rounded(number: float, ndigits: int | None = None) -> Value:
     """Halves of whole numbers go away from zero, not to the even neighbour as in Python and as those of digits do.
 
-    Digits below zero are none, as officially.
+    Digits below zero are those before the point: -2 rounds to hundreds. Whole numbers have no digits to lose, as
+    officially: `round(55, -1)` is 55.0.
     """
     if not math.isfinite(number):
         raise ValueFailure(f"cannot round {float_display(number)}")
-    exact = Decimal(repr(number)) if isinstance(number, float) else Decimal(number)
     if ndigits is None:
-        return int(in_int64(int(exact.to_integral_value(rounding=ROUND_HALF_UP))))
-    if ndigits <= 0:
-        return float(exact.to_integral_value(rounding=ROUND_HALF_UP))
-    factor = 10.0 ** min(ndigits, 308)
+        return int(in_int64(int(_to_whole(number))))
+    if isinstance(number, int):
+        return float(number)
+    return float(_to_whole(number)) if ndigits == 0 else _to_digits(number, ndigits)
+
+
+def _to_whole(number: float) -> Decimal:
+    exact = Decimal(repr(number)) if isinstance(number, float) else Decimal(number)
+    return exact.to_integral_value(rounding=ROUND_HALF_UP)
+
+
+def _to_digits(number: float, ndigits: int) -> Value:
+    if ndigits < -_LAST_POWER:
+        return UNDEFINED  # officially this divides zero by zero
+    factor = 10.0 ** min(ndigits, _LAST_POWER) if ndigits > 0 else 1 / 10.0**-ndigits
     scaled = number * factor
-    return round(scaled) / factor if math.isfinite(scaled) else float(number)
+    return math.copysign(float(round(scaled)), scaled) / factor if math.isfinite(scaled) else number
 
 
 @BUILTINS.function("sum(iterable: any, start?: any) -> any")

@@ -102,6 +102,23 @@ LAYOUTS = {
         q__twice__t="import sub.deep\nimport other.deep\na = deep.z\n",
         q__other__deep__z="z = 2\n",
     ),
+    "a package that is only imported": _one("import q.a\n", q__a__f="x = nope\nassert False\n"),
+    "one that imports something": _one("import q.a\n", q__a__f="import regex\nx = nope\n"),
+    "one that imports something in another file": _one(
+        "import q.a\n", q__a__f="x = nope\n", q__a__g="import regex\ny = 1\n"
+    ),
+    "one that imports what is wrong": _one("import q.a\n", q__a__f="import b\n", q__b__f="x = nope\n"),
+    "one that names what is wrong": _one("import q.a\n", q__a__f="import b\nx = b.x\n", q__b__f="x = nope\n"),
+    "one that imports what imports and is wrong": _one(
+        "import q.a\n", q__a__f="import b\n", q__b__f="import regex\nx = nope\n"
+    ),
+    "one that fails when it is run": _one("import q.a\n", q__a__f="import regex\nassert False\n"),
+    "one that names what fails when it is run": _one(
+        "import q.a\n", q__a__f="import b\nx = b.x\n", q__b__f="x = 1\nassert False\n"
+    ),
+    "one whose import fails when it is run": _one(
+        "import q.a\ny = a.x\n", q__a__f="import b\nx = 1\n", q__b__f="assert False\n"
+    ),
     "an import again in another file of a package": _one(
         "import q.twice\na = [twice.a, twice.b]\n",
         q__twice__t="import sub.deep\na = deep.z\n",
