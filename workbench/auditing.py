@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Self
 
 from runtimes.base import Address
 from workbench.audit import Actor, AuditTrail
 from workbench.engine.events import ApplyFinished, Event, StepFailed, StepFinished
 from workbench.engine.plan import Plan
-from workbench.engine.recovery.record import RecoveryLog
-from workbench.engine.recovery.values import Recovery, StepResult, StepState
+from workbench.engine.recovery.values import Recovery, RecoveryReport, StepResult, StepState
 from workbench.engine.release import Journal
+from workbench.release.recoveries import RecoveryFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,54 +69,61 @@ class AuditedJournal:
         )
 
 
-class Unrecorded:
-    """The record of a dry run: there is none."""
+class AuditedRecovery:
+    """The ledger file of a run whose writes are in the audit trail as well, while its context lasts.
+
+    Entering writes the intent. However the run ends, the trail says so once: by `finished`, else when the context ends.
+    `ledger` is None for a dry run.
+    """
+
+    def __init__(
+        self,
+        trail: AuditTrail,
+        actor: Actor,
+        now: Callable[[], datetime],
+        recovery: Recovery,
+        ledger: RecoveryFile | None,
+        *,
+        confirm: str,
+        is_dry_run: bool,
+    ) -> None:
+        self._trail, self._actor, self._now, self._recovery, self._ledger = trail, actor, now, recovery, ledger
+        self._confirm, self._is_dry_run, self._has_ended = confirm, is_dry_run, False
+
+    def __enter__(self) -> Self:
+        found = self._recovery
+        what = f"{found.operation}: {len(found.steps)} steps for {len(found.hosts)} hosts"
+        self._append("recovery", found.name, result="begun", detail=what, confirm=self._confirm)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if not self._has_ended:
+            self._append("recovery", self._recovery.name, result="interrupted", detail="it ended without a report")
 
     def record(self, result: StepResult) -> None:
-        raise AssertionError("a dry run does nothing that could be recorded")
+        """Blocks until it is safe. Raises `ReleaseFailure`. Not for several threads at once."""
+        assert self._ledger is not None, "a dry run does nothing that could be recorded"
+        self._ledger.record(result)
+        step = result.step
+        if result.state is not StepState.STARTED:
+            target = f"{step.namespace}/{step.subject}" if step.namespace else step.subject
+            detail = result.error or result.new_pod
+            self._append(step.verb.value, target, cluster=step.cluster, result=result.state.value, detail=detail)
 
+    def finished(self, report: RecoveryReport) -> None:
+        """As `record`, for the end of the run."""
+        self._has_ended = True
+        hosts = ", ".join(f"{number} {state}" for state, number in report.counts().items()) or "no hosts"
+        self._append("recovery", self._recovery.name, result=report.outcome.value, detail=hosts)
 
-@contextmanager
-def audited_recovery(
-    trail: AuditTrail,
-    actor: Actor,
-    now: Callable[[], datetime],
-    recovery: Recovery,
-    log: RecoveryLog,
-    confirm: str,
-    dry_run: bool,
-) -> Iterator[RecoveryLog]:
-    """Writes the intent at once, each write as it is recorded, and the end whichever way it comes."""
-    counts: dict[StepState, set[str]] = {}
-
-    def append(action: str, target: str, **more: object) -> None:
-        trail.append(
-            actor,
-            now(),
+    def _append(self, action: str, target: str, **more: object) -> None:
+        self._trail.append(
+            self._actor,
+            self._now(),
             action=action,
-            plan=recovery.id,
+            plan=self._recovery.id,
             target=target,
-            reason=recovery.document.reason,
-            is_dry_run=dry_run,
+            reason=self._recovery.document.reason,
+            is_dry_run=self._is_dry_run,
             **more,
         )
-
-    class Audited:
-        def record(self, result: StepResult) -> None:
-            log.record(result)
-            step = result.step
-            for known in counts.values():
-                known.discard(step.id)
-            counts.setdefault(result.state, set()).add(step.id)
-            if result.state is not StepState.STARTED:
-                target = f"{step.namespace}/{step.subject}" if step.namespace else step.subject
-                detail = result.error or result.new_pod
-                append(step.verb.value, target, cluster=step.cluster, result=result.state.value, detail=detail)
-
-    what = f"{recovery.document.operation}: {len(recovery.steps)} steps for {len(recovery.hosts)} hosts"
-    append("recovery", recovery.name, result="begun", detail=what, confirm=confirm)
-    try:
-        yield Audited()
-    finally:
-        ended = ", ".join(f"{len(ids)} {state}" for state, ids in counts.items() if ids) or "nothing was done"
-        append("recovery", recovery.name, result="ended", detail=ended)

@@ -447,8 +447,9 @@ class Session:
         """Resolves and previews a recovery: what would be done, and why not for everything else. Writes nothing.
 
         `source` is a KCL file (relative to `path`, else to the root) or a document; `limits` replaces the document's.
-        What the same recovery (name, operation, hosts, reason) did before is not done again. A cluster that does not
-        answer is a `ClusterProblem` in the result. Raises `CompileFailed`, `InvalidRecovery` or `ReleaseFailure`.
+        What any run of the same incident (the document's reason) did before is not done again, and counts towards the
+        limits. A cluster that does not answer is a `ClusterProblem` in the result. Raises `CompileFailed`,
+        `InvalidRecovery` or `ReleaseFailure`.
         """
         from workbench.engine.compile import CompileInputs, new_cache
         from workbench.engine.recovery.compile import compile_document
@@ -465,7 +466,7 @@ class Session:
         if limits is not None:
             source = replace(source, limits=limits)
         store = RecoveryStore(self._settings.state_dir, self._root)
-        return await preview(source, self._operations, now=self._now(), previous=store.previous)
+        return await preview(source, self._operations, now=self._now(), ledger=store.ledger)
 
     @asynccontextmanager
     async def recover(
@@ -474,25 +475,28 @@ class Session:
         """Runs a recovery; the events are `RecoveryStarted` first and `RecoveryFinished` last.
 
         A dry run, the default, writes nothing and reports what would be done. Entering raises `Refused` (read-only),
-        `ConfirmationRequired` (anything but the exact phrase), `Locked` (the same recovery runs already), `StalePlan`
-        (it did something since it was previewed) or `ReleaseFailure`, each before anything is written. What fails at
-        single objects are events. Leaving early starts nothing more and lets writes in flight finish.
+        `ConfirmationRequired` (anything but the exact phrase), `Locked` (another run of the incident goes on, here or
+        elsewhere), `StalePlan` (one did something since it was previewed) or `ReleaseFailure`, each before anything is
+        written. What fails at single objects are events. Leaving early starts nothing more and lets writes in flight
+        finish.
         """
-        from contextlib import nullcontext
-
-        from workbench.auditing import Unrecorded, audited_recovery
-        from workbench.engine.recovery.approval import approve, check_unchanged
-        from workbench.engine.recovery.execute import execute
+        from workbench.engine.recovery.approval import approve
+        from workbench.recovering import recovering
         from workbench.release.recoveries import RecoveryStore
 
         approve(recovery, confirm, dry_run=dry_run, is_read_only=self._settings.is_read_only)
         store = RecoveryStore(self._settings.state_dir, self._root)
-        with nullcontext(Unrecorded()) if dry_run else store.log(recovery.id) as log:
-            if not dry_run:
-                check_unchanged(recovery, store.previous(recovery.id))
-            with audited_recovery(self.audit(), self._actor(), self._now, recovery, log, confirm, dry_run) as kept:
-                async with execute(recovery, self._operations, kept, self._now, dry_run=dry_run) as run:
-                    yield run
+        async with recovering(
+            recovery,
+            self._operations,
+            store,
+            self.audit(),
+            self._actor(),
+            self._now,
+            confirm=confirm,
+            dry_run=dry_run,
+        ) as run:
+            yield run
 
     def audit(self) -> AuditTrail:
         """Returns the trail of every write made from this machine's state folder, by whatever face."""

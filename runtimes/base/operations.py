@@ -112,6 +112,14 @@ class PodTarget:
     uid: str
 
 
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A record in the cluster itself, where every machine finds it: texts by name, and the version it was read at."""
+
+    entries: Mapping[str, str]
+    version: str
+
+
 class PodFeed(Protocol):
     """The pods of one namespace as they change, kept up to date by the runtime."""
 
@@ -162,6 +170,15 @@ class LiveOperations(Protocol):
         """Marks the node so that nothing new is scheduled on it; a cordoned one stays as it is."""
 
     async def scale(self, ref: WorkloadRef, replicas: int) -> None: ...
+
+    async def record(self, namespace: str, name: str) -> Record | None:
+        """Returns a record as it is now; None if there is none, or no such namespace."""
+
+    async def write_record(self, namespace: str, name: str, entries: Mapping[str, str], version: str) -> str:
+        """Adds entries to a record, or replaces them, and returns its new version. `version` empty makes the record.
+
+        Raises `Moved` where somebody wrote it since `version`, or made it meanwhile.
+        """
 
 
 @runtime_checkable

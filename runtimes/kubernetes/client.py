@@ -192,18 +192,23 @@ class Client:
         subresource: str = "",
         content_type: str = "application/json",
         manager: str = "",
-    ) -> None:
-        """Sends one write about an object, never twice. Raises what its answer stands for, `NotThere` included."""
+    ) -> Object:
+        """Sends one write about an object, never twice, and returns what the server answered.
+
+        `POST` without a subresource makes the object. Raises what the answer stands for, `NotThere` included.
+        """
         resource = await self.discovery.resource(id_.api_version, id_.kind)
-        await self._transport.call(
+        name = "" if method == "POST" and not subresource else id_.name
+        reply = await self._transport.call(
             method,
-            resource.path(id_.namespace or self.default_namespace, id_.name, subresource),
+            resource.path(id_.namespace or self.default_namespace, name, subresource),
             query=[("fieldManager", manager)] if manager else (),
             body=body,
             content_type=content_type,
             subject=str(id_),
             is_once=True,
         )
+        return _object(reply)
 
     async def _path(self, id_: KubernetesId) -> str:
         resource = await self.discovery.resource(id_.api_version, id_.kind)

@@ -24,6 +24,7 @@ from runtimes.base import (
     Overloaded,
     PodFeed,
     PodTarget,
+    Record,
     Rejected,
     Status,
     Survey,
@@ -52,6 +53,7 @@ from runtimes.kubernetes.objects import (
 )
 
 MANAGER = "workbench-recovery"
+_RECORD_LABELS = {"app.kubernetes.io/managed-by": MANAGER}
 RESTARTED_AT = "kubectl.kubernetes.io/restartedAt"
 _PARALLEL_LISTS = 6
 _KINDS: Mapping[str, str] = {
@@ -62,6 +64,7 @@ _KINDS: Mapping[str, str] = {
     "Deployment": "apps/v1",
     "StatefulSet": "apps/v1",
     "DaemonSet": "apps/v1",
+    "ConfigMap": "v1",
 }
 _CONTROLLERS = ("ReplicaSet", "Deployment", "StatefulSet", "DaemonSet")
 _ROLLING = frozenset({"Deployment", "StatefulSet", "DaemonSet"})
@@ -171,6 +174,21 @@ class KubernetesOperations:
         self._only(ref, _SCALING, "has no scale")
         await self._patch(ref, {"spec": {"replicas": replicas}}, subresource="scale")
 
+    async def record(self, namespace: str, name: str) -> Record | None:
+        live = await self._client.get(_id("ConfigMap", namespace, name))
+        if live is None:
+            return None
+        return Record({str(key): str(text) for key, text in mapping(live.get("data")).items()}, _version(live))
+
+    async def write_record(self, namespace: str, name: str, entries: Mapping[str, str], version: str) -> str:
+        id_ = _id("ConfigMap", namespace, name)
+        if not version:
+            named = {"name": name, "namespace": namespace, "labels": _RECORD_LABELS}
+            made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": named, "data": entries}
+            return _version(await self._client.once("POST", id_, made, manager=MANAGER))
+        body = {"metadata": {"resourceVersion": version}, "data": entries}
+        return _version(await self._client.once("PATCH", id_, body, content_type=_MERGE_PATCH, manager=MANAGER))
+
     async def _patch(self, ref: WorkloadRef, change: Object, *, subresource: str = "") -> None:
         body = {**change, "metadata": {"uid": ref.uid}} if ref.uid else change
         id_ = _id(ref.kind, ref.namespace, ref.name)
@@ -249,6 +267,10 @@ class _PodFeed:
 
 def _id(kind: str, namespace: str, name: str) -> KubernetesId:
     return KubernetesId(_KINDS[kind], kind, namespace, name)
+
+
+def _version(live: Object) -> str:
+    return str(metadata(live).get("resourceVersion") or "")
 
 
 def _controller(live: Object) -> Mapping[str, Any]:

@@ -151,7 +151,7 @@ async def test_hosts_over_two_clusters_are_restarted_and_verified(ground: Ground
         await ground.ready(cluster, replicas)
     before = {pod["metadata"]["uid"] for cluster in (0, 1) for pod in ground.pods(cluster)}
     recovery = await ground.session.recovery(document([*ground.hosts(0), *ground.hosts(1)], reason="INC-1"))
-    assert recovery.phrase == "restart 11 pods" and recovery.clusters == NAMES
+    assert recovery.phrase.startswith("restart 11 pods ") and recovery.clusters == NAMES
 
     dry, events = await run(ground.session, recovery, dry_run=True)
     assert dry.outcome is RecoveryOutcome.DRY_RUN and len(events) == 2
@@ -234,7 +234,7 @@ async def test_limits_hold_what_is_too_much(ground: Ground) -> None:
     await ground.ready(1, 8)
     hosts = [*ground.hosts(0), *ground.hosts(1)]
     recovery = await ground.session.recovery(document(hosts), limits=replace(QUICK, max_fraction=0.5, max_pods=6))
-    assert recovery.phrase == "restart 6 pods"
+    assert recovery.phrase.startswith("restart 6 pods ")
     holds = [each.hold for each in recovery.held]
     assert (holds.count(Hold.MAX_FRACTION), holds.count(Hold.MAX_PODS)) == (4, 6)
     by_cluster = [sum(step.cluster == name for step in recovery.steps) for name in NAMES]
@@ -248,7 +248,7 @@ async def test_a_budget_is_respected(ground: Ground) -> None:
     await ground.ready(0, 6)
     await asyncio.sleep(0.5)
     recovery = await ground.session.recovery(document(ground.hosts(0)))
-    assert recovery.phrase == "restart 3 pods"
+    assert recovery.phrase.startswith("restart 3 pods ")
     assert {each.hold for each in recovery.held} == {Hold.BUDGET}
     assert {each.verb.value for each in recovery.steps} == {"evict"}
     report, _ = await run(ground.session, recovery)
@@ -284,7 +284,7 @@ async def test_a_stop_lets_what_is_under_way_end(ground: Ground) -> None:
     assert report.counts() == {HostState.RECOVERED: 1, HostState.NOT_TRIED: 5}
     # the rest can be done later
     again = await ground.session.recovery(recovery.document)
-    assert again.phrase == "restart 5 pods"
+    assert again.phrase.startswith("restart 5 pods ")
 
 
 async def test_a_cluster_that_is_dead_or_silent_holds_up_nobody(ground: Ground) -> None:
@@ -307,14 +307,14 @@ async def test_rollouts_nodes_and_scales(ground: Ground) -> None:
     old = {pod["metadata"]["uid"] for pod in ground.pods(0)}
     hosts = ground.hosts(0)
     rollout = await ground.session.recovery(document(hosts, operation=Operation.ROLLOUT_RESTART))
-    assert rollout.phrase == "restart 1 rollout"
+    assert rollout.phrase.startswith("restart 1 rollout ")
     report, _ = await run(ground.session, rollout)
     assert report.counts() == {HostState.RECOVERED: 3}
     await ground.ready(0, 3)
     assert old.isdisjoint(pod["metadata"]["uid"] for pod in ground.pods(0))
 
     scale = await ground.session.recovery(document(ground.hosts(0), operation=Operation.SCALE, replicas=5))
-    assert scale.phrase == "scale 1 workload to 5"
+    assert scale.phrase.startswith("scale 1 workload to 5 ")
     report, _ = await run(ground.session, scale)
     assert report.counts() == {HostState.RECOVERED: 3}
     await ground.ready(0, 5)
@@ -345,7 +345,7 @@ manifests.yaml_stream([{
     names = ",".join(each.pod for each in ground.hosts(0))
     inputs = CompileInputs(options={"hostnames": names, "incident": "INC-7"})
     recovery = await ground.session.recovery("ops/AppRecovery.k", inputs)
-    assert recovery.phrase == "restart 2 pods" and recovery.document.reason == "INC-7"
+    assert recovery.phrase.startswith("restart 2 pods ") and recovery.document.reason == "INC-7"
 
 
 async def test_every_write_is_in_the_audit_trail(ground: Ground) -> None:
@@ -357,9 +357,9 @@ async def test_every_write_is_in_the_audit_trail(ground: Ground) -> None:
     entries = list(reversed(trail.entries()))
     assert [(each.action, each.result) for each in (entries[0], entries[-1])] == [
         ("recovery", "begun"),
-        ("recovery", "ended"),
+        ("recovery", "recovered"),
     ]
-    assert entries[0].confirm == "restart 2 pods" and {each.reason for each in entries} == {"INC-9"}
+    assert entries[0].confirm == recovery.phrase and {each.reason for each in entries} == {"INC-9"}
     deleted = {each.target for each in entries if each.action == "delete" and each.result == "recovered"}
     assert deleted == {f"shop/Pod/{each.name}" for each in recovery.steps}
     assert trail.verify().is_intact
@@ -418,8 +418,9 @@ async def test_what_a_killed_run_began_is_not_begun_again(ground: Ground) -> Non
     again = await ground.session.recovery(recovery.document)
     assert {each.id for each in again.steps} == {each.id for each in recovery.steps[1:]}
     report, _ = await run(ground.session, again)
-    assert report.counts() == {HostState.RECOVERED: 3, HostState.DONE_BEFORE: 1}
-    assert len(store.previous(recovery.id)) == 4
+    # the one of the killed run was begun, and nobody saw it to its end
+    assert report.counts() == {HostState.RECOVERED: 3, HostState.UNVERIFIED: 1}
+    assert len(store.ledger(recovery.id).steps) == 4
 
 
 async def test_a_cluster_that_dies_on_the_way_is_lost_and_the_others_go_on(ground: Ground) -> None:
@@ -442,7 +443,7 @@ async def test_a_cluster_that_dies_on_the_way_is_lost_and_the_others_go_on(groun
     states_of = {name: [each.state for each in last.report.steps if each.step.cluster == name] for name in NAMES}
     assert states_of["hangzhou"] == [StepState.RECOVERED] * 4
     assert states_of["shanghai"].count(StepState.RECOVERED) == 1
-    assert states_of["shanghai"].count(StepState.NOT_TRIED) == 2
+    assert states_of["shanghai"].count(StepState.NOT_TRIED) >= 2, "nothing is sent that could not be claimed"
     assert [each.cluster for each in last.report.problems] == ["shanghai"]
 
 
@@ -455,7 +456,7 @@ async def test_the_same_hosts_can_fail_again(ground: Ground) -> None:
     await ground.ready(0, 2)
     now = document(ground.hosts(0), reason="INC-1")
     assert (await ground.session.recovery(now)).is_empty
-    assert (await ground.session.recovery(replace(now, reason="INC-2"))).phrase == "restart 2 pods"
+    assert (await ground.session.recovery(replace(now, reason="INC-2"))).phrase.startswith("restart 2 pods ")
 
     unnamed = replace(now, reason="")
     await run(ground.session, await ground.session.recovery(unnamed))
@@ -464,4 +465,4 @@ async def test_the_same_hosts_can_fail_again(ground: Ground) -> None:
     assert (await ground.session.recovery(again)).is_empty
     later = datetime.now(UTC) + timedelta(hours=2)
     ground.session._now = lambda: later
-    assert (await ground.session.recovery(again)).phrase == "restart 2 pods"
+    assert (await ground.session.recovery(again)).phrase.startswith("restart 2 pods ")

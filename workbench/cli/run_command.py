@@ -16,6 +16,8 @@ from workbench.present.text import Span, Tone
 if TYPE_CHECKING:
     from workbench.cli.main import Context
     from workbench.cli.output import Output
+    from workbench.engine.compile import CompileInputs
+    from workbench.engine.recovery.hosts import Acceptance
     from workbench.engine.recovery.values import Recovery, RecoveryReport
     from workbench.session import Session
 
@@ -24,7 +26,14 @@ if TYPE_CHECKING:
 @click.argument("file", type=click.Path(path_type=Path), metavar="FILE.k")
 @compile_options
 @workdir_option
-@click.option("--confirm", default="", metavar="PHRASE", help='The phrase the preview asks for: "restart 11 pods".')
+@click.option("--confirm", default="", metavar="PHRASE", help="The phrase the preview asks for, word for word.")
+@click.option("--allow-unresolved", is_flag=True, help="Accept hosts that lead to no pod, or nobody knows to which.")
+@click.option(
+    "--require-all/--no-require-all",
+    default=True,
+    show_default=True,
+    help="Whether hosts that limits, budgets or a stop left alone count as not recovered.",
+)
 @format_option("table", "json")
 @click.pass_context
 def command(
@@ -34,32 +43,53 @@ def command(
     settings: tuple[str, ...],
     workdir: Path | None,
     confirm: str,
+    allow_unresolved: bool,
+    require_all: bool,
     format_: str,
 ) -> None:
     """Recover failing hosts as a program such as AppRecovery.k declares it.
 
     Without --confirm it shows what would be done and writes nothing. With it, it runs in batches within the program's
-    limits, waits for replacements, and accounts for every hostname. Run again, it does nothing twice.
+    limits, waits for replacements, and accounts for every hostname. All runs of one incident count together: nothing
+    is done twice, and limits hold for all of them.
 
-    Exit code: 0 shown, or all recovered; 4 refused or another phrase; 5 done, but nothing became ready; 6 partly
-    recovered, or stopped; 7 the same recovery runs already, or was run since; 1 nothing could be recovered.
+    Exit code: 0 shown, or every host is recovered or accepted; 4 refused, or the phrase of another preview; 5 done,
+    but nothing became ready; 6 some hosts are recovered, others are not; 7 the incident is being recovered already, or
+    was since the preview; 1 no host is recovered.
     """
+    from workbench.engine.recovery.hosts import Acceptance
+
     context: Context = ctx.obj
     given = inputs(options, settings)
     base = workdir or context.work_dir
     path = base / file
     session = context.open(path.parent if path.is_file() else workdir)
     ctx.exit(
-        anyio.run(_run, session, path.resolve() if path.is_file() else file, given, confirm, format_, context.output)
+        anyio.run(
+            _run,
+            session,
+            path.resolve() if path.is_file() else file,
+            given,
+            confirm,
+            Acceptance(require_all, allow_unresolved),
+            format_,
+            context.output,
+        )
     )
 
 
-async def _run(session: Session, file: Path, given: object, confirm: str, format_: str, output: Output) -> ExitCode:
-    from workbench.engine.compile import CompileInputs
+async def _run(
+    session: Session,
+    file: Path,
+    given: CompileInputs,
+    confirm: str,
+    accepted: Acceptance,
+    format_: str,
+    output: Output,
+) -> ExitCode:
     from workbench.present import recovery as present
     from workbench.present import recovery_documents as documents
 
-    assert isinstance(given, CompileInputs)
     async with session:
         found = await session.recovery(file, given)
         if format_ == "json" and not confirm:
@@ -70,15 +100,15 @@ async def _run(session: Session, file: Path, given: object, confirm: str, format
         if not confirm:
             _ask(found, output)
             return ExitCode.OK
-        if found.is_empty and format_ != "json":
-            return ExitCode.OK
         report = await _recover(session, found, confirm, output, quiet=format_ == "json")
     if format_ == "json":
         output.json(documents.report(report))
     else:
         output.table(present.HOST_COLUMNS, present.host_rows(report, only_open=True))
-        output.line(present.summary(report, output.glyphs))
-    return _code(report)
+        output.line(present.summary(report, output.glyphs, accepted))
+    if (left := present.open_hosts(report.hosts, accepted, output.glyphs)) is not None:
+        output.talk(left)
+    return _code(report, accepted)
 
 
 async def _recover(session: Session, found: Recovery, confirm: str, output: Output, *, quiet: bool) -> RecoveryReport:
@@ -105,21 +135,23 @@ def _show(found: Recovery, output: Output) -> None:
 
 
 def _ask(found: Recovery, output: Output) -> None:
-    if found.is_empty:
-        output.talk(Span("nothing to do", Tone.GOOD))
-    else:
+    from workbench.engine.recovery.hosts import STRICT, is_accomplished
+    from workbench.present import recovery as present
+
+    if not found.is_empty:
         output.talk("nothing was written. To run it: ", Span(f'--confirm "{found.phrase}"', Tone.STRONG))
+    elif is_accomplished(found.hosts):
+        output.talk(Span("nothing to do: every host was recovered before", Tone.GOOD))
+    elif (left := present.open_hosts(found.hosts, STRICT, output.glyphs)) is not None:
+        output.talk(left)
 
 
-def _code(report: RecoveryReport) -> ExitCode:
-    from workbench.engine.recovery.values import RecoveryOutcome, StepState
+def _code(report: RecoveryReport, accepted: Acceptance) -> ExitCode:
+    from workbench.engine.recovery.hosts import is_accomplished, is_recovered
+    from workbench.engine.recovery.values import HostState
 
-    match report.outcome:
-        case RecoveryOutcome.RECOVERED | RecoveryOutcome.NOTHING_TO_DO | RecoveryOutcome.DRY_RUN:
-            return ExitCode.OK
-        case _ if any(each.state is StepState.RECOVERED for each in report.steps):
-            return ExitCode.PARTIAL
-        case _ if any(each.state is StepState.UNVERIFIED for each in report.steps):
-            return ExitCode.NOT_READY
-        case _:
-            return ExitCode.ERROR
+    if is_accomplished(report.hosts, accepted):
+        return ExitCode.OK
+    if any(map(is_recovered, report.hosts)):
+        return ExitCode.PARTIAL
+    return ExitCode.NOT_READY if report.count(HostState.UNVERIFIED) else ExitCode.ERROR

@@ -4,7 +4,7 @@ recovery = session.recovery("ops/AppRecovery.k", hostnames=hostnames, incident="
 recovery.resolve()                         which pods in which clusters these hosts are
 recovery.preview()                         what would be done about each, and what is held and why
 recovery.run(dry_run=False, confirm=...)   in batches, within the limits; returns at once
-recovery.verify().raise_if_failed()        waits until replacements are ready
+recovery.verify().raise_if_failed()        waits until replacements are ready; fails unless every host is
 recovery.report()                          every hostname, accounted for
 """
 
@@ -30,7 +30,8 @@ from workbench.engine.recovery.events import (
     RecoveryStepVerified,
 )
 from workbench.engine.recovery.execute import RecoveryRun
-from workbench.engine.recovery.values import HostState, RecoveryOutcome, RecoveryReport, StepState
+from workbench.engine.recovery.hosts import Acceptance, is_accomplished
+from workbench.engine.recovery.values import HostState, RecoveryReport, StepState
 from workbench.notebook.durations import seconds
 from workbench.notebook.engine_thread import readable
 from workbench.notebook.headless import has_widgets
@@ -74,7 +75,7 @@ class Recovery:
 
     @property
     def phrase(self) -> str:
-        """What `run` wants as `confirm`: empty where there is nothing to do."""
+        """What `run` wants as `confirm`: of these pods, hosts and limits. Empty where nothing can be done."""
         return self.value.phrase
 
     @property
@@ -87,7 +88,7 @@ class Recovery:
         return tuple(each.hostname for each in self.value.unresolved)
 
     def resolve(self, *, allow_unresolved: bool = True) -> Resolution:
-        """Asks the inventory and the clusters anew. Raises `Unresolved` for hosts that lead nowhere, unless allowed."""
+        """Asks inventory and clusters again. Raises `Unresolved` for hosts that lead nowhere, unless allowed."""
         self._found, self._run = self.workspace.call(self._resolve), None
         if self.unresolved and not allow_unresolved:
             few = ", ".join(self.unresolved[:10])
@@ -138,7 +139,7 @@ class Recovery:
 
 
 class Unresolved(WorkbenchError):
-    """Hostnames that lead to no pod, or a step that was left out."""
+    """Hostnames that lead to no pod, or a call that was left out."""
 
 
 class Resolution(Shown):
@@ -280,11 +281,19 @@ class RecoveryProgress(Live):
             raise readable(Unfinished("is still running", self, where=self._recovery.source, hint="wait again"))
         return self
 
-    def raise_if_failed(self) -> RecoveryProgress:
-        """Raises `Unfinished` unless all that was to be done is recovered, or it was a dry run."""
-        fine = (RecoveryOutcome.RECOVERED, RecoveryOutcome.NOTHING_TO_DO, RecoveryOutcome.DRY_RUN)
-        if self._finished is None or self._finished.outcome not in fine:
-            shown = str(present.summary(self._finished, UNICODE)) if self._finished else self.outcome
+    def raise_if_failed(self, *, require_all: bool = True, allow_unresolved: bool = False) -> RecoveryProgress:
+        """Raises `Unfinished` unless every host is recovered or accepted, or it was a dry run.
+
+        `allow_unresolved` accepts hosts that lead to no pod, or nobody knows to which; `require_all=False` those that
+        limits, budgets or a stop left alone. A run that recovered no host at all never ends well.
+        """
+        report = self._finished
+        if report is None:
+            raise readable(Unfinished(self.outcome, self, where=self._recovery.source, hint="verify() first"))
+        accepted = Acceptance(require_all, allow_unresolved)
+        if not report.is_dry_run and not is_accomplished(report.hosts, accepted):
+            left = present.open_hosts(report.hosts, accepted, UNICODE)
+            shown = f"{present.summary(report, UNICODE, accepted)}; {left}"
             raise readable(Unfinished(shown, self, where=self._recovery.source, hint="the report has every hostname"))
         return self
 

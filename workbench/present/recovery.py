@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import assert_never
 
@@ -21,8 +21,10 @@ from workbench.engine.recovery.events import (
     RecoveryStepVerified,
     RecoveryStopping,
 )
+from workbench.engine.recovery.hosts import STRICT, Acceptance, is_accomplished, unaccounted
 from workbench.engine.recovery.values import (
     ClusterProblem,
+    HostResult,
     HostState,
     Recovery,
     RecoveryOutcome,
@@ -61,6 +63,7 @@ AUDIT_COLUMNS = (
     Column("Detail", most=60),
 )
 _HOSTS_IN_FULL = 40
+_HOSTS_IN_SHORT = 5
 _TONES: Mapping[HostState, Tone] = {
     HostState.TO_DO: Tone.BUSY,
     HostState.HELD: Tone.WARN,
@@ -88,7 +91,7 @@ _STEP_TONES: Mapping[StepState, Tone] = {
 def title(recovery: Recovery, glyphs: Glyphs) -> Line:
     """Returns one line: `app-recovery INC-1  Hosts(12) → Pods(11)  restart 11 pods`."""
     reason = f" {recovery.document.reason}" if recovery.document.reason else ""
-    what = recovery.phrase or "nothing to do"
+    what = recovery.phrase or ("nothing to do" if is_accomplished(recovery.hosts) else "nothing can be done")
     return line(
         Span(recovery.name, Tone.STRONG),
         Span(f"{reason}  ", Tone.MUTED),
@@ -101,8 +104,8 @@ def title(recovery: Recovery, glyphs: Glyphs) -> Line:
 def limits(recovery: Recovery) -> Line:
     of = recovery.limits
     text = (
-        f"at most {of.max_pods} pods, {of.max_fraction:.0%} of a workload, {of.batch} at a time in a cluster, "
-        f"{of.per_owner} of one workload; budgets are respected; stops after {of.stop_after} "
+        f"at most {of.max_pods} pods, {of.max_fraction:.0%} of a workload over all runs, {of.batch} at a time in a "
+        f"cluster, {of.per_owner} of one workload; budgets are respected; stops after {of.stop_after} "
         f"failure{'' if of.stop_after == 1 else 's'}; {of.timeout_seconds:g} s for a replacement"
     )
     return line(Span(text, Tone.MUTED))
@@ -112,6 +115,8 @@ def notes(recovery: Recovery, glyphs: Glyphs) -> Iterator[Line]:
     """Yields what stands beside the table: clusters that did not answer, hosts that lead nowhere."""
     for problem in recovery.problems:
         yield problem_line(problem, glyphs)
+    for warning in recovery.warnings:
+        yield line(Span(f"{glyphs.finding} {warning}", Tone.WARN))
     lost = recovery.unresolved
     for host in lost[:_HOSTS_IN_FULL]:
         yield line(
@@ -235,14 +240,28 @@ def _step(step: Step) -> str:
     return f"{step.verb} {where}{step.name}@{step.cluster}"
 
 
-def summary(report: RecoveryReport, glyphs: Glyphs) -> Line:
-    """Returns one line: `✓ app-recovery recovered in 14s: 11 recovered, 1 unknown`."""
-    is_good = report.outcome in (RecoveryOutcome.RECOVERED, RecoveryOutcome.NOTHING_TO_DO, RecoveryOutcome.DRY_RUN)
+def summary(report: RecoveryReport, glyphs: Glyphs, accepted: Acceptance = STRICT) -> Line:
+    """Returns one line: `✗ app-recovery partial in 14s: 11 recovered, 1 unknown`."""
+    is_good = is_accomplished(report.hosts, accepted) or report.outcome is RecoveryOutcome.DRY_RUN
     sign = Span(f"{glyphs.good if is_good else glyphs.bad} ", Tone.GOOD if is_good else Tone.BAD)
     counts = ", ".join(f"{number} {state}" for state, number in report.counts().items())
     took = f" in {short(report.seconds)}" if not report.is_dry_run else ""
     what = Span(f"{report.name} {report.outcome}{took}", Tone.GOOD if is_good else Tone.BAD)
-    return line(sign, what, Span(f": {counts or 'no hosts'}", Tone.MUTED))
+    rest = Span(", the rest is accepted" if is_good and not is_accomplished(report.hosts) else "", Tone.WARN)
+    return line(sign, what, Span(f": {counts or 'no hosts'}", Tone.MUTED), "" if report.is_dry_run else rest)
+
+
+def open_hosts(hosts: Sequence[HostResult], accepted: Acceptance, glyphs: Glyphs) -> Line | None:
+    """Returns one line that says what keeps a recovery from ending well, with what would accept it; None if nothing."""
+    left = unaccounted(hosts, accepted)
+    if is_accomplished(hosts, accepted):
+        return None
+    if not left:
+        what = "no host was named" if not hosts else "no host is recovered"
+        return line(Span(f"{glyphs.bad} {what}", Tone.BAD))
+    names = ", ".join(each.hostname for each in left[:_HOSTS_IN_SHORT])
+    more = f" and {len(left) - _HOSTS_IN_SHORT} more" if len(left) > _HOSTS_IN_SHORT else ""
+    return line(Span(f"{glyphs.bad} not recovered: {names}{more}", Tone.BAD))
 
 
 def host_rows(report: RecoveryReport, *, only_open: bool = False) -> tuple[Row, ...]:

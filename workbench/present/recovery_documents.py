@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from workbench.audit import AuditCheck, AuditEntry
+from workbench.engine.recovery.hosts import is_accomplished
 from workbench.engine.recovery.values import HostResult, Recovery, RecoveryReport, StepResult, Target
 
 
@@ -12,7 +13,7 @@ def recovery(found: Recovery) -> dict[str, Any]:
     return {
         "apiVersion": "wb/v1",
         "kind": "Recovery",
-        "status": "nothing-to-do" if found.is_empty else "to-confirm",
+        "status": _status(found),
         "id": found.id,
         "name": found.name,
         "operation": found.operation.value,
@@ -21,7 +22,14 @@ def recovery(found: Recovery) -> dict[str, Any]:
         "hosts": [_host(each) for each in found.hosts],
         "targets": [_target(each) for each in found.targets],
         "problems": _problems(found),
+        "warnings": list(found.warnings),
     }
+
+
+def _status(found: Recovery) -> str:
+    if not found.is_empty:
+        return "to-confirm"
+    return "nothing-to-do" if is_accomplished(found.hosts) else "nothing-can-be-done"
 
 
 def report(found: RecoveryReport) -> dict[str, Any]:

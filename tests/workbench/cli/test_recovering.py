@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from pathlib import Path
 from typing import Any
 
-from tests.workbench.cli.conftest import Place
+from tests.workbench.cli.conftest import Ended, Place
 from workbench.exit_codes import ExitCode
 
 PROGRAM = """import manifests
@@ -50,6 +51,13 @@ async def running(place: Place, replicas: int = 2) -> str:
     return ",".join(f"h-{number}={each['metadata']['name']}" for number, each in enumerate(pods(place)))
 
 
+def phrase(shown: Ended) -> str:
+    """Returns what the preview asks for."""
+    found = re.search(r'--confirm "(.*)"', shown.err)
+    assert found, shown.text
+    return found[1]
+
+
 async def test_run_shows_first_and_recovers_with_the_phrase(place: Place) -> None:
     hosts = await running(place)
     before = {each["metadata"]["uid"] for each in pods(place)}
@@ -57,35 +65,66 @@ async def test_run_shows_first_and_recovers_with_the_phrase(place: Place) -> Non
     shown = await place(*given)
     assert shown.code == ExitCode.OK, shown.text
     assert "restart 2 pods" in shown.out and "Deployment/web" in shown.out and "h-lost: unknown" in shown.out
-    assert '--confirm "restart 2 pods"' in shown.err
+    assert {each["metadata"]["uid"] for each in pods(place)} == before
+    confirm = ("--confirm", phrase(shown), "--allow-unresolved")
+
+    refused = await place(*given, "--confirm", "restart 2 pods")
+    assert refused.code == ExitCode.REFUSED and phrase(shown) in refused.err
     assert {each["metadata"]["uid"] for each in pods(place)} == before
 
-    refused = await place(*given, "--confirm", "restart 3 pods")
-    assert refused.code == ExitCode.REFUSED and "restart 2 pods" in refused.err
-    assert {each["metadata"]["uid"] for each in pods(place)} == before
-
-    done = await place(*given, "--confirm", "restart 2 pods")
+    done = await place(*given, *confirm)
     assert done.code == ExitCode.OK, done.text
-    assert "app-recovery recovered" in done.out and ": 1 unknown, 2 recovered" in done.out
+    assert "app-recovery partial" in done.out and ": 1 unknown, 2 recovered, the rest is accepted" in done.out
     assert before.isdisjoint(each["metadata"]["uid"] for each in pods(place))
 
-    again = await place(*given, "--confirm", "restart 2 pods")
+    again = await place(*given, *confirm)
     assert again.code == ExitCode.OK and "done before" in again.out
+    strict = await place(*given, *confirm[:2])
+    assert strict.code == ExitCode.PARTIAL and "not recovered: h-lost" in strict.err
 
     trail = await place("audit", "--verify")
     assert trail.code == ExitCode.OK and "intact" in trail.out and "INC-5" in trail.out
     entries = (await place("audit", "-o", "json")).json()["entries"]
     assert {each["origin"] for each in entries} == {"cli"}
-    assert [each["confirm"] for each in entries if each["result"] == "begun"] == ["restart 2 pods"]
+    assert [each["confirm"] for each in entries if each["result"] == "begun"] == [phrase(shown)] * 3
 
 
 async def test_run_tells_what_never_became_ready(place: Place) -> None:
     hosts = await running(place)
     place.sandbox.faults[0].stop("kube-scheduler")
     given = ("run", "ops/AppRecovery.k", "-D", f"hostnames={hosts}", "-D", "wait=1")
-    ended = await place(*given, "--confirm", "restart 2 pods", "-o", "json")
+    confirm = phrase(await place(*given))
+    ended = await place(*given, "--confirm", confirm, "-o", "json")
     assert ended.code == ExitCode.NOT_READY, ended.text
     assert ended.json()["counts"] == {"unknown": 1, "unverified": 2}
+    again = await place(*given, "--confirm", confirm, "--allow-unresolved", "--no-require-all")
+    assert again.code == ExitCode.NOT_READY and "was not seen to work" in again.out
+
+
+async def test_a_recovery_that_recovers_nothing_never_ends_well(place: Place) -> None:
+    """Whatever was typed and whatever is accepted."""
+    hosts = await running(place)
+    before = {each["metadata"]["uid"] for each in pods(place)}
+    file = place.root / "ops" / "AppRecovery.k"
+    given = ("run", "ops/AppRecovery.k", "-D", "incident=INC-6", "-D")
+    confirm = phrase(await place(*given, f"hostnames={hosts}"))
+    no_host = PROGRAM.replace("for each in _hosts", "for each in []").replace('["h-lost"]', "[]")
+    for trouble, program, named in (
+        ("no host is known", PROGRAM.replace("pod = each", 'state = "unknown", pod = each'), hosts),
+        ("no pod is there", PROGRAM, "h-1=gone-1,h-2=gone-2"),
+        ("no host is named", no_host, ""),
+        ("the cluster is dead", PROGRAM, hosts),
+    ):
+        file.write_text(program)
+        if trouble == "the cluster is dead":
+            place.sandbox._listening[0].close()
+        for typed in (confirm, "yes"):
+            run = (*given, f"hostnames={named}", "--confirm", typed, "--allow-unresolved", "--no-require-all")
+            assert (await place(*run)).code not in (ExitCode.OK, ExitCode.PARTIAL), trouble
+        shown = await place(*given, f"hostnames={named}")
+        assert "nothing to do" not in shown.text and "nothing can be done" in shown.text, trouble
+    assert (await place(*given, f"hostnames={hosts}", "-o", "json")).json()["status"] == "nothing-can-be-done"
+    assert {each["metadata"]["uid"] for each in pods(place)} == before
 
 
 async def test_an_apply_is_in_the_trail_and_a_changed_entry_is_found(place: Place) -> None:

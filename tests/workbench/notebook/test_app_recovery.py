@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -28,17 +29,21 @@ def secrets_of(running: Demo) -> list[str]:
     return [*(str(each["user"]["token"]) for each in users), running.practice.plugins["cmdb"]["token"]]
 
 
-def test_a_scheduled_run_shows_and_writes_nothing(served: Demo, tmp_path: Path) -> None:
-    target = tmp_path / "out.ipynb"
-
+@pytest.fixture(scope="module")
+def scheduled(served: Demo, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The notebook as it comes out of a run with its parameters as they are."""
+    target = tmp_path_factory.mktemp("scheduled") / "out.ipynb"
     done = execute(served.environment, "AppRecovery.ipynb", target, repository=SAMPLE)
-
     assert done.returncode == 0, done.stderr[-3000:]
-    text = shown(target)
-    assert "restart 11 pods  hangzhou, shanghai  DRY RUN" in text
+    return target
+
+
+def test_a_scheduled_run_shows_and_writes_nothing(served: Demo, scheduled: Path) -> None:
+    text = shown(scheduled)
+    assert re.search(r"restart 11 pods [0-9a-f]{6}  hangzhou, shanghai  DRY RUN", text)
     for doubtful in ("cart-moved", "cart-of-last-week", "host-nobody-knows"):
         assert doubtful in text
-    assert_holds_no_secret(target, *secrets_of(served))
+    assert_holds_no_secret(scheduled, *secrets_of(served))
 
 
 def test_another_phrase_fails_the_cell(served: Demo, tmp_path: Path) -> None:
@@ -53,22 +58,26 @@ def test_another_phrase_fails_the_cell(served: Demo, tmp_path: Path) -> None:
     assert error["ename"] == "ConfirmationRequired"
 
 
-def test_eleven_pods_over_two_clusters_recover_and_doing_it_again_does_nothing(served: Demo, tmp_path: Path) -> None:
+def test_eleven_pods_over_two_clusters_recover_and_doing_it_again_does_nothing(
+    served: Demo, scheduled: Path, tmp_path: Path
+) -> None:
     target, again = tmp_path / "out.ipynb", tmp_path / "again.ipynb"
-    given = {"repository": SAMPLE, "dry_run": False, "confirm": "restart 11 pods"}
+    found = re.search(r"restart 11 pods [0-9a-f]{6}", shown(scheduled))
+    assert found, "the dry run names the phrase"
+    given = {"repository": SAMPLE, "dry_run": False, "confirm": found[0], "allow_unresolved": True}
 
     done = execute(served.environment, "AppRecovery.ipynb", target, **given)
 
     assert done.returncode == 0, done.stderr[-3000:]
     text = shown(target)
-    assert "app-recovery recovered in" in text and "11 recovered" in text
+    assert "app-recovery partial in" in text and "11 recovered" in text
     assert text.count("✓ recovered") >= 11
     assert "the chain of" in text and "is intact" in text
     assert_holds_no_secret(target, *secrets_of(served))
 
     second = execute(served.environment, "AppRecovery.ipynb", again, **given)
     assert second.returncode == 0, second.stderr[-3000:]
-    assert "11 done before" in shown(again) and "nothing to do" in shown(again)
+    assert "11 done before" in shown(again)
 
 
 def test_without_a_demo_there_is_no_alarm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 import shutil
 import subprocess
@@ -136,13 +137,15 @@ def recover(url: str) -> None:
             box, button = board.locator(".wb-ask input"), board.locator(".wb-run")
             box.wait_for()
             assert button.is_disabled()
-            box.fill("restart 11 pods now")
-            assert button.is_disabled(), "only the exact phrase will do"
+            phrase = re.search(r"restart 11 pods [0-9a-f]{6}", board.inner_text())
+            assert phrase
             box.fill("restart 11 pods")
-            assert button.inner_text() == "Restart 11 pods"
+            assert button.is_disabled(), "only the exact phrase will do"
+            box.fill(phrase[0])
+            assert button.inner_text() == f"R{phrase[0][1:]}"
             button.click()
 
-            done = page.locator(".wb-live", has_text="app-recovery recovered in").first
+            done = page.locator(".wb-live", has_text="app-recovery partial in").first
             done.wait_for()
             text = done.inner_text()
             assert text.count("✓ recovered") == 11

@@ -12,7 +12,7 @@ import pytest
 from runtimes.base import KubernetesId, StatusNode
 from tests.workbench.notebook.conftest import Place
 from tests.workbench.notebook.test_facade import assert_shape
-from workbench.engine.errors import ConfirmationRequired
+from workbench.engine.errors import ConfirmationRequired, Refused
 from workbench.notebook import Workspace, recovery_frames
 from workbench.notebook.recovery import Recovery, Unresolved
 from workbench.notebook.runs import Unfinished
@@ -102,7 +102,7 @@ def test_hosts_lead_to_pods_over_clusters(workspace: Workspace, hosts: list[str]
 def test_limits_given_here_replace_those_of_the_program(workspace: Workspace, hosts: list[str]) -> None:
     recovery = workspace.recovery("ops/Recover.k", hostnames=hosts, max_pods=2)
 
-    assert recovery.phrase == "restart 2 pods"
+    assert recovery.phrase.startswith("restart 2 pods ")
     assert recovery.value.limits.batch == 3
     held = recovery.pods.query("state == 'over the limit of pods'")
     assert len(held) == len(hosts) - 2
@@ -120,7 +120,7 @@ def test_a_run_is_dry_unless_told_otherwise(workspace: Workspace, hosts: list[st
     assert list(recovery.pods["pod"]) == before
 
 
-@pytest.mark.parametrize("confirm", ["", "yes", "restart 1 pods"])
+@pytest.mark.parametrize("confirm", ["", "yes", "restart 1 pods", "restart 6 pods 000000"])
 def test_nothing_is_restarted_without_the_exact_phrase(workspace: Workspace, hosts: list[str], confirm: str) -> None:
     recovery = declared(workspace, hosts, "INC-3")
 
@@ -142,10 +142,12 @@ def test_hosts_are_recovered_verified_and_accounted_for(
     before = set(recovery.pods["pod"].dropna())
 
     run = recovery.run(dry_run=False, confirm=recovery.phrase)
-    recovery.verify(timeout="60s").raise_if_failed()
+    recovery.verify(timeout="60s").raise_if_failed(allow_unresolved=True)
+    with pytest.raises(Unfinished, match="not recovered: h-nowhere"):
+        run.raise_if_failed()
 
     out = capsys.readouterr().out
-    assert out.count("✓ evict") == len(hosts) and "app-recovery recovered" in out
+    assert out.count("✓ evict") == len(hosts) and "app-recovery partial" in out
     assert_shape(run.df, recovery_frames.PODS)
     done = run.df[run.df["pod"].notna()]
     assert set(done["state"]) == {"recovered"}
@@ -162,7 +164,22 @@ def test_hosts_are_recovered_verified_and_accounted_for(
     assert recovery.run(dry_run=False, confirm=recovery.phrase) is run, "the finished cell does nothing again"
     again = declared(workspace, [*hosts, "h-nowhere"], "INC-5")
     assert again.phrase == "", "nor does the whole notebook"
-    assert again.run(dry_run=False).wait().outcome == "nothing to do"
+    once_more = again.run(dry_run=False, confirm=recovery.phrase).wait()
+    once_more.raise_if_failed(allow_unresolved=True)
+    with pytest.raises(Unfinished):
+        once_more.raise_if_failed()
+    with pytest.raises(Refused, match="confirms nothing"):
+        declared(workspace, [*hosts, "h-nowhere"], "INC-5").run(dry_run=False, confirm="restart 1 pod")
+
+
+def test_a_run_that_can_do_nothing_fails_whatever_is_accepted(workspace: Workspace, hosts: list[str]) -> None:
+    recovery = declared(workspace, ["h-nowhere", "h-nobody"], "INC-9")
+    run = recovery.run(dry_run=False).wait()
+    for require_all in (True, False):
+        with pytest.raises(Unfinished, match="failed"):
+            run.raise_if_failed(require_all=require_all, allow_unresolved=True)
+    with pytest.raises(Refused, match="confirms nothing"):
+        declared(workspace, ["h-nowhere"], "INC-9").run(dry_run=False, confirm="restart 1 pod")
 
 
 def test_the_audit_trail_has_what_was_written_and_is_intact(workspace: Workspace, hosts: list[str]) -> None:
@@ -200,14 +217,14 @@ def test_the_widget_asks_and_a_wrong_phrase_runs_nothing(
     recovery = declared(workspace, hosts[:1], "INC-8")
     run = recovery.run(dry_run=False)
     view = run._view
-    assert view.ask["phrase"] == "restart 1 pod" and run.outcome == "not confirmed"
+    assert view.ask["phrase"].startswith("restart 1 pod ") and run.outcome == "not confirmed"
 
     view._handle_custom_msg({"kind": "confirm", "text": "restart 2 pods"}, [])
     with pytest.raises(ConfirmationRequired):
         run._await(None)
     assert run.may_begin
 
-    view._handle_custom_msg({"kind": "confirm", "text": "restart 1 pod"}, [])
+    view._handle_custom_msg({"kind": "confirm", "text": view.ask["phrase"]}, [])
     run.wait(timeout="60s").raise_if_failed()
     assert run.outcome == "recovered"
 

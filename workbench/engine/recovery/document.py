@@ -60,13 +60,13 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What one recovery may do; held by the engine, whatever the face.
+    """What the recovery of an incident may do; held by the engine, whatever the face.
 
-    max_pods         pods it may touch in all
-    max_fraction     share of a workload's replicas it may touch in all, rounded down but at least one pod
+    max_pods         pods that all runs of it may touch together
+    max_fraction     share of a workload's replicas that they may touch, rounded down but at least one pod
     batch            pods in flight at a time in one cluster: from the write until the replacement is ready
     per_owner        pods in flight at a time of one workload in one cluster
-    stop_after       failures after which nothing more is started
+    stop_after       failures after which a run starts nothing more: somebody has to look and confirm again
     timeout_seconds  for one replacement to become ready; what is still waiting its turn does not wait for ever either:
                      no step starts later than `deadline_seconds` after the run began
     answer_seconds   for a cluster to answer one request or one look at all of it

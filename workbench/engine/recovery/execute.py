@@ -13,7 +13,7 @@ counts as no failure.
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -35,7 +35,7 @@ from runtimes.base import (
     Unreachable,
     WorkloadRef,
 )
-from workbench.engine.errors import ReleaseFailure
+from workbench.engine.errors import EngineError
 from workbench.engine.recovery.board import Board
 from workbench.engine.recovery.events import (
     ClusterLost,
@@ -51,8 +51,10 @@ from workbench.engine.recovery.events import (
     RecoveryStepVerified,
     RecoveryStopping,
 )
-from workbench.engine.recovery.preview import Reach, silence
-from workbench.engine.recovery.record import RecoveryLog
+from workbench.engine.recovery.history import owner_of
+from workbench.engine.recovery.ledger import RecoveryLog
+from workbench.engine.recovery.preview import silence
+from workbench.engine.recovery.reach import Reach
 from workbench.engine.recovery.report import make_report
 from workbench.engine.recovery.values import ClusterProblem, Recovery, Step, StepResult, StepState, Verb
 from workbench.engine.tasks import running
@@ -90,10 +92,14 @@ async def execute(
     now: Callable[[], datetime],
     *,
     dry_run: bool,
+    problems: Sequence[ClusterProblem] = (),
 ) -> AsyncIterator[RecoveryRun]:
-    """Runs it; the stream ends after `RecoveryFinished`. Left early, writes under way end and no other starts."""
+    """Runs it; the stream ends after `RecoveryFinished`. Left early, writes under way end and no other starts.
+
+    `problems` are those of the caller, for the report.
+    """
     send, receive = anyio.create_memory_object_stream[RecoveryEvent](float("inf"))
-    execution = _Execution(recovery, reach, log, now, send, dry_run=dry_run)
+    execution = _Execution(recovery, reach, log, now, send, problems, dry_run=dry_run)
     async with receive, running(execution.run):
         yield RecoveryRun(receive, execution.stop)
 
@@ -120,6 +126,7 @@ class _Execution:
         log: RecoveryLog,
         now: Callable[[], datetime],
         send: MemoryObjectSendStream[RecoveryEvent],
+        problems: Sequence[ClusterProblem],
         *,
         dry_run: bool,
     ) -> None:
@@ -127,12 +134,11 @@ class _Execution:
         self._limits, self._is_dry_run = recovery.limits, dry_run
         self._results: dict[str, StepResult] = {each.id: StepResult(each, StepState.WAITING) for each in recovery.steps}
         self._pods = {each.step: each.pod for each in recovery.targets if each.step and each.pod}
-        self._problems: list[ClusterProblem] = list(recovery.problems)
+        self._problems: list[ClusterProblem] = [*recovery.problems, *problems]
         self._failures = 0
         self._stopping = ""
         self._started = now()
         self._give_up_at = time.monotonic() + self._limits.deadline_seconds
-        self._recording = anyio.Lock()
 
     def stop(self, because: str) -> None:
         if not self._stopping:
@@ -172,7 +178,10 @@ class _Execution:
             is_dry_run=self._is_dry_run,
             is_stopped=bool(self._stopping),
         )
-        self._tell(RecoveryFinished(report.ended, report))
+        try:
+            await self._log.finished(report)
+        finally:
+            self._tell(RecoveryFinished(report.ended, report))
 
     # --- one cluster
 
@@ -192,7 +201,11 @@ class _Execution:
             except TimeoutError:
                 problem = silence(cluster, self._limits)
             else:
-                lane = _Lane(cluster, operations, anyio.CapacityLimiter(self._limits.batch), boards, {}, {})
+                away = sum(
+                    number for owner, number in self._recovery.in_flight.items() if owner.startswith(f"{cluster}/")
+                )
+                batch = anyio.CapacityLimiter(max(1, self._limits.batch - away))
+                lane = _Lane(cluster, operations, batch, boards, {}, {})
                 async with anyio.create_task_group() as tasks:
                     for step in steps:
                         tasks.start_soon(self._step, lane, step)
@@ -203,7 +216,9 @@ class _Execution:
 
     async def _step(self, lane: _Lane, step: Step) -> None:
         owner = step.workload or WorkloadRef(step.kind, step.namespace, step.name, step.uid)
-        limiter = lane.owners.setdefault(owner, anyio.CapacityLimiter(self._limits.per_owner))
+        # what an earlier run took away, and nothing is ready in its place of, is under way as well
+        free = max(1, self._limits.per_owner - self._recovery.in_flight.get(owner_of(step), 0))
+        limiter = lane.owners.setdefault(owner, anyio.CapacityLimiter(free))
         async with limiter, lane.batch:
             if because := self._why_not(lane):
                 self._skip(step, because)
@@ -250,7 +265,13 @@ class _Execution:
             self._skip(step, because)
             return False
         result = StepResult(step, StepState.STARTED, started=self._now())
-        if not await self._record(result):
+        try:
+            is_recorded = await self._record(result)
+        except (RuntimeFailure, TimeoutError) as error:
+            self._lose(lane, error)
+            self._skip(step, lane.lost)
+            return False
+        if not is_recorded:
             self._skip(step, self._stopping)
             return False
         self._tell(RecoveryStepStarted(self._now(), step))
@@ -341,7 +362,7 @@ class _Execution:
                 if found.pod is None:
                     await self._unverified(result, found.message)
                 else:
-                    await self._verified(result, time.monotonic() - done_at, found.pod.name)
+                    await self._verified(result, time.monotonic() - done_at, found.pod.name, found.pod.uid)
             case Verb.ROLLOUT_RESTART | Verb.SCALE:
                 if message := await self._settled(lane, step):
                     await self._unverified(result, message)
@@ -378,10 +399,15 @@ class _Execution:
         await self._record(replace(result, state=StepState.DONE))
         self._tell(RecoveryStepDone(self._now(), result.step, time.monotonic() - begun))
 
-    async def _verified(self, result: StepResult, seconds: float, new_pod: str) -> None:
+    async def _verified(self, result: StepResult, seconds: float, new_pod: str, new_uid: str = "") -> None:
         await self._record(
             replace(
-                result, state=StepState.RECOVERED, ended=self._now(), new_pod=new_pod, ready_seconds=round(seconds, 3)
+                result,
+                state=StepState.RECOVERED,
+                ended=self._now(),
+                new_pod=new_pod,
+                new_uid=new_uid,
+                ready_seconds=round(seconds, 3),
             )
         )
         self._tell(RecoveryStepVerified(self._now(), result.step, seconds, new_pod))
@@ -445,13 +471,15 @@ class _Execution:
         self._tell(ClusterLost(self._now(), problem))
 
     async def _record(self, result: StepResult) -> bool:
-        """Keeps a state, on disk as well; returns False, and stops the run, if that cannot be done."""
+        """Records a state; returns False, and stops the run, if that cannot be done.
+
+        Raises `RuntimeFailure` or `TimeoutError` where a step that is about to begin cannot be claimed in its cluster.
+        """
         self._results[result.step.id] = result
         try:
             with anyio.CancelScope(shield=True):
-                async with self._recording:
-                    await anyio.to_thread.run_sync(self._log.record, result)
-        except ReleaseFailure as error:
+                await self._log.record(result)
+        except EngineError as error:
             self.stop(f"its record cannot be written: {error}")
             return False
         return True

@@ -1,7 +1,8 @@
-"""Document + live state → a `Recovery`: which pods, which writes, and for everything else why not.
+"""Document + live state + ledger → a `Recovery`: which pods, which writes, and for everything else why not.
 
-All limits that can be known before a run are applied here, so that the preview is what a run does. Nothing is written.
-A cluster that does not answer in time is a problem of the recovery and holds its hosts; the others go on.
+All limits that can be known before a run are applied here, so that the preview is what a run does; what earlier runs of
+the incident did counts towards them. Nothing is written. A cluster that does not answer in time is a problem of the
+recovery and holds its hosts; the others go on.
 """
 
 from __future__ import annotations
@@ -9,45 +10,34 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
 from typing import assert_never
 
 import anyio
 
-from runtimes.base import (
-    LiveNode,
-    LiveOperations,
-    LivePod,
-    LiveWorkload,
-    RuntimeFailure,
-    Survey,
-    SurveyRequest,
-    WorkloadRef,
-)
+from runtimes.base import Forbidden, LiveNode, LivePod, LiveWorkload, RuntimeFailure, Survey, SurveyRequest
+from workbench.engine.recovery import history, shared
 from workbench.engine.recovery.document import Host, InventoryState, Limits, Operation, RecoveryDocument
+from workbench.engine.recovery.history import History
+from workbench.engine.recovery.hosts import host_results, what_was_done
+from workbench.engine.recovery.ledger import Ledger, merged
+from workbench.engine.recovery.reach import Reach
 from workbench.engine.recovery.values import (
     ClusterProblem,
     Hold,
-    HostResult,
-    HostState,
     PodKey,
     Recovery,
     Step,
     StepResult,
-    StepState,
     Target,
     Verb,
 )
 from workbench.project import WorkbenchError
 
-Reach = Callable[[str], Awaitable[LiveOperations]]
-"""Gives the operations of a cluster by its name; raises `RuntimeFailure` or `WorkbenchError`."""
-
-_DONE = frozenset({StepState.STARTED, StepState.DONE, StepState.RECOVERED, StepState.UNVERIFIED})
-_SAME_ALARM = timedelta(hours=1)
 _NOUNS = {Verb.ROLLOUT_RESTART: "rollout", Verb.CORDON: "node", Verb.SCALE: "workload"}
+_DIGITS = 6
 
 
 async def preview(
@@ -55,40 +45,49 @@ async def preview(
     reach: Reach,
     *,
     now: datetime,
-    previous: Callable[[str], Sequence[StepResult]] = lambda _: (),
+    ledger: Callable[[str], Ledger] = lambda _: Ledger(),
 ) -> Recovery:
-    """Looks at all clusters of the document side by side. `previous` tells what a recovery of an id did before."""
+    """Looks at all clusters of the document side by side. `ledger` gives what this machine knows of an incident."""
     id_ = identity(document)
-    surveys, problems = await _surveys(document, reach)
-    done = {
-        each.step.id: each
-        for each in previous(id_)
-        if (each.state in _DONE or each.is_uncertain) and (document.reason or _is_recent(each, now))
-    }
-    return _Decision(document, surveys, problems).recovery(id_, now, done)
+    found = await _look(document, reach, id_)
+    known = merged([ledger(id_), *found.ledgers])
+    if not _incident(document):
+        known = known.since(now)
+    return _Decision(document, found, known).recovery(id_, now)
 
 
 def identity(document: RecoveryDocument) -> str:
-    """Returns what makes two recoveries the same one: what is meant, whatever is live."""
-    meant = [document.name, document.operation, document.reason, document.replicas, sorted(document.hostnames())]
-    return _digest(meant)
+    """Returns what makes two recoveries belong to one incident: its name, else that of the program."""
+    incident = _incident(document)
+    return _digest(["incident", incident] if incident else ["program", document.name])
 
 
-def phrase(operation: Operation, steps: Sequence[Step], replicas: int | None = None) -> str:
-    """Returns what is typed to run these steps: `restart 11 pods`, `cordon 1 node`, `scale 2 workloads to 5`."""
+def _incident(document: RecoveryDocument) -> str:
+    """`INC-7` and ` inc-7` are one: typed twice by people in a hurry."""
+    return " ".join(document.reason.split()).casefold()
+
+
+def phrase(id_: str, document: RecoveryDocument, steps: Sequence[Step]) -> str:
+    """Returns what is typed to run these steps: `restart 11 pods 3f9a2c`, `scale 2 workloads to 5 81bb02`.
+
+    The last word is a digest of the incident, of every object and the hosts that lead to it, and of the limits: a
+    phrase that was read off one preview confirms no other.
+    """
     if not steps:
         return ""
     noun = _NOUNS.get(steps[0].verb, "pod")
     counted = f"{len(steps)} {noun}{'' if len(steps) == 1 else 's'}"
-    match operation:
+    shown = [[str(each), each.namespace, each.uid, each.replicas, sorted(each.hostnames)] for each in steps]
+    digest = _digest([id_, document.operation, sorted(shown, key=str), asdict(document.limits)])[:_DIGITS]
+    match document.operation:
         case Operation.RESTART | Operation.ROLLOUT_RESTART:
-            return f"restart {counted}"
+            return f"restart {counted} {digest}"
         case Operation.EVICT | Operation.CORDON:
-            return f"{operation.value} {counted}"
+            return f"{document.operation.value} {counted} {digest}"
         case Operation.SCALE:
-            return f"scale {counted} to {replicas}"
+            return f"scale {counted} to {document.replicas} {digest}"
         case _:
-            assert_never(operation)
+            assert_never(document.operation)
 
 
 def _pod_step(target: Target, pod: LivePod, verb: Verb) -> Step:
@@ -108,29 +107,46 @@ def _pod_step(target: Target, pod: LivePod, verb: Verb) -> Step:
     )
 
 
-async def _surveys(document: RecoveryDocument, reach: Reach) -> tuple[dict[str, Survey], tuple[ClusterProblem, ...]]:
-    wanted: dict[str, set[str]] = {}
-    for host in document.hosts:
-        if host.state is not InventoryState.UNKNOWN:
-            wanted.setdefault(host.cluster, set()).add(host.namespace)
-    found: dict[str, Survey] = {}
-    problems: list[ClusterProblem] = []
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """What all clusters answered."""
+
+    surveys: dict[str, Survey] = field(default_factory=dict)
+    ledgers: list[Ledger] = field(default_factory=list)
+    problems: list[ClusterProblem] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+async def _look(document: RecoveryDocument, reach: Reach, id_: str) -> _Found:
+    found = _Found()
 
     async def look(cluster: str, namespaces: set[str]) -> None:
         try:
             with anyio.fail_after(document.limits.answer_seconds):
                 operations = await reach(cluster)
                 request = SurveyRequest(tuple(sorted(namespaces)), nodes=document.operation is Operation.CORDON)
-                found[cluster] = await operations.survey(request)
+                # the ledger first: what a run does after it was read shows in the survey, or not at all
+                try:
+                    ledger = await shared.read(operations, cluster, sorted(namespaces), id_)
+                except Forbidden as error:
+                    ledger = Ledger()
+                    found.warnings.append(
+                        f"{cluster}: what other machines did about it cannot be read: {error.message}"
+                    )
+                survey = await operations.survey(request)
         except (RuntimeFailure, WorkbenchError) as error:
-            problems.append(ClusterProblem(cluster, type(error).__name__, error.message, error.hint))
+            found.problems.append(ClusterProblem(cluster, type(error).__name__, error.message, error.hint))
         except TimeoutError:
-            problems.append(silence(cluster, document.limits))
+            found.problems.append(silence(cluster, document.limits))
+        else:
+            found.ledgers.append(ledger)
+            found.surveys[cluster] = survey
 
     async with anyio.create_task_group() as tasks:
-        for cluster, namespaces in wanted.items():
+        for cluster, namespaces in shared.namespaces(document).items():
             tasks.start_soon(look, cluster, namespaces)
-    return found, tuple(sorted(problems, key=lambda each: each.cluster))
+    found.problems.sort(key=lambda each: each.cluster)
+    return found
 
 
 def silence(cluster: str, limits: Limits) -> ClusterProblem:
@@ -153,48 +169,53 @@ class _Record:
 class _Decision:
     """One look at one document. Targets are decided one after the other, each limit counting what came before."""
 
-    def __init__(
-        self, document: RecoveryDocument, surveys: Mapping[str, Survey], problems: tuple[ClusterProblem, ...]
-    ) -> None:
-        self._document, self._surveys, self._problems = document, surveys, problems
-        self._lost = {each.cluster for each in problems}
+    def __init__(self, document: RecoveryDocument, found: _Found, ledger: Ledger) -> None:
+        self._document, self._surveys, self._found = document, found.surveys, found
+        self._ledger, self._history = ledger, History(ledger, document, found.surveys)
+        self._lost = {each.cluster: each.message for each in found.problems}
         self._pods = {
-            PodKey(cluster, pod.namespace, pod.name): pod for cluster, survey in surveys.items() for pod in survey.pods
+            PodKey(cluster, pod.namespace, pod.name): pod
+            for cluster, survey in found.surveys.items()
+            for pod in survey.pods
         }
-        self._nodes = {(cluster, node.name): node for cluster, survey in surveys.items() for node in survey.nodes}
-        self._touched: dict[tuple[str, WorkloadRef], int] = {}
+        self._nodes = {(cluster, node.name): node for cluster, survey in found.surveys.items() for node in survey.nodes}
+        self._touched = self._history.touched()
         self._counted: set[str] = set()
-        self._count = 0
+        self._count = self._history.charged()
+        self._before: dict[tuple[str, PodKey], StepResult] = {}
 
-    def recovery(self, id_: str, now: datetime, done: Mapping[str, StepResult]) -> Recovery:
+    def recovery(self, id_: str, now: datetime) -> Recovery:
         records: dict[PodKey, _Record] = {}
         ambiguous = self._ambiguous()
-        recovered = {name: result for result in done.values() for name in result.step.hostnames}
         for host in self._document.hosts:
             if host.state in (InventoryState.OK, InventoryState.DUPLICATE):
                 key = PodKey(host.cluster, host.namespace, host.pod)
                 records.setdefault(key, _Record(key)).hosts.append(host)
-        steps: dict[str, Step] = {}
+        by_id: dict[str, Step] = {}
         targets = []
         for record in sorted(records.values(), key=self._urgency):
-            target = self._target(record, ambiguous, done, recovered)
+            target = self._target(record, ambiguous)
             if target.hold is None:
                 target, step = self._stepped(target)
                 if step is not None:
-                    steps[step.id] = _joined(steps.get(step.id), step)
+                    by_id[step.id] = _joined(by_id.get(step.id), step)
             targets.append(target)
-        ordered = tuple(sorted(targets, key=lambda each: each.key))
+        ordered, steps = tuple(sorted(targets, key=lambda each: each.key)), tuple(by_id.values())
+        past = self._history
         return Recovery(
             id=id_,
-            state=_digest([[str(each.key), each.pod.uid if each.pod else "", each.hold or ""] for each in ordered]),
             document=self._document,
             targets=ordered,
-            steps=tuple(steps.values()),
-            hosts=self._hosts(ordered, recovered),
-            problems=self._problems,
-            phrase=phrase(self._document.operation, tuple(steps.values()), self._document.replicas),
+            steps=steps,
+            hosts=host_results(self._document, ordered, self._before, past),
+            problems=tuple(self._found.problems),
+            phrase=phrase(id_, self._document, steps),
             made_at=now,
-            previous=tuple(done.values()),
+            previous=past.begun,
+            phrases=self._ledger.phrases,
+            originals={**history.originals(steps, self._surveys), **past.originals},
+            in_flight=dict(past.in_flight),
+            warnings=tuple(self._found.warnings),
         )
 
     def _ambiguous(self) -> frozenset[str]:
@@ -213,41 +234,39 @@ class _Decision:
         pod = self._pods.get(record.key)
         return (pod is None or pod.is_ready, record.key)
 
-    def _target(
-        self,
-        record: _Record,
-        ambiguous: frozenset[str],
-        done: Mapping[str, StepResult],
-        recovered: Mapping[str, StepResult],
-    ) -> Target:
+    def _target(self, record: _Record, ambiguous: frozenset[str]) -> Target:
         key = record.key
-        names = tuple(dict.fromkeys(each.hostname for each in record.hosts))
+        every = tuple(dict.fromkeys(each.hostname for each in record.hosts))
         pod = self._pods.get(key)
         workload = self._workload(key.cluster, pod)
-        base = Target(key, names, pod, workload)
+        before = {name: result for name in every if (result := self._history.of_host(name, key)) is not None}
+        self._before |= {(name, key): result for name, result in before.items()}
+        # a host that is done stays done, also where it now leads to the pod of one that is not
+        names = tuple(name for name in every if name not in before)
+        base = Target(key, names or every, pod, workload)
 
         def held(hold: Hold, why: str) -> Target:
             return replace(base, hold=hold, why=why)
 
-        before = [recovered[name] for name in names if name in recovered]
-        if before:
-            new = f", {before[0].new_pod} took its place" if before[0].new_pod else ""
-            if before[0].state is not StepState.RECOVERED:
-                new = f", but was not seen to work ({before[0].error or before[0].state.value})"
-            why = f"{before[0].step.verb} was done before by this recovery{new}; another reason does it again"
-            return held(Hold.DONE_BEFORE, why)
+        if not names:
+            return held(Hold.DONE_BEFORE, what_was_done(before[every[0]]))
         if key.cluster in self._lost:
-            return held(Hold.UNREACHABLE, next(each.message for each in self._problems if each.cluster == key.cluster))
+            return held(Hold.UNREACHABLE, self._lost[key.cluster])
         unclear = [name for name in names if name in ambiguous]
         if unclear:
             return held(Hold.AMBIGUOUS, f"the inventory has {unclear[0]} at several places")
         if pod is None:
             return held(Hold.NOT_FOUND, "there is no such pod: it was replaced, or the inventory is out of date")
-        expected = {each.uid for each in record.hosts if each.uid}
+        expected = {each.uid for each in record.hosts if each.uid and each.hostname in names}
         if expected and pod.uid not in expected:
             return held(Hold.REPLACED, "the pod of this name is another than the inventory knows")
+        if (result := self._history.of_pod(pod)) is not None:
+            self._before |= {(name, key): result for name in names}
+            return held(Hold.DONE_BEFORE, what_was_done(result))
         if pod.is_terminating:
             return held(Hold.TERMINATING, "it is being deleted already")
+        if (because := self._history.hold(key.cluster, pod)) is not None:
+            return held(*because)
         return self._within_limits(base, pod)
 
     def _workload(self, cluster: str, pod: LivePod | None) -> LiveWorkload | None:
@@ -267,22 +286,39 @@ class _Decision:
             if budget.allowed <= 0 and not (budget.allows_unhealthy and not pod.is_ready):
                 why = f"PodDisruptionBudget {budget.name} allows no disruption"
                 return replace(target, hold=Hold.BUDGET, why=why)
-        owner = (target.key.cluster, pod.workload or WorkloadRef("", pod.namespace, pod.controller))
+        limits, owner = self._document.limits, history.owner_of_pod(target.key.cluster, pod)
         desired = target.workload.desired if target.workload else 1
-        share = max(1, math.floor(self._document.limits.max_fraction * desired + 1e-9))
-        if self._touched.get(owner, 0) >= share:
-            why = f"{share} of {desired} replicas of {owner[1]} is the most one recovery may touch"
+        share = max(1, math.floor(limits.max_fraction * desired + 1e-9))
+        if self._touched[owner] >= share:
+            earlier = self._history.touched()[owner]
+            why = f"{share} of {desired} replicas of {_name_of_owner(pod)} is the most one incident may touch"
+            why += f"; earlier runs touched {earlier}" if earlier else ""
             return replace(target, hold=Hold.MAX_FRACTION, why=why)
+        if because := self._away(target.key.cluster, owner, limits):
+            return replace(target, hold=Hold.IN_FLIGHT, why=because)
         held = self._charged(target, 1)
         if held is None:
-            self._touched[owner] = self._touched.get(owner, 0) + 1
+            self._touched[owner] += 1
         return held or target
+
+    def _away(self, cluster: str, owner: str, limits: Limits) -> str:
+        """What an earlier run took away is under way until something is ready in its place."""
+        past = self._history
+        if past.in_flight[owner] >= limits.per_owner:
+            return (
+                f"{past.in_flight[owner]} of its workload that an earlier run restarted have no ready replacement yet"
+            )
+        if past.in_flight_of_clusters[cluster] >= limits.batch:
+            return f"{past.in_flight_of_clusters[cluster]} pods that an earlier run restarted are not replaced yet"
+        return ""
 
     def _charged(self, target: Target, pods: int) -> Target | None:
         """Counts pods that a step touches; returns the target held if they are too many."""
         most = self._document.limits.max_pods
         if self._count + pods > most:
-            return replace(target, hold=Hold.MAX_PODS, why=f"{most} pods is the most one recovery may touch")
+            earlier = self._history.charged()
+            why = f"{most} pods is the most one incident may touch" + (f"; earlier runs: {earlier}" if earlier else "")
+            return replace(target, hold=Hold.MAX_PODS, why=why)
         self._count += pods
         return None
 
@@ -310,11 +346,15 @@ class _Decision:
             why = f"it belongs to none of {', '.join(kinds)}"
             return replace(target, hold=Hold.UNMANAGED, why=why), None
         ref = workload.ref
-        id_ = f"{key.cluster}/{ref.namespace}/{ref}/{ref.uid}"
         verb = Verb.ROLLOUT_RESTART if is_restart else Verb.SCALE
+        what = verb.value if is_restart else f"{verb} {self._document.replicas}"
+        id_ = f"{key.cluster}/{ref.namespace}/{ref}/{ref.uid}/{what}"
+        if is_restart and (earlier := self._history.restarted_of(key.cluster, ref)):
+            why = f"this incident restarted {earlier} of its pods: a rollout would restart them again"
+            return replace(target, hold=Hold.MADE_SINCE, why=why), None
+        # all pods of the workload, whichever of them the hostnames lead to
+        pods = workload.desired if is_restart else abs(workload.desired - (self._document.replicas or 0))
         if id_ not in self._counted:
-            # all pods of the workload, whichever of them the hostnames lead to
-            pods = workload.desired if is_restart else abs(workload.desired - (self._document.replicas or 0))
             if held := self._charged(target, pods):
                 return held, None
             self._counted.add(id_)
@@ -330,6 +370,7 @@ class _Decision:
             hostnames=target.hostnames,
             workload=ref,
             replicas=self._document.replicas,
+            charge=pods,
         )
         return replace(target, step=step.id), step
 
@@ -340,45 +381,16 @@ class _Decision:
             return replace(target, hold=Hold.CORDONED, why=f"{node.name} takes nothing new already"), None
         cluster = target.key.cluster
         id_ = f"{cluster}/{node.name}/{node.uid}"
-        if held := self._charged(target, 1):
-            return held, None
+        if id_ not in self._counted:
+            if held := self._charged(target, 1):
+                return held, None
+            self._counted.add(id_)
         step = Step(id_, cluster, Verb.CORDON, "", "Node", node.name, node.uid, (target.key,), target.hostnames)
         return replace(target, step=step.id), step
 
-    def _hosts(self, targets: tuple[Target, ...], recovered: Mapping[str, StepResult]) -> tuple[HostResult, ...]:
-        by_name: dict[str, list[Target]] = {}
-        for target in targets:
-            for name in target.hostnames:
-                by_name.setdefault(name, []).append(target)
-        states: dict[str, set[InventoryState]] = {}
-        for host in self._document.hosts:
-            states.setdefault(host.hostname, set()).add(host.state)
-        found = []
-        for name in self._document.hostnames():
-            mine = by_name.get(name, [])
-            keys = tuple(each.key for each in mine)
-            if mine and any(each.hold is None for each in mine):
-                rest = [each.why for each in mine if each.hold is not None]
-                found.append(HostResult(name, HostState.TO_DO, "; ".join(rest), keys))
-            elif mine and all(each.hold is Hold.DONE_BEFORE for each in mine):
-                found.append(HostResult(name, HostState.DONE_BEFORE, mine[0].why, keys))
-            elif mine and all(each.hold in (Hold.NOT_FOUND, Hold.REPLACED) for each in mine):
-                found.append(HostResult(name, HostState.STALE, mine[0].why, keys))
-            elif mine:
-                why = "; ".join(dict.fromkeys(each.why for each in mine))
-                found.append(HostResult(name, HostState.HELD, why, keys))
-            elif InventoryState.STALE in states.get(name, ()):
-                found.append(HostResult(name, HostState.STALE, "the inventory's record of it is out of date"))
-            elif name in recovered:
-                found.append(HostResult(name, HostState.DONE_BEFORE, "done before by this recovery"))
-            else:
-                found.append(HostResult(name, HostState.UNKNOWN, "the inventory does not know it"))
-        return tuple(found)
 
-
-def _is_recent(result: StepResult, now: datetime) -> bool:
-    """Without a reason nothing tells today's alarm from last week's, but the time."""
-    return result.started is None or now - result.started < _SAME_ALARM
+def _name_of_owner(pod: LivePod) -> str:
+    return str(pod.workload or pod.controller)
 
 
 def _joined(known: Step | None, more: Step) -> Step:
@@ -392,4 +404,4 @@ def _digest(value: object) -> str:
     return hashlib.sha256(json.dumps(value, separators=(",", ":")).encode()).hexdigest()[:16]
 
 
-__all__ = ["Reach", "identity", "phrase", "preview", "silence"]
+__all__ = ["identity", "phrase", "preview", "silence"]

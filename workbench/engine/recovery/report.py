@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
+from workbench.engine.recovery.hosts import is_accomplished
 from workbench.engine.recovery.values import (
     ClusterProblem,
+    Hold,
     HostResult,
     HostState,
     Recovery,
@@ -52,16 +55,17 @@ def make_report(
     for result in steps:
         for name in result.step.hostnames:
             mine.setdefault(name, []).append(result)
+    hosts = tuple(_host(each, mine.get(each.hostname, ())) for each in recovery.hosts)
     return RecoveryReport(
         recovery=recovery.id,
         name=recovery.name,
         operation=recovery.operation,
         reason=recovery.document.reason,
-        outcome=_outcome(steps, is_dry_run=is_dry_run, is_stopped=is_stopped),
+        outcome=_outcome(hosts, steps, is_dry_run=is_dry_run, is_stopped=is_stopped),
         is_dry_run=is_dry_run,
         started=started,
         ended=ended,
-        hosts=tuple(_host(each, mine.get(each.hostname, ())) for each in recovery.hosts),
+        hosts=hosts,
         steps=steps,
         problems=tuple(dict.fromkeys(problems)),
     )
@@ -71,20 +75,22 @@ def _host(before: HostResult, steps: list[StepResult] | tuple[()]) -> HostResult
     if before.state is not HostState.TO_DO or not steps:
         return before
     states = {_STATES[each.state]: each for each in reversed(steps)}
-    state = next(each for each in _WORST if each in states)
+    state: HostState = next(each for each in _WORST if each in states)
     result = states[state]
     why = result.error or (f"{result.new_pod} took its place" if result.new_pod else "")
-    return HostResult(before.hostname, state, "; ".join(part for part in (why, before.why) if part), before.pods)
+    if state is HostState.RECOVERED and not set(before.holds) <= {Hold.DONE_BEFORE, Hold.CORDONED}:
+        state = HostState.HELD  # one of its pods is recovered, another was left alone
+    return replace(before, state=state, why="; ".join(part for part in (why, before.why) if part))
 
 
-def _outcome(steps: tuple[StepResult, ...], *, is_dry_run: bool, is_stopped: bool) -> RecoveryOutcome:
+def _outcome(
+    hosts: tuple[HostResult, ...], steps: tuple[StepResult, ...], *, is_dry_run: bool, is_stopped: bool
+) -> RecoveryOutcome:
     if is_dry_run:
         return RecoveryOutcome.DRY_RUN
-    if not steps:
-        return RecoveryOutcome.NOTHING_TO_DO
-    recovered = sum(each.state is StepState.RECOVERED for each in steps)
-    if recovered == len(steps):
-        return RecoveryOutcome.RECOVERED
+    if is_accomplished(hosts):
+        return RecoveryOutcome.RECOVERED if steps else RecoveryOutcome.NOTHING_TO_DO
     if is_stopped:
         return RecoveryOutcome.STOPPED
-    return RecoveryOutcome.PARTIAL if recovered else RecoveryOutcome.FAILED
+    is_any = any(each.state is StepState.RECOVERED for each in steps)
+    return RecoveryOutcome.PARTIAL if is_any else RecoveryOutcome.FAILED

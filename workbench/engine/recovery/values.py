@@ -8,6 +8,7 @@ every target either belongs to a step or says why it is held.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -49,6 +50,8 @@ class Hold(StrEnum):
     MAX_FRACTION = "over the share of its workload"
     UNREACHABLE = "cluster not reached"
     DONE_BEFORE = "done before"
+    MADE_SINCE = "made since"
+    IN_FLIGHT = "replacement awaited"
     CORDONED = "cordoned already"
 
 
@@ -80,7 +83,8 @@ class Step:
     """One write to one cluster. `subject` reads as `Pod/web-1`, `Deployment/web` or `Node/n17`; `uid` is its uid.
 
     `pods` are the targets it deals with, one for a pod and any number for a workload or a node; `hostnames` are those
-    that lead to them. `controller` is the uid of what makes the pod again.
+    that lead to them. `controller` is the uid of what makes the pod again. `charge` is how many pods it touches, as
+    `max_pods` counts them.
     """
 
     id: str
@@ -95,6 +99,7 @@ class Step:
     workload: WorkloadRef | None = None
     controller: str = ""
     replicas: int | None = None
+    charge: int = 1
 
     @property
     def subject(self) -> str:
@@ -121,12 +126,16 @@ class HostState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class HostResult:
-    """`why` is empty where there is nothing to add. `pods` are those the hostname leads to."""
+    """`why` is empty where there is nothing to add. `pods` are those the hostname leads to.
+
+    `holds` are the reasons its pods are held for, without repetition; empty where nothing holds them.
+    """
 
     hostname: str
     state: HostState
     why: str = ""
     pods: tuple[PodKey, ...] = ()
+    holds: tuple[Hold, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,13 +152,14 @@ class ClusterProblem:
 class Recovery:
     """What would be done, everything decided and nothing written. `steps` are in the order they are started in.
 
-    `id` is a digest of what is meant (name, operation, hosts, reason): the same recovery resolved again has the same
-    id, and what it did before is not done again. `state` is a digest of the live objects it was made from. `phrase` is
-    what has to be typed to run it, empty where there is nothing to do.
+    `id` is that of the incident: whatever its hosts and operation, what any run of it did is not done again. `phrase`
+    is what has to be typed to run these steps: it ends in a digest of them, and is empty where there are none.
+    `previous` are the steps that runs of the incident began before, `phrases` those that were confirmed for it.
+    `originals` are the uids of the pods a workload had before the incident touched it, by `owner_key`; `in_flight` how
+    many of its pods earlier runs took away without a replacement that is ready. `warnings` say what could not be known.
     """
 
     id: str
-    state: str
     document: RecoveryDocument
     targets: tuple[Target, ...]
     steps: tuple[Step, ...]
@@ -158,6 +168,10 @@ class Recovery:
     phrase: str
     made_at: datetime
     previous: tuple[StepResult, ...] = field(default=(), repr=False)
+    phrases: frozenset[str] = field(default=frozenset(), repr=False)
+    originals: Mapping[str, frozenset[str]] = field(default_factory=dict, repr=False)
+    in_flight: Mapping[str, int] = field(default_factory=dict, repr=False)
+    warnings: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:
@@ -172,7 +186,13 @@ class Recovery:
         return self.document.limits
 
     @property
+    def is_named(self) -> bool:
+        """Whether it says which incident it belongs to."""
+        return bool(self.document.reason.strip())
+
+    @property
     def is_empty(self) -> bool:
+        """Whether nothing of it can be run: all is done, or what is left is held."""
         return not self.steps
 
     @property
@@ -207,7 +227,7 @@ class StepState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """`new_pod` took the place, `ready_seconds` after the write (None: it is not ready).
+    """`new_pod` (its uid: `new_uid`) took the place, `ready_seconds` after the write (None: it is not ready).
 
     `is_uncertain`: the write was sent and its answer was lost. `error` says why it is not recovered.
     """
@@ -221,10 +241,24 @@ class StepResult:
     error: str = ""
     hint: str = ""
     is_uncertain: bool = False
+    new_uid: str = ""
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether its write was done, or may have been: blocked and refused writes were not, and may be tried again."""
+        return self.state in _BEGUN or self.is_uncertain
+
+
+_BEGUN = frozenset({StepState.STARTED, StepState.DONE, StepState.RECOVERED, StepState.UNVERIFIED})
 
 
 class RecoveryOutcome(StrEnum):
-    """`NOTHING_TO_DO`: all was done before, or nothing may be done. `STOPPED`: too many failures, or asked to stop."""
+    """How a run came out, judged by the hostnames and not by its steps alone.
+
+    `RECOVERED`: every hostname is recovered, by this run or an earlier one of the incident. `NOTHING_TO_DO`: by earlier
+    ones alone. `PARTIAL`: some hostnames are, others are not. `FAILED`: this run recovered none, and some are left.
+    `STOPPED`: too many failures, or asked to stop.
+    """
 
     DRY_RUN = "dry run"
     NOTHING_TO_DO = "nothing to do"

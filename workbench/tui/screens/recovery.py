@@ -202,7 +202,7 @@ class RecoveryScreen(Frame):
         if job.report is not None:
             return "it was run: r looks again"
         if job.found.is_empty:
-            return "nothing to do"
+            return "nothing of it can be run: the state of each host says why"
         return "this session is read-only" if self.workbench.session.settings.is_read_only else ""
 
     def on_typed_confirmation_confirmed(self, event: TypedConfirmation.Confirmed) -> None:

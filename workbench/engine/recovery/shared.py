@@ -1,0 +1,314 @@
+"""The ledger of an incident in the clusters it is about, for machines that never heard of it.
+
+Every namespace that a recovery names has one record for the incident: the runs that began, and the steps of pods of
+this namespace. A run announces itself in all of them before its first write; who finds another one open does not begin.
+Each write is bound to the version that was read, so that of two that begin at once at least one sees the other.
+
+An announcement holds for two minutes and is renewed while its run goes on: of a run that was killed, no more than that
+is waited for. Times are of the machines that run: their clocks need to agree within a minute.
+
+Where a cluster does not let us keep a record (`Forbidden`), the run goes on with the ledger of its own machine, and the
+report says so. Names of clusters are those of one repository: a record is read under the name that the reader has for
+the cluster it came from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+import anyio
+
+from runtimes.base import Forbidden, LiveOperations, Moved, NotThere, Record, RuntimeFailure
+from workbench.engine.errors import EngineError, Locked, MovedObject, StalePlan
+from workbench.engine.recovery.document import InventoryState, RecoveryDocument
+from workbench.engine.recovery.ledger import (
+    Ledger,
+    RunBegan,
+    decode_run,
+    decode_step,
+    encode_run,
+    encode_step,
+    merged,
+)
+from workbench.engine.recovery.reach import Reach
+from workbench.engine.recovery.values import ClusterProblem, Recovery, Step, StepResult, StepState
+from workbench.engine.tasks import running
+from workbench.project import WorkbenchError
+
+_OPEN = timedelta(minutes=2)
+_RENEWAL_SECONDS = 40.0
+_ATTEMPTS = 6
+_RUN, _STEP = "run-", "step-"
+
+
+class BrokenRecord(RuntimeFailure):
+    """The cluster's record of the incident is not one that this program wrote: nobody knows what was done there."""
+
+
+def record_name(incident: str) -> str:
+    return f"workbench-recovery-{incident}"
+
+
+def namespaces(document: RecoveryDocument) -> dict[str, set[str]]:
+    """Returns the namespaces that a document leads to, by cluster."""
+    found: dict[str, set[str]] = {}
+    for host in document.hosts:
+        if host.state is not InventoryState.UNKNOWN:
+            found.setdefault(host.cluster, set()).add(host.namespace)
+    return found
+
+
+async def read(operations: LiveOperations, cluster: str, wanted: Iterable[str], incident: str) -> Ledger:
+    """Reads what the cluster's records say. Raises `RuntimeFailure`, `BrokenRecord` among them."""
+    found: list[Ledger] = []
+
+    async def look(namespace: str) -> None:
+        if (record := await operations.record(namespace, record_name(incident))) is not None:
+            found.append(_decode(record, cluster, namespace, incident))
+
+    async with running(), anyio.create_task_group() as tasks:
+        for namespace in wanted:
+            tasks.start_soon(look, namespace)
+    return merged(found)
+
+
+@dataclass(eq=False)
+class _Place:
+    """The record of one namespace of one cluster."""
+
+    cluster: str
+    namespace: str
+    operations: LiveOperations
+    incident: str
+    check: Callable[[Ledger], None]
+    version: str = ""
+    written_at: datetime | None = None
+    lock: anyio.Lock = field(default_factory=anyio.Lock)
+
+    async def write(self, entries: Mapping[str, str], now: datetime) -> None:
+        """Raises `Locked` or `StalePlan` where another run wrote to it, and `RuntimeFailure`."""
+        async with self.lock:
+            for _ in range(_ATTEMPTS):
+                try:
+                    name = record_name(self.incident)
+                    self.version = await self.operations.write_record(self.namespace, name, entries, self.version)
+                except (Moved, NotThere) as error:
+                    if isinstance(error, NotThere) and not self.version:
+                        raise  # there is no such namespace
+                    await self.look()
+                else:
+                    self.written_at = now
+                    return
+            raise Moved("others write its record of the incident all the time", target=self.cluster)
+
+    async def look(self) -> None:
+        record = await self.operations.record(self.namespace, record_name(self.incident))
+        self.version = record.version if record else ""
+        if record is not None:
+            self.check(_decode(record, self.cluster, self.namespace, self.incident))
+
+
+class SharedLog:
+    """The records of one run. `problems` are clusters where none could be opened or written."""
+
+    def __init__(self, recovery: Recovery, run: RunBegan, now: Callable[[], datetime], over: Collection[str]) -> None:
+        self._recovery, self._run, self._now, self._over = recovery, run, now, {run.id, *over}
+        self._places: dict[tuple[str, str], _Place] = {}
+        self._mine: set[str] = {each.step.id for each in recovery.previous}
+        self._lost: dict[str, RuntimeFailure] = {}
+        self.problems: list[ClusterProblem] = []
+
+    async def open(self, reach: Reach) -> None:
+        """Announces the run everywhere. Raises `Locked` or `StalePlan`."""
+        refusals: list[EngineError] = []
+
+        async def announce(cluster: str, names: Collection[str]) -> None:
+            try:
+                with anyio.fail_after(self._recovery.limits.answer_seconds):
+                    operations = await reach(cluster)
+                    async with anyio.create_task_group() as tasks:
+                        for each in names:
+                            tasks.start_soon(self._announce, operations, cluster, each, refusals)
+            except (RuntimeFailure, WorkbenchError) as error:
+                self._lose(cluster, error.message, error.hint)
+            except TimeoutError:
+                self._lose(cluster, f"did not answer within {self._recovery.limits.answer_seconds:g} s", "")
+
+        lost = {each.cluster for each in self._recovery.problems}
+        async with running(), anyio.create_task_group() as tasks:
+            for cluster, names in namespaces(self._recovery.document).items():
+                if cluster not in lost:
+                    tasks.start_soon(announce, cluster, names)
+        if refusals:
+            raise refusals[0]
+
+    async def _announce(
+        self, operations: LiveOperations, cluster: str, namespace: str, refusals: list[EngineError]
+    ) -> None:
+        place = _Place(cluster, namespace, operations, self._recovery.id, self._check)
+        self._places[cluster, namespace] = place
+        try:
+            await place.look()
+            await place.write(self._announcement(place), self._now())
+        except (Locked, StalePlan) as error:
+            refusals.append(error)
+        except Forbidden as error:
+            del self._places[cluster, namespace]
+            self.problems.append(_unshared(cluster, error))
+        except NotThere:
+            del self._places[cluster, namespace]
+        except RuntimeFailure as error:
+            self._lose(cluster, error.message, error.hint)
+
+    def _lose(self, cluster: str, message: str, hint: str) -> None:
+        """Nothing is started where the record could not be read: another run may be at work there."""
+        self._lost[cluster] = RuntimeFailure(f"its record of the incident: {message}", target=cluster, hint=hint)
+
+    async def renew(self) -> None:
+        while True:
+            await anyio.sleep(_RENEWAL_SECONDS)
+            for place in list(self._places.values()):
+                idle = self._now() - (place.written_at or self._now())
+                if idle.total_seconds() < _RENEWAL_SECONDS / 2:
+                    continue
+                with anyio.move_on_after(self._recovery.limits.answer_seconds):
+                    try:
+                        await place.write(self._announcement(place), self._now())
+                    except (RuntimeFailure, EngineError):
+                        continue  # the next step there finds out
+
+    async def close(self) -> None:
+        """Takes the announcement back; where that fails, it ends by itself."""
+
+        async def end(place: _Place) -> None:
+            with anyio.move_on_after(self._recovery.limits.answer_seconds):
+                try:
+                    await place.write(self._announcement(place, is_open=False), self._now())
+                except (RuntimeFailure, EngineError):
+                    return
+
+        with anyio.CancelScope(shield=True):
+            async with anyio.create_task_group() as tasks:
+                for place in self._places.values():
+                    if place.written_at is not None and place.cluster not in self._lost:
+                        tasks.start_soon(end, place)
+
+    async def claim(self, result: StepResult) -> None:
+        """Writes that a step is about to begin. Raises `RuntimeFailure`, `Locked` or `StalePlan`: then it must not."""
+        if (lost := self._lost.get(result.step.cluster)) is not None:
+            raise lost
+        self._mine.add(result.step.id)
+        await self._write(result)
+
+    async def settle(self, result: StepResult) -> None:
+        """Writes how a step goes on. Where that fails it stays begun, which keeps it from being begun again."""
+        if result.step.cluster in self._lost or result.state is StepState.DONE:
+            return
+        try:
+            await self._write(result)
+        except (RuntimeFailure, EngineError, TimeoutError):
+            return
+
+    async def _write(self, result: StepResult) -> None:
+        place = self._places.get((result.step.cluster, _namespace(result.step)))
+        if place is None:
+            return
+        entries = {
+            f"{_STEP}{_digest(result.step.id.removeprefix(place.cluster))}": _json(encode_step(result)),
+            **self._announcement(place),
+        }
+        with anyio.fail_after(self._recovery.limits.answer_seconds):
+            await place.write(entries, self._now())
+
+    def _announcement(self, place: _Place, *, is_open: bool = True) -> dict[str, str]:
+        here = f"{place.cluster}/{place.namespace}/"
+        own = {
+            owner.removeprefix(f"{place.cluster}/"): uids
+            for owner, uids in self._run.originals.items()
+            if owner.startswith(here)
+        }
+        until = self._now() + _OPEN if is_open else None
+        return {f"{_RUN}{self._run.id}": _json(encode_run(replace(self._run, originals=own, open_until=until)))}
+
+    def _check(self, found: Ledger) -> None:
+        """Raises `Locked` where another run is open, and `StalePlan` where one did what the preview does not know."""
+        for run in found.runs:
+            if run.id not in self._over and run.open_until is not None and run.open_until > self._now():
+                raise Locked(f"a run of this incident by {run.by} since {run.at:%H:%M:%S}Z", where=self._recovery.name)
+        relevant = found if self._recovery.is_named else found.since(self._recovery.made_at)
+        if foreign := [each for each in relevant.begun if each.step.id not in self._mine]:
+            moved = [MovedObject(None, f"{each.step}: was done since, by another run") for each in foreign]
+            raise StalePlan(moved, where=self._recovery.name)
+
+
+@asynccontextmanager
+async def announced(
+    recovery: Recovery, reach: Reach, run: RunBegan, now: Callable[[], datetime], over: Collection[str] = ()
+) -> AsyncIterator[SharedLog]:
+    """Holds the incident in all clusters of a recovery. Raises `Locked` or `StalePlan` before anything is begun.
+
+    `over` are runs that have ended for sure, such as killed ones of this machine, whose announcement may still stand.
+    """
+    log = SharedLog(recovery, run, now, over)
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(log.close)
+        await log.open(reach)
+        await stack.enter_async_context(running(log.renew))
+        yield log
+
+
+def _namespace(step: Step) -> str:
+    """A node is of no namespace: its step is recorded with the pods that led to it."""
+    return step.namespace or step.pods[0].namespace
+
+
+def _unshared(cluster: str, error: Forbidden) -> ClusterProblem:
+    return ClusterProblem(
+        cluster,
+        "Unshared",
+        "keeps no record of this incident: another machine will not know what was done",
+        error.hint or "allow get, create and patch of configmaps",
+    )
+
+
+def _decode(record: Record, cluster: str, namespace: str, incident: str) -> Ledger:
+    steps: list[StepResult] = []
+    runs: list[RunBegan] = []
+    for name, text in record.entries.items():
+        try:
+            if name.startswith(_STEP):
+                steps.append(_step_here(decode_step(json.loads(text)), cluster))
+            elif name.startswith(_RUN):
+                runs.append(_run_here(decode_run(json.loads(text)), cluster))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            raise BrokenRecord(
+                f"{name} of its record of the incident cannot be read",
+                target=cluster,
+                hint="look at the pods, then mend or delete it: "
+                f"kubectl -n {namespace} edit configmap {record_name(incident)}",
+            ) from None
+    return Ledger(tuple(steps), tuple(runs))
+
+
+def _step_here(result: StepResult, cluster: str) -> StepResult:
+    step = result.step
+    id_ = f"{cluster}{step.id.removeprefix(step.cluster)}"
+    pods = tuple(replace(each, cluster=cluster) for each in step.pods)
+    return replace(result, step=replace(step, id=id_, cluster=cluster, pods=pods))
+
+
+def _run_here(run: RunBegan, cluster: str) -> RunBegan:
+    return replace(run, originals={f"{cluster}/{owner}": uids for owner, uids in run.originals.items()})
+
+
+def _json(content: Mapping[str, object]) -> str:
+    return json.dumps(content, separators=(",", ":"))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:24]
