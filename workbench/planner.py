@@ -173,6 +173,7 @@ class Planner:
             labels=ownership(stack.path),
             prune=prune and not narrowed.gaps,
             seals=seals,
+            at=self.now(),
             root=self.root,
             accept_lost=accept_lost,
         )

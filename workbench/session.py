@@ -415,7 +415,7 @@ class Session:
             return await (self._workspace().of(stack) if place == TERRAFORM_PLACE else self._runtime(place))
 
         async with reconcile.watch(
-            watched, connect, until_settled=until_settled, timeout_seconds=timeout_seconds, rules=rules
+            watched, connect, until_settled=until_settled, timeout_seconds=timeout_seconds, rules=rules, now=self._now
         ) as trees:
             yield trees
 

@@ -199,17 +199,43 @@ class Blocking:
 
 
 @dataclass(frozen=True, slots=True)
+class Lost:
+    """Since when something is not heard, in UTC, and why. `reason` is the class of failure (Unreachable, ...)."""
+
+    since: datetime
+    reason: str
+    message: str
+    hint: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Observation:
     """The state of one top resource at one moment. `health` is the verdict over the whole tree.
 
-    `stale_seconds` is 0 while the watch is connected, else how long nothing could be heard.
+    `lost` is None while every part of it is heard; else the rest is what was last known.
     """
 
     id: ResourceId
     health: Health
     tree: StatusNode | None
     blocking: Blocking | None = None
-    stale_seconds: float = 0.0
+    lost: Lost | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Contact:
+    """Whether the place that is watched answers: no state is shown as present without one.
+
+    `answered_at` is when it last did, in UTC, None if it never has. An answer is good for `valid_seconds`: by then the
+    next `Contact` has come, or whoever should have asked is dead, too. `lost` says that it does not answer now.
+    """
+
+    answered_at: datetime | None
+    lost: Lost | None = None
+    valid_seconds: float = 10.0
+
+
+WatchReport = Observation | Contact
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,8 +265,11 @@ class Runtime(Protocol):
 
     async def import_(self, request: ReadRequest) -> LiveResource: ...
 
-    def watch(self, request: WatchRequest) -> AbstractAsyncContextManager[AsyncIterator[Observation]]:
-        """Yields the state of every id once, then each change. Survives lost connections; ends with the context."""
+    def watch(self, request: WatchRequest) -> AbstractAsyncContextManager[AsyncIterator[WatchReport]]:
+        """Yields the state of every id once, then each change, and again and again a `Contact`.
+
+        Survives lost connections, and notices within seconds that nothing answers any more; ends with the context.
+        """
 
     async def logs(self, request: LogRequest) -> tuple[str, ...]:
         """Returns the last lines, oldest first; empty where there are none or the runtime has no logs."""

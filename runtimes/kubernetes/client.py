@@ -160,6 +160,10 @@ class Client:
                 raise failure(int(body.get("code") or 500), body, target=self.place)
             yield WatchEvent(type_, body)
 
+    async def probe(self) -> None:
+        """Asks the server something that costs it nothing; raises what it answers, or that it does not."""
+        await self._transport.call("GET", "/version", is_once=True, is_text=True)
+
     async def log(
         self, namespace: str, pod: str, *, container: str = "", previous: bool = False, tail_lines: int = 50
     ) -> tuple[str, ...]:

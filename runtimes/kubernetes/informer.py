@@ -2,7 +2,8 @@
 
 A watch that ends or breaks goes on from the last version seen; one whose version the server has forgotten (410) starts
 again with a list. Between attempts the pauses grow and are spread at random, so that many clients do not come back at
-once. The server is asked to end each watch within a minute: a stream that is silent for longer is a dead connection.
+once. The server is asked to end each watch within seconds, and a stream that goes on after that is a dead connection:
+a watch that was frozen on its way, while others get through, is found out by nothing else.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ import asyncio
 import random
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime
 from typing import Any
 
-from runtimes.base import Forbidden, KubernetesId, NotThere, RuntimeFailure
+from runtimes.base import Forbidden, KubernetesId, Lost, NotThere, RuntimeFailure, Unreachable
 from runtimes.kubernetes.client import Client, Object, WatchEvent
 from runtimes.kubernetes.discovery import ApiResource
 from runtimes.kubernetes.failures import Expired
@@ -22,15 +25,19 @@ _FIRST_PAUSE_SECONDS = 0.2
 _LONGEST_PAUSE_SECONDS = 10.0
 _PAUSE_AFTER_STREAM_SECONDS = 1.0
 _LASTING_SECONDS = 1.0
-_WATCH_SECONDS = (40, 55)
+_WATCH_SECONDS = (10, 20)
+_OVERTIME_SECONDS = 3.0
+_GRACE_SECONDS = 2.0
+"""A connection that breaks and is made again within this is not worth a word."""
 _TOMBSTONES = 1000
 
 
 class Informer:
     """Keeps `objects` (by uid) up to date while `run` runs, and calls `changed` with itself after each change.
 
-    `is_settled` turns true when the first list is there, or was refused. `failure` is the last error while it holds,
-    `lost_at` the monotonic time since when nothing could be heard, None while the connection stands.
+    `heard` is called whenever the server says something. `is_settled` turns true when the first list is there, or was
+    refused. `failure` is the last error while it holds, `lost_at` since when nothing could be heard, None while the
+    connection stands.
     """
 
     def __init__(
@@ -40,15 +47,21 @@ class Informer:
         *,
         name: str = "",
         changed: Callable[[Informer], None],
+        heard: Callable[[], None] = lambda: None,
     ) -> None:
         """`kind` names kind and namespace; with `name`, only the object of that name is looked at."""
-        self._client, self._kind, self._name, self._changed = client, kind, name, changed
+        self._client, self._kind, self._name = client, kind, name
+        self._changed, self._on_heard = changed, heard
         self.objects: dict[str, Object] = {}
         self.is_settled = False
         self.failure: RuntimeFailure | None = None
-        self.lost_at: float | None = time.monotonic()
+        self.lost_at: datetime | None = datetime.now(UTC)
+        self._has_listed = False
+        self._is_doubted = False
         self._version = ""
         self._opened_at: float | None = None
+        self._attempt: asyncio.Timeout | None = None
+        self._again = asyncio.Event()
         self._gone: dict[str, int] = {}
 
     @property
@@ -56,21 +69,46 @@ class Informer:
         return self._kind.kind == "Event"
 
     @property
+    def lost(self) -> Lost | None:
+        """Since when this kind is not heard; None while it is, and where we were never allowed to look."""
+        if self.lost_at is None or self.failure is None:
+            return None
+        is_brief = self._has_listed and not self._is_doubted and self.silent_seconds < _GRACE_SECONDS
+        if is_brief or self._is_closed_to_us:
+            return None
+        return Lost(self.lost_at, type(self.failure).__name__, self.failure.message, self.failure.hint)
+
+    @property
     def silent_seconds(self) -> float:
-        """How long nothing could be heard; 0 while the connection stands, and where we are not allowed to look."""
-        if self.lost_at is None or isinstance(self.failure, Forbidden):
+        """How long nothing could be heard; 0 while the connection stands, and where we were never allowed to look."""
+        if self.lost_at is None or self._is_closed_to_us:
             return 0.0
-        return time.monotonic() - self.lost_at
+        return (datetime.now(UTC) - self.lost_at).total_seconds()
+
+    @property
+    def _is_closed_to_us(self) -> bool:
+        return isinstance(self.failure, Forbidden) and not self._has_listed
+
+    def doubt(self, failure: RuntimeFailure) -> None:
+        """Counts nothing as heard until the server was asked again, which begins at once."""
+        self._is_doubted = True
+        if self.failure is None:
+            self._fail(failure)
+        self.reopen()
+
+    def reopen(self) -> None:
+        """Gives up what it waits for, an answer or a pause, and asks again at once."""
+        self._again.set()
+        if self._attempt is not None and not self._attempt.expired():
+            self._attempt.reschedule(asyncio.get_running_loop().time())
 
     async def run(self) -> None:
         attempt = 0
         while True:
             self._opened_at = None
             try:
-                resource = await self._client.discovery.resource(self._kind.api_version, self._kind.kind)
-                if not self._version:
-                    await self._list(resource)
-                await self._watch(resource)
+                async with asyncio.timeout(None) as self._attempt:
+                    await self._follow()
             except Expired:
                 self._version = ""
             except NotThere:
@@ -78,14 +116,31 @@ class Informer:
                 self._version = ""
                 self._replace({})
                 self._heard()
+            except TimeoutError:
+                if self.failure is None:
+                    self._fail(Unreachable("the watch is silent", target=self._client.place, hint="it is opened again"))
             except RuntimeFailure as failure:
                 self._fail(failure)
                 if self._opened_at is None:
                     # whatever comes back may not be what went: another server, a restored state
                     self._version = ""
+            finally:
+                self._attempt = None
             attempt = 0 if self._has_lasted() else attempt + 1
             if attempt or self.failure:
-                await asyncio.sleep(self._pause(attempt))
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._pause(attempt)):
+                        await self._again.wait()
+            self._again.clear()
+
+    async def _follow(self) -> None:
+        if self.lost is not None:
+            # a watch from the old version opens before it tells what happened since: only a list is a state of now
+            self._version = ""
+        resource = await self._client.discovery.resource(self._kind.api_version, self._kind.kind)
+        if not self._version:
+            await self._list(resource)
+        await self._watch(resource)
 
     def _has_lasted(self) -> bool:
         return self._opened_at is not None and time.monotonic() - self._opened_at > _LASTING_SECONDS
@@ -112,7 +167,10 @@ class Informer:
         ) as events:
             self._opened_at = time.monotonic()
             self._heard()
+            if self._attempt is not None:
+                self._attempt.reschedule(asyncio.get_running_loop().time() + seconds + _OVERTIME_SECONDS)
             async for event in events:
+                self._on_heard()
                 self._take(event)
 
     def _take(self, event: WatchEvent) -> None:
@@ -147,12 +205,14 @@ class Informer:
     def _heard(self) -> None:
         was_lost = self.lost_at is not None or not self.is_settled
         self.lost_at, self.failure, self.is_settled = None, None, True
+        self._has_listed, self._is_doubted = True, False
+        self._on_heard()
         if was_lost:
             self._changed(self)
 
     def _fail(self, failure: RuntimeFailure) -> None:
         if self.lost_at is None:
-            self.lost_at = time.monotonic()
+            self.lost_at = datetime.now(UTC)
         self.failure, self.is_settled = failure, True
         self._changed(self)
 

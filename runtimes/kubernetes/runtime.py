@@ -19,12 +19,12 @@ from runtimes.base import (
     LogRequest,
     Moved,
     NotThere,
-    Observation,
     PlanRequest,
     Prediction,
     ReadRequest,
     Rejected,
     ResourceId,
+    WatchReport,
     WatchRequest,
 )
 from runtimes.kubernetes import fields, normalize
@@ -135,7 +135,7 @@ class KubernetesRuntime:
         content["metadata"] = {**content.get("metadata", {}), "name": id_.name}
         return await self._applied(id_, await self._content(id_, content), normalize.identity(live), force=False)
 
-    def watch(self, request: WatchRequest) -> AbstractAsyncContextManager[AsyncIterator[Observation]]:
+    def watch(self, request: WatchRequest) -> AbstractAsyncContextManager[AsyncIterator[WatchReport]]:
         return watching(self._client, tuple(_kubernetes(each) for each in request.ids), request.rules)
 
     async def logs(self, request: LogRequest) -> tuple[str, ...]:

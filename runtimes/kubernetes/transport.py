@@ -121,7 +121,8 @@ class Transport:
         """Sends one request and returns its decoded answer, or its text if `is_text`.
 
         Raises the error that stands for any other answer than 2xx. `subject` names the resource in errors, `secrets`
-        are values in the body that no error may repeat. `is_once` takes a request to come back later as the answer.
+        are values in the body that no error may repeat. `is_once` repeats nothing: a request to come back later is the
+        answer, and so is a lost connection.
         """
         is_read = method == "GET"
         give_up_at = time.monotonic() + self.limits.patience_seconds
@@ -132,7 +133,7 @@ class Transport:
             try:
                 status, headers, content = await self._exchange(method, path, query, body, content_type, grant)
             except (OSError, aiohttp.ClientError, TimeoutError) as error:
-                if not is_read or attempt >= _READ_ATTEMPTS:
+                if not is_read or is_once or attempt >= _READ_ATTEMPTS:
                     raise self._unreachable(error, subject, is_read or ("dryRun", "All") in query) from None
                 await asyncio.sleep(_pause(attempt))
                 continue

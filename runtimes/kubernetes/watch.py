@@ -1,8 +1,9 @@
 """Observing resources and everything they own, over informers.
 
 Each kind that may matter is watched once a namespace; after a change, and after a short wait for its neighbours, the
-state of every watched resource is worked out anew by pure functions and given out where it differs. A slow reader
-finds the latest state of each resource, never a queue of old ones.
+state of every watched resource is worked out again by pure functions and given out where it differs. A slow reader
+finds the latest state of each resource, never a queue of old ones. Beside the watches the server is asked whether it
+answers; when it does not, every watch is opened again before anything counts as heard.
 """
 
 from __future__ import annotations
@@ -14,10 +15,23 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from runtimes.base import NO_RULES, Blocking, Health, KubernetesId, Observation, ReadyRules, RuntimeFailure, Status
+from runtimes.base import (
+    NO_RULES,
+    Blocking,
+    Contact,
+    Health,
+    KubernetesId,
+    Lost,
+    Observation,
+    ReadyRules,
+    RuntimeFailure,
+    Status,
+    WatchReport,
+)
 from runtimes.kubernetes import tree, why
 from runtimes.kubernetes.client import Client
 from runtimes.kubernetes.informer import Informer
+from runtimes.kubernetes.liveness import Liveness
 from runtimes.kubernetes.log_tails import LogTails
 from runtimes.kubernetes.objects import Object, Objects
 
@@ -71,7 +85,7 @@ _CLUSTER_WIDE = frozenset(
 @asynccontextmanager
 async def watching(
     client: Client, ids: tuple[KubernetesId, ...], rules: ReadyRules = NO_RULES
-) -> AsyncIterator[AsyncIterator[Observation]]:
+) -> AsyncIterator[AsyncIterator[WatchReport]]:
     observer = _Observer(client, ids, rules)
     task = asyncio.create_task(observer.run())
     observer.follow(task)
@@ -82,7 +96,7 @@ async def watching(
         await asyncio.gather(task, return_exceptions=True)
 
 
-class _Observer(AsyncIterator[Observation]):
+class _Observer(AsyncIterator[WatchReport]):
     def __init__(self, client: Client, ids: tuple[KubernetesId, ...], rules: ReadyRules) -> None:
         self._rules = rules
         self._client, self._ids = client, tuple(dict.fromkeys(ids))
@@ -94,6 +108,8 @@ class _Observer(AsyncIterator[Observation]):
         self._dirty, self._ready = asyncio.Event(), asyncio.Event()
         self._changed: set[Informer] = set()
         self._logs = LogTails(client, self._dirty.set)
+        self._liveness = Liveness(client, changed=self._report_contact, turned=self._turn)
+        self._contact: Contact | None = None
         self._task: asyncio.Task[None] | None = None
 
     def follow(self, task: asyncio.Task[None]) -> None:
@@ -103,19 +119,35 @@ class _Observer(AsyncIterator[Observation]):
     def __aiter__(self) -> _Observer:
         return self
 
-    async def __anext__(self) -> Observation:
-        while not self._pending:
+    async def __anext__(self) -> WatchReport:
+        while not self._pending and self._contact is None:
             if self._task is not None and self._task.done():
                 self._task.result()  # raises what ended it
                 raise StopAsyncIteration
             self._ready.clear()
             await self._ready.wait()
-        return self._pending.pop(next(iter(self._pending)))
+        contact, self._contact = self._contact, None
+        return contact or self._pending.pop(next(iter(self._pending)))
+
+    def _report_contact(self) -> None:
+        self._contact = self._liveness.contact
+        self._ready.set()
+
+    def _turn(self) -> None:
+        """A watch that seems open may be as dead as the rest: what counts as heard later has been asked for again."""
+        failure = self._liveness.failure
+        for informer in self._informers.values():
+            if failure is not None:
+                informer.doubt(failure)
+            elif informer.lost_at is not None:
+                informer.reopen()
+        self._look()
 
     async def run(self) -> None:
-        for id_ in self._ids:
-            await self._prepare(id_)
         async with asyncio.TaskGroup() as group:
+            group.create_task(self._liveness.run())
+            for id_ in self._ids:
+                await self._prepare(id_)
             for informer in self._informers.values():
                 group.create_task(informer.run())
             self._logs.start(group)
@@ -148,7 +180,11 @@ class _Observer(AsyncIterator[Observation]):
         key = whole if whole in self._informers else (api_version, kind, namespace, name)
         if key not in self._informers:
             self._informers[key] = Informer(
-                self._client, KubernetesId(api_version, kind, namespace, "*"), name=name, changed=self._mark
+                self._client,
+                KubernetesId(api_version, kind, namespace, "*"),
+                name=name,
+                changed=self._mark,
+                heard=self._liveness.heard,
             )
         return self._informers[key]
 
@@ -158,8 +194,9 @@ class _Observer(AsyncIterator[Observation]):
 
     async def _refresh(self) -> None:
         while True:
-            # time alone changes things, too: for restarts, and while nothing is heard
+            # time alone changes things, too: for restarts, and where nothing is heard
             is_moving = any(map(_is_moving, self._last.values())) or len(self._last) < len(self._ids)
+            is_moving = is_moving or any(informer.lost_at for informer in self._informers.values())
             with suppress(TimeoutError):
                 async with asyncio.timeout(_TICK_SECONDS if is_moving else None):
                     await self._dirty.wait()
@@ -175,7 +212,8 @@ class _Observer(AsyncIterator[Observation]):
             needs, last = self._needs[id_], self._last.get(id_)
             if not all(informer.is_settled for informer in needs):
                 continue
-            if last is not None and not _is_moving(last) and changed.isdisjoint(needs):
+            is_silent = any(informer.lost_at for informer in needs)
+            if last is not None and not is_silent and not _is_moving(last) and changed.isdisjoint(needs):
                 continue
             seen = self._observe(id_, objects, now)
             if seen != last:
@@ -192,15 +230,15 @@ class _Observer(AsyncIterator[Observation]):
 
     def _observe(self, id_: KubernetesId, objects: Objects, now: datetime) -> Observation:
         top, *_ = needs = self._needs[id_]
-        stale_seconds = max((informer.silent_seconds for informer in needs), default=0.0)
+        lost = min((each for informer in needs if (each := informer.lost)), key=_since, default=None)
         live = objects.get(id_.kind, self._namespaces[id_], id_.name, id_.group)
         if live is None:
             if top.failure is not None:
                 health = Health(Status.UNKNOWN, type(top.failure).__name__, _said(top.failure))
-                return Observation(id_, health, None, None, stale_seconds)
-            return Observation(id_, Health(Status.NOT_FOUND, "", "it does not exist"), None, None, stale_seconds)
+                return Observation(id_, health, None, None, lost)
+            return Observation(id_, Health(Status.NOT_FOUND, "", "it does not exist"), None, None, lost)
         root = tree.build(live, objects, now, self._rules.get(id_))
-        return Observation(id_, root.health, root, self._blocking(id_, live, objects, now), stale_seconds)
+        return Observation(id_, root.health, root, self._blocking(id_, live, objects, now), lost)
 
     def _blocking(self, id_: KubernetesId, live: Object, objects: Objects, now: datetime) -> Blocking | None:
         found = why.deepest(live, objects, now, self._rules.get(id_))
@@ -214,9 +252,13 @@ def _said(failure: RuntimeFailure) -> str:
     return f"{failure.message} ({failure.hint})" if failure.hint else failure.message
 
 
+def _since(lost: Lost) -> datetime:
+    return lost.since
+
+
 def _is_moving(seen: Observation) -> bool:
     """Whether a state may change without an event: one that is not final, or that is not heard of any more."""
-    return seen.stale_seconds > 0 or seen.health.status not in (Status.CURRENT, Status.NOT_FOUND)
+    return seen.lost is not None or seen.health.status not in (Status.CURRENT, Status.NOT_FOUND)
 
 
 def _below(id_: KubernetesId) -> tuple[tuple[str, str], ...]:

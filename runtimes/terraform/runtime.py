@@ -16,7 +16,6 @@ from runtimes.base import (
     LogRequest,
     Misconfigured,
     Moved,
-    Observation,
     PlanRequest,
     Prediction,
     ReadRequest,
@@ -25,6 +24,7 @@ from runtimes.base import (
     ResourceFailed,
     ResourceId,
     TerraformId,
+    WatchReport,
     WatchRequest,
     WorkspacePlan,
     WorkspacePlanRequest,
@@ -134,7 +134,7 @@ class TerraformRuntime:
             hint="set extensions.importId of the resource to the id it has, and plan",
         )
 
-    def watch(self, request: WatchRequest) -> AbstractAsyncContextManager[AsyncIterator[Observation]]:
+    def watch(self, request: WatchRequest) -> AbstractAsyncContextManager[AsyncIterator[WatchReport]]:
         terraform = Terraform(self._settings)
         ids = tuple(each for each in request.ids if isinstance(each, TerraformId))
         if len(ids) != len(request.ids):

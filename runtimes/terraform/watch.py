@@ -11,18 +11,21 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 from runtimes.base import (
     Blocking,
+    Contact,
     Health,
+    Lost,
     ObjectRef,
     Observation,
     RuntimeFailure,
     Status,
     StatusNode,
     TerraformId,
+    WatchReport,
 )
 from runtimes.terraform import record
 from runtimes.terraform.events import ApplyHook, Follower, Phase
@@ -32,7 +35,10 @@ from runtimes.terraform.state import Recorded, State
 
 _POLL_SECONDS = 0.25
 _ELSEWHERE_SECONDS = 30.0
-_STALE_SECONDS = 2.0  # shorter trouble, such as a state just being written, is not told
+_GRACE_SECONDS = 2.0
+"""Shorter trouble, such as a state just being written, is not worth a word."""
+_CONTACT_SECONDS = 2.0
+_VALID_SECONDS = 10.0
 _DOING = {"create": "Creating", "update": "Updating", "delete": "Deleting", "read": "Reading"}
 
 
@@ -64,12 +70,12 @@ async def watching(
     folder: Folder,
     state_file: Path | None,
     read: Callable[[], Awaitable[State]],
-) -> AsyncIterator[AsyncIterator[Observation]]:
+) -> AsyncIterator[AsyncIterator[WatchReport]]:
     """`state_file` None: the state is kept elsewhere. A slow reader finds the latest of each, not all there were."""
     yield _Observer(tuple(dict.fromkeys(ids)), folder, state_file, read)
 
 
-class _Observer(AsyncIterator[Observation]):
+class _Observer(AsyncIterator[WatchReport]):
     def __init__(
         self,
         ids: tuple[TerraformId, ...],
@@ -81,7 +87,10 @@ class _Observer(AsyncIterator[Observation]):
         self._looked = False
         self._state: State | None = None
         self._state_mark: tuple[object, ...] | None = None
-        self._heard = time.monotonic()
+        self._answered_at: datetime | None = None
+        self._began = datetime.now(UTC)
+        self._lost: Lost | None = None
+        self._contact: Contact | None = None
         self._run_mark: tuple[object, ...] | None = None
         self._record: Record = record.NOTHING
         self._follower = Follower(folder.apply_events)
@@ -92,22 +101,43 @@ class _Observer(AsyncIterator[Observation]):
     def __aiter__(self) -> _Observer:
         return self
 
-    async def __anext__(self) -> Observation:
-        while not self._pending:
+    async def __anext__(self) -> WatchReport:
+        while True:
+            if (contact := self._news()) is not None:
+                self._contact = contact
+                return contact
+            if self._pending:
+                return self._pending.pop(next(iter(self._pending)))
             if self._looked:
                 await asyncio.sleep(_POLL_SECONDS)
             self._looked = True
             await self._look()
-        return self._pending.pop(next(iter(self._pending)))
+
+    def _news(self) -> Contact | None:
+        """Returns what to say of the state itself: when it was read, now and then, and when that turns."""
+        if self._answered_at is None and self._lost is None:
+            return None
+        last, contact = self._contact, Contact(self._answered_at, self._lost, self._valid_seconds)
+        if last is not None and last.lost == contact.lost:
+            if self._lost is not None or last.answered_at is None or contact.answered_at is None:
+                return None
+            if (contact.answered_at - last.answered_at).total_seconds() < _CONTACT_SECONDS:
+                return None
+        return contact
+
+    @property
+    def _valid_seconds(self) -> float:
+        """How long an answer holds until the next one is due."""
+        return _VALID_SECONDS if self._state_file is not None else _ELSEWHERE_SECONDS + _VALID_SECONDS
 
     async def _look(self) -> None:
         self._look_at_the_apply()
-        stale = await self._look_at_the_state()
-        if self._state is None and not stale:
+        await self._look_at_the_state()
+        if self._state is None and self._lost is None:
             return
         for id_ in self._ids:
-            seen = replace(self._seen(id_), stale_seconds=stale)
-            if not _is_same(self._last.get(id_), seen):
+            seen = replace(self._seen(id_), lost=self._lost)
+            if self._last.get(id_) != seen:
                 self._last[id_] = self._pending[id_] = seen
 
     def _seen(self, id_: TerraformId) -> Observation:
@@ -133,28 +163,23 @@ class _Observer(AsyncIterator[Observation]):
                     if (id_ := self._record.ids.get(address)) is not None:
                         self._work[id_] = Work(action, phase, when)
 
-    async def _look_at_the_state(self) -> float:
-        """Returns for how many seconds the state can't be read, 0 when it can or could lately."""
+    async def _look_at_the_state(self) -> None:
         if self._state_file is not None:
             mark = _mark(self._state_file)
         else:
             mark = (self._run_mark, int(time.monotonic() / _ELSEWHERE_SECONDS))
-        if mark != self._state_mark or self._state is None:
-            try:
-                self._state = await self._read()
-            except RuntimeFailure:
-                unheard = time.monotonic() - self._heard
-                return unheard if unheard > _STALE_SECONDS else 0.0
-            self._state_mark = mark
-        self._heard = time.monotonic()
-        return 0.0
-
-
-def _is_same(before: Observation | None, seen: Observation) -> bool:
-    """Whether nothing is to be told: for how long nothing was heard is told when it begins and when it ends."""
-    if before is None or (before.stale_seconds > 0) != (seen.stale_seconds > 0):
-        return False
-    return replace(before, stale_seconds=seen.stale_seconds) == seen
+        if mark == self._state_mark and self._state is not None and self._lost is None:
+            if self._state_file is not None:
+                self._answered_at = datetime.now(UTC)
+            return
+        try:
+            self._state = await self._read()
+        except RuntimeFailure as failure:
+            since = self._answered_at or self._began
+            if (datetime.now(UTC) - since).total_seconds() > _GRACE_SECONDS:
+                self._lost = Lost(since, type(failure).__name__, failure.message, failure.hint)
+        else:
+            self._state_mark, self._answered_at, self._lost = mark, datetime.now(UTC), None
 
 
 def _at_work(work: Work) -> Health | None:

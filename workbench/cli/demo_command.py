@@ -197,14 +197,14 @@ async def _watch(session: Session, stack: Stack, inputs: CompileInputs | None, o
     async with session.watch(stack, inputs, until_settled=True, timeout_seconds=45) as trees:
         tree = await progress.show_trees(trees, output)
     assert tree is not None, "a watch yields at least one picture"
-    output.line("  ", reconcile.summary(tree, output.glyphs))
+    output.line("  ", reconcile.summary(tree, output.glyphs, tree.at))
     return tree
 
 
 def _explain(tree: StatusTree, output: Output) -> None:
     from workbench.present import reconcile
 
-    output.line(reconcile.why_line(tree, output.glyphs))
+    output.line(reconcile.why_line(tree, output.glyphs, tree.at))
     why = tree.why
     if why is None:
         return

@@ -217,6 +217,8 @@ def yesterday(session: Session, name: str) -> WhatIf:
 
 async def seed(session: Session, names: Iterable[str] = (STACK, *OTHERS)) -> None:
     """Brings yesterday's version of these stacks onto the clusters and waits until it is ready."""
+    from workbench.engine.status import Verdict
+
     for name in names:
         stack, past = session.select(name), yesterday(session, name)
         plan = await session.plan(stack, past.inputs)
@@ -225,7 +227,7 @@ async def seed(session: Session, names: Iterable[str] = (STACK, *OTHERS)) -> Non
                 pass
         async with session.watch(stack, past.inputs, spec=plan.spec, until_settled=True, timeout_seconds=60) as trees:
             last = [tree async for tree in trees][-1:]
-        if not last or last[0].ready != last[0].total:
+        if not last or last[0].verdict is not Verdict.READY:
             raise PracticeFailed(f"{name} of yesterday did not become ready on the practice clusters")
 
 

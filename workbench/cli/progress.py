@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator
-from datetime import UTC, datetime
 
 from runtimes.base import Address, Status
 from workbench.cli.output import Output
@@ -48,8 +47,12 @@ async def show_trees(trees: AsyncIterator[StatusTree], output: Output) -> Status
     latest: StatusTree | None = None
     told: dict[Address, tuple[Status, str]] = {}
     why, spoken = "", time.monotonic()
+    silent: frozenset[str] = frozenset()
     async for tree in trees:
         is_first, latest = latest is None, tree
+        silent, spoke = frozenset(each.place for each in tree.silent if each.lost), silent
+        for place in sorted(spoke - silent):
+            output.line(Span(f"  {tree.seconds:5.1f}s ", Tone.MUTED), f"{place} answers again")
         if is_first and tree.verdict is not Verdict.READY:
             output.line(f"  {tree.ready} of {tree.total} are ready, waiting for the others")
         for each in tree.resources:
@@ -65,14 +68,20 @@ async def show_trees(trees: AsyncIterator[StatusTree], output: Output) -> Status
                         reconcile.short_id(each.address),
                     )
                     spoken = time.monotonic()
-        line_ = reconcile.why_line(tree, output.glyphs)
-        if _explains(tree) and str(line_) != why:
-            why = str(line_)
-            output.line("         ", line_)
+        if _explains(tree) and _cause(tree, output) != why:
+            why = _cause(tree, output)
+            output.line("         ", reconcile.why_line(tree, output.glyphs, tree.at))
         if time.monotonic() - spoken > HEARTBEAT_SECONDS:
             spoken = time.monotonic()
-            output.talk(reconcile.summary(tree, output.glyphs))
+            output.talk(reconcile.summary(tree, output.glyphs, tree.at))
     return latest
+
+
+def _cause(tree: StatusTree, output: Output) -> str:
+    """What the line about it would say, without for how long: that alone is no news."""
+    if tree.silent:
+        return repr([(each.place, each.lost.message if each.lost else "") for each in tree.silent])
+    return str(reconcile.why_line(tree, output.glyphs, tree.at))
 
 
 def _explains(tree: StatusTree) -> bool:
@@ -80,7 +89,7 @@ def _explains(tree: StatusTree) -> bool:
     if tree.verdict is Verdict.READY or tree.why is None:
         return False
     is_unheard = tree.why.health.status is Status.UNKNOWN and bool(tree.why.health.reason)
-    return bool(tree.problems) or tree.why.blocking is not None or is_unheard
+    return bool(tree.silent) or tree.why.blocking is not None or is_unheard
 
 
 async def last(trees: AsyncIterator[StatusTree]) -> StatusTree | None:
@@ -93,11 +102,11 @@ async def last(trees: AsyncIterator[StatusTree]) -> StatusTree | None:
 def show_end(tree: StatusTree, output: Output) -> ExitCode:
     """Prints the last picture, with the log of what blocks; returns the exit code."""
     if tree.verdict is not Verdict.READY:
-        output.table(reconcile.COLUMNS, reconcile.rows(tree, output.glyphs, datetime.now(UTC), faults_only=True))
-    output.line(reconcile.summary(tree, output.glyphs))
+        output.table(reconcile.COLUMNS, reconcile.rows(tree, output.glyphs, tree.at, faults_only=True))
+    output.line(reconcile.summary(tree, output.glyphs, tree.at))
     if tree.verdict is Verdict.READY:
         return ExitCode.OK
-    output.line(reconcile.why_line(tree, output.glyphs))
+    output.line(reconcile.why_line(tree, output.glyphs, tree.at))
     blocking = tree.why.blocking if tree.why else None
     for text in blocking.log_tail if blocking else ():
         output.line(Span("    | ", Tone.MUTED), text)

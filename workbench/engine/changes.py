@@ -221,6 +221,7 @@ class Summary:
 class StackDiff:
     """Configuration against live, in every place of the stack. `changes` are in the order they would be applied.
 
+    `compared_at` is when the first place was asked: what is said here may be older than when it is read.
     `workspace` is the place of its Terraform resources, empty where it has none and had none. `release` is the revision
     it was compared with, 0 where no release of the stack can be read here. `notes` say what was left out on purpose.
     `cautions` are those of the warnings that call for more than a yes: it is not known for sure what exists.
@@ -229,6 +230,7 @@ class StackDiff:
     spec: Spec = field(repr=False)
     clusters: tuple[str, ...]
     changes: tuple[Change, ...]
+    compared_at: datetime
     problems: tuple[Problem, ...] = ()
     warnings: tuple[str, ...] = ()
     workspace: str = ""

@@ -106,17 +106,22 @@ class Plan:
         return not self.problems and not self.gaps
 
     @property
+    def is_as_configured(self) -> bool:
+        """Nothing is to be done, and every place that was asked has said so; emptiness alone proves neither."""
+        return self.is_empty and self.is_certain
+
+    @property
     def is_refused(self) -> bool:
         return any(not each.passed for each in self.guards)
 
+    def by_address(self) -> Mapping[Address, Change]:
+        return {each.address: each for each in self.changes}
+
     def change(self, address: Address) -> Change:
-        """Raises `KeyError` for an address that is not in the plan."""
-        for each in self.changes:
-            if each.address == address:
-                return each
-        raise KeyError(str(address))
+        """Raises `KeyError` for an address that is not in the plan. For many of them take `by_address` once."""
+        return self.by_address()[address]
 
     def steps(self) -> tuple[Change, ...]:
         """Returns what is to be done, first to last."""
-        by_address = {each.address: each for each in self.changes}
+        by_address = self.by_address()
         return tuple(by_address[address] for wave in self.waves for address in wave)

@@ -1,13 +1,15 @@
 """Watches everything a Spec puts on clusters until it is ready, or for as long as somebody looks.
 
 Each cluster is watched by its runtime, which survives lost connections; what cannot be connected at all is tried again
-with growing pauses and shown as a problem meanwhile. Pictures are coalesced: a slow reader gets the latest, not all.
+with growing pauses and shown as silent meanwhile. Pictures are coalesced: a slow reader gets the latest, not all. One
+comes every few seconds even if nothing happened, as time alone makes a source silent.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
+from datetime import UTC, datetime
 from functools import partial
 
 import anyio
@@ -15,6 +17,7 @@ import anyio
 from runtimes.base import (
     NO_RULES,
     Address,
+    Lost,
     ReadyRules,
     ResourceId,
     Runtime,
@@ -26,13 +29,17 @@ from runtimes.base import (
 )
 from workbench.engine.graph import dependencies, waves
 from workbench.engine.spec import Spec
-from workbench.engine.status import ClusterProblem, StatusTree, Verdict, Watched
+from workbench.engine.status import StatusTree, Verdict, Watched
 from workbench.engine.tasks import running
 from workbench.project import TERRAFORM_PLACE
 
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.5, 15.0
 _LINGER_SECONDS = 1.5
 """So long a failure has to stand before waiting ends: what explains it (events, a log) often comes after it."""
+
+_PATIENCE_SECONDS = 5.0
+"""After this the first picture is given, whoever has not answered yet."""
+_TICK_SECONDS = 5.0
 
 
 def addresses(spec: Spec, clusters: Sequence[str], *, terraform: bool = True) -> tuple[Address, ...]:
@@ -55,14 +62,15 @@ async def watch(
     until_settled: bool = False,
     timeout_seconds: float | None = None,
     rules: ReadyRules = NO_RULES,
+    now: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> AsyncIterator[AsyncIterator[StatusTree]]:
-    """Gives a stream of pictures: one once every cluster spoke or failed, then one a change.
+    """Gives a stream of pictures: one once every place spoke or failed, or had its time to, then one a change.
 
     It ends when the verdict is READY or FAILED if `until_settled`, or when only refused credentials are in the way,
     and when the time is up; the last picture then says so. `connect` gives the runtime of a cluster or raises
     `RuntimeFailure`. `rules` say when resources are ready, where that is not up to their kind.
     """
-    watcher = _Watcher(tuple(watched), connect, rules)
+    watcher = _Watcher(tuple(watched), connect, rules, now)
     clusters = dict.fromkeys(each.cluster for each in watched)
     async with (
         running(*(partial(watcher.observe, each) for each in clusters)),
@@ -73,11 +81,14 @@ async def watch(
 
 class _Watcher:
     def __init__(
-        self, watched: tuple[Address, ...], connect: Callable[[str], Awaitable[Runtime]], rules: ReadyRules
+        self,
+        watched: tuple[Address, ...],
+        connect: Callable[[str], Awaitable[Runtime]],
+        rules: ReadyRules,
+        now: Callable[[], datetime],
     ) -> None:
-        self._rules = rules
-        self._watched, self._connect = Watched(watched), connect
-        self._clusters = {each.cluster for each in watched}
+        self._rules, self._now = rules, now
+        self._watched, self._connect = Watched.of(watched), connect
         self._changed = anyio.Event()
         self._started = anyio.current_time()
 
@@ -88,22 +99,22 @@ class _Watcher:
         while True:
             try:
                 runtime = await self._connect(cluster)
-                async with runtime.watch(WatchRequest(ids, self._rules)) as observations:
-                    async for observation in observations:
+                async with runtime.watch(WatchRequest(ids, self._rules)) as reports:
+                    async for report in reports:
                         pause = _FIRST_PAUSE_SECONDS
-                        self._update(self._watched.fold(cluster, observation))
-                message, hint = "the watch ended", ""
+                        self._update(self._watched.fold(cluster, report))
+                lost = Lost(self._now(), RuntimeFailure.__name__, "the watch ended")
             except RuntimeFailure as error:
-                message, hint = error.message, error.hint
-            self._update(self._watched.lose(ClusterProblem(cluster, message, hint)))
+                lost = Lost(self._now(), type(error).__name__, error.message, error.hint)
+            self._update(self._watched.lose(cluster, lost))
             await anyio.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
 
     async def pictures(self, until_settled: bool, timeout_seconds: float | None) -> AsyncGenerator[StatusTree, None]:
         deadline = self._started + timeout_seconds if timeout_seconds is not None else float("inf")
         failed_since: float | None = None
-        with _until(deadline):
-            while not self._is_complete():
+        with _until(min(deadline, self._started + _PATIENCE_SECONDS)):
+            while not self._watched.is_complete:
                 await self._change()
         while True:
             now = anyio.current_time()
@@ -113,16 +124,11 @@ class _Watcher:
             settled = failed_since + _LINGER_SECONDS if until_settled and failed_since is not None else float("inf")
             if now >= min(deadline, settled) or (until_settled and tree.verdict is Verdict.READY):
                 return
-            with _until(min(deadline, settled)):
+            with _until(min(deadline, settled, now + _TICK_SECONDS)):
                 await self._change()
 
-    def _is_complete(self) -> bool:
-        """Every resource was observed, or its cluster is known to be away: before that a picture would mislead."""
-        seen, problems = self._watched.seen, self._watched.problems
-        return all(each in seen or each.cluster in problems for each in self._watched.addresses)
-
     def _tree(self, timed_out: bool) -> StatusTree:
-        return self._watched.tree(anyio.current_time() - self._started, timed_out=timed_out)
+        return self._watched.tree(self._now(), anyio.current_time() - self._started, timed_out=timed_out)
 
     def _update(self, watched: Watched) -> None:
         self._watched = watched

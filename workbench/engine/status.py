@@ -1,54 +1,131 @@
-"""The picture of a stack while it becomes ready: each resource in each cluster, and the one line that says why not.
+"""The picture of a stack while it becomes ready: each resource in each place, and the one line that says why not.
 
-Pure folding of what runtimes observe; the watching itself is in reconcile.py.
+Pure folding of what runtimes report; the watching itself is in reconcile.py. A picture holds where each part of it is
+from and when that last answered. It is made of a moment (`at`), and grows old like anything else: who shows one later
+asks for it `as_of` then, and what no source vouches for any more has turned Unknown. "Ready" is worked out from the
+sources each time, so there is no way to say it while one of them is silent.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import datetime
 from enum import StrEnum
 
-from runtimes.base import Address, Blocking, Health, Observation, Status, StatusNode
+from runtimes.base import Address, Blocking, Contact, Health, Lost, Observation, Status, StatusNode
+
+SILENT = "Silent"
+"""The reason of a `Lost` that nobody reported: no answer came in the time an answer is good for."""
+
+
+_NOT_SEEN = Health(Status.UNKNOWN, "", "not observed yet")
+WAITED_FOR = "has not answered yet"
 
 
 class Verdict(StrEnum):
-    """`TIMED_OUT` is never success: it says that waiting ended while something was still on its way."""
+    """`TIMED_OUT` is never success: it says that waiting ended while something was still on its way.
+
+    `UNKNOWN`: nothing has failed that is heard of, but a source is silent.
+    """
 
     READY = "ready"
     PROGRESSING = "progressing"
     FAILED = "failed"
+    UNKNOWN = "unknown"
     TIMED_OUT = "timed out"
 
 
 @dataclass(frozen=True, slots=True)
+class Source:
+    """Where a part of the picture comes from: a cluster, or Terraform's state. Alive, or `lost` since when and why.
+
+    `answered_at` is None until the first answer; `lost` may be None even so, as long as one may still come.
+    """
+
+    place: str
+    answered_at: datetime | None = None
+    lost: Lost | None = None
+    valid_seconds: float = 0.0
+
+    @property
+    def is_alive(self) -> bool:
+        return self.answered_at is not None and self.lost is None
+
+    def as_of(self, now: datetime) -> Source:
+        """Returns what is to be said of it later: lost, if no answer came in time. A clock set back counts as that."""
+        if self.answered_at is None or self.lost is not None:
+            return self
+        if abs((now - self.answered_at).total_seconds()) <= self.valid_seconds:
+            return self
+        return replace(self, lost=Lost(self.answered_at, SILENT, "not heard of since", "is it still watched?"))
+
+
+@dataclass(frozen=True, slots=True)
 class ResourceStatus:
-    """One resource in one cluster. `tree` is None until it was observed, or where nothing is there."""
+    """One resource in one place. `tree` is None until it was observed, or where nothing is there.
+
+    While it is not heard of, `lost` says since when, `health` is Unknown, and `last` is what it was then.
+    """
 
     address: Address
     health: Health
     tree: StatusNode | None = None
     blocking: Blocking | None = None
-    stale_seconds: float = 0.0
+    lost: Lost | None = None
+    last: Health | None = None
 
+    @property
+    def is_seen(self) -> bool:
+        return self.health != _NOT_SEEN
 
-@dataclass(frozen=True, slots=True)
-class ClusterProblem:
-    """A cluster that cannot be heard; its resources are shown as Unknown."""
-
-    cluster: str
-    message: str
-    hint: str = ""
+    def losing(self, lost: Lost) -> ResourceStatus:
+        """Returns it as one that is not heard of."""
+        if self.lost is not None:
+            return self
+        health = Health(Status.UNKNOWN, lost.reason, lost.message)
+        last = self.health if self.is_seen else None
+        return replace(self, health=health, blocking=None, lost=lost, last=last)
 
 
 @dataclass(frozen=True, slots=True)
 class StatusTree:
-    """`resources` in the order they are applied. `seconds` since the watch began."""
+    """`resources` in the order they are applied; `sources` every place they are in. `seconds` since the watch began.
+
+    `at` is when it was true. Properties speak of that moment; `as_of` gives the picture to show at another.
+    """
 
     resources: tuple[ResourceStatus, ...]
-    problems: tuple[ClusterProblem, ...] = ()
+    sources: tuple[Source, ...]
+    at: datetime
     seconds: float = 0.0
     timed_out: bool = False
+
+    def as_of(self, now: datetime) -> StatusTree:
+        """Returns the picture as it may be shown at `now`: what no source vouches for has turned Unknown."""
+        sources = tuple(each.as_of(now) for each in self.sources)
+        silent = {each.place: each.lost for each in sources if not each.is_alive}
+        waiting = Lost(self.at, SILENT, WAITED_FOR)
+        resources = tuple(
+            each.losing(silent[each.address.cluster] or waiting)
+            if each.address.cluster in silent and (each.is_seen or silent[each.address.cluster])
+            else each
+            for each in self.resources
+        )
+        return replace(self, resources=resources, sources=sources, at=now)
+
+    @property
+    def silent(self) -> tuple[Source, ...]:
+        """The sources that do not answer, or did not yet; a place that nobody speaks for is one, too."""
+        known = {each.place for each in self.sources}
+        nobody = dict.fromkeys(each.address.cluster for each in self.resources if each.address.cluster not in known)
+        return (*(each for each in self.sources if not each.is_alive), *map(Source, nobody))
+
+    @property
+    def answered_at(self) -> datetime | None:
+        """Since when all of this is known at the latest: the oldest of the last answers; None if one never came."""
+        times = [each.answered_at for each in self.sources]
+        return None if None in times else min((each for each in times if each is not None), default=None)
 
     @property
     def ready(self) -> int:
@@ -59,17 +136,15 @@ class StatusTree:
         return len(self.resources)
 
     @property
-    def stale_seconds(self) -> float:
-        return max((each.stale_seconds for each in self.resources), default=0.0)
-
-    @property
     def verdict(self) -> Verdict:
         if any(each.health.status is Status.FAILED for each in self.resources):
             return Verdict.FAILED
-        heard = not self.problems and not self.stale_seconds
-        if heard and all(each.health.status is Status.CURRENT for each in self.resources):
+        if not self.silent and self.ready == self.total:
             return Verdict.READY
-        return Verdict.TIMED_OUT if self.timed_out else Verdict.PROGRESSING
+        if self.timed_out:
+            return Verdict.TIMED_OUT
+        is_lost = any(each.lost for each in self.sources) or any(each.lost for each in self.resources)
+        return Verdict.UNKNOWN if is_lost else Verdict.PROGRESSING
 
     @property
     def why(self) -> ResourceStatus | None:
@@ -86,33 +161,56 @@ def _urgency(status: ResourceStatus) -> tuple[bool, bool, bool]:
     return blocking is None, not failed, blocking is None or blocking.ref.kind != "Pod"
 
 
-_NOT_SEEN = Health(Status.UNKNOWN, "", "not observed yet")
-
-
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """What is known so far; `fold` gives the next one."""
+    """What was reported so far; `fold` gives the next one."""
 
     addresses: tuple[Address, ...]
     seen: Mapping[Address, Observation] = field(default_factory=dict)
-    problems: Mapping[str, ClusterProblem] = field(default_factory=dict)
+    sources: Mapping[str, Source] = field(default_factory=dict)
 
-    def fold(self, cluster: str, observation: Observation) -> Watched:
-        problems = {name: each for name, each in self.problems.items() if name != cluster}
-        return Watched(self.addresses, {**self.seen, Address(cluster, observation.id): observation}, problems)
+    @classmethod
+    def of(cls, addresses: tuple[Address, ...]) -> Watched:
+        return cls(addresses, {}, {each.cluster: Source(each.cluster) for each in addresses})
 
-    def lose(self, problem: ClusterProblem) -> Watched:
-        return Watched(self.addresses, self.seen, {**self.problems, problem.cluster: problem})
+    def fold(self, place: str, report: Observation | Contact) -> Watched:
+        match report:
+            case Observation():
+                return replace(self, seen={**self.seen, Address(place, report.id): report})
+            case Contact():
+                source = Source(place, report.answered_at, report.lost, report.valid_seconds)
+                return replace(self, sources={**self.sources, place: source})
 
-    def tree(self, seconds: float, *, timed_out: bool = False) -> StatusTree:
+    def lose(self, place: str, lost: Lost) -> Watched:
+        """Takes note that a place cannot be watched; `since` is when it last answered, where it ever did."""
+        before = self.sources[place]
+        if before.lost is not None:
+            lost = replace(lost, since=before.lost.since)
+        elif before.answered_at is not None:
+            lost = replace(lost, since=before.answered_at)
+        # the next watch has to say each of them again
+        seen = {
+            address: replace(each, lost=each.lost or lost) if address.cluster == place else each
+            for address, each in self.seen.items()
+        }
+        return replace(self, seen=seen, sources={**self.sources, place: replace(before, lost=lost)})
+
+    @property
+    def is_complete(self) -> bool:
+        """Every resource was observed, or its place is known to be away: before that a picture says little."""
+        return all(each in self.seen or self.sources[each.cluster].lost is not None for each in self.addresses)
+
+    def tree(self, now: datetime, seconds: float, *, timed_out: bool = False) -> StatusTree:
         resources = tuple(self._status(each) for each in self.addresses)
-        return StatusTree(resources, tuple(self.problems.values()), seconds, timed_out)
+        return StatusTree(resources, tuple(self.sources.values()), now, seconds, timed_out).as_of(now)
 
     def _status(self, address: Address) -> ResourceStatus:
         seen = self.seen.get(address)
-        lost = self.problems.get(address.cluster)
-        if lost is not None:
-            return ResourceStatus(address, Health(Status.UNKNOWN, "", lost.message), seen.tree if seen else None)
         if seen is None:
             return ResourceStatus(address, _NOT_SEEN)
-        return ResourceStatus(address, seen.health, seen.tree, seen.blocking, seen.stale_seconds)
+        status = ResourceStatus(address, seen.health, seen.tree, seen.blocking)
+        if seen.lost is None:
+            return status
+        if seen.health.status is Status.UNKNOWN:
+            return replace(status, lost=seen.lost)
+        return status.losing(seen.lost)

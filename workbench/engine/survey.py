@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -84,14 +85,15 @@ async def survey(
     labels: Mapping[str, str],
     prune: bool,
     seals: Seals,
+    at: datetime,
     root: Path | None = None,
     accept_lost: bool = False,
 ) -> StackDiff:
     """Compares a placed Spec with what each cluster has; a failure in place of a runtime becomes its problem.
 
     `workspace` holds the Terraform resources; None where there are none and were none. `labels` select what the stack
-    owns in clusters. Changes come in the order of applying, deletions last. Problems name source lines relative to
-    `root`. `accept_lost` takes for gone what Terraform's state has lost.
+    owns in clusters. `at` is now. Changes come in the order of applying, deletions last. Problems name source lines
+    relative to `root`. `accept_lost` takes for gone what Terraform's state has lost.
     """
     found = {cluster: _Found() for cluster in runtimes}
     terraform = _Terraform(spec, seals, prior)
@@ -120,6 +122,7 @@ async def survey(
         replace(spec, secrets=spec.secrets | terraform.secrets),
         tuple(runtimes),
         tuple(changes),
+        at,
         tuple(each for place in places for each in found[place].problems),
         tuple(each for place in places for each in found[place].warnings),
         TERRAFORM_PLACE if workspace is not None else "",

@@ -49,6 +49,7 @@ STACKS = {
     "dirty": TRUTH,
     "last_release": WHOLE,
     "status": TEXT,
+    "observed": TIME,
 }
 SPEC = {
     "id": TEXT,
@@ -116,6 +117,8 @@ STATUS = {
     "reason": TEXT,
     "message": TEXT,
     "stale_s": FRACTION,
+    "last": TEXT,
+    "observed": TIME,
 }
 TIMELINE = {"ts": TIME, "seconds": FRACTION, "ready": WHOLE, "total": WHOLE, "verdict": TEXT}
 RELEASES = {
@@ -260,15 +263,16 @@ def _source(chain: Chain, root: Path) -> Values:
 
 def plan(made: Plan) -> pd.DataFrame:
     """One row a step, in the order of doing; steps with one number may run at once."""
+    changes = made.by_address()
     return frame(
         PLAN,
         (
             {
                 "step": number,
                 **_where(address),
-                "op": _SIGNS[made.change(address).action],
-                "restart": made.change(address).restarts,
-                "because": made.change(address).because,
+                "op": _SIGNS[changes[address].action],
+                "restart": changes[address].restarts,
+                "because": changes[address].because,
             }
             for number, wave in enumerate(made.waves, 1)
             for address in wave
@@ -279,9 +283,10 @@ def plan(made: Plan) -> pd.DataFrame:
 def run(made: Plan, events: Sequence[Event], *, idle: str) -> pd.DataFrame:
     """One row a step of the plan. `idle` is the state of those that did not begin."""
     known: dict[Address, dict[str, Any]] = {}
+    changes = made.by_address()
     for number, wave in enumerate(made.waves, 1):
         for address in wave:
-            sign = _SIGNS[made.change(address).action]
+            sign = _SIGNS[changes[address].action]
             known[address] = {**_where(address), "step": number, "op": sign}
             known[address] |= {"state": idle, "attempts": 0}
     for event in events:
@@ -329,6 +334,9 @@ def _event(each: Occurrence, cluster: str) -> Values:
 
 
 def status(tree: StatusTree | None) -> pd.DataFrame:
+    """What was so when it was observed; `last` is what a resource was that is not heard of for `stale_s`."""
+    if tree is None:
+        return frame(STATUS, ())
     return frame(
         STATUS,
         (
@@ -337,9 +345,11 @@ def status(tree: StatusTree | None) -> pd.DataFrame:
                 "status": each.health.status.value,
                 "reason": each.health.reason,
                 "message": each.health.message,
-                "stale_s": each.stale_seconds,
+                "stale_s": (tree.at - each.lost.since).total_seconds() if each.lost else 0.0,
+                "last": each.last.status.value if each.last else "",
+                "observed": tree.at,
             }
-            for each in (tree.resources if tree else ())
+            for each in tree.resources
         ),
     )
 

@@ -169,7 +169,10 @@ class Live(Shown):
 
 
 class Plan(Shown):
-    """What would be done, bound to what was live. `phrase` is what `apply` wants as `confirm`, empty for nothing."""
+    """What would be done, bound to what was live. `phrase` is what `apply` wants as `confirm`, empty for nothing.
+
+    False only where nothing is to be done and every place said so: a plan made while a cluster was away is true.
+    """
 
     name = "plan"
 
@@ -179,7 +182,7 @@ class Plan(Shown):
         self._now = datetime.now(UTC)
 
     def __bool__(self) -> bool:
-        return not self.value.is_empty
+        return not self.value.is_as_configured
 
     @property
     def id(self) -> str:
@@ -234,7 +237,15 @@ class Plan(Shown):
         if made.is_empty:
             return ()
         found = StackDiff(
-            made.spec, made.clusters, made.changes, made.problems, made.warnings, made.workspace, made.prior, made.gaps
+            made.spec,
+            made.clusters,
+            made.changes,
+            made.made_at,
+            made.problems,
+            made.warnings,
+            made.workspace,
+            made.prior,
+            made.gaps,
         )
         # two tables tell the steps; who wants the fields opens the others
         return Tab("Steps", _steps(made, ())), *diff_tabs(made.steps(), found, self._stack.roots, self._now)
@@ -484,17 +495,18 @@ class Watch(Live):
 
     @property
     def verdict(self) -> str:
-        """`ready`, `progressing`, `failed` or `timed out`."""
-        return self._tree.verdict.value if self._tree else Verdict.PROGRESSING.value
+        """`ready`, `progressing`, `failed`, `unknown` (a place is silent) or `timed out`."""
+        shown = self._shown()
+        return shown[0].as_of(shown[1]).verdict.value if shown else Verdict.UNKNOWN.value
 
     @property
     def is_ready(self) -> bool:
-        return self._tree is not None and self._tree.verdict is Verdict.READY
+        return self.verdict == Verdict.READY
 
     @property
     def why(self) -> str:
         """The one line that says why it is not ready."""
-        return str(reconcile.why_line(self._tree, UNICODE)) if self._tree else ""
+        return str(reconcile.why_line(self._tree, UNICODE, self._tree.at)) if self._tree else ""
 
     @property
     def df(self) -> pd.DataFrame:
@@ -548,9 +560,9 @@ class Watch(Live):
                 async for tree in trees:
                     self._take(tree)
         finally:
+            if self._tree is not None:
+                stack.remember(self._tree, is_watched=False)
             self._repaint()
-        if self._tree is not None:
-            stack.remember(self._tree.verdict)
 
     def _take(self, tree: StatusTree) -> None:
         before, self._tree = self._tree, tree
@@ -563,28 +575,43 @@ class Watch(Live):
             if is_news and each.health.status is not Status.UNKNOWN:
                 when = Span(f"{tree.seconds:6.1f}s ", Tone.MUTED)
                 self._log.append(line(when, status_line(each.health, UNICODE), "  ", reconcile.short_id(each.address)))
+        self._stack.remember(tree, is_watched=True)
         self._repaint()
 
-    def _picture(self) -> Picture:
+    def _shown(self) -> tuple[StatusTree, datetime] | None:
+        """The picture and the moment it is shown for: now while it is followed, else the last one it was true for."""
         if self._tree is None:
+            return None
+        return self._tree, datetime.now(UTC) if self.is_running else self._tree.at
+
+    def _picture(self) -> Picture:
+        shown = self._shown()
+        if shown is None:
             return Picture((line(Span(self._stack.name, Tone.STRONG), "  waiting for the first picture"),))
-        tree, now = self._tree, datetime.now(UTC)
-        head = (line(Span(self._stack.name, Tone.STRONG), "  ", reconcile.summary(tree, UNICODE)),)
+        tree, now = shown[0].as_of(shown[1]), shown[1]
+        # a saved notebook is read later than it is written: the time stays with what it is said of
+        said = line(
+            Span(f"  {'as of' if self.is_running else 'ended; last seen'} {now:%Y-%m-%d %H:%M:%S} UTC", Tone.MUTED)
+        )
+        head = (line(Span(self._stack.name, Tone.STRONG), "  ", reconcile.summary(tree, UNICODE, now), said),)
         blocking = tree.why.blocking if tree.why and tree.verdict is not Verdict.READY else None
         log = tuple(line(Span("  | ", Tone.MUTED), each) for each in (blocking.log_tail if blocking else ()))
         tabs = [Tab("Resources", Table(reconcile.COLUMNS, reconcile.rows(tree, UNICODE, now)))]
         if tree.why is not None and tree.why.tree is not None and tree.verdict is not Verdict.READY:
             tabs.append(Tab("Events", Table(reconcile.EVENT_COLUMNS, reconcile.event_rows(tree.why.tree, now))))
-        return Picture((*head, reconcile.why_line(tree, UNICODE), *log), tuple(tabs))
+        return Picture((*head, reconcile.why_line(tree, UNICODE, now), *log), tuple(tabs))
 
     def _traits(self) -> dict[str, Any]:
         from workbench.notebook.live import payload
 
-        progress = [self._tree.ready, 0, self._tree.total] if self._tree else []
+        shown = self._shown()
+        tree = shown[0].as_of(shown[1]) if shown else None
+        progress = [tree.ready, 0, tree.total] if tree else []
         return {"picture": payload(self._picture()), "progress": progress, "ask": {}, "can_stop": self.is_running}
 
     def _document(self) -> dict[str, Any]:
-        return documents.status(self._tree or StatusTree(()))
+        shown = self._shown()
+        return documents.status(shown[0].as_of(shown[1]) if shown else None)
 
 
 def _summary(made: engine.Plan) -> tuple[Line, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from datetime import UTC, datetime
 from difflib import get_close_matches
 from functools import partial
 from importlib.util import find_spec
@@ -16,7 +17,7 @@ from workbench.engine.changes import Summary
 from workbench.engine.compile import CompileInputs
 from workbench.engine.errors import EditFailed
 from workbench.engine.field_edit import set_field
-from workbench.engine.status import Verdict
+from workbench.engine.status import StatusTree
 from workbench.engine.whatif import WhatIf
 from workbench.notebook import results
 from workbench.notebook.durations import seconds
@@ -222,13 +223,14 @@ class Stacks(Shown):
                 "env": stack.placement.environment if stack.placement else "",
                 "dirty": None if dirty is None else stack.path in dirty,
                 "last_release": latest.revision if latest else None,
-                "status": known.verdict.value if known.verdict else "",
+                "status": known.tree.verdict.value if known.tree else "",
+                "observed": known.tree.answered_at if known.tree else None,
             }
             rows.extend([{**about, "component": each.name} for each in stack.components] or [about])
         return frames.frame(frames.STACKS, rows)
 
     def _picture(self) -> Picture:
-        rows = browse.rows(self.value, self._workspace.known(), UNICODE)
+        rows = browse.rows(self.value, self._workspace.known(), UNICODE, datetime.now(UTC))
         findings = (line(Span(f"{UNICODE.finding} {each.where}: {each.message}", Tone.BAD)) for each in self._findings)
         return Picture(tuple(findings), (Tab("Stacks", Table(browse.COLUMNS, rows)),))
 
@@ -280,7 +282,7 @@ class StackHandle:
         """Compares configuration and live; writes nothing. A cluster that does not answer is in `problems`."""
         asked = self.given(D)
         found = self.workspace.call(lambda: self.session.diff(self.value, asked.inputs, clusters=clusters))
-        self._remember_summary(found.summary, is_certain=found.is_certain)
+        self._remember_summary(found.summary, found.compared_at, is_certain=found.is_certain)
         return Diff(found, asked, self.roots)
 
     def plan(
@@ -291,7 +293,7 @@ class StackHandle:
         made = self.workspace.call(
             lambda: self.session.plan(self.value, asked.inputs, clusters=clusters, prune=prune, force=force)
         )
-        self._remember_summary(made.summary, is_certain=made.is_certain)
+        self._remember_summary(made.summary, made.made_at, is_certain=made.is_certain)
         return Plan(made, asked)
 
     def plan_destroy(self, D: Options | None = None) -> Plan:
@@ -321,17 +323,17 @@ class StackHandle:
         """Returns the value of a field and the source lines behind it, the decisive one first."""
         return self.compile()[resource].explain(path)
 
-    def remember(self, verdict: Verdict) -> None:
-        self.workspace.learn(self.value.path, verdict=verdict)
+    def remember(self, tree: StatusTree, *, is_watched: bool) -> None:
+        self.workspace.learn(self.value.path, tree=tree, is_watched=is_watched)
 
     def __repr__(self) -> str:
         placement = self.value.placement
         protected = "  protected" if placement and placement.protected else ""
         return f"{self.name}  {', '.join(self.value.clusters)}{protected}"
 
-    def _remember_summary(self, summary: Summary, *, is_certain: bool) -> None:
+    def _remember_summary(self, summary: Summary, at: datetime, *, is_certain: bool) -> None:
         if is_certain:
-            self.workspace.learn(self.value.path, summary=summary)
+            self.workspace.learn(self.value.path, summary=summary, compared_at=at)
 
 
 class WhatIfEdit(Shown):

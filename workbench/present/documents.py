@@ -5,6 +5,7 @@ Every document says what it is: `{"apiVersion": "wb/v1", "kind": ..., "status": 
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from workbench.engine.changes import Change, FieldChange, Gap, Problem, StackDif
 from workbench.engine.masking import Masked
 from workbench.engine.plan import Plan
 from workbench.engine.spec import Chain
-from workbench.engine.status import ResourceStatus, StatusTree
+from workbench.engine.status import WAITED_FOR, ResourceStatus, Source, StatusTree, Verdict
 from workbench.project import KonfigTree, Stack
 
 
@@ -52,6 +53,7 @@ def diff(found: StackDiff, root: Path, *, drift_only: bool = False) -> dict[str,
         "Diff",
         "different" if found.is_different else "unknown" if is_unknown else "same",
         stack=found.stack,
+        comparedAt=_time(found.compared_at),
         clusters=list(found.clusters),
         summary=_summary(found.summary),
         changes=[_change(each, root) for each in found.different()],
@@ -66,6 +68,7 @@ def plan(made: Plan, root: Path) -> dict[str, Any]:
         "Plan",
         _plan_status(made),
         id=made.id,
+        madeAt=_time(made.made_at),
         stack=made.stack,
         clusters=list(made.clusters),
         release={"prior": made.prior, "next": made.revision},
@@ -104,11 +107,16 @@ def _gap(each: Gap) -> dict[str, Any]:
     }
 
 
-def status(found: StatusTree) -> dict[str, Any]:
+def status(found: StatusTree | None) -> dict[str, Any]:
+    """`found` is None where nothing was observed yet. What is said is said of `observedAt`."""
+    if found is None:
+        return _document("Status", Verdict.UNKNOWN.value, observedAt=None, sources=[], resources=[], problems=[])
     why = found.why
     return _document(
         "Status",
         found.verdict.value,
+        observedAt=_time(found.at),
+        sources=[_source_of_state(each) for each in found.sources],
         ready=found.ready,
         total=found.total,
         seconds=round(found.seconds, 3),
@@ -120,11 +128,32 @@ def status(found: StatusTree) -> dict[str, Any]:
                 "status": each.health.status.value,
                 "reason": each.health.reason,
                 "message": each.health.message,
+                "lostSince": _time(each.lost.since) if each.lost else None,
+                "last": each.last.status.value if each.last else None,
             }
             for each in found.resources
         ],
-        problems=[{"cluster": each.cluster, "message": each.message, "hint": each.hint} for each in found.problems],
+        problems=[
+            {"cluster": each.place, "message": each.lost.message, "hint": each.lost.hint}
+            if each.lost
+            else {"cluster": each.place, "message": WAITED_FOR, "hint": ""}
+            for each in found.silent
+        ],
     )
+
+
+def _source_of_state(each: Source) -> dict[str, Any]:
+    return {
+        "place": each.place,
+        "alive": each.is_alive,
+        "answeredAt": _time(each.answered_at),
+        "lostSince": _time(each.lost.since) if each.lost else None,
+        "message": each.lost.message if each.lost else "",
+    }
+
+
+def _time(moment: datetime | None) -> str | None:
+    return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}" if moment else None
 
 
 def _blocking(status: ResourceStatus) -> dict[str, Any]:

@@ -19,6 +19,13 @@ def short(seconds: float) -> str:
     raise AssertionError("every duration of two minutes and more has a unit")
 
 
+def coarse(seconds: float) -> str:
+    """Returns one unit only, for where room is short: `59s`, `3m`, `25h`, `3d`."""
+    whole = max(0, int(seconds))
+    unit, size = next(((unit, size) for unit, size in _UNITS if whole >= 2 * size), ("s", 1))
+    return f"{whole // size}{unit}"
+
+
 def clock(seconds: float) -> str:
     """Returns minutes and seconds for something that runs: `01:12`, `1:02:03`."""
     minutes, rest = divmod(max(0, int(seconds)), 60)

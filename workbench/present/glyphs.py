@@ -70,8 +70,11 @@ def status_sign(status: Status, glyphs: Glyphs) -> Span:
 
 def status_line(health: Health, glyphs: Glyphs) -> Line:
     """Returns the sign and the word, or the reason where there is one: `✗ ImagePullBackOff`."""
-    word = health.reason if health.reason and health.status is not Status.CURRENT else _STATUS_WORDS[health.status]
-    return line(status_sign(health.status, glyphs), " ", Span(word, _STATUS_TONES[health.status]))
+    return line(status_sign(health.status, glyphs), " ", Span(status_word(health), _STATUS_TONES[health.status]))
+
+
+def status_word(health: Health) -> str:
+    return health.reason if health.reason and health.status is not Status.CURRENT else _STATUS_WORDS[health.status]
 
 
 _ACTION_SIGNS = {

@@ -49,9 +49,10 @@ def lines(plan: Plan, glyphs: Glyphs) -> Iterator[Line]:
     """Yields the plan without its fields: summary, order, gates, problems, what to confirm."""
     yield title(plan, glyphs)
     yield summary_line(plan.summary, glyphs, is_certain=plan.is_certain)
+    changes = plan.by_address()
     for number, wave in enumerate(plan.waves, 1):
         for address in wave:
-            yield line(Span(f"{number:>3} ", Tone.MUTED), _step(plan.change(address)))
+            yield line(Span(f"{number:>3} ", Tone.MUTED), _step(changes[address]))
     yield from gates(plan, glyphs)
     if not plan.is_empty and not plan.is_refused and plan.confirmation.level is not Level.NOTHING:
         yield line(Span("to confirm: ", Tone.MUTED), Span(plan.confirmation.phrase, Tone.STRONG))
@@ -133,10 +134,11 @@ def step_rows(plan: Plan, events: tuple[Event, ...]) -> tuple[Row, ...]:
             case _:
                 pass
     found = []
+    changes = plan.by_address()
     for number, wave in enumerate(plan.waves, 1):
         for address in wave:
             state, took = states.get(address, (Span("waiting" if events else "", Tone.MUTED), ""))
-            what = _step(plan.change(address))
+            what = _step(changes[address])
             found.append(Row(address, (line(str(number)), what, line(state), line(Span(took, Tone.MUTED)))))
     return tuple(found)
 

@@ -1,17 +1,19 @@
 """The tree of what is becoming ready: a row for each resource, and for what it owns where that matters.
 
 Many healthy siblings say no more than one, so they are grouped: `3 ready`. What is failing is never folded away.
+Everything here is shown at a moment (`now`), which the picture may be older than: what nobody vouches for by then is
+shown as what it was, and how long ago.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime
 
-from runtimes.base import Address, KubernetesId, Occurrence, Status, StatusNode, TerraformId
-from workbench.engine.status import ResourceStatus, StatusTree, Verdict
+from runtimes.base import Address, Health, KubernetesId, Occurrence, Status, StatusNode, TerraformId
+from workbench.engine.status import WAITED_FOR, ResourceStatus, Source, StatusTree, Verdict
 from workbench.present import durations
-from workbench.present.glyphs import Glyphs, status_line
+from workbench.present.glyphs import Glyphs, status_line, status_word
 from workbench.present.rows import Column, Key, Row
 from workbench.present.text import Line, Span, Tone, line
 
@@ -38,7 +40,7 @@ def rows(tree: StatusTree, glyphs: Glyphs, now: datetime, *, faults_only: bool =
     """Returns rows in apply order, children below their owners. Keys: (address, uid or name)."""
     return tuple(
         row
-        for each in tree.resources
+        for each in tree.as_of(now).resources
         if not (faults_only and each.health.status is Status.CURRENT)
         for row in _resource_rows(each, glyphs, now)
     )
@@ -48,23 +50,27 @@ def _resource_rows(each: ResourceStatus, glyphs: Glyphs, now: datetime) -> Itera
     children = each.tree.children if each.tree else ()
     cells = (
         short_id(each.address, with_namespace=False),
-        _status(each, glyphs),
+        _status(each.health, each, glyphs, now),
         _details(each.tree),
         _age(each.tree, now),
     )
     yield Row((each.address, ""), cells, depth=0, foldable=bool(children))
-    yield from _grouped(children, each.address, glyphs, now, depth=1)
+    yield from _grouped(children, each, glyphs, now, depth=1)
 
 
-def _status(each: ResourceStatus, glyphs: Glyphs) -> Line:
-    shown = status_line(each.health, glyphs)
-    return (
-        line(shown, Span(f" stale {durations.short(each.stale_seconds)}", Tone.WARN)) if each.stale_seconds else shown
-    )
+def _status(health: Health, of: ResourceStatus, glyphs: Glyphs, now: datetime) -> Line:
+    """What it is, or `? 14s ago: Ready` for what it was when it was last heard of. `health` is its own or a part's."""
+    if of.lost is None:
+        return status_line(health, glyphs)
+    was = of.last if health is of.health else health
+    if was is None:
+        return status_line(of.health, glyphs)
+    age = durations.coarse((now - of.lost.since).total_seconds())
+    return line(Span(f"{glyphs.unknown} {age} ago: ", Tone.WARN), Span(status_word(was), Tone.MUTED))
 
 
 def _grouped(
-    nodes: tuple[StatusNode, ...], address: Address, glyphs: Glyphs, now: datetime, depth: int
+    nodes: tuple[StatusNode, ...], of: ResourceStatus, glyphs: Glyphs, now: datetime, depth: int
 ) -> Iterator[Row]:
     ready = [node for node in nodes if node.health.status is Status.CURRENT and not node.children]
     grouped = {id(node) for node in ready} if len(ready) >= GROUPED_FROM else set()
@@ -73,18 +79,18 @@ def _grouped(
             continue
         cells = (
             line(Span(f"{node.ref.kind} ", Tone.MUTED), node.ref.name),
-            status_line(node.health, glyphs),
+            _status(node.health, of, glyphs, now),
             _details(node),
             _age(node, now),
         )
-        yield Row((address, node.ref.uid or str(node.ref)), cells, depth=depth, foldable=bool(node.children))
-        yield from _grouped(node.children, address, glyphs, now, depth + 1)
+        yield Row((of.address, node.ref.uid or str(node.ref)), cells, depth=depth, foldable=bool(node.children))
+        yield from _grouped(node.children, of, glyphs, now, depth + 1)
     if grouped:
         kinds = {node.ref.kind for node in ready}
         name = f"{len(ready)} {kinds.pop()}s" if len(kinds) == 1 else f"{len(ready)} objects"
         owner = ready[0].ref.uid or ready[0].ref.name
-        cells = (line(Span(name, Tone.MUTED)), line(Span(f"{glyphs.good} Ready", Tone.GOOD)), Line(), Line())
-        yield Row((address, "ready", owner, depth), cells, depth=depth)
+        cells = (line(Span(name, Tone.MUTED)), _status(ready[0].health, of, glyphs, now), Line(), Line())
+        yield Row((of.address, "ready", owner, depth), cells, depth=depth)
 
 
 def _details(node: StatusNode | None) -> Line:
@@ -97,17 +103,22 @@ def _age(node: StatusNode | None, now: datetime) -> Line:
     return line(Span(durations.short((now - node.created).total_seconds()), Tone.MUTED))
 
 
-def why_line(tree: StatusTree, glyphs: Glyphs) -> Line:
-    """The one line that says why it is not ready: the deepest object that blocks, its reason and evidence."""
+def why_line(tree: StatusTree, glyphs: Glyphs, now: datetime) -> Line:
+    """The one line that says why it is not ready: the deepest object that blocks, its reason and evidence.
+
+    A place that is silent comes before what waits, and after what has failed: that is the one thing still known.
+    """
+    tree = tree.as_of(now)
+    if not tree.total:
+        return line(Span("nothing to watch: this stack has no resources", Tone.MUTED))
     if tree.verdict is Verdict.READY:
         return line(Span(f"{glyphs.good} everything is ready", Tone.GOOD))
-    if tree.problems:
-        problem = tree.problems[0]
-        hint = f" {glyphs.arrow} {problem.hint}" if problem.hint else ""
-        return line(Span(f"{glyphs.unknown} {problem.cluster}: ", Tone.WARN), problem.message, hint)
     why = tree.why
-    if why is None:
-        return line(Span("nothing to wait for", Tone.MUTED))
+    is_explained = tree.verdict is Verdict.FAILED and why is not None and why.blocking is not None
+    if tree.silent and not is_explained:
+        return _why_silent(tree.silent, glyphs, now)
+    # not ready with every place heard: then one of the resources is not
+    assert why is not None, "a stack that is not ready has a resource or a place to name"
     tone = Tone.BAD if why.health.status is Status.FAILED else Tone.BUSY
     if why.blocking is None:
         message = why.health.message or why.health.reason or why.health.status.value
@@ -130,18 +141,52 @@ def why_line(tree: StatusTree, glyphs: Glyphs) -> Line:
     return line(*parts)
 
 
-def summary(tree: StatusTree, glyphs: Glyphs) -> Line:
-    """`5/7 ready  01:12`"""
-    tone, sign = {
-        Verdict.READY: (Tone.GOOD, glyphs.good),
-        Verdict.PROGRESSING: (Tone.BUSY, glyphs.busy),
-        Verdict.FAILED: (Tone.BAD, glyphs.bad),
-        Verdict.TIMED_OUT: (Tone.WARN, glyphs.unknown),
-    }[tree.verdict]
+def _why_silent(silent: tuple[Source, ...], glyphs: Glyphs, now: datetime) -> Line:
+    first = next((each for each in silent if each.lost is not None), silent[0])
+    others = f" (and {len(silent) - 1} more)" if len(silent) > 1 else ""
+    place = Span(f"{glyphs.unknown} {first.place}{others}: ", Tone.WARN)
+    if first.lost is None:
+        return line(place, WAITED_FOR)
+    since = durations.short((now - first.lost.since).total_seconds())
+    heard = f"silent for {since}, since {first.lost.since:%H:%M:%S} UTC"
+    hint = f" {glyphs.arrow} {first.lost.hint}" if first.lost.hint else ""
+    return line(place, first.lost.message, Span(f", {heard}", Tone.WARN), hint)
+
+
+def heard(tree: StatusTree, now: datetime) -> Line:
+    """How old the picture is: `heard 2s ago`, or which places are silent for how long."""
+    tree = tree.as_of(now)
+    if not tree.silent:
+        if tree.answered_at is None:
+            return Line()
+        return line(Span(f"heard {durations.short((now - tree.answered_at).total_seconds())} ago", Tone.MUTED))
+    silent = ", ".join(_silence(each, now) for each in tree.silent)
+    return line(Span(f"silent: {silent}", Tone.WARN))
+
+
+def _silence(each: Source, now: datetime) -> str:
+    if each.lost is None:
+        return f"{each.place} (no answer yet)"
+    return f"{each.place} {durations.short((now - each.lost.since).total_seconds())}"
+
+
+def summary(tree: StatusTree, glyphs: Glyphs, now: datetime) -> Line:
+    """`5/7 ready  01:12  progressing`, and which places are silent."""
+    tree = tree.as_of(now)
+    tone, sign = VERDICTS[tree.verdict](glyphs)
     word = {"timed out": "timed out, not ready"}.get(tree.verdict.value, tree.verdict.value)
-    return line(
-        Span(f"{sign} {tree.ready}/{tree.total} ready", tone), f"  {durations.clock(tree.seconds)}  ", Span(word, tone)
-    )
+    silent = line("  ", heard(tree, now)) if tree.silent else Line()
+    clock = f"  {durations.clock(tree.seconds)}  "
+    return line(Span(f"{sign} {tree.ready}/{tree.total} ready", tone), clock, Span(word, tone), silent)
+
+
+VERDICTS: dict[Verdict, Callable[[Glyphs], tuple[Tone, str]]] = {
+    Verdict.READY: lambda glyphs: (Tone.GOOD, glyphs.good),
+    Verdict.PROGRESSING: lambda glyphs: (Tone.BUSY, glyphs.busy),
+    Verdict.FAILED: lambda glyphs: (Tone.BAD, glyphs.bad),
+    Verdict.UNKNOWN: lambda glyphs: (Tone.WARN, glyphs.unknown),
+    Verdict.TIMED_OUT: lambda glyphs: (Tone.WARN, glyphs.unknown),
+}
 
 
 EVENT_COLUMNS = (

@@ -70,8 +70,6 @@ _COMMANDS = {
 }
 AT_ONCE = 4
 """So many of the marked stacks are compiled or compared at a time."""
-DRAIN_SECONDS = 0.25
-"""Status trees may come faster than anyone can read; screens are told so often at the most."""
 
 
 class WorkbenchApp(App[int]):
@@ -379,8 +377,17 @@ class WorkbenchApp(App[int]):
     def watch_stack(self, state: StackState) -> None:
         self.run_worker(self._watch(state), group=f"watch {state.stack.name}", exclusive=True)
 
-    def stop_watching(self, state: StackState) -> None:
-        self.workers.cancel_group(self, f"watch {state.stack.name}")
+    def follow_stack(self, state: StackState) -> None:
+        """Sees to it that the stack is watched; a watch that goes on is left alone."""
+        group = f"watch {state.stack.name}"
+        if not any(each.group == group and not each.is_finished for each in self.workers):
+            self.watch_stack(state)
+
+    def leave_stack(self, state: StackState, leaving: ReconcileScreen) -> None:
+        """Ends the watch, unless another screen shows it, be it one that lies below others."""
+        others = (each for each in self.screen_stack if isinstance(each, ReconcileScreen) and each is not leaving)
+        if not any(each.state is state for each in others):
+            self.workers.cancel_group(self, f"watch {state.stack.name}")
 
     def tell(self, state: StackState) -> None:
         """Lets the screen that is seen draw what changed; one that comes back draws everything anyway."""
@@ -453,6 +460,8 @@ class WorkbenchApp(App[int]):
             self._releases.pop(state.stack.path, None)
             if events and isinstance(events[-1], ApplyFinished):
                 state.diff = None
+            if state.is_watched:
+                self.watch_stack(state)  # what there is to watch may be another now
 
         try:
             await self._trying(state, "destroying" if plan.destroys else "applying", do)
@@ -463,14 +472,14 @@ class WorkbenchApp(App[int]):
     async def _watch(self, state: StackState) -> None:
         async def do() -> None:
             state.error = None
-            told = 0.0
-            async with self.session.watch(state.stack, state.inputs) as trees:
-                async for tree in trees:
-                    state.tree = tree
-                    now = time.monotonic()
-                    if now - told >= DRAIN_SECONDS:
-                        told = now
+            state.watchers += 1
+            try:
+                async with self.session.watch(state.stack, state.inputs) as trees:
+                    async for tree in trees:
+                        state.tree = tree
                         self.tell(state)
+            finally:
+                state.watchers -= 1
 
         await self._trying(state, "", do)
 

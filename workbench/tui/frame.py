@@ -14,7 +14,7 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Footer, Input
 
-from workbench.present import errors
+from workbench.present import errors, reconcile
 from workbench.present.text import Line, Span, Tone, line
 from workbench.project import StackPath
 from workbench.tui import filters
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 OSC52_MOST_BYTES = 74_994
 DRAW_SECONDS = 0.1
+AGES_SECONDS = 5.0
+"""How often ages are drawn again where nothing else changes: each is bytes over SSH."""
 
 
 class StateChanged(Message):
@@ -105,10 +107,15 @@ class Frame(Screen[None]):
         self.redraw()
         self.focus_main()
         self.set_interval(1.0, self._show_elapsed)
+        self.set_interval(AGES_SECONDS, self._show_ages)
 
     def _show_elapsed(self) -> None:
         if self.shown_state is not None and self.shown_state.busy:
             self.query_one("#status", ToneText).show(self.status())
+
+    def _show_ages(self) -> None:
+        if self.is_current:
+            self.redraw()
 
     def on_screen_resume(self) -> None:
         self.redraw()
@@ -172,7 +179,10 @@ class Frame(Screen[None]):
             if state.error is not None:
                 parts.append(Span("showing the last good one  ", Tone.WARN))
         if state and state.tree:
-            parts.append(Span(f"{state.tree.ready}/{state.tree.total} ready  ", Tone.MUTED))
+            now = self.workbench.now()
+            tree = state.tree.as_of(now)
+            parts.append(Span(f"{tree.ready}/{tree.total} ready  ", Tone.MUTED))
+            parts += [*reconcile.heard(tree, now).spans, Span("  ")]
         return line(*(parts or [Span(self._repository(), Tone.MUTED)]))
 
     def _repository(self) -> str:

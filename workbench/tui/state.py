@@ -23,6 +23,7 @@ class StackState:
     """`busy` names what is running ("compiling", "comparing with 2 clusters"), empty when nothing is; `busy_since` is
     of the monotonic clock.
 
+    `tree` is the last picture of a watch, which goes on only while `is_watched`: shown as of now, never as it is.
     `whatif` holds edits that exist only here; everything is then compiled, compared and planned with them. `is_forced`:
     the next plan takes over fields that other managers own. `is_destroying`: plans take everything away. `applying` is
     what can be interrupted, None before the first write; `is_stopping` once it was asked to end in order.
@@ -35,6 +36,7 @@ class StackState:
     plan: Plan | None = None
     events: tuple[Event, ...] = field(default=())
     tree: StatusTree | None = None
+    watchers: int = 0
     error: Trouble | None = None
     busy: str = ""
     busy_since: float = 0.0
@@ -44,6 +46,10 @@ class StackState:
     applying: Applying | None = None
     is_stopping: bool = False
     whatif: WhatIf | None = None
+
+    @property
+    def is_watched(self) -> bool:
+        return self.watchers > 0
 
     @property
     def inputs(self) -> CompileInputs | None:
@@ -59,5 +65,13 @@ class StackState:
             is_broken=isinstance(self.error, CompileFailed),
             is_busy=bool(self.busy),
             summary=self.diff.summary if self.diff else None,
-            verdict=self.tree.verdict if self.tree else None,
+            is_certain=self.diff is None or self.diff.is_certain,
+            compared_at=self.diff.compared_at if self.diff else None,
+            tree=self.tree,
+            is_watched=self.is_watched,
         )
+
+
+def not_watched(state: StackState) -> str:
+    """What to say beside a picture that nobody keeps up to date."""
+    return "" if state.is_watched else "  not watched now: w watches it"

@@ -11,11 +11,13 @@ import pytest
 import yaml
 
 from runtimes.base import (
+    Contact,
     DeleteRequest,
     KubernetesId,
     Observation,
     Status,
     StatusNode,
+    WatchReport,
     WatchRequest,
 )
 from runtimes.kubernetes.runtime import KubernetesRuntime
@@ -26,17 +28,24 @@ from tests.runtimes.kubernetes.conftest import Place
 SECONDS = 30
 
 
+async def _observed(reports: AsyncIterator[WatchReport]) -> Observation:
+    """Reads up to the next state of a resource."""
+    while isinstance(found := await anext(reports), Contact):
+        pass
+    return found
+
+
 async def _until(
-    observations: AsyncIterator[Observation], is_reached: Callable[[Observation], bool]
+    observations: AsyncIterator[WatchReport], is_reached: Callable[[Observation], bool]
 ) -> list[Observation]:
     """Reads up to the first observation for which it holds; returns all of them."""
     seen = []
     async with asyncio.timeout(SECONDS):
-        async for each in observations:
+        while True:
+            each = await _observed(observations)
             seen.append(each)
             if is_reached(each):
                 return seen
-    raise AssertionError("the watch ended")
 
 
 def _is(status: Status) -> Callable[[Observation], bool]:
@@ -56,11 +65,11 @@ async def test_every_resource_is_told_once_at_the_start(place: Place) -> None:
         KubernetesId("no.example.com/v1", "Gadget", place.namespace, "one"),
     )
     async with place.runtime.watch(WatchRequest(ids)) as observations, asyncio.timeout(SECONDS):
-        told = {each.id: each for each in [await anext(observations) for _ in ids]}
+        told = {each.id: each for each in [await _observed(observations) for _ in ids]}
     assert {id_: each.health.status for id_, each in told.items()} == dict(
         zip(ids, (Status.CURRENT, Status.NOT_FOUND, Status.CURRENT, Status.NOT_FOUND), strict=True)
     )
-    assert all(each.stale_seconds == 0 for each in told.values())
+    assert all(each.lost is None for each in told.values())
 
 
 async def test_a_rollout_is_followed_to_its_end_with_all_it_owns(place: Place) -> None:
@@ -126,7 +135,7 @@ async def test_the_last_words_of_a_crashing_container_come_along(sandboxed: Plac
 async def test_a_slow_reader_finds_the_latest_state_and_no_queue(sandboxed: Place) -> None:
     id_ = KubernetesId.of(sandboxed.config_map())
     async with sandboxed.runtime.watch(WatchRequest((id_,))) as observations:
-        assert (await anext(observations)).health.status is Status.NOT_FOUND
+        assert (await _observed(observations)).health.status is Status.NOT_FOUND
         for _ in range(5):
             made = await sandboxed.apply(sandboxed.config_map(a="1"))
             await asyncio.sleep(0.12)
@@ -135,7 +144,7 @@ async def test_a_slow_reader_finds_the_latest_state_and_no_queue(sandboxed: Plac
         await sandboxed.apply(sandboxed.config_map(a="1"))
         await asyncio.sleep(0.3)
         async with asyncio.timeout(SECONDS):
-            assert (await anext(observations)).health.status is Status.CURRENT
+            assert (await _observed(observations)).health.status is Status.CURRENT
 
 
 @pytest.mark.parametrize(
@@ -154,9 +163,7 @@ async def test_a_disturbed_watch_still_ends_at_the_truth(sandboxed: Place, distu
     id_ = KubernetesId.of(sandboxed.deployment())
     async with sandboxed.runtime.watch(WatchRequest((id_,))) as observations:
         await sandboxed.apply(sandboxed.deployment(replicas=2))
-        (*_, last) = await _until(
-            observations, lambda each: each.health.status is Status.CURRENT and each.stale_seconds == 0
-        )
+        (*_, last) = await _until(observations, lambda each: each.health.status is Status.CURRENT and each.lost is None)
         assert [node.ref.kind for node in _flat(last.tree)].count("Pod") == 2
         await sandboxed.runtime.delete(DeleteRequest(id_, None))
         await _until(observations, _is(Status.NOT_FOUND))
@@ -178,13 +185,13 @@ async def test_while_nothing_is_heard_the_state_is_stale_and_comes_back(tmp_path
         runtime = KubernetesRuntime.connect(kubeconfig=tmp_path / "config")
         try:
             async with runtime.watch(WatchRequest((KubernetesId.of(body),))) as observations:
-                assert (await anext(observations)).stale_seconds == 0
+                assert (await _observed(observations)).lost is None
                 await first.close()
-                (*_, stale) = await _until(observations, lambda each: each.stale_seconds > 1)
+                (*_, stale) = await _until(observations, lambda each: each.lost is not None)
                 assert stale.health.status is Status.UNKNOWN
                 assert "cannot be reached" in stale.health.message and "a-token" not in stale.health.message
                 async with Sandbox(tokens={"admin": "a-token"}, controllers=False, port=port):
-                    await _until(observations, lambda each: each.stale_seconds == 0)
+                    await _until(observations, lambda each: each.lost is None)
         finally:
             await runtime.close()
 
@@ -198,7 +205,7 @@ async def test_a_cluster_that_is_down_from_the_start_is_unknown_and_not_an_end(t
         async with runtime.watch(WatchRequest((id_,))) as observations:
             (*_, last) = await _until(observations, _is(Status.UNKNOWN))
             assert last.health.reason == "Unreachable"
-            await _until(observations, lambda each: each.stale_seconds > 1)
+            assert last.lost is not None and last.lost.reason == "Unreachable"
     finally:
         await runtime.close()
 
@@ -219,7 +226,7 @@ async def test_what_we_may_not_see_is_unknown_with_the_reason(tmp_path: Path) ->
 async def test_leaving_a_watch_ends_all_of_its_tasks(sandboxed: Place) -> None:
     with pytest.raises(ZeroDivisionError):
         async with sandboxed.runtime.watch(WatchRequest((KubernetesId.of(sandboxed.deployment()),))) as observations:
-            await anext(observations)
+            await _observed(observations)
             raise ZeroDivisionError
     await asyncio.sleep(0.1)
     ours = ("Informer.", "Observer.", "LogTails.")

@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 
 from runtimes.base import (
+    Contact,
+    Observation,
     Overloaded,
     PlannedAction,
     ReadRequest,
@@ -105,8 +107,10 @@ async def test_a_state_elsewhere_is_planned_applied_and_read(place: Place, store
     assert len(json.loads(store.state)["resources"]) == 2
     assert set(actions(await remote.survey(request)).values()) == {PlannedAction.NONE}
     assert await remote.read(ReadRequest(bucket("invoices").id)) is not None
-    async with remote.watch(WatchRequest((bucket("invoices").id,))) as observations:
-        assert (await anext(observations)).health.status is Status.CURRENT
+    async with remote.watch(WatchRequest((bucket("invoices").id,))) as reports:
+        contact, seen = await anext(reports), await anext(reports)
+        assert isinstance(contact, Contact) and contact.lost is None and contact.answered_at is not None
+        assert isinstance(seen, Observation) and seen.health.status is Status.CURRENT
 
 
 async def test_a_lock_that_another_machine_holds_is_waited_for_and_told(place: Place, store: Store) -> None:

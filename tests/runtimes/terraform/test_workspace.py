@@ -14,6 +14,7 @@ from runtimes.base import (
     DeleteRequest,
     Finding,
     Misconfigured,
+    Observation,
     PlannedAction,
     PlanRequest,
     ReadRequest,
@@ -277,7 +278,8 @@ async def test_watching_follows_an_apply_of_anybody(place: Place) -> None:
     one, other = bucket("invoices"), bucket("receipts")
     place.order({"operation": "create", "id": "invoices", "latency_seconds": 2})
     seen: list[tuple[str, Status]] = []
-    async with place.another().watch(WatchRequest((one.id, other.id))) as observations:
+    async with place.another().watch(WatchRequest((one.id, other.id))) as reports:
+        observations = (each async for each in reports if isinstance(each, Observation))
         seen += [(each.id.name, each.health.status) for each in [await anext(observations), await anext(observations)]]
         async with place.runtime.apply_all(WorkspacePlanRequest((one, other)), anything) as run:
             async for observation in observations:

@@ -19,6 +19,7 @@ from runtimes.base import (
     ApplyRequest,
     Blocking,
     Conflict,
+    Contact,
     DeleteRequest,
     FieldConflict,
     FieldOwner,
@@ -29,6 +30,7 @@ from runtimes.base import (
     ListKey,
     LiveResource,
     LogRequest,
+    Lost,
     Moved,
     NotThere,
     Observation,
@@ -39,6 +41,7 @@ from runtimes.base import (
     ResourceId,
     RuntimeFailure,
     Status,
+    WatchReport,
     WatchRequest,
 )
 
@@ -84,6 +87,9 @@ class FakeCluster:
         self.health: dict[ResourceId, tuple[Health, Blocking | None]] = {}
         self.status: dict[ResourceId, Mapping[str, Any]] = {}
         self.closed = False
+        self.lost: Lost | None = None
+        self.valid_seconds = 600.0
+        self.clock: Callable[[], datetime] = lambda: datetime.now(UTC)
         self._changed: list[anyio.Event] = []
         self._count = 0
         self.now = EPOCH
@@ -122,6 +128,19 @@ class FakeCluster:
 
     def become(self, id_: ResourceId, status: Status, blocking: Blocking | None = None, reason: str = "") -> None:
         self.health[id_] = (Health(status, reason), blocking)
+        self.wake()
+
+    def fall_silent(self, since: datetime | None = None) -> None:
+        """Answers watchers no more, as behind a connection that takes everything and gives nothing."""
+        self.lost = Lost(since or self.clock(), "Unreachable", "no answer within 3 s", "check the network")
+        self.wake()
+
+    def speak(self) -> None:
+        self.lost = None
+        self.wake()
+
+    def wake(self) -> None:
+        """Has every watch look again."""
         for each in self._changed:
             each.set()
 
@@ -205,19 +224,21 @@ class FakeCluster:
         return found
 
     @asynccontextmanager
-    async def watch(self, request: WatchRequest) -> AsyncIterator[AsyncIterator[Observation]]:
+    async def watch(self, request: WatchRequest) -> AsyncIterator[AsyncIterator[WatchReport]]:
         self._raise("watch", None)
         changed = anyio.Event()
         self._changed.append(changed)
 
-        async def observations() -> AsyncIterator[Observation]:
+        async def reports() -> AsyncIterator[WatchReport]:
             nonlocal changed
             told: dict[ResourceId, Observation] = {}
             while True:
+                answered = self.clock() if self.lost is None else self.lost.since
+                yield Contact(answered, self.lost, self.valid_seconds)
                 for id_ in request.ids:
                     health, blocking = self.health.get(id_, (_own_health(id_, self.objects), None))
                     seen = Observation(id_, health, None, blocking)
-                    if told.get(id_) != seen:
+                    if self.lost is None and told.get(id_) != seen:
                         told[id_] = seen
                         yield seen
                 await changed.wait()
@@ -226,7 +247,7 @@ class FakeCluster:
                 self._changed.append(changed)
                 self._raise("watch", None)
 
-        yield observations()
+        yield reports()
 
     async def logs(self, request: LogRequest) -> tuple[str, ...]:
         return (f"log of {request.ref}",)

@@ -9,12 +9,14 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 import anyio
 
 from runtimes.base import (
     UNKNOWN,
+    Contact,
     Drifted,
     Finding,
     Health,
@@ -36,6 +38,7 @@ from runtimes.base import (
     Status,
     TerraformId,
     Unknown,
+    WatchReport,
     WatchRequest,
     WorkspacePlan,
     WorkspacePlanRequest,
@@ -78,6 +81,7 @@ class FakeWorkspace:
     secrets: frozenset[str] = frozenset()
     gate: anyio.Event | None = None
     is_patient: bool = False
+    clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     before_plan: Callable[[], None] = lambda: None
     _count: int = 0
 
@@ -101,13 +105,14 @@ class FakeWorkspace:
         yield _Run(self, plan, request)
 
     @asynccontextmanager
-    async def watch(self, request: WatchRequest) -> AsyncIterator[AsyncIterator[Observation]]:
-        async def observations() -> AsyncIterator[Observation]:
+    async def watch(self, request: WatchRequest) -> AsyncIterator[AsyncIterator[WatchReport]]:
+        async def reports() -> AsyncIterator[WatchReport]:
+            yield Contact(self.clock(), None, 600.0)
             for id_ in request.ids:
                 yield Observation(id_, Health(Status.CURRENT if id_ in self.state else Status.NOT_FOUND), None)
             await anyio.sleep_forever()
 
-        yield observations()
+        yield reports()
 
     async def owned(self, labels: Mapping[str, str]) -> tuple[LiveResource, ...]:
         await anyio.lowlevel.checkpoint()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import anyio
 import pytest
 
@@ -12,6 +14,7 @@ from workbench.engine import reconcile
 from workbench.engine.reconcile import addresses, watch
 from workbench.engine.status import StatusTree, Verdict
 
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 WEB = KubernetesId("apps/v1", "Deployment", "shop", "web")
 POD = Blocking(ObjectRef("Pod", "shop", "web-1"), "ImagePullBackOff", "cannot pull web:2")
 
@@ -88,10 +91,10 @@ async def test_a_cluster_that_is_away_is_shown_and_tried_again(monkeypatch: pyte
             seen.append(tree)
             found["sh"].fail.clear()
     first, last = seen[0], seen[-1]
-    assert first.verdict is Verdict.PROGRESSING and first.ready == 2
-    assert [(each.cluster, each.message) for each in first.problems] == [("sh", "connection refused")]
+    assert first.verdict is Verdict.UNKNOWN and first.ready == 2
+    assert [(each.place, each.lost and each.lost.message) for each in first.silent] == [("sh", "connection refused")]
     assert {each.health.status for each in first.resources if each.address.cluster == "sh"} == {Status.UNKNOWN}
-    assert last.verdict is Verdict.READY and last.problems == ()
+    assert last.verdict is Verdict.READY and last.silent == ()
 
 
 async def test_a_slow_reader_gets_the_latest_picture_not_all() -> None:
@@ -121,11 +124,13 @@ def test_the_why_line_prefers_the_failure_of_a_pod() -> None:
             status("ingress", Status.IN_PROGRESS, waiting),
             status("slow", Status.IN_PROGRESS, POD),
             status("broken", Status.FAILED, POD),
-        )
+        ),
+        (),
+        NOW,
     )
     order = []
     resources = list(tree.resources)
-    while (why := StatusTree(tuple(resources)).why) is not None:
+    while (why := StatusTree(tuple(resources), (), NOW).why) is not None:
         order.append(getattr(why.address.id, "name", ""))
         resources.remove(why)
     assert order == ["broken", "slow", "ingress", "unexplained"]

@@ -134,6 +134,7 @@ class World:
             labels=ownership(STACK),
             prune=prune,
             seals=self.seals,
+            at=self._now,
         )
 
     async def plan(self, *bodies: Any, force: bool = False, prune: bool = True, destroys: bool = False) -> Plan:

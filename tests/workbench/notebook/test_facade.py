@@ -181,7 +181,7 @@ def test_applying_watching_failing_and_putting_right(
     with pytest.raises(Unfinished) as caught:
         watch.wait()
     assert caught.value.partial is watch
-    assert watch.verdict == "failed" and "ImagePullBackOff" in watch.why
+    assert watch.verdict == "failed" and "ImagePull" in watch.why
     assert_shape(watch.df, frames.STATUS)
     assert_shape(run.events, frames.EVENTS)
     assert_shape(run.timeline, frames.TIMELINE)

@@ -30,6 +30,8 @@ SMALL, LARGE = (80, 24), (120, 40)
 def workbench(folder: Path, clusters: Clusters, **settings: Any) -> WorkbenchApp:
     root = shop(folder / "shop")
     state = folder / "state"
+    for each in clusters.by_name.values():
+        each.clock = lambda: NOW
     found = Settings(state, state, user="ann", host="box", **settings)
     session = Session(root, found, connect=clusters, now=lambda: NOW)
     return WorkbenchApp(session, open_at="web/prod", now=lambda: NOW)

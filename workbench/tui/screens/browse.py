@@ -8,12 +8,12 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
 
-from workbench.present import browse, reconcile
+from workbench.present import browse, durations, reconcile
 from workbench.present.diff import summary_line
 from workbench.present.text import Line, Span, Tone, line
 from workbench.project import StackPath
 from workbench.tui.frame import Frame, StateChanged
-from workbench.tui.state import StackState
+from workbench.tui.state import StackState, not_watched
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
 
@@ -54,7 +54,7 @@ class BrowseScreen(Frame):
         tree = self.query_one("#tree", ResourceTable)
         if not tree.rows:  # components are shown on demand: most of the time they only make the tree long
             tree.folded |= set(known)
-        tree.set_rows(browse.rows(app.konfig, known, app.glyphs))
+        tree.set_rows(browse.rows(app.konfig, known, app.glyphs, app.now()))
         self._show_overview()
 
     @property
@@ -133,7 +133,7 @@ class BrowseScreen(Frame):
         self.query_one("#about", ToneText).show_all(self._overview())
 
     def _overview(self) -> list[Line]:
-        state, glyphs = self.shown_state, self.workbench.glyphs
+        state, glyphs, now = self.shown_state, self.workbench.glyphs, self.workbench.now()
         if state is None:
             return [line(Span("Put the cursor on a stack.", Tone.MUTED)), *self._findings()]
         stack = state.stack
@@ -154,9 +154,13 @@ class BrowseScreen(Frame):
         ]
         found.append(Line())
         if state.diff is not None:
-            found.append(summary_line(state.diff.summary, glyphs))
+            certain = state.diff.is_certain
+            age = durations.short((now - state.diff.compared_at).total_seconds())
+            found.append(summary_line(state.diff.summary, glyphs, is_certain=certain))
+            found.append(line(Span(f"compared {age} ago", Tone.MUTED)))
         if state.tree is not None:
-            found += [reconcile.summary(state.tree, glyphs), reconcile.why_line(state.tree, glyphs)]
+            found += [reconcile.summary(state.tree, glyphs, now), reconcile.why_line(state.tree, glyphs, now)]
+            found.append(line(reconcile.heard(state.tree, now), Span(not_watched(state), Tone.WARN)))
         found += [line(Span(f"{glyphs.finding} {each.where}: {each.message}", Tone.BAD)) for each in stack.findings]
         if state.diff is None and state.tree is None:
             found.append(line(Span("c spec   d diff   P plan   w watch", Tone.MUTED)))

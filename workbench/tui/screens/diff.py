@@ -10,7 +10,7 @@ from textual.containers import Container
 
 from runtimes.base import Address
 from workbench.engine.changes import Change
-from workbench.present import diff
+from workbench.present import diff, durations
 from workbench.present.rows import Row
 from workbench.present.text import Line, Span, Tone, line
 from workbench.tui.frame import Frame
@@ -68,6 +68,8 @@ class DiffScreen(Frame):
             return
         glyphs = self.workbench.glyphs
         summary = diff.summary_line(found.summary, glyphs, is_certain=found.is_certain)
+        age = durations.short((self.workbench.now() - found.compared_at).total_seconds())
+        summary = line(summary, Span(f"  compared {age} ago", Tone.MUTED))
         header = [summary, *diff.remark_lines(found, glyphs)]
         if self.drift_only:
             drift = diff.drift_line(found, glyphs)
@@ -78,10 +80,10 @@ class DiffScreen(Frame):
         self._show_fields()
 
     def _nothing(self) -> str:
+        if self.state and self.state.diff and not self.state.diff.is_certain:
+            return "no difference in what could be compared, and not everything could"
         if self.drift_only:
             return "no drift to show: the line above says whether all of it could be told"
-        if self.state and self.state.diff and not self.state.diff.is_certain:
-            return "nothing could be compared"
         return "no difference: the clusters say what the configuration says"
 
     def _show_fields(self) -> None:

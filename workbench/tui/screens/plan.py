@@ -12,7 +12,7 @@ from textual.binding import Binding, BindingType
 
 from workbench.engine.events import ApplyFinished, Outcome, StepFailed
 from workbench.engine.plan import Level, Plan
-from workbench.present import diff, plan
+from workbench.present import diff, durations, plan
 from workbench.present.text import Line, Span, Tone, line
 from workbench.tui.frame import Frame
 from workbench.tui.widgets.resource_table import ResourceTable
@@ -70,7 +70,9 @@ class PlanScreen(Frame):
             return
         glyphs = self.workbench.glyphs
         summary = diff.summary_line(made.summary, glyphs, is_certain=made.is_certain)
-        self.query_one("#head", ToneText).show(plan.title(made, glyphs), summary)
+        age = durations.short((self.workbench.now() - made.made_at).total_seconds())
+        made_ago = Span(f"  made {age} ago", Tone.MUTED)
+        self.query_one("#head", ToneText).show(line(plan.title(made, glyphs), made_ago), summary)
         if not made.is_certain:
             steps.empty = "no step, and not everything could be found out: what is missing is said below"
         elif made.destroys:
@@ -146,7 +148,7 @@ class PlanScreen(Frame):
             return "this session is read-only"
         if self.state and self.state.events:
             return "this plan was applied: r plans again"
-        if made.is_empty:
+        if made.is_as_configured:
             return "nothing to destroy" if made.destroys else "nothing to apply"
         refused = [each for each in made.guards if not each.passed]
         if refused and any(each.conflicts for each in made.changes):

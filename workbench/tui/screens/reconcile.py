@@ -20,8 +20,6 @@ from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
 
 LOG_COLUMNS = (Column("", grow=True),)
-AGES_SECONDS = 5.0
-"""How often ages are drawn anew where nothing else changes: every row has one, and each is bytes over SSH."""
 _MOVES = {"j", "k", "up", "down", "home", "end", "G", "pageup", "pagedown", "ctrl+u", "ctrl+d", "left", "right"}
 
 
@@ -78,24 +76,32 @@ class ReconcileScreen(Frame):
     def on_mount(self) -> None:
         super().on_mount()
         if self.state is not None:
-            self.workbench.watch_stack(self.state)
-        self.set_interval(AGES_SECONDS, self.redraw)
+            self.workbench.follow_stack(self.state)
+
+    def on_screen_resume(self) -> None:
+        """What was watched may have ended while another screen lay above."""
+        super().on_screen_resume()
+        if self.state is not None:
+            self.workbench.follow_stack(self.state)
 
     def on_unmount(self) -> None:
         if self.state is not None:
-            self.workbench.stop_watching(self.state)
+            self.workbench.leave_stack(self.state, self)
 
     def show_state(self) -> None:
-        tree = self.state.tree if self.state else None
+        now = self.workbench.now()
+        tree = self.state.tree.as_of(now) if self.state and self.state.tree else None
         objects = self.query_one("#objects", ResourceTable)
         if tree is None:
             objects.empty = "nothing to watch" if self.state and self.state.error else "waiting for the clusters ..."
             objects.refresh()
             return
         glyphs = self.workbench.glyphs
-        self.query_one("#why", ToneText).show(reconcile.summary(tree, glyphs), reconcile.why_line(tree, glyphs))
+        self.query_one("#why", ToneText).show(
+            reconcile.summary(tree, glyphs, now), reconcile.why_line(tree, glyphs, now)
+        )
         objects.empty = "no faults" if self.faults_only else "this stack has no resources"
-        rows = reconcile.rows(tree, glyphs, self.workbench.now(), faults_only=self.faults_only)
+        rows = reconcile.rows(tree, glyphs, now, faults_only=self.faults_only)
         # what is ready is folded when it first shows up; what is not stays open
         ready = {each.address for each in tree.resources if each.health.status is Status.CURRENT}
         for row in rows:
@@ -172,9 +178,8 @@ class ReconcileScreen(Frame):
         logs.action_edge(1)
 
     def status(self) -> Line:
-        tree = self.state.tree if self.state else None
-        if tree and tree.stale_seconds:
-            return line(super().status(), Span(f"STALE {tree.stale_seconds:.0f}s", Tone.WARN))
+        if self.state is not None and self.state.tree is not None and not self.state.is_watched:
+            return line(super().status(), Span("NOT WATCHED: r watches again", Tone.WARN))
         return super().status()
 
 
