@@ -1,11 +1,15 @@
 """References from a field of one resource to a value that another one gets: `$kusion_path.<id>.<attribute>`.
 
 Kusion's syntax (https://github.com/KusionStack/kusion/blob/main/pkg/engine/operation/graph/resource_node.go): a text
-that begins with `$kusion_path.` stands whole for the value. Ids and attributes may both hold dots, so the id is the
-longest one among those known. In the attribute a step is a key or an index: `a.b`, `a.0.b`, `a[0].b`, and
-`a["x.y"]` for a key with dots; without the brackets the longest key that is there is taken.
+that is a reference stands whole for the value. Ours may also stand inside a longer text, as often as one likes; the
+values become text there. `$$kusion_path.` is the text `$kusion_path.` itself.
 
-What only becomes known while applying is `UNKNOWN` in a body.
+Ids and attributes may both hold dots, so the id is the longest one among those known. In the attribute a step is a key
+or an index: `a.b`, `a.0.b`, `a[0].b`, and `a["x.y"]` for a key with dots; without the brackets the longest key that is
+there is taken. Where the text goes on without anything between, the value says where the attribute ends: what cannot
+lead any further into it (`.s3.example` below a plain text, `/path`, `-suffix`) is text again.
+
+What only becomes known while applying is `UNKNOWN` in a body, or `PartlyUnknown` where it is a part of a text.
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ import enum
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from runtimes.base.resource import ResourceId
@@ -40,52 +44,122 @@ class Unknown(enum.Enum):
 UNKNOWN: Final[Literal[Unknown.UNKNOWN]] = Unknown.UNKNOWN
 
 
+class PartlyUnknown(str):
+    """A text with values in it that are decided only while applying. As text it says where they are.
+
+    `parts` are its known texts and `UNKNOWN` in their order.
+    """
+
+    parts: tuple[str | Unknown, ...]
+
+    def __new__(cls, parts: Iterable[str | Unknown]) -> PartlyUnknown:
+        found = tuple(parts)
+        made = super().__new__(cls, "".join(map(str, found)))
+        made.parts = found
+        return made
+
+    def __getnewargs__(self) -> tuple[Any, ...]:
+        return (self.parts,)
+
+    def filled(self, stand_in: str) -> str:
+        """Returns the text with something in place of what is not known."""
+        return "".join(stand_in if isinstance(each, Unknown) else each for each in self.parts)
+
+
 class InvalidReference(ValueError):
-    """A text that begins as a reference, and names no known resource or no attribute of it."""
+    """A text that begins as a reference, and names no known resource or no attribute of it, or can't be text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """`attribute` is the path as written, in steps: texts, and ints where brackets say so. Never empty."""
+    """`attribute` is the path as written, in steps: texts, and ints where brackets say so. Never empty.
+
+    `source` is the same as it is written, from which the value says how much belongs to it.
+    """
 
     id: ResourceId
     attribute: PlainPath
+    source: str = field(default="", compare=False, repr=False)
 
     def __str__(self) -> str:
         return f"{self.id}{''.join(_written(each) for each in self.attribute)}"
 
     @property
+    def written(self) -> str:
+        return self.source or "".join(map(_written, self.attribute))
+
+    @property
+    def step_texts(self) -> tuple[str, ...]:
+        """Each step as it is written."""
+        return tuple(match[0] for match in _STEP.finditer(self.written))
+
+    @property
     def text(self) -> str:
         """The reference as a body holds it."""
-        return f"{PREFIX}{self}"
+        return f"{PREFIX}{self.id}{self.written}"
 
 
 Ids = Mapping[str, ResourceId]
 """The known resources by the text of their ids."""
 
 
-def is_reference(value: Any) -> bool:
-    return isinstance(value, str) and value.startswith(PREFIX)
+def refers(value: Any) -> bool:
+    """Whether a text may hold references: one that does not reaches its place as it is."""
+    return isinstance(value, str) and PREFIX in value
 
 
 def may_refer(texts: Iterable[str]) -> bool:
-    """Whether one of many texts may be a reference; False where none is."""
+    """Whether one of many texts may hold a reference; False where none does."""
     return PREFIX in "\n".join(texts)
 
 
+def escaped_references(text: str) -> str:
+    """Returns a text that is the text itself where references are looked for."""
+    return text.replace(PREFIX, f"${PREFIX}")
+
+
+def parts(text: str, ids: Ids) -> tuple[str | Reference, ...]:
+    """Takes a text apart into texts, never two in a row, and references; raises `InvalidReference`.
+
+    A text that stands whole for a value is one reference alone.
+    """
+    found: list[str | Reference] = []
+    literal, at = "", 0
+    while match := _START.search(text, at):
+        literal += text[at : match.start()]
+        at = match.end()
+        if match[1]:
+            literal += PREFIX
+            continue
+        reference = _reference_at(text, at, ids)
+        found += [literal, reference] if literal else [reference]
+        literal, at = "", at + len(str(reference.id)) + len(reference.source)
+    literal += text[at:]
+    return tuple([*found, literal] if literal or not found else found)
+
+
 def parse_reference(text: str, ids: Ids) -> Reference:
-    """Raises `InvalidReference` with a sentence that says what is wrong with it."""
-    named = text.removeprefix(PREFIX)
-    for end in _ends(named):
-        if (id_ := ids.get(named[:end])) is not None:
-            attribute = _steps(named[end:])
-            if not attribute:
-                break
-            return Reference(id_, attribute)
-    known = next((named[:end] for end in _ends(named) if named[:end] in ids), None)
-    if known:
-        raise InvalidReference(f"{text} names {known}, but no attribute of it")
-    raise InvalidReference(f"{text} names no resource of this stack")
+    """Parses a text that is one reference; raises `InvalidReference` with a sentence that says what is wrong."""
+    match parts(text, ids):
+        case (Reference() as found,):
+            return found
+    raise InvalidReference(f"{text} is not a reference alone")
+
+
+def _reference_at(text: str, start: int, ids: Ids) -> Reference:
+    """Parses the reference whose id begins at `start`."""
+    named = text[start : start + max(map(len, ids), default=0) + 1]
+    known = [id_ for end in _ends(named) if (id_ := ids.get(named[:end])) is not None]
+    for id_ in known:
+        span = _SPAN.match(text, start + len(str(id_)))
+        assert span is not None, "the pattern matches the empty text"
+        if span[0] and text[span.end() : span.end() + 1] != "[":
+            return Reference(id_, _steps(span[0]), span[0])
+    named_alone = [each for each in ids if text.startswith(each, start) and not _GOES_ON.match(text, start + len(each))]
+    for each in (*map(str, known), *named_alone):
+        raise InvalidReference(f"{PREFIX}{each} names {each}, but no attribute of it")
+    shown = _SHOWN.match(text, start)
+    raise InvalidReference(f"{PREFIX}{shown[0] if shown else ''} names no resource of this stack")
 
 
 def parse_attribute(text: str) -> PlainPath:
@@ -102,23 +176,82 @@ def references(body: Any, ids: Ids, path: PlainPath = ()) -> Iterator[tuple[Plai
         case list() | tuple():
             for index, each in enumerate(body):
                 yield from references(each, ids, (*path, index))
-        case str() if is_reference(body):
-            yield path, parse_reference(body, ids)
+        case str() if refers(body):
+            yield from ((path, each) for each in parts(body, ids) if isinstance(each, Reference))
 
 
-def replaced(body: Any, ids: Ids, value: Callable[[Reference], Any]) -> Any:
-    """Returns a body with `value(reference)` in place of every reference; the same object where there is none."""
+def replaced(body: Any, ids: Ids, value: Callable[[Reference], Any], *, again: bool = False) -> Any:
+    """Returns a body with `value(reference)` in place of every reference; the same object where there is none.
+
+    `again`: references are looked for in the result once more (see `composed`). Raises `InvalidReference`, also for a
+    value in a text that can't be a part of one.
+    """
     match body:
         case Mapping():
-            changed = {key: replaced(each, ids, value) for key, each in body.items()}
+            changed = {key: replaced(each, ids, value, again=again) for key, each in body.items()}
             return changed if any(changed[key] is not body[key] for key in body) else body
         case list() | tuple():
-            items = [replaced(each, ids, value) for each in body]
+            items = [replaced(each, ids, value, again=again) for each in body]
             return items if any(new is not old for new, old in zip(items, body, strict=True)) else body
-        case str() if is_reference(body):
-            return value(parse_reference(body, ids))
+        case str() if refers(body):
+            return composed(parts(body, ids), value, again=again)
         case _:
             return body
+
+
+def composed(found: tuple[str | Reference, ...], value: Callable[[Reference], Any], *, again: bool = False) -> Any:
+    """Returns the value of a reference alone, else a text with values in place of references.
+
+    A text with a value that is not known is `PartlyUnknown`; a `Reference` as a value stays the reference it is.
+    `again`: the result will be read for references once more, so texts that look like one are escaped in it.
+    """
+    if len(found) == 1 and isinstance(found[0], Reference):
+        only = value(found[0])
+        return only.text if isinstance(only, Reference) else _for_reading(only) if again else only
+    made: list[str | Unknown] = []
+    for each in found:
+        if isinstance(each, str):
+            made.append(escaped_references(each) if again else each)
+        else:
+            part = value(each)
+            made += _as_parts(each, _for_reading(part) if again else part)
+    return PartlyUnknown(made) if UNKNOWN in made else "".join(map(str, made))
+
+
+def _for_reading(value: Any) -> Any:
+    match value:
+        case PartlyUnknown():
+            return PartlyUnknown(
+                each if isinstance(each, Unknown) else escaped_references(each) for each in value.parts
+            )
+        case str():
+            return escaped_references(value)
+        case Mapping():
+            return {key: _for_reading(each) for key, each in value.items()}
+        case list() | tuple():
+            return [_for_reading(each) for each in value]
+        case _:
+            return value
+
+
+def _as_parts(reference: Reference, value: Any) -> tuple[str | Unknown, ...]:
+    match value:
+        case PartlyUnknown():
+            return value.parts
+        case str():
+            return (value,)
+        case bool() | int() | float():
+            return (json.dumps(value),)
+        case Reference():
+            return (value.text,)
+        case Unknown():
+            # how far the attribute goes is not known yet either: as far as one usually does
+            certain = _USUAL.match(reference.written)
+            rest = reference.written[certain.end() :] if certain else ""
+            return (value, rest) if rest else (value,)
+        case _:
+            kind = "a list" if isinstance(value, list | tuple) else "a mapping"
+            raise InvalidReference(f"{reference} is {kind}, and cannot be a part of a text")
 
 
 def referred(body: Any, attribute: PlainPath) -> Any:
@@ -144,8 +277,46 @@ def referred(body: Any, attribute: PlainPath) -> Any:
     return body
 
 
+def followed(body: Any, reference: Reference) -> tuple[Any, PlainPath]:
+    """Returns what a reference leads to inside a body, and the path that it took.
+
+    What leads no further than to a plain value is text behind it. Raises `KeyError` where it leads nowhere.
+    """
+    whole, rest = body, reference.written
+    path: list[str | int] = []
+    while rest:
+        match body:
+            case Mapping() | list() | tuple():
+                step, length = _first_step(body, rest)
+                if not length:
+                    return referred(whole, reference.attribute), reference.attribute
+                path.append(step)
+                body, rest = body[step], rest[length:]
+            case Unknown():
+                break
+            case str() | bool() | int() | float():
+                return f"{body if isinstance(body, str) else json.dumps(body)}{rest}", tuple(path)
+            case _:
+                raise KeyError(rest)
+    return body, tuple(path)
+
+
+def _first_step(body: Mapping[str, Any] | list[Any] | tuple[Any, ...], written: str) -> tuple[Any, int]:
+    """Returns the longest key or index of a container that a path begins with, and its length there; 0 for none."""
+    if match := _BRACKET.match(written):
+        step: str | int = int(match[1]) if match[1] else str(json.loads(match[2]))
+        is_there = step in body if isinstance(body, Mapping) else isinstance(step, int) and step < len(body)
+        return step, match.end() if is_there else 0
+    if not isinstance(body, Mapping):
+        match = _INDEX.match(written)
+        return (int(match[1]), match.end()) if match and int(match[1]) < len(body) else (0, 0)
+    keys = [key for key in body if key and written.startswith(f".{key}") and not _IN_WORD.match(written, len(key) + 1)]
+    longest = max(keys, key=len, default="")
+    return longest, len(longest) + 1 if longest else 0
+
+
 def unknown_paths(body: Any, path: PlainPath = ()) -> Iterator[PlainPath]:
-    """Yields where a body holds `UNKNOWN`."""
+    """Yields where a body holds what is not known yet."""
     match body:
         case Mapping():
             for key, each in body.items():
@@ -153,8 +324,13 @@ def unknown_paths(body: Any, path: PlainPath = ()) -> Iterator[PlainPath]:
         case list() | tuple():
             for index, each in enumerate(body):
                 yield from unknown_paths(each, (*path, index))
-        case Unknown():
+        case Unknown() | PartlyUnknown():
             yield path
+
+
+def is_unknown(value: Any) -> bool:
+    """Whether a plain value is not known yet, or not all of it."""
+    return isinstance(value, Unknown | PartlyUnknown)
 
 
 def _key(body: Mapping[str, Any], steps: list[str | int]) -> str:
@@ -168,7 +344,15 @@ def _key(body: Mapping[str, Any], steps: list[str | int]) -> str:
 
 
 _BRACKET = re.compile(r'\[(?:(\d+)|("(?:[^"\\]|\\.)*"))\]')
-_NAME = re.compile(r"\.([^.\[\]]+)")
+_NAME = re.compile(r"\.(\w[\w/-]*)")
+_SPAN = re.compile(rf"(?:{_NAME.pattern}|{_BRACKET.pattern})*")
+_USUAL = re.compile(rf"(?:\.\w+|{_BRACKET.pattern})*")
+_STEP = re.compile(rf"{_NAME.pattern}|{_BRACKET.pattern}")
+_INDEX = re.compile(r"\.(\d+)(?!\w)")
+_IN_WORD = re.compile(r"\w")
+_GOES_ON = re.compile(r"[\w-]")
+_START = re.compile(r"(\$?)" + re.escape(PREFIX))
+_SHOWN = re.compile(r"(?:[^:\s]*:){0,3}[\w.-]*")  # as much as may be an id: what follows could be a password
 
 
 def _ends(text: str) -> Iterator[int]:

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from runtimes.base import UNKNOWN, FieldPath, is_reference
+from runtimes.base import UNKNOWN, FieldPath, is_unknown, refers
 from runtimes.terraform import values
 from runtimes.terraform.schema import Form, Type
 
@@ -221,7 +221,7 @@ def _matches(wanted: Any, found: Any, *, is_sure: bool = False) -> bool:
 
     References and what isn't known match anything, unless it has to be sure.
     """
-    if wanted is UNKNOWN or is_reference(wanted) or found is UNKNOWN:
+    if is_unknown(wanted) or refers(wanted) or found is UNKNOWN:
         return not is_sure
     match wanted, found:
         case Mapping(), Mapping():

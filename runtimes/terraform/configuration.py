@@ -23,8 +23,8 @@ from runtimes.base import (
     ResourceId,
     RuntimeFailure,
     TerraformId,
-    is_reference,
     parse_reference,
+    refers,
 )
 from runtimes.terraform import document, expressions, names, providers, schema, settings, values
 from runtimes.terraform.configured import Configuration as Configuration
@@ -273,12 +273,16 @@ class _Writer:
         """Returns the address of what a resource is replaced with: an id, a reference, or an address as it is."""
         if (id_ := self.ids.get(text)) is not None:
             return self._address(id_)
-        if not is_reference(text):
+        if not refers(text):
             return text
         try:
-            return self._expression(parse_reference(text, self.ids))
+            expression, rest = self._expression(parse_reference(text, self.ids))
         except InvalidReference as error:
             raise Rejected(str(error), subject=str(each.id), causes=(("lifecycle", str(error)),)) from error
+        if rest:
+            why = f"{text} goes on behind an attribute"
+            raise Rejected(why, subject=str(each.id), causes=(("lifecycle", why),))
+        return expression
 
     def _imports(self, adopt: Mapping[ResourceId, str]) -> dict[TerraformId, str]:
         """Returns the templates of the ids to take over by, of what the state does not have yet."""
@@ -296,10 +300,10 @@ class _Writer:
         assert isinstance(id_, TerraformId)
         return self.configured[id_].address
 
-    def _expression(self, reference: Reference) -> str:
+    def _expression(self, reference: Reference) -> tuple[str, str]:
         id_ = reference.id
         type_ = self.schemas.get(id_.resource_type) if self.schemas and isinstance(id_, TerraformId) else None
-        return expressions.expression(self._address(id_), reference.attribute, type_)
+        return expressions.expression(self._address(id_), reference, type_)
 
     def _encoder(self, each: _Configured, hiding: Hiding) -> Encoder:
         return Encoder(str(each.id), self.ids, self._expression, hiding, self.variables.name)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -17,13 +17,13 @@ from runtimes.base import (
     FieldPath,
     Ids,
     InvalidReference,
-    PlainPath,
+    PartlyUnknown,
     Reference,
     Rejected,
     ResourceId,
     format_path,
-    is_reference,
-    parse_reference,
+    parts,
+    refers,
     starts_with,
 )
 from runtimes.base.sensitive import is_secret_name
@@ -45,16 +45,28 @@ def unescaped(text: str) -> str:
     return text.replace("$${", "${").replace("%%{", "%{")
 
 
-def expression(address: str, attribute: PlainPath, type_: Type | None) -> str:
-    """Returns the expression of a reference, without `${` and `}`.
+_PLAIN_FORMS: Final = frozenset({Form.STRING, Form.NUMBER, Form.BOOL})
+_ATTRIBUTE: Final = re.compile(r"[A-Za-z0-9_]+")
+
+
+def expression(address: str, reference: Reference, type_: Type | None) -> tuple[str, str]:
+    """Returns the expression of a reference, without `${` and `}`, and the text behind that does not belong to it.
 
     Steps of digits are indexes, except below a map. In a map all further steps are one key: a map holds no more than
-    one level of what people refer to with dots, and keys with dots are common (`app.kubernetes.io/name`).
+    one level of what people refer to with dots, and keys with dots are common (`app.kubernetes.io/name`). Names of
+    attributes hold neither `-` nor `/`, and nothing lies below a plain value: from there on it is text.
     """
     written = address
-    steps = list(attribute)
+    steps = list(reference.attribute)
     while steps:
+        if type_ is not None and type_.form in _PLAIN_FORMS:
+            return written, _left(reference, steps)
         step = steps.pop(0)
+        if isinstance(step, str) and (written == address or (type_ is not None and type_.form is Form.OBJECT)):
+            name = _ATTRIBUTE.match(step)
+            is_known = type_ is not None and step in type_.fields
+            if name and name[0] != step and not is_known and reference.step_texts[-len(steps) - 1].startswith("."):
+                return f"{written}.{name[0]}", step[name.end() :] + _left(reference, steps)
         if type_ is not None and type_.form is Form.MAP and (type_.element is None or not type_.element.fields):
             step = ".".join(str(each) for each in (step, *steps))
             steps.clear()
@@ -66,7 +78,12 @@ def expression(address: str, attribute: PlainPath, type_: Type | None) -> str:
         else:
             written += f"[{_quoted(step)}]"
         type_ = type_.at(step) if type_ else None
-    return written
+    return written, ""
+
+
+def _left(reference: Reference, steps: Sequence[str | int]) -> str:
+    """Returns the end of a reference as it is written, from one of its last steps on."""
+    return "".join(reference.step_texts[-len(steps) :]) if steps else ""
 
 
 def _quoted(text: str) -> str:
@@ -120,12 +137,13 @@ class Hiding:
 class Encoder:
     """Encodes the values of one resource, and remembers what they refer to.
 
-    `written` gives the expression of a reference; `where` says in errors whose values they are.
+    `written` gives the expression of a reference, and the text that is left of it behind. `where` says in errors whose
+    values they are.
     """
 
     where: str
     ids: Ids
-    written: Callable[[Reference], str]
+    written: Callable[[Reference], tuple[str, str]]
     hiding: Hiding
     secret: Callable[[str | float], str]
     referred: set[ResourceId] = field(default_factory=set)
@@ -142,8 +160,12 @@ class Encoder:
                 return value
             case int() | float():
                 return self._number(value, path)
-            case str() if is_reference(value):
-                return self._reference(value, path)
+            case PartlyUnknown():
+                return _joined(
+                    self._template(each, path) if isinstance(each, str) else self._unknown() for each in value.parts
+                )
+            case str() if refers(value):
+                return self._template(value, path)
             case str():
                 return self._text(value, path)
             case Mapping():
@@ -151,8 +173,7 @@ class Encoder:
             case list() | tuple():
                 return [self.encoded(each, (*path, index)) for index, each in enumerate(value)]
             case _ if value is UNKNOWN:
-                self.has_unknown = True
-                return UNKNOWN_EXPRESSION
+                return self._unknown()
             case _:
                 raise self._refused(path, f"a {type(value).__name__} is no value that Terraform takes")
 
@@ -161,13 +182,24 @@ class Encoder:
             raise self._refused(path, f"{value} is no number that Terraform takes")
         return f"${{var.{self.secret(value)}}}" if self.hiding.hides(value, path) else value
 
-    def _reference(self, value: str, path: FieldPath) -> str:
+    def _unknown(self) -> str:
+        self.has_unknown = True
+        return UNKNOWN_EXPRESSION
+
+    def _template(self, value: str, path: FieldPath) -> str:
+        """Returns a text with expressions in place of references; of one alone Terraform keeps the type."""
         try:
-            reference = parse_reference(value, self.ids)
+            found = parts(value, self.ids)
         except InvalidReference as error:
             raise self._refused(path, str(error)) from error
+        return "".join(
+            self._text(each, path) if isinstance(each, str) else self._reference(each, path) for each in found
+        )
+
+    def _reference(self, reference: Reference, path: FieldPath) -> str:
         self.referred.add(reference.id)
-        return f"${{{self.written(reference)}}}"
+        expression, rest = self.written(reference)
+        return f"${{{expression}}}{self._text(rest, path) if rest else ''}"
 
     def _text(self, value: str, path: FieldPath) -> str:
         if not self.hiding.hides(value, path):
@@ -187,6 +219,15 @@ class Encoder:
 
     def _refused(self, path: FieldPath, why: str) -> Rejected:
         return Rejected(f"{format_path(path)}: {why}", subject=self.where, causes=((format_path(path), why),))
+
+
+def _joined(pieces: Iterable[str]) -> str:
+    """Joins pieces of a template. A `$` before an expression would escape it, so it becomes one itself."""
+    made = ""
+    for each in pieces:
+        made = f'{made[:-1]}${{"$"}}' if made.endswith("$") and each.startswith("${") else made
+        made += each
+    return made
 
 
 def _whole(text: str, refused: Callable[[], Rejected]) -> str:

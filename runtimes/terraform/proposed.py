@@ -13,11 +13,10 @@ from typing import Any
 from runtimes.base import (
     UNKNOWN,
     InvalidReference,
-    PlainPath,
     Reference,
     TerraformId,
     Unknown,
-    referred,
+    followed,
     replaced,
 )
 from runtimes.terraform.configured import Configuration
@@ -36,21 +35,22 @@ class ProposedState:
 
         def value(reference: Reference) -> Any:
             recorded = state.resources.get(reference.id) if isinstance(reference.id, TerraformId) else None
-            return UNKNOWN if recorded is None else _found(recorded.attributes, reference.attribute)
+            return UNKNOWN if recorded is None else _found(recorded.attributes, reference)
 
         bodies = {}
         for id_, resource in configuration.resources.items():
             assert isinstance(id_, TerraformId)  # a configuration has no others
             try:
                 bodies[id_] = replaced(resource.attributes, ids, value)
-            except InvalidReference as error:  # `build` refused it before
-                raise AssertionError(f"this is a bug in the workbench: {error}") from error
+            except InvalidReference:
+                # a list or a mapping in a text: Terraform says so
+                bodies[id_] = replaced(resource.attributes, ids, lambda _: UNKNOWN)
         return cls(bodies)
 
 
-def _found(attributes: Mapping[str, Any], attribute: PlainPath) -> Any:
+def _found(attributes: Mapping[str, Any], reference: Reference) -> Any:
     try:
-        found: Any = referred(attributes, attribute)
+        found, _ = followed(attributes, reference)
     except KeyError:
         return Unknown.UNKNOWN
     return UNKNOWN if found is None else found

@@ -24,7 +24,7 @@ from runtimes.base import (
     ListKey,
     Prediction,
     Resource,
-    Unknown,
+    is_unknown,
     starts_with,
 )
 from workbench.engine.changes import Actor, ChangeClass, FieldChange, Op
@@ -199,12 +199,13 @@ def _by_identity(
         return None
     keys: list[ListKey] = []
     for each in items:
-        said = tuple((name, each[name]) for name in names if isinstance(each.get(name), str | int))
-        if not said and not any(isinstance(each.get(name), Unknown) for name in names):
+        told = {name: each.get(name) for name in names if not is_unknown(each.get(name))}
+        said = tuple((name, value) for name, value in told.items() if isinstance(value, str | int))
+        if not said and len(told) == len(names):
             return None
         keys.append(ListKey(said))
     for index, each in enumerate(items):
-        if any(isinstance(each.get(name), Unknown) for name in names):
+        if any(is_unknown(each.get(name)) for name in names):
             free = (key for key in known if key not in keys and set(keys[index].fields) <= set(key.fields))
             keys[index] = next(free, keys[index])
     return dict(zip(keys, items, strict=True)) if len(set(keys)) == len(keys) and all(k.fields for k in keys) else None

@@ -375,13 +375,18 @@ class _Execution:
                 if value is None:
                     return None
                 found[reference] = value
-        return values.fill(resource, self._ids, found.__getitem__)
+        try:
+            # a workspace reads what it gets for references to its own resources
+            again = change.address.cluster == TERRAFORM_PLACE
+            return values.fill(resource, self._ids, found.__getitem__, again=again)
+        except NoSuchValue as error:
+            raise _unresolved(change, (), str(error)) from None
 
     async def _value(self, change: Change, path: PlainPath, reference: Reference, waits: bool) -> Value | None:
         if not isinstance(reference.id, TerraformId):
             return await self._appearing(change, path, reference, waits)
         if change.address.cluster == TERRAFORM_PLACE:
-            return Value(reference.text)  # the workspace knows it when it needs it
+            return Value(reference)  # the workspace knows it when it needs it
         live = self._workspace.known.get(reference.id) if self._workspace is not None else None
         try:
             if live is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from runtimes.base import FieldPath, ListKey, Unknown, is_reference
+from runtimes.base import FieldPath, ListKey, is_unknown, refers
 
 MISSING: Final = object()
 
@@ -65,4 +65,4 @@ def _agrees(key: ListKey, element: Any) -> bool:
 
 def _is_open(value: Any) -> bool:
     """Whether what stands there may turn out to be anything."""
-    return isinstance(value, Unknown) or is_reference(value)
+    return is_unknown(value) or refers(value)

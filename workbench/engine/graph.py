@@ -16,13 +16,14 @@ from runtimes.base import (
     Body,
     InvalidReference,
     KubernetesId,
+    PartlyUnknown,
     PlainPath,
     Reference,
     Resource,
     ResourceId,
-    is_reference,
     may_refer,
-    parse_reference,
+    parts,
+    refers,
 )
 
 Node = TypeVar("Node", bound=Hashable)
@@ -50,7 +51,7 @@ def dependencies(resources: Sequence[Resource]) -> dict[ResourceId, frozenset[Re
 
 
 def reference_texts(body: Any) -> Iterator[tuple[PlainPath, str]]:
-    """Returns every text in a body that is a reference, with the path of its field."""
+    """Returns every text in a body that may hold references, with the path of its field."""
     return _reference_texts(body, ()) if _refers(body) else iter(())
 
 
@@ -62,7 +63,7 @@ def _refers(body: Any) -> bool:
         container = pending.pop()
         for each in container.values() if isinstance(container, Mapping) else container:
             kind = type(each)
-            if kind is str:
+            if kind is str or kind is PartlyUnknown:
                 texts.append(each)
             elif kind not in _NO_CONTAINERS and isinstance(each, dict | list | tuple | Mapping):
                 pending.append(each)
@@ -75,7 +76,7 @@ def _reference_texts(body: Any, path: PlainPath) -> Iterator[tuple[PlainPath, st
     elif isinstance(body, list | tuple):
         found = enumerate(body)
     else:
-        if is_reference(body):
+        if refers(body):
             yield path, body
         return
     for key, each in found:
@@ -86,7 +87,7 @@ def found_references(body: Any, ids: Mapping[str, ResourceId]) -> Iterator[tuple
     """Yields the references in a body to resources among `ids`, with the paths of their fields."""
     for path, text in reference_texts(body):
         with suppress(InvalidReference):
-            yield path, parse_reference(text, ids)
+            yield from ((path, each) for each in parts(text, ids) if isinstance(each, Reference))
 
 
 def waves(graph: Mapping[Node, Iterable[Node]], order: Sequence[Node]) -> tuple[tuple[Node, ...], ...]:

@@ -14,7 +14,19 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from runtimes.base import Body, FieldPath, KubernetesId, ListKey, Resource, ResourceId, Unknown, sensitive, starts_with
+from runtimes.base import (
+    UNKNOWN,
+    Body,
+    FieldPath,
+    KubernetesId,
+    ListKey,
+    PartlyUnknown,
+    Resource,
+    ResourceId,
+    Unknown,
+    sensitive,
+    starts_with,
+)
 
 _DIGEST_CHARACTERS = 16
 _SHOWN_CHARACTERS = 4
@@ -119,6 +131,8 @@ def masked(value: Any, sensitive: tuple[FieldPath, ...], seal: Seal, path: Field
         return [_masked_item(each, index, sensitive, seal, path) for index, each in enumerate(value)]
     if isinstance(value, Unknown):
         return value
+    if isinstance(value, PartlyUnknown) and (hidden or seal.hides(value)):
+        return UNKNOWN  # a digest would say that it is known
     return seal.mask(value) if value is not None and (hidden or seal.hides(value)) else value
 
 

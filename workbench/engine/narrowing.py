@@ -58,7 +58,7 @@ async def to_clusters(spec: Spec, read: ReadState) -> Narrowed:
 
     def value(reference: Reference) -> Value:
         if not isinstance(reference.id, TerraformId):
-            return Value(reference.text)
+            return Value(reference)
         return values.of_live(recorded[reference.id], reference)
 
     filled: list[Resource] = []
@@ -70,7 +70,7 @@ async def to_clusters(spec: Spec, read: ReadState) -> Narrowed:
             withheld[each.id] = f"{unread or 'its state has nothing'} of {missing[0]}, which this needs"
             continue
         try:
-            found = values.fill(each, known, value)
+            found = values.fill(each, known, value, again=True)
         except NoSuchValue as error:
             withheld[each.id] = str(error)
             continue

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from runtimes.base import Body, KubernetesId, Reference, Resource, Unknown, is_reference, replaced
+from runtimes.base import UNKNOWN, Body, KubernetesId, Reference, Resource, Unknown, is_unknown, refers, replaced
 from workbench.engine.spec import Spec, validate
 from workbench.project import NamespaceRule, StackPath
 
@@ -48,13 +48,13 @@ def place(spec: Spec, stack: StackPath, rule: NamespaceRule | None) -> Spec:
     moved = {old: new.id for old, new in placed.items()}
     ids = {str(old): old for old in moved}
 
-    def text(reference: Reference) -> str:
-        return replace(reference, id=moved[reference.id]).text
+    def follow(reference: Reference) -> Reference:
+        return replace(reference, id=moved[reference.id])
 
     resources = tuple(
         replace(
             each,
-            attributes=replaced(each.attributes, ids, text),
+            attributes=replaced(each.attributes, ids, follow, again=True),
             depends_on=tuple(moved[other] for other in each.depends_on),
         )
         for each in placed.values()
@@ -111,12 +111,12 @@ def encoded(body: Mapping[str, Any]) -> Mapping[str, Any]:
     texts, data = body.get("stringData"), body.get("data") or {}
     if not isinstance(texts, Mapping) or not isinstance(data, Mapping):
         return body
-    open_ = {name: value for name, value in texts.items() if is_reference(value)}
+    open_ = {name: value for name, value in texts.items() if refers(value)}
     if not all(isinstance(each, str | Unknown) for each in texts.values()):
         return body
     kept = {name: value for name, value in body.items() if name not in ("data", "stringData")}
     known = {
-        name: text if isinstance(text, Unknown) else base64.b64encode(text.encode("utf-8", "surrogatepass")).decode()
+        name: UNKNOWN if is_unknown(text) else base64.b64encode(text.encode("utf-8", "surrogatepass")).decode()
         for name, text in texts.items()
         if name not in open_
     }

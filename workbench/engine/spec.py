@@ -29,7 +29,7 @@ from runtimes.base import (
     RuntimeType,
     format_path,
     parse_id,
-    parse_reference,
+    parts,
 )
 from workbench.engine.errors import DependencyCycle, SpecInvalid
 from workbench.engine.fields import MISSING, find, plain_steps
@@ -185,17 +185,17 @@ def build(
 
 
 def _check_references(spec: Spec, ids: Mapping[str, ResourceId]) -> None:
-    """Raises `SpecInvalid` for a text that begins as a reference and leads nowhere, with the line that says it."""
+    """Raises `SpecInvalid` for a text with a reference that leads nowhere, with the line that says it."""
     for resource in spec:
         for path, text in reference_texts(resource.attributes):
             try:
-                parse_reference(text, ids)
+                parts(text, ids)
             except InvalidReference as error:
                 chain = spec.chain(resource.id, path)
                 raise SpecInvalid(
                     f"{format_path(path)} of {resource.id}: {error}",
                     where=f"{chain[0].file}:{chain[0].line}" if chain else spec.stack,
-                    hint="write $kusion_path.<id of a resource of this stack>.<attribute>",
+                    hint="write $kusion_path.ID.ATTRIBUTE with the id of a resource, or $$kusion_path. for the text",
                 ) from None
 
 

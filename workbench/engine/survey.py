@@ -292,7 +292,7 @@ class _Surveyor:
         secret = tuple(values.field_path(asked.attributes, each, prediction.list_keys) for each in filled.secret)
         return replace(
             prediction,
-            after=values.with_unknown(prediction.after, asked.attributes, filled.unknown, prediction.list_keys),
+            after=values.with_unknown(prediction.after, filled, asked.attributes, prediction.list_keys),
             sensitive=(*prediction.sensitive, *secret),
             unknown=tuple(values.field_path(asked.attributes, each, prediction.list_keys) for each in filled.unknown),
         )
@@ -344,7 +344,7 @@ class _Surveyor:
             before=masked(live.body, hidden, seals.screen) if live else None,
             after=masked(prediction.after, hidden, seals.screen),
             state=seals.state.digest(live.body) if live else "",
-            resolved=filled.resource.attributes if filled.referenced else None,
+            resolved=filled.resource.attributes if filled.resource is not resource else None,
             was_deleted=was_deleted,
         )
 

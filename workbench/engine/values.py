@@ -11,15 +11,19 @@ import base64
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import Any, Final
 
 from runtimes.base import (
+    PREFIX,
     UNKNOWN,
     Body,
     FieldPath,
+    InvalidReference,
     KubernetesId,
     ListKey,
     LiveResource,
+    PartlyUnknown,
     PlainPath,
     PlannedAction,
     Prediction,
@@ -28,9 +32,12 @@ from runtimes.base import (
     ResourceId,
     ResourcePlan,
     Unknown,
-    is_reference,
-    parse_reference,
-    referred,
+    composed,
+    followed,
+    format_path,
+    is_unknown,
+    parts,
+    refers,
 )
 from workbench.engine.fields import MISSING, find, position
 from workbench.engine.masking import sensitive_paths
@@ -78,24 +85,47 @@ def ids(spec: Spec) -> dict[str, ResourceId]:
     return {str(each.id): each.id for each in spec}
 
 
-def fill(resource: Resource, known: Mapping[str, ResourceId], value: Callable[[Reference], Value]) -> Filled:
-    """Puts `value(reference)` in place of every reference. Raises what `value` raises."""
+def fill(
+    resource: Resource,
+    known: Mapping[str, ResourceId],
+    value: Callable[[Reference], Value],
+    *,
+    again: bool = False,
+) -> Filled:
+    """Puts `value(reference)` in place of every reference; one whose value is a `Reference` stays.
+
+    `again`: whoever gets the resource looks for references in it once more, so texts that look like one are escaped.
+    Raises what `value` raises, and `NoSuchValue` for a value that can't be a part of a text.
+    """
     found: dict[PlainPath, Value] = {}
+    secrets: set[str] = set()
 
-    def put(path: PlainPath, text: str) -> Any:
-        got = value(parse_reference(text, known))
-        found[path] = got
-        return _as_text(got.value) if _wants_text(resource.id, path) else got.value
+    def filled(path: PlainPath, text: str) -> Any:
+        used: list[Value] = []
 
-    attributes = _replaced(resource.attributes, put)
+        def of(reference: Reference) -> Any:
+            used.append(value(reference))
+            return used[-1].value
+
+        try:
+            made = composed(parts(text, known), of, again=again)
+        except InvalidReference as error:
+            raise NoSuchValue(f"{format_path(path)}: {error}") from None
+        if used:
+            is_alone = len(used) == 1 and not isinstance(made, PartlyUnknown)
+            found[path] = Value(made, any(each.is_secret for each in used), used[0].type if is_alone else "")
+            secrets.update(part for each in used if each.is_secret for part in texts(each.value))
+        return _as_text(made) if _wants_text(resource.id, path) else made
+
+    attributes = _replaced(resource.attributes, filled)
     if not found:
-        return Filled(resource)
+        return Filled(resource if attributes == resource.attributes else replace(resource, attributes=attributes))
     return Filled(
         replace(resource, attributes=encoded(attributes) if _is_secret(resource.id) else attributes),
         unknown=tuple(_applied(resource.id, path) for path, each in found.items() if _has_unknown(each.value)),
         referenced=tuple(_applied(resource.id, path) for path in found),
         secret=tuple(_applied(resource.id, path) for path, each in found.items() if each.is_secret),
-        secrets=frozenset(text for each in found.values() if each.is_secret for text in texts(each.value)),
+        secrets=frozenset(secrets).union(*(texts(each.value) for each in found.values() if each.is_secret)),
         types={_applied(resource.id, path): each.type for path, each in found.items() if each.type},
     )
 
@@ -115,6 +145,8 @@ def for_dry_run(filled: Filled) -> Resource:
                 type_ = filled.types.get(_applied(filled.resource.id, path), "")
                 placeholder = _PLACEHOLDERS.get(type_, _PLACEHOLDER_TEXT)
                 return _as_text(placeholder) if _wants_text(filled.resource.id, path) else placeholder
+            case PartlyUnknown():
+                return body.filled(_PLACEHOLDER_TEXT)
             case Mapping():
                 return {key: stand_in(each, (*path, key)) for key, each in body.items()}
             case list() | tuple():
@@ -125,10 +157,10 @@ def for_dry_run(filled: Filled) -> Resource:
     return replace(filled.resource, attributes=stand_in(filled.resource.attributes, ()))
 
 
-def with_unknown(after: Body, body: Body, paths: tuple[PlainPath, ...], list_keys: Mapping[Any, Any]) -> Body:
-    """Returns a predicted body with `UNKNOWN` again where placeholders stood."""
-    for path in paths:
-        after = _set(after, field_path(body, path, list_keys))
+def with_unknown(after: Body, filled: Filled, body: Body, list_keys: Mapping[Any, Any]) -> Body:
+    """Returns a predicted body with what is not known again where `body`, which was dry-run, has placeholders."""
+    for path in filled.unknown:
+        after = put(after, field_path(body, path, list_keys), find(filled.resource.attributes, path))
     return after
 
 
@@ -153,20 +185,18 @@ def of_plan(plan: ResourcePlan, reference: Reference) -> Value:
     """What a workspace plan says of an attribute; raises `NoSuchValue`."""
     live = plan.prediction.live
     hidden = (*plan.prediction.sensitive, *(live.hidden if live else ()))
-    is_secret = _is_hidden(reference.attribute, hidden)
     bodies: list[Body] = [plan.prediction.after]
     if plan.action in _IN_PLACE and live is not None:
         # what is neither configured nor changed is left out of the planned body, and stays as it is
         bodies += [live.observed, live.body]
-    value = _in_any(bodies, reference)
+    value, is_secret = _in_any(bodies, reference, hidden)
     return Value(value, is_secret, plan.types.get(str(reference.attribute[0]), "") if _is_top(reference) else "")
 
 
 def of_live(live: LiveResource, reference: Reference) -> Value:
     """What a resource that is there has; raises `NoSuchValue`."""
-    value = _in_any([live.observed, live.body], reference)
     hidden = (*live.hidden, *sensitive_paths(live.id, live.observed or live.body))
-    return Value(value, _is_hidden(reference.attribute, hidden))
+    return Value(*_in_any([live.observed, live.body], reference, hidden))
 
 
 def of_prediction(prediction: Prediction, reference: Reference) -> Value:
@@ -176,9 +206,9 @@ def of_prediction(prediction: Prediction, reference: Reference) -> Value:
         bodies.append(prediction.live.observed)
     hidden = (*prediction.sensitive, *sensitive_paths(prediction.id, prediction.after))
     try:
-        return Value(_in_any(bodies, reference), _is_hidden(reference.attribute, hidden))
+        return Value(*_in_any(bodies, reference, hidden))
     except NoSuchValue:
-        return Value(UNKNOWN, _is_hidden(reference.attribute, hidden))
+        return Value(UNKNOWN, _may_be_hidden(reference, hidden))
 
 
 def texts(value: Any) -> frozenset[str]:
@@ -201,22 +231,24 @@ def configured(spec: Spec, reference: Reference) -> Any:
     """
     resource = spec.get(reference.id)
     try:
-        value = referred(resource.attributes if resource else {}, reference.attribute)
+        value, _ = followed(resource.attributes if resource else {}, reference)
     except KeyError:
         raise NoSuchValue("the configuration does not say it") from None
-    if not is_reference(value) and _holds_references(value):
+    is_alone = refers(value) and value.startswith(PREFIX) and len(parts(value, ids(spec))) == 1
+    if _holds_references(value) and not is_alone:
         raise NoSuchValue("the configuration does not say it")
     return value
 
 
-def _in_any(bodies: list[Body], reference: Reference) -> Any:
+def _in_any(bodies: list[Body], reference: Reference, hidden: tuple[FieldPath, ...]) -> tuple[Any, bool]:
+    """Returns the value in the first body that has one, and whether it is secret."""
     for body in bodies:
         try:
-            value = referred(body, reference.attribute)
+            value, path = followed(body, reference)
         except KeyError:
             continue
         if value is not None:
-            return value
+            return value, _is_hidden(body, path, hidden) or (value is UNKNOWN and _may_be_hidden(reference, hidden))
     raise NoSuchValue(f"{reference} has no value")
 
 
@@ -224,15 +256,38 @@ def _is_top(reference: Reference) -> bool:
     return len(reference.attribute) == 1
 
 
-def _is_hidden(attribute: PlainPath, hidden: tuple[FieldPath, ...]) -> bool:
+def _is_hidden(body: Body, path: PlainPath, hidden: tuple[FieldPath, ...]) -> bool:
     """A value is secret where it lies at or below a hidden path, and where something hidden lies in it."""
-    own = tuple(str(each) for each in attribute)
-    for each in hidden:
-        path = tuple(str(step) for step in each)
-        length = min(len(own), len(path))
-        if own[:length] == path[:length]:
-            return True
-    return False
+    return any(_overlap(body, path, each) for each in hidden)
+
+
+def _overlap(body: Any, path: PlainPath, hidden: FieldPath) -> bool:
+    for own, step in zip(path, hidden, strict=False):
+        if isinstance(step, ListKey):
+            # an element that can't be told from the hidden one is taken for it
+            if (index := position(body, step)) is not None and str(index) != str(own):
+                return False
+        elif str(step) != str(own):
+            return False
+        body = body[own] if isinstance(body, Mapping) and own in body else _element(body, own)
+    return True
+
+
+def _element(items: Any, step: str | int) -> Any:
+    """Returns the element of a list at an index, None where there is none."""
+    index = position(items, int(step)) if str(step).isdecimal() else None
+    return None if index is None else items[index]
+
+
+def _may_be_hidden(reference: Reference, hidden: tuple[FieldPath, ...]) -> bool:
+    """As `_is_hidden` where nothing says yet how far the attribute goes: by its text."""
+    own = _dotted(reference.attribute)
+    names = [_dotted(tuple(takewhile(lambda step: not isinstance(step, ListKey), each))) for each in hidden]
+    return any(own.startswith(each) or each.startswith(f"{own}.") for each in names)
+
+
+def _dotted(path: FieldPath) -> str:
+    return ".".join(map(str, path))
 
 
 def _holds_references(value: Any) -> bool:
@@ -242,7 +297,7 @@ def _holds_references(value: Any) -> bool:
         case list() | tuple():
             return any(map(_holds_references, value))
         case _:
-            return is_reference(value)
+            return refers(value)
 
 
 def _has_unknown(value: Any) -> bool:
@@ -252,7 +307,7 @@ def _has_unknown(value: Any) -> bool:
         case list() | tuple():
             return any(map(_has_unknown, value))
         case _:
-            return isinstance(value, Unknown)
+            return is_unknown(value)
 
 
 def _replaced(body: Any, put: Callable[[PlainPath, str], Any], path: PlainPath = ()) -> Any:
@@ -261,7 +316,7 @@ def _replaced(body: Any, put: Callable[[PlainPath, str], Any], path: PlainPath =
             return {key: _replaced(each, put, (*path, key)) for key, each in body.items()}
         case list() | tuple():
             return [_replaced(each, put, (*path, index)) for index, each in enumerate(body)]
-        case str() if is_reference(body):
+        case str() if refers(body):
             return put(path, body)
         case _:
             return body
@@ -296,14 +351,14 @@ def _as_text(value: Any) -> Any:
             return value
 
 
-def _set(body: Any, path: FieldPath) -> Any:
-    """Returns a body with `UNKNOWN` at a path, the same where it has no such place."""
+def put(body: Any, path: FieldPath, value: Any) -> Any:
+    """Returns a body with a value at a path, the same where it has no such place."""
     if not path:
-        return UNKNOWN
+        return value
     step, rest = path[0], path[1:]
     if isinstance(step, str):
         if not isinstance(body, Mapping) or find(body, (step,)) is MISSING:
             return body
-        return {**body, step: _set(body[step], rest)}
+        return {**body, step: put(body[step], rest, value)}
     index = position(body, step)
-    return body if index is None else [*body[:index], _set(body[index], rest), *body[index + 1 :]]
+    return body if index is None else [*body[:index], put(body[index], rest, value), *body[index + 1 :]]

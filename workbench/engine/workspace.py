@@ -19,6 +19,7 @@ from runtimes.base import (
     FieldPath,
     Finding,
     KubernetesId,
+    PartlyUnknown,
     PlannedAction,
     ReadRequest,
     Reference,
@@ -32,16 +33,21 @@ from runtimes.base import (
     Workspace,
     WorkspacePlan,
     WorkspacePlanRequest,
+    composed,
     format_path,
+    is_unknown,
     parse_reference,
+    parts,
+    refers,
     starts_with,
+    unknown_paths,
 )
 from workbench.engine import values
 from workbench.engine.changes import Change, ChangeClass, FieldChange, Op, Problem
 from workbench.engine.diff import differences
 from workbench.engine.events import Action
 from workbench.engine.fields import MISSING, find
-from workbench.engine.graph import reference_texts
+from workbench.engine.graph import found_references, reference_texts
 from workbench.engine.masking import Seal, is_sensitive, masked, sensitive_paths
 from workbench.engine.release import Release, ReleasedResource
 from workbench.engine.spec import Chain, Spec
@@ -108,10 +114,10 @@ async def wanted(spec: Spec, clusters: Clusters) -> Wanted:
     secrets: frozenset[str] = frozenset()
     for resource in terraform(spec):
         try:
-            filled = values.fill(resource, known, lambda reference: _value(spec, known, live, reference))
+            filled = values.fill(resource, known, lambda reference: _value(spec, known, live, reference), again=True)
         except NoSuchValue as error:
             impossible[resource.id] = str(error)
-            filled = values.fill(resource, known, lambda _: Value(UNKNOWN))
+            filled = values.fill(resource, known, lambda _: Value(UNKNOWN), again=True)
         resources.append(filled.resource)
         secrets |= filled.secrets
     return Wanted(tuple(resources), impossible, secrets)
@@ -150,12 +156,14 @@ def read(
     secrets = asked.secrets.union(*(_secrets(each) for each in plan.resources))
     screen = screen.knowing(spec.secrets | secrets)
     resolved = {each.id: each for each in asked.resources}
+    known = values.ids(spec)
     changes: dict[ResourceId, Change] = {}
     deletions: list[Change] = []
     released = prior.resources if prior is not None else {}
     for each in plan.resources:
         configured = spec.get(each.id)
-        change = _change(spec, each, configured, resolved.get(each.id), screen, state)
+        shown = _with_texts(each, resolved.get(each.id), known)
+        change = _change(spec, shown, configured, resolved.get(each.id), screen, state)
         if because := _deleted_because(each, released.get(change.address)):
             change = replace(change, was_deleted=True, because=because)
         if configured is None:
@@ -233,8 +241,8 @@ async def _live(spec: Spec, known: Mapping[str, ResourceId], clusters: Clusters)
     ids = {
         reference.id
         for resource in terraform(spec)
-        for _, text in reference_texts(resource.attributes)
-        if isinstance((reference := parse_reference(text, known)).id, KubernetesId)
+        for _, reference in found_references(resource.attributes, known)
+        if isinstance(reference.id, KubernetesId)
     }
     found: dict[ResourceId, dict[str, Any]] = {id_: {} for id_ in ids}
 
@@ -256,12 +264,12 @@ def _value(
     spec: Spec, known: Mapping[str, ResourceId], live: Mapping[ResourceId, Mapping[str, Any]], reference: Reference
 ) -> Value:
     if isinstance(reference.id, TerraformId):
-        return Value(reference.text)
+        return Value(reference)
     try:
         said = values.configured(spec, reference)
     except NoSuchValue:
         return agreed(reference, live.get(reference.id, {}))
-    if isinstance(said, str) and said.startswith("$kusion_path."):
+    if refers(said):
         return _value(spec, known, live, parse_reference(said, known))
     return Value(said)
 
@@ -328,6 +336,28 @@ def _change(
         import_id=plan.import_id,
         former=plan.former,
     )
+
+
+def _with_texts(plan: ResourcePlan, resource: Resource | None, known: Mapping[str, ResourceId]) -> ResourcePlan:
+    """Says of a text with references in it which parts are not known: Terraform says so of all of it."""
+    after = plan.prediction.after
+    body = resource.attributes if resource is not None and after else {}
+    for path in dict.fromkeys((*(path for path, _ in reference_texts(body)), *unknown_paths(body))):
+        text = find(body, path)
+        if isinstance(text, str) and find(after, path) is UNKNOWN:
+            pieces = text.parts if isinstance(text, PartlyUnknown) else (text,)
+            made = [composed(parts(each, known), _unknown) if isinstance(each, str) else each for each in pieces]
+            shown = PartlyUnknown(part for each in made for part in _parts(each))
+            after = values.put(after, path, shown if len(shown.parts) > 1 else UNKNOWN)
+    return plan if after is plan.prediction.after else replace(plan, prediction=replace(plan.prediction, after=after))
+
+
+def _unknown(_: Reference) -> Unknown:
+    return UNKNOWN
+
+
+def _parts(text: str | Unknown) -> tuple[str | Unknown, ...]:
+    return text.parts if isinstance(text, PartlyUnknown) else (text,)
 
 
 def _deleted_because(plan: ResourcePlan, released: ReleasedResource | None) -> str:
@@ -467,7 +497,7 @@ def _line(finding: Finding) -> str:
 
 def _first_difference(approved: Any, fresh: Any, path: FieldPath = ()) -> FieldPath | None:
     """Returns where a fresh value is not the approved one; a value not known then may be anything now."""
-    if isinstance(approved, Unknown):
+    if is_unknown(approved):
         return None
     if isinstance(approved, Mapping) and isinstance(fresh, Mapping):
         pairs: Iterable[tuple[str | int, Any, Any]] = (

@@ -7,12 +7,13 @@ stands below it (value_changes.py). A new resource is shown whole, since all of 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from runtimes.base import Address, FieldPath, TerraformId, Unknown, format_path
-from runtimes.base.references import Ids, InvalidReference, is_reference, parse_reference
+from runtimes.base import Address, FieldPath, TerraformId, format_path
+from runtimes.base.references import Ids, InvalidReference, is_unknown, references
 from workbench.engine.changes import Actor, Change, ChangeClass, FieldChange, Gap, Op, Problem, StackDiff, Summary
 from workbench.engine.events import Action
 from workbench.engine.fields import MISSING, find
@@ -268,14 +269,13 @@ def _whole(
 def _origin(shown: Any, change: Change, path: FieldPath, ids: Ids) -> Span:
     """Says of a value that is not known yet which resource gives it, where a reference tells."""
     written = find(change.resource.attributes, path) if change.resource else MISSING
-    if not isinstance(find(shown, path), Unknown) or not isinstance(written, str) or not is_reference(written):
+    if not is_unknown(find(shown, path)):
         return Span("")
-    try:
-        reference = parse_reference(written, ids)
-    except InvalidReference:
-        return Span("")
-    giver = reconcile.short_id(Address("", reference.id), with_namespace=False)
-    return Span(f" from {giver}", Tone.MUTED)
+    with suppress(InvalidReference):
+        found = dict.fromkeys(each.id for _, each in references(written, ids))
+        givers = " and ".join(str(reconcile.short_id(Address("", each), with_namespace=False)) for each in found)
+        return Span(f" from {givers}", Tone.MUTED) if givers else Span("")
+    return Span("")
 
 
 def _source(chain: Chain, roots: Roots, glyphs: Glyphs) -> Line:

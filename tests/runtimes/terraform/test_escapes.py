@@ -85,6 +85,43 @@ def test_references_find_what_they_name(tmp_path: Path) -> None:
     assert recorded.depends_on == ("terraform_data.a-x2e-b",)
 
 
+AROUND = st.text(st.sampled_from('$%{}~"\\ i\n:/@x😀'), max_size=6)
+PIECES = st.lists(AROUND | st.sampled_from([("host", "db.example"), ("port", "5432"), ("on", "true")]), min_size=2)
+
+
+@settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(PIECES, min_size=20, max_size=40))
+@example([["cost_$", ("host", "db.example")], ["%", ("host", "db.example"), "{"], ["${", ("port", "5432"), "}"]])
+def test_texts_around_references_stay_as_they_are(tmp_path_factory: pytest.TempPathFactory, texts: list[Any]) -> None:
+    place = direct.made(tmp_path_factory.mktemp("texts"), None)
+    producer = data("db", input={"host": "db.example", "port": 5432, "on": True})
+    named = "$kusion_path.builtin:terraform:terraform_data:db.output"
+    written, expected = [], []
+    for pieces in texts:
+        template = text = ""
+        for each in pieces:
+            # in brackets nothing that follows goes on with the attribute; `$$` would escape the reference
+            whole = isinstance(each, tuple)
+            gap = "_" if whole and template.endswith("$") else ""
+            template += gap + (f'{named}["{each[0]}"]' if whole else each.replace("[", ""))
+            text += gap + (each[1] if whole else each.replace("[", ""))
+        written.append(f"<{template}>")
+        expected.append(f"<{text}>")
+    state = place.apply(producer, data("consumer", input=written))
+    recorded = state.resources[TerraformId("builtin", "terraform", "terraform_data", "consumer")]
+    assert recorded.attributes["input"] == _as_terraform_has_it(expected)
+
+
+def test_an_attribute_in_a_text_ends_where_terraform_says(tmp_path: Path) -> None:
+    place = direct.made(tmp_path, None)
+    named = "$kusion_path.builtin:terraform:terraform_data:db"
+    written = [f"postgres://{named}.id:5432/x", f"{named}.id-replica", f"{named}.id/path", f"see {named}.id."]
+    state = place.apply(data("db", input="x"), data("consumer", input=written))
+    id_ = state.resources[TerraformId("builtin", "terraform", "terraform_data", "db")].attributes["id"]
+    recorded = state.resources[TerraformId("builtin", "terraform", "terraform_data", "consumer")]
+    assert recorded.attributes["input"] == [f"postgres://{id_}:5432/x", f"{id_}-replica", f"{id_}/path", f"see {id_}."]
+
+
 def _as_terraform_has_it(value: Any) -> Any:
     """Texts in normal form C, which is what the language has; whole numbers as ints."""
     match value:

@@ -47,7 +47,7 @@ from runtimes.base import (
     replaced,
     unknown_paths,
 )
-from runtimes.base.references import referred
+from runtimes.base.references import PartlyUnknown, followed
 from workbench.engine.graph import found_references
 
 COMPUTED = ("id", "address", "port")
@@ -156,7 +156,7 @@ class FakeWorkspace:
         self, resource: Resource, wanted: Mapping[ResourceId, Resource], after: Mapping[ResourceId, Any]
     ) -> ResourcePlan:
         ids = {str(each): each for each in wanted}
-        said = replaced(resource.attributes, ids, lambda each: referred(after[each.id], each.attribute))
+        said = _as_terraform(replaced(resource.attributes, ids, lambda each: followed(after[each.id], each)[0]))
         found = self.cloud.get(resource.id)
         recorded = self.state.get(resource.id)
         types = {"id": "string", "address": "string", "port": "number"}
@@ -231,7 +231,7 @@ class _Run:
             workspace.cloud.pop(id_, None)
             del workspace.state[id_]
             return
-        body = replaced(wanted[id_].attributes, ids, lambda each: referred(workspace.cloud[each.id], each.attribute))
+        body = replaced(wanted[id_].attributes, ids, lambda each: followed(workspace.cloud[each.id], each)[0])
         if any(isinstance(each, Unknown) for each in body.values()):
             raise Rejected("is not known yet", subject=str(id_))
         workspace.make(id_, body, None if plan.action is not PlannedAction.UPDATE else workspace.cloud[id_])
@@ -245,6 +245,19 @@ class _Run:
     async def outcome(self) -> Mapping[ResourceId, LiveResource]:
         await anyio.lowlevel.checkpoint()
         return {id_: self._workspace._live(id_, body) for id_, body in self._workspace.state.items()}
+
+
+def _as_terraform(body: Any) -> Any:
+    """A text of which a part is not known is not known, to Terraform."""
+    match body:
+        case PartlyUnknown():
+            return UNKNOWN
+        case Mapping():
+            return {key: _as_terraform(each) for key, each in body.items()}
+        case list():
+            return [_as_terraform(each) for each in body]
+        case _:
+            return body
 
 
 def _ordered(resources: tuple[Resource, ...]) -> list[Resource]:
