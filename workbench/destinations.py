@@ -24,12 +24,14 @@ def refuse_doubtful(stack: Stack) -> None:
 class Places:
     """Which places of a stack are asked: `clusters`, and the workspace of its Terraform resources if `terraform`.
 
-    `only` are those that were named, empty where all are meant.
+    `only` are those that were named, empty where all are meant. `besides` are clusters in which the stack should have
+    nothing and may have something left: they are asked for its labels, and need not answer.
     """
 
     clusters: tuple[str, ...]
     terraform: bool
     only: tuple[str, ...] = ()
+    besides: tuple[str, ...] = ()
 
     @property
     def is_part(self) -> bool:
@@ -40,14 +42,16 @@ class Places:
 def destinations(root: Path, stack: Stack, only: Iterable[str], spec: Spec, prior: Release | None) -> Places:
     """Returns the stack's places, or those of `only`; raises `BrokenFile` or `UnknownCluster`.
 
-    A stack that has and had nothing but Terraform resources goes to no cluster, and needs no placement.
+    A stack that has and had nothing but Terraform resources goes to no cluster, and needs no placement. Where no
+    release tells what it had, its clusters may have something left.
     """
     chosen = tuple(dict.fromkeys(only))
     named = tuple(each for each in chosen if each != TERRAFORM_PLACE)
     addresses = prior.resources if prior is not None else ()
     ids = [*(each.id for each in spec), *(each.id for each in addresses)]
     if ids and not named and all(isinstance(each, TerraformId) for each in ids):
-        return Places((), terraform=True)
+        is_unsure = prior is None and not chosen and discover(root).clusters.is_declared
+        return Places((), terraform=True, only=chosen, besides=stack.clusters if is_unsure else ())
     if chosen and not named:
         return Places((), terraform=True, only=chosen)
     if stack.placement is None:

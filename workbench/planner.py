@@ -7,26 +7,27 @@ the workspace that answer, and why the others do not. Writes nothing to any of t
 from __future__ import annotations
 
 import secrets
-from collections.abc import Awaitable, Callable, Iterable
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
-from runtimes.base import LiveResource, Runtime, RuntimeFailure, Workspace
+from runtimes.base import LiveResource, Runtime, RuntimeFailure, TerraformId, Workspace
 from workbench.destinations import Places, destinations, refuse_doubtful
-from workbench.engine.changes import StackDiff
+from workbench.engine.changes import Gap, StackDiff
 from workbench.engine.compile import CompiledStack, CompileInputs
 from workbench.engine.errors import EngineError, ReleaseFailure
 from workbench.engine.masking import Seal
 from workbench.engine.narrowing import Narrowed, to_clusters, to_workspace
-from workbench.engine.placement import ownership, place
+from workbench.engine.placement import PROJECT, STACK, ownership, place
 from workbench.engine.plan import Plan
 from workbench.engine.planning import make_plan
 from workbench.engine.release import Release
 from workbench.engine.spec import Spec
 from workbench.engine.survey import Seals, survey
 from workbench.engine.workspace import terraform
-from workbench.project import Stack, UnknownCluster, discover
+from workbench.project import TERRAFORM_PLACE, Stack, UnknownCluster, discover
 from workbench.release import ReleaseStore
 from workbench.workspaces import Workspaces
 
@@ -71,6 +72,7 @@ class Planner:
         prune: bool,
         force: bool,
         accept_lost: bool = False,
+        adopts: bool = False,
         salt: bytes | None = None,
     ) -> Plan:
         """`salt` is that of a plan to be made again, None for a new one."""
@@ -80,11 +82,26 @@ class Planner:
         prior = self.store.latest(stack.path)
         places = destinations(self.root, stack, clusters, spec, prior)
         return await self._plan(
-            stack, spec, places, prior, inputs, salt, prune=prune, force=force, accept_lost=accept_lost
+            stack,
+            spec,
+            places,
+            prior,
+            inputs,
+            salt,
+            prune=prune,
+            force=force,
+            accept_lost=accept_lost,
+            adopts=adopts,
         )
 
     async def plan_destroy(
-        self, stack: Stack, inputs: CompileInputs | None, salt: bytes | None = None, *, accept_lost: bool = False
+        self,
+        stack: Stack,
+        inputs: CompileInputs | None,
+        salt: bytes | None = None,
+        *,
+        accept_lost: bool = False,
+        adopts: bool = False,
     ) -> Plan:
         """`salt` is that of a plan to be made again, None for a new one."""
         refuse_doubtful(stack)
@@ -92,26 +109,77 @@ class Planner:
         inputs = inputs or CompileInputs()
         nothing = Spec(str(stack.path), ())
         try:
-            compiled = (await self.compile(stack, inputs)).spec
-            nothing = replace(nothing, former=terraform(compiled), secrets=compiled.secrets)
+            compiled: Spec | None = (await self.compile(stack, inputs)).spec
         except EngineError:
-            pass  # what is there is told by the state and the releases
-        known = {each.name for each in discover(self.root).clusters.clusters}
-        written = {each.cluster for each in prior.resources if each.cluster in known} if prior else set()
-        clusters = tuple(dict.fromkeys((*stack.clusters, *sorted(written)))) if written else ()
-        places = Places(clusters, terraform=True)
+            compiled = None  # what is there is told by the state and the releases
+        if compiled is not None:
+            nothing = replace(nothing, former=terraform(compiled), secrets=compiled.secrets)
         return await self._plan(
             stack,
             nothing,
-            places,
+            self._everywhere(stack, compiled, prior),
             prior,
             inputs,
             salt,
             prune=True,
             force=False,
             accept_lost=accept_lost,
+            adopts=adopts,
             destroys=True,
+            gaps=tuple(self._unrecorded(stack, compiled, prior)),
         )
+
+    def _everywhere(self, stack: Stack, compiled: Spec | None, prior: Release | None) -> Places:
+        """Returns where a stack may have something: where it goes, where its release was, and without one anywhere."""
+        mapping = discover(self.root).clusters
+        declared = tuple(each.name for each in mapping.clusters)
+        written = {each.cluster for each in prior.resources} if prior is not None else set()
+        own = tuple(dict.fromkeys((*stack.clusters, *(each for each in declared if each in written))))
+        ids = [*(each.id for each in compiled or ()), *(each.id for each in (prior.resources if prior else ()))]
+        if ids and all(isinstance(each, TerraformId) for each in ids):
+            own = ()
+        others = declared if prior is None and mapping.is_declared else ()
+        return Places(own, terraform=True, besides=tuple(each for each in others if each not in own))
+
+    def _unrecorded(self, stack: Stack, compiled: Spec | None, prior: Release | None) -> Iterator[Gap]:
+        """Yields what may be there of a stack never released from here: another machine may have applied it."""
+        if prior is not None:
+            return
+        for each in self.store.elsewhere(stack.path):
+            yield Gap("", str(each), each.hint, exists=True)
+        if stack.terraform.backend is not None or self.workspaces.has_local_state(stack):
+            return
+        hint = "destroy it where it was applied; machines that share a backend in stack.yaml share what they know"
+        if compiled is None:
+            said = "the stack does not compile, and no release of it is here: whether it has Terraform resources"
+            yield Gap(TERRAFORM_PLACE, f"{said} is not known", hint)
+        elif count := len(terraform(compiled)):
+            said = f"{count} resources are configured, and neither a release nor a state on this machine knows them"
+            yield Gap(TERRAFORM_PLACE, f"{said}: whether another machine applied them is not known", hint)
+
+    def _left_behind(self, stack: Stack, places: Places, prior: Release | None) -> Iterator[Gap]:
+        """Yields clusters that the last release wrote to, and that nobody asks any more."""
+        if prior is None or places.only:
+            return
+        declared = {each.name for each in discover(self.root).clusters.clusters}
+        counts = Counter(each.cluster for each in prior.resources if each.cluster != TERRAFORM_PLACE)
+        for cluster in sorted(counts.keys() - {*places.clusters}):
+            said = f"the last release has {counts[cluster]} resources there"
+            if cluster not in declared:
+                hint = "put it back into clusters.yaml to destroy them, or delete them by hand"
+                yield Gap(cluster, f"{said}, and clusters.yaml names no such cluster any more", hint, exists=True)
+            else:
+                hint = f"put {cluster} back into its placement to have them deleted, or delete them by hand"
+                yield Gap(cluster, f"{said}, and the stack goes there no more", hint, exists=True)
+
+    def _renamed(self, stack: Stack, found: StackDiff) -> Iterator[Gap]:
+        """Yields stacks whose objects are taken over, and that this repository has no more: was this one called so?"""
+        own = {"/".join(ownership(each.path).values()) for each in discover(self.root).stacks()}
+        for owner in sorted({each.other_owner for each in found.changes if each.other_owner} - own):
+            project, _, name = owner.partition("/")
+            said = f"objects carry the labels of {owner}, which is no stack of this repository"
+            hint = f"what else it has: kubectl get all,cm,secret,ing -A -l {PROJECT}={project},{STACK}={name}"
+            yield Gap("", f"{said}: if this stack was called so before, what else it had is not looked at", hint)
 
     async def _plan(
         self,
@@ -125,12 +193,18 @@ class Planner:
         prune: bool,
         force: bool,
         accept_lost: bool,
+        adopts: bool,
         destroys: bool = False,
+        gaps: tuple[Gap, ...] = (),
     ) -> Plan:
         salt = secrets.token_bytes(_SALT_BYTES) if salt is None else salt
         seals = Seals(self.screen, self.store.seal(), Seal(salt))
+        found = await self._survey(
+            stack, spec, places, prior, seals, prune=prune, accept_lost=accept_lost, adopts=adopts
+        )
+        others = self.store.elsewhere(stack.path) if prior is None else ()
         return make_plan(
-            await self._survey(stack, spec, places, prior, seals, prune=prune, accept_lost=accept_lost),
+            replace(found, gaps=(*gaps, *found.gaps)),
             stack,
             prior=prior,
             revision=self.store.next_revision(stack.path),
@@ -141,8 +215,10 @@ class Planner:
             salt=salt,
             now=self.now(),
             destroys=destroys,
+            adopts=adopts,
             only=places.only,
             accept_lost=accept_lost,
+            elsewhere=tuple(f"{each} ({each.hint})" for each in others),
         )
 
     async def _survey(
@@ -155,6 +231,7 @@ class Planner:
         *,
         prune: bool = True,
         accept_lost: bool = False,
+        adopts: bool = False,
     ) -> StackDiff:
         narrowed = await self._narrowed(stack, spec, places, prior)
         spec = narrowed.spec
@@ -167,17 +244,21 @@ class Planner:
                 workspace = failure
         found = await survey(
             spec,
-            await self._runtimes(places.clusters),
+            await self._runtimes((*places.clusters, *places.besides)),
             workspace=workspace,
             prior=prior,
             labels=ownership(stack.path),
             prune=prune and not narrowed.gaps,
             seals=seals,
             at=self.now(),
+            adopts=adopts,
             root=self.root,
             accept_lost=accept_lost,
         )
-        return replace(found, gaps=(*narrowed.gaps, *found.gaps), notes=narrowed.notes)
+        gaps = [*narrowed.gaps, *found.gaps, *self._renamed(stack, found)]
+        if prune:
+            gaps += self._left_behind(stack, places, prior)
+        return replace(_without_silent(found, places), gaps=tuple(gaps), notes=narrowed.notes)
 
     async def _narrowed(self, stack: Stack, spec: Spec, places: Places, prior: Release | None) -> Narrowed:
         """Places the Spec, and leaves of it what goes to the places that are asked."""
@@ -192,7 +273,7 @@ class Planner:
             return await to_workspace(placed, await self._runtimes(stack.clusters))
 
         async def state() -> tuple[LiveResource, ...]:
-            return await (await self.workspaces.of(stack)).owned({})
+            return (await (await self.workspaces.of(stack)).owned({})).resources
 
         return await to_clusters(placed, state)
 
@@ -204,3 +285,20 @@ class Planner:
             except RuntimeFailure as failure:
                 found[cluster] = failure
         return found
+
+
+def _without_silent(found: StackDiff, places: Places) -> StackDiff:
+    """Makes warnings of clusters that need not answer and do not: the stack has nothing there as far as is known."""
+    silent = {each.cluster: each for each in found.problems if each.cluster in places.besides}
+    if not silent:
+        return found
+    said = (
+        f"{name} was not asked whether the stack has something left there: {each.message}"
+        for name, each in silent.items()
+    )
+    return replace(
+        found,
+        clusters=tuple(each for each in found.clusters if each not in silent),
+        problems=tuple(each for each in found.problems if each.cluster not in silent),
+        warnings=(*found.warnings, *said),
+    )

@@ -29,8 +29,10 @@ from workbench.project import (
     TERRAFORM_PLACE,
     Impact,
     KonfigTree,
+    ProjectError,
     Stack,
     StackPath,
+    UnknownStack,
     affected,
     checkout,
     discover,
@@ -178,7 +180,30 @@ class Session:
 
     def select(self, text: str) -> Stack:
         """Finds a stack by `project/stack` or by folder (relative to `path` or to the root); raises `UnknownStack`."""
-        return self.tree().select(text, current=self._current)
+        try:
+            return self.tree().select(text, current=self._current)
+        except UnknownStack as error:
+            self._explain_released(text, error)
+            raise
+
+    def _explain_released(self, text: str, error: UnknownStack) -> None:
+        """Says of a stack that was taken out of the repository what its last release left."""
+        from workbench.engine.errors import ReleaseFailure
+
+        try:
+            left = self._store().latest(StackPath.parse(text.strip("/")))
+        except (ProjectError, ReleaseFailure):
+            return
+        if left is not None and left.resources:
+            what = f"release {left.revision} of it has {len(left.resources)} resources"
+            error.hint = f"{what}: bring its folder back, and take them away with wb destroy"
+
+    def take_over(self, former: Path) -> tuple[str, ...]:
+        """Gives releases and Terraform states of a checkout that was moved here to this one; returns the stacks.
+
+        Raises `ReleaseFailure`, having changed nothing.
+        """
+        return self._store().take_over(former)
 
     def releases(self, stack: Stack) -> tuple[Release, ...]:
         """Returns what is recorded on this machine, newest first; broken records are named in its warnings.
@@ -280,26 +305,33 @@ class Session:
         prune: bool = True,
         force: bool = False,
         accept_lost: bool = False,
+        adopt: bool = False,
     ) -> Plan:
         """As `diff`, with what will be done about it. Problems become guards that refuse the plan.
 
         `prune` deletes what this stack owned and no longer has. `force` takes over fields in conflict. `accept_lost`
-        takes for gone what Terraform's state has lost and nobody can look for.
+        takes for gone what Terraform's state has lost and nobody can look for. `adopt` also deletes what carries the
+        stack's labels though no release here made it. `clusters` may name `terraform`: where only some places are
+        named, the plan is of that part alone.
         """
         from workbench.project.readiness import read_readiness
 
         read_readiness(self._root)  # a broken file is found before anything is applied, not while it is waited for
-        return await self._planning().plan(stack, inputs, clusters, prune=prune, force=force, accept_lost=accept_lost)
+        return await self._planning().plan(
+            stack, inputs, clusters, prune=prune, force=force, accept_lost=accept_lost, adopts=adopt
+        )
 
     async def plan_destroy(
-        self, stack: Stack, inputs: CompileInputs | None = None, *, accept_lost: bool = False
+        self, stack: Stack, inputs: CompileInputs | None = None, *, accept_lost: bool = False, adopt: bool = False
     ) -> Plan:
-        """Returns the plan that takes everything away that the stack has, in every place its releases wrote to.
+        """Returns the plan that takes everything away that the stack has, wherever labels, releases or a state tell.
+
+        What labels alone tell is a gap, as it may be another repository's, unless it is to be adopted.
 
         Needs no configuration: what there is is told by releases, labels and Terraform's state. Where the stack
         compiles, Terraform is told how its providers are configured there. A protected stack is refused by a guard.
         """
-        return await self._planning().plan_destroy(stack, inputs, accept_lost=accept_lost)
+        return await self._planning().plan_destroy(stack, inputs, accept_lost=accept_lost, adopts=adopt)
 
     def save_plan(self, plan: Plan, path: str | Path) -> None:
         """Writes what is needed to make the same plan again, without secrets; raises `EngineError`."""
@@ -318,7 +350,9 @@ class Session:
         stack = self.tree().stack(StackPath.parse(saved.stack))
         completed = plan_file.completed(saved, inputs)
         if saved.destroys:
-            plan = await self._planning().plan_destroy(stack, completed, saved.salt, accept_lost=saved.accept_lost)
+            plan = await self._planning().plan_destroy(
+                stack, completed, saved.salt, accept_lost=saved.accept_lost, adopts=saved.adopts
+            )
         else:
             plan = await self._planning().plan(
                 stack,
@@ -327,6 +361,7 @@ class Session:
                 prune=saved.prune,
                 force=saved.force,
                 accept_lost=saved.accept_lost,
+                adopts=saved.adopts,
                 salt=saved.salt,
             )
         plan_file.compare(saved, plan)

@@ -3,18 +3,18 @@
     STATE/terraform/REPOSITORY/PROJECT/STACK/    configuration, local state and its backups, lock of provider versions
 
 Connected when a verb first needs one, and kept until the session closes. Whether a stack has one is told by what it
-configures, what its last release had, and, where there is no release, by a state that is there.
+configures, what its last release had, and by a state: one on this machine that holds something, or one elsewhere.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from workbench.project import TERRAFORM_PLACE, Stack, StackPath
+from workbench.release.checkouts import state_resources
 from workbench.settings import Settings
 
 if TYPE_CHECKING:
@@ -42,11 +42,20 @@ class Workspaces:
     def is_needed(self, stack: Stack, spec: Spec, prior: Release | None) -> bool:
         from runtimes.base import TerraformId
 
-        if any(isinstance(each.id, TerraformId) for each in spec):
+        if any(isinstance(each.id, TerraformId) for each in (*spec, *spec.former)):
             return True
-        if prior is not None:
-            return any(each.cluster == TERRAFORM_PLACE for each in prior.resources)
-        return _has_resources(self._folder_of(stack.path) / "terraform.tfstate")
+        if prior is not None and any(each.cluster == TERRAFORM_PLACE for each in prior.resources):
+            return True
+        # a state that others share may have what no release here knows of: only asking it tells
+        return stack.terraform.backend is not None or self.has_local_state(stack)
+
+    def has_local_state(self, stack: Stack) -> bool:
+        """Whether a state of this machine holds anything, or can't be read, so that terraform has to say why."""
+        folder = self._folder_of(stack.path)
+        state = folder / "terraform.tfstate"
+        if state.exists():
+            return state_resources(state) != 0
+        return any(state_resources(each) != 0 for each in (folder / "errored.tfstate", *folder.glob("*.backup")))
 
     async def of(self, stack: Stack) -> TerraformPlace:
         """Raises `RuntimeFailure`."""
@@ -83,17 +92,6 @@ class Workspaces:
         if not isinstance(runtime, Workspace):
             raise Misconfigured("has no workspace", target=TERRAFORM_PLACE)
         return runtime
-
-
-def _has_resources(state: Path) -> bool:
-    """Whether a state that is a file holds anything; one that cannot be read counts, so that terraform says why."""
-    try:
-        content = json.loads(state.read_bytes())
-    except FileNotFoundError:
-        return False
-    except (OSError, ValueError):
-        return True
-    return bool(content.get("resources")) if isinstance(content, dict) else True
 
 
 def plugin_cache(settings: Settings) -> Path:

@@ -248,6 +248,14 @@ class LogRequest:
     tail_lines: int = 50
 
 
+@dataclass(frozen=True, slots=True)
+class Owned:
+    """`unlisted` are kinds of which nothing is known, as they may not be listed."""
+
+    resources: tuple[LiveResource, ...] = ()
+    unlisted: tuple[str, ...] = ()
+
+
 class Runtime(Protocol):
     """See the module's docstring. `place` is the cluster's or workspace's name."""
 
@@ -274,7 +282,7 @@ class Runtime(Protocol):
     async def logs(self, request: LogRequest) -> tuple[str, ...]:
         """Returns the last lines, oldest first; empty where there are none or the runtime has no logs."""
 
-    async def owned(self, labels: Mapping[str, str]) -> tuple[LiveResource, ...]:
-        """Returns every top object that carries all these labels, in any namespace: what a stack owns here."""
+    async def owned(self, labels: Mapping[str, str]) -> Owned:
+        """Finds every top object that carries all these labels, in any namespace: what a stack owns here."""
 
     async def close(self) -> None: ...

@@ -19,6 +19,7 @@ from runtimes.base import (
     LogRequest,
     Moved,
     NotThere,
+    Owned,
     PlanRequest,
     Prediction,
     ReadRequest,
@@ -147,11 +148,11 @@ class KubernetesRuntime:
             tail_lines=request.tail_lines,
         )
 
-    async def owned(self, labels: Mapping[str, str]) -> tuple[LiveResource, ...]:
-        """Returns what was applied by the workbench and carries the labels, apart from what another object owns.
+    async def owned(self, labels: Mapping[str, str]) -> Owned:
+        """Finds what was applied by the workbench and carries the labels, apart from what another object owns.
 
         Controllers copy labels to things they make (claims of a StatefulSet, Endpoints of a Service); those were
-        never applied, so they are not ours to prune. Kinds that we may not list are left out.
+        never applied, so they are not ours to prune.
         """
         selector = ",".join(f"{name}={text}" for name, text in sorted(labels.items()))
         gate = asyncio.Semaphore(_PARALLEL_LISTS)
@@ -161,11 +162,16 @@ class KubernetesRuntime:
             if {"list", "patch"} <= resource.verbs and resource.kind not in _MADE_BY_CONTROLLERS
         ]
 
+        unlisted: set[str] = set()
+
         async def listed(resource: ApiResource) -> tuple[Object, ...]:
             async with gate:
                 try:
                     return (await self._client.list(resource, labels=selector)).items
-                except (Forbidden, NotThere, Rejected):
+                except NotThere:
+                    return ()  # its definition was deleted since
+                except (Forbidden, Rejected):
+                    unlisted.add(resource.kind)
                     return ()
 
         found: dict[str, LiveResource] = {}
@@ -174,7 +180,7 @@ class KubernetesRuntime:
                 if _is_applied_by_us(live) and not live["metadata"].get("ownerReferences"):
                     resource = normalize.live_resource(KubernetesId.of(live), live)
                     found.setdefault(resource.identity.uid, resource)
-        return tuple(sorted(found.values(), key=lambda each: str(each.id)))
+        return Owned(tuple(sorted(found.values(), key=lambda each: str(each.id))), tuple(sorted(unlisted)))
 
     async def _applied(
         self, id_: KubernetesId, content: Object, expected: Identity | None, *, force: bool

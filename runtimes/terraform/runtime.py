@@ -16,6 +16,7 @@ from runtimes.base import (
     LogRequest,
     Misconfigured,
     Moved,
+    Owned,
     PlanRequest,
     Prediction,
     ReadRequest,
@@ -98,9 +99,9 @@ class TerraformRuntime:
     async def read(self, request: ReadRequest) -> LiveResource | None:
         return (await self._live()).get(request.id)
 
-    async def owned(self, labels: Mapping[str, str]) -> tuple[LiveResource, ...]:
-        """Returns everything in the state, whatever the labels: the workspace is one stack's, and has none."""
-        return tuple((await self._live()).values())
+    async def owned(self, labels: Mapping[str, str]) -> Owned:
+        """Finds everything in the state, whatever the labels: the workspace is one stack's, and has none."""
+        return Owned(tuple((await self._live()).values()))
 
     async def plan(self, request: PlanRequest) -> Prediction:
         planned = await self.survey(_alone(request.resource))

@@ -10,6 +10,7 @@ import click
 
 from workbench.cli.stacks import (
     accept_lost_option,
+    adopt_option,
     cluster_option,
     compile_options,
     find,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 @click.option("--force", is_flag=True, help="Take over fields that other managers own.")
 @click.option("--no-prune", is_flag=True, help="Leave what the stack no longer has.")
 @accept_lost_option
+@adopt_option
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -53,6 +55,7 @@ def command(
     force: bool,
     no_prune: bool,
     accept_lost: bool,
+    adopt: bool,
 ) -> None:
     """Make the clusters say what the configuration says, after asking; then watch it become ready.
 
@@ -80,7 +83,7 @@ def command(
                 return await session.load_plan(plan_file, given)
             assert found is not None
             return await session.plan(
-                found, given, clusters=clusters, prune=not no_prune, force=force, accept_lost=accept_lost
+                found, given, clusters=clusters, prune=not no_prune, force=force, accept_lost=accept_lost, adopt=adopt
             )
 
     made = anyio.run(make)

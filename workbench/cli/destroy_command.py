@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 import anyio
 import click
 
-from workbench.cli.stacks import accept_lost_option, compile_options, find, inputs, workdir_option
+from workbench.cli.stacks import accept_lost_option, adopt_option, compile_options, find, inputs, workdir_option
 from workbench.exit_codes import ExitCode
+from workbench.present.text import Span, Tone
 
 if TYPE_CHECKING:
     from workbench.cli.main import Context
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 @click.option("--confirm", default="", metavar="PHRASE", help="The phrase the plan asks for.")
 @accept_lost_option
 @click.option("--dry-run", is_flag=True, help="Show the plan and stop.")
+@adopt_option
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -37,12 +39,14 @@ def command(
     confirm: str,
     accept_lost: bool,
     dry_run: bool,
+    adopt: bool,
 ) -> None:
     """Take away everything the stack has, on its clusters and in Terraform, after asking for the phrase.
 
     Needs no configuration that compiles. Protected stacks are refused.
 
-    Exit code: 0 all is gone; 4 refused or not confirmed; 6 partly; 7 out of date or somebody else holds the stack.
+    Exit code: 0 all is gone; 4 refused or not confirmed, or nothing is found though something may be there; 6 partly;
+    7 out of date or somebody else holds the stack.
     """
     from workbench.cli.applying import carry_out, confirmation
     from workbench.present import plan as present
@@ -54,7 +58,7 @@ def command(
 
     async def make() -> Plan:
         async with session:
-            return await session.plan_destroy(found, given, accept_lost=accept_lost)
+            return await session.plan_destroy(found, given, accept_lost=accept_lost, adopt=adopt)
 
     made = anyio.run(make)
     output.lines(present.lines(made, output.glyphs))
@@ -62,9 +66,18 @@ def command(
         for each in present.refusal(made, output.glyphs):
             output.talk(each)
         ctx.exit(ExitCode.REFUSED)
+    if made.is_empty and not made.is_certain:
+        output.talk(
+            Span("nothing is destroyed, and something may be there: what is known of it is said above", Tone.BAD)
+        )
+        ctx.exit(ExitCode.REFUSED)
     if dry_run or made.is_empty:
         ctx.exit(ExitCode.OK)
     phrase = confirmation(made, yes, confirm, output, nothing_done="Nothing was destroyed.")
     if phrase is None:
         ctx.exit(ExitCode.REFUSED)
-    ctx.exit(carry_out(session, made, phrase, output))
+    code = carry_out(session, made, phrase, output)
+    if code is ExitCode.OK and not made.is_certain:
+        output.talk(Span("not all is gone as far as is known: what is left, or may be, is named above", Tone.WARN))
+        code = ExitCode.PARTIAL
+    ctx.exit(code)

@@ -10,6 +10,7 @@ import click
 
 from workbench.cli.stacks import (
     accept_lost_option,
+    adopt_option,
     cluster_option,
     compile_options,
     find,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 @click.option("--force", is_flag=True, help="Take over fields that other managers own.")
 @click.option("--no-prune", is_flag=True, help="Leave what the stack no longer has.")
 @accept_lost_option
+@adopt_option
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -51,6 +53,7 @@ def command(
     force: bool,
     no_prune: bool,
     accept_lost: bool,
+    adopt: bool,
 ) -> None:
     """Show what would be done, in which order, and what stands in the way. Nothing is changed.
 
@@ -64,7 +67,7 @@ def command(
     async def run() -> Plan:
         async with session:
             made = await session.plan(
-                found, given, clusters=clusters, prune=not no_prune, force=force, accept_lost=accept_lost
+                found, given, clusters=clusters, prune=not no_prune, force=force, accept_lost=accept_lost, adopt=adopt
             )
             if out is not None and not made.is_refused:
                 session.save_plan(made, out)

@@ -113,3 +113,13 @@ def show(context: Context, stack: str, revision: int | None, workdir: Path | Non
     for address, each in chosen.resources.items():
         if each.error:
             context.output.line(Span(f"{address}: ", Tone.MUTED), Span(each.error, Tone.BAD))
+
+
+@command.command("move")
+@click.argument("former", type=click.Path(path_type=Path), metavar="FORMER_FOLDER")
+@workdir_option
+@click.pass_obj
+def move(context: Context, former: Path, workdir: Path | None) -> None:
+    """Take over the releases and Terraform states of a checkout that was moved here."""
+    stacks = context.open(workdir).take_over(former.absolute())
+    context.output.line(Span(f"taken over from {former}: ", Tone.GOOD), ", ".join(stacks))

@@ -70,6 +70,12 @@ def accept_lost_option(function: Command) -> Command:
     )(function)
 
 
+def adopt_option(function: Command) -> Command:
+    return click.option(
+        "--adopt", is_flag=True, help="Also delete what carries the stack's labels and no release here made."
+    )(function)
+
+
 def find(context: Context, name: str, workdir: Path | None) -> tuple[Session, Stack]:
     """Opens the repository and finds the stack. A folder may lie in another repository than the working folder."""
     base = workdir or context.work_dir

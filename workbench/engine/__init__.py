@@ -14,6 +14,7 @@ execute    plan → stream of events
 values     what references between resources stand for
 workspace  what is asked of a Terraform workspace, and its answer as changes; workspace_steps runs its part of a plan
 narrowing  a Spec for some of its places, where the others cannot be asked or shall not be
+pruning    what a cluster has and the configuration no longer names: deleted, or a gap that says why not
 release    what was done, as it is recorded
 status     the picture while things become ready; reconcile watches for it
 whatif     edits over the files

@@ -85,7 +85,8 @@ class Change:
     version from its own status, and is still what was looked at.
 
     `was_deleted`: the last release left it there, and somebody else deleted it since; `identity` is then None, or that
-    of what was made under its name.
+    of what was made under its name. `other_owner` is the stack that the labels of the live object name, as
+    `project/stack`, where that is another one.
 
     For what a workspace plans: `planned` is the whole body it will have, secrets in clear, `UNKNOWN` where that is
     decided while applying; `import_id` the id an existing one is taken over by; `former` its id before a move.
@@ -110,6 +111,7 @@ class Change:
     import_id: str = ""
     former: ResourceId | None = None
     was_deleted: bool = False
+    other_owner: str = ""
 
     @property
     def configured(self) -> Body | None:

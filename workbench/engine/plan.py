@@ -56,7 +56,8 @@ class Plan:
     was planned over (0 for none). `workspace` is the place of Terraform resources, empty without any. `destroys` tells
     a plan that takes everything away from one that follows a configuration. `force` takes over the fields named in
     conflicts, `accept_lost` takes what Terraform's state has lost for gone. `only` are the places that were asked for
-    by name, empty for all. `gaps` are what it says nothing about. `released` are the Terraform resources that the last
+    by name, empty for all. `gaps` are what it says nothing about. `adopts`: what carries the labels of the stack is
+    taken as its own, though no release here made it. `released` are the Terraform resources that the last
     release left in existence, with their ids in the infrastructure. `salt` keys the digests, so that a saved plan can
     be made again with the same id.
     """
@@ -82,6 +83,7 @@ class Plan:
     notes: tuple[str, ...] = ()
     workspace: str = ""
     destroys: bool = False
+    adopts: bool = False
     only: tuple[str, ...] = ()
     gaps: tuple[Gap, ...] = ()
     accept_lost: bool = False

@@ -42,6 +42,7 @@ class SavedPlan:
     force: bool
     destroys: bool
     accept_lost: bool
+    adopts: bool
     options: dict[str, str] = field(repr=False)
     withheld: tuple[str, ...]
     settings: tuple[str, ...]
@@ -67,6 +68,7 @@ def save(plan: Plan, path: Path, root: Path) -> None:
         "force": plan.force,
         "destroys": plan.destroys,
         "acceptLost": plan.accept_lost,
+        "adopts": plan.adopts,
         "options": {name: value for name, value in options.items() if not SECRET_NAME.search(name)},
         "withheld": sorted(name for name in options if SECRET_NAME.search(name)),
         "settings": list(plan.inputs.settings),
@@ -102,6 +104,7 @@ def load(path: Path, root: Path) -> SavedPlan:
             force=bool(content["force"]),
             destroys=bool(content.get("destroys")),
             accept_lost=bool(content.get("acceptLost")),
+            adopts=bool(content.get("adopts")),
             options={str(key): str(value) for key, value in content["options"].items()},
             withheld=tuple(str(each) for each in content["withheld"]),
             settings=tuple(str(each) for each in content["settings"]),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Container, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime
@@ -15,7 +16,9 @@ from workbench.engine.events import Action
 from workbench.engine.fields import find
 from workbench.engine.graph import dependencies, found_references, reverse, waves
 from workbench.engine.masking import Seal
+from workbench.engine.placement import ownership
 from workbench.engine.plan import VALUE_PATIENCE_SECONDS, Confirmation, Guard, Level, Plan
+from workbench.engine.pruning import labels_of
 from workbench.engine.release import Phase, Release, in_workspace, type_of
 from workbench.project import TERRAFORM_PLACE, Stack
 
@@ -38,20 +41,24 @@ def make_plan(
     salt: bytes,
     now: datetime,
     destroys: bool = False,
+    adopts: bool = False,
     only: tuple[str, ...] = (),
     accept_lost: bool = False,
+    elsewhere: tuple[str, ...] = (),
 ) -> Plan:
     """Decides what is to be done about a difference. `revision` is the number its release will have.
 
     `destroys`: the Spec is empty as everything is to go, not by mistake. `only` are the places asked for by name.
+    `adopts` was said of what labels alone know. `elsewhere` are sentences about records of the stack that this checkout
+    does not work with.
     """
     steps = {each.address: each for each in diff.changes if each.action is not Action.NONE}
     needs = _needs(diff, steps, prior)
     order = [each.address for each in diff.changes if each.address in steps]
-    confirmation = _confirmation(diff, stack, prior, force=force, destroys=destroys)
-    warnings = (*(prior.warnings if prior else ()), *diff.warnings, *_left_behind(diff, prior))
+    confirmation = _confirmation(diff, stack, prior, elsewhere, force=force, destroys=destroys)
+    warnings = (*(prior.warnings if prior else ()), *diff.warnings, *_not_asked(diff, prior))
     return Plan(
-        id=_identity(diff, force=force, prune=prune, accept_lost=accept_lost, salt=salt),
+        id=_identity(diff, force=force, prune=prune, accept_lost=accept_lost, adopts=adopts, salt=salt),
         stack=diff.stack,
         spec=diff.spec,
         clusters=diff.clusters,
@@ -72,6 +79,7 @@ def make_plan(
         notes=(*diff.notes, *_notes(diff, prior)),
         workspace=diff.workspace,
         destroys=destroys,
+        adopts=adopts,
         only=only,
         gaps=diff.gaps,
         accept_lost=accept_lost,
@@ -79,7 +87,7 @@ def make_plan(
     )
 
 
-def _identity(diff: StackDiff, *, force: bool, prune: bool, accept_lost: bool, salt: bytes) -> str:
+def _identity(diff: StackDiff, *, force: bool, prune: bool, accept_lost: bool, adopts: bool, salt: bytes) -> str:
     """The same for the same Spec over the same live objects, however often their status was written meanwhile.
 
     What a workspace would make of a resource is part of it, as only its provider knows what follows from a change.
@@ -93,7 +101,7 @@ def _identity(diff: StackDiff, *, force: bool, prune: bool, accept_lost: bool, s
             for each in diff.changes
         ],
         sorted(diff.clusters),
-        [force, prune, *(["accept lost"] if accept_lost else [])],
+        [force, prune, *(["accept lost"] if accept_lost else []), *(["adopts"] if adopts else [])],
     ]
     return "p-" + hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
 
@@ -208,7 +216,15 @@ def _managers(change: Change) -> str:
     return ", ".join(dict.fromkeys(each.manager for each in change.conflicts))
 
 
-def _confirmation(diff: StackDiff, stack: Stack, prior: Release | None, *, force: bool, destroys: bool) -> Confirmation:
+def _confirmation(
+    diff: StackDiff,
+    stack: Stack,
+    prior: Release | None,
+    elsewhere: tuple[str, ...],
+    *,
+    force: bool,
+    destroys: bool,
+) -> Confirmation:
     summary = Summary.of(diff.changes)
     if not summary.changes:
         return Confirmation(Level.NOTHING)
@@ -217,11 +233,35 @@ def _confirmation(diff: StackDiff, stack: Stack, prior: Release | None, *, force
         reasons.append(f"everything the stack has is deleted ({summary.delete} resources)")
     if stack.placement is not None and stack.placement.protected:
         reasons.append("the stack is protected")
+    reasons += _taken_from_others(diff)
+    if prior is None:
+        reasons += _made_twice(diff, stack, elsewhere)
     if force and any(each.conflicts for each in diff.changes):
         reasons.append("fields are taken over from other managers")
     if reasons:
         return Confirmation(Level.PHRASE, str(stack.path), tuple(reasons))
     return Confirmation(Level.YES, "yes", (f"{summary.changes} change" + ("s" if summary.changes > 1 else ""),))
+
+
+def _made_twice(diff: StackDiff, stack: Stack, elsewhere: tuple[str, ...]) -> Iterable[str]:
+    """Says what speaks for it that Terraform resources exist already, though neither state nor release here has any."""
+    ours = [each for each in diff.changes if each.address.cluster == diff.workspace]
+    if not ours or any(each.action is not Action.CREATE for each in ours):
+        return
+    theirs = [*elsewhere]
+    if labelled := sum(labels_of(each.before).items() >= ownership(stack.path).items() for each in diff.changes):
+        theirs.append(f"what is in its clusters carries its labels ({labelled})")
+    if theirs:
+        yield (
+            f"{len(ours)} Terraform resources are created, and may be there already: no state or release here has any "
+            f"of them, but {'; '.join(theirs)}"
+        )
+
+
+def _taken_from_others(diff: StackDiff) -> Iterable[str]:
+    owners = Counter(each.other_owner for each in diff.changes if each.other_owner and each.action is not Action.NONE)
+    for owner, count in sorted(owners.items()):
+        yield f"{count} of the objects written carry the labels of another stack, {owner}: they are taken over from it"
 
 
 def _deletion_reasons(diff: StackDiff, prior: Release | None) -> Iterable[str]:
@@ -244,11 +284,12 @@ def _deletion_reasons(diff: StackDiff, prior: Release | None) -> Iterable[str]:
         yield f"{len(pruned)} of {len(owned)} resources are deleted"
 
 
-def _left_behind(diff: StackDiff, prior: Release | None) -> Iterable[str]:
-    """Names clusters that the last release wrote to and the stack no longer goes to: nothing there is looked at."""
+def _not_asked(diff: StackDiff, prior: Release | None) -> Iterable[str]:
+    """Names the places that the last release wrote to and that are not looked at, as only others were asked for."""
     away = {each.cluster for each in prior.resources} - {*diff.clusters, diff.workspace} if prior else set()
-    for cluster in sorted(away):
-        yield f"the last release also has resources in {cluster}, which this plan does not look at"
+    told = {each.place for each in diff.gaps}
+    for place in sorted(away - told):
+        yield f"the last release also has resources in {place}, which this plan does not look at"
 
 
 def _notes(diff: StackDiff, prior: Release | None) -> Iterable[str]:

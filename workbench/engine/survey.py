@@ -41,12 +41,13 @@ from runtimes.base import (
     Workspace,
 )
 from workbench.engine import values
-from workbench.engine.changes import Change, Op, Problem, StackDiff
+from workbench.engine.changes import Change, Gap, Op, Problem, StackDiff
 from workbench.engine.diff import diff_fields, sensitive
 from workbench.engine.events import Action
 from workbench.engine.fields import MISSING, find
 from workbench.engine.graph import dependencies, found_references, waves
-from workbench.engine.masking import Seal, masked, sensitive_paths
+from workbench.engine.masking import Seal, masked
+from workbench.engine.pruning import Pruning, labels_of, released_as
 from workbench.engine.release import Release, ReleasedResource, in_workspace
 from workbench.engine.spec import Spec
 from workbench.engine.values import Filled, NoSuchValue, Value
@@ -74,6 +75,7 @@ class _Found:
     deletions: list[Change] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    gaps: list[Gap] = field(default_factory=list)
 
 
 async def survey(
@@ -86,14 +88,16 @@ async def survey(
     prune: bool,
     seals: Seals,
     at: datetime,
+    adopts: bool = False,
     root: Path | None = None,
     accept_lost: bool = False,
 ) -> StackDiff:
     """Compares a placed Spec with what each cluster has; a failure in place of a runtime becomes its problem.
 
     `workspace` holds the Terraform resources; None where there are none and were none. `labels` select what the stack
-    owns in clusters. `at` is now. Changes come in the order of applying, deletions last. Problems name source lines
-    relative to `root`. `accept_lost` takes for gone what Terraform's state has lost.
+    owns in clusters; `adopts` takes all that carries them as the stack's. `at` is now. Changes come in the order of
+    applying, deletions last. Problems name source lines relative to `root`. `accept_lost` takes for gone what
+    Terraform's state has lost.
     """
     found = {cluster: _Found() for cluster in runtimes}
     terraform = _Terraform(spec, seals, prior)
@@ -110,8 +114,8 @@ async def survey(
             if isinstance(runtime, RuntimeFailure):
                 found[cluster].problems.append(problem(cluster, runtime))
             else:
-                surveyor = _Surveyor(spec, cluster, runtime, prior, terraform, found[cluster])
-                tasks.start_soon(surveyor.run, labels if prune else None)
+                surveyor = _Surveyor(spec, cluster, runtime, prior, labels, terraform, found[cluster], adopts=adopts)
+                tasks.start_soon(surveyor.run, prune)
     if workspace is not None:
         answer = terraform.answer
         found[TERRAFORM_PLACE] = _Found({**answer.changes}, [*answer.deletions], [*answer.problems], [*answer.warnings])
@@ -128,6 +132,7 @@ async def survey(
         TERRAFORM_PLACE if workspace is not None else "",
         release=prior.revision if prior is not None else 0,
         cautions=terraform.answer.cautions,
+        gaps=tuple(each for place in places for each in found[place].gaps),
     )
 
 
@@ -201,8 +206,11 @@ class _Surveyor:
         cluster: str,
         runtime: Runtime,
         prior: Release | None,
+        labels: Mapping[str, str],
         terraform: _Terraform,
         found: _Found,
+        *,
+        adopts: bool,
     ) -> None:
         self._spec, self._cluster, self._runtime, self._found = spec, cluster, runtime, found
         self._terraform, self._ids = terraform, values.ids(spec)
@@ -210,12 +218,12 @@ class _Surveyor:
         self._references = {
             each.id: {reference.id for _, reference in found_references(each.attributes, self._ids)} for each in spec
         }
-        self._prior: Mapping[Address, ReleasedResource] = prior.resources if prior else {}
+        self._prior, self._labels, self._adopts = prior, labels, adopts
         self._uids: set[str] = set()
         self._definitions = dict(_definitions(spec))
         self._scope = anyio.CancelScope()
 
-    async def run(self, labels: Mapping[str, str] | None) -> None:
+    async def run(self, prune: bool) -> None:
         first = [each for each in self._spec if _is_ground(each.id)]
         rest = [each for each in self._spec if not _is_ground(each.id) and isinstance(each.id, KubernetesId)]
         with self._scope:
@@ -229,8 +237,8 @@ class _Surveyor:
             order = waves({each.id: self._references[each.id] for each in rest}, [each.id for each in rest])
             for wave in order:
                 await self._each([self._resource(id_) for id_ in wave], lambda each: self._ask(each, new))
-            if labels is not None:
-                await self._prune(labels)
+            if prune:
+                await self._prune()
 
     async def _each(self, resources: Sequence[Resource], ask: Callable[[Resource], Awaitable[None]]) -> None:
         limit = anyio.CapacityLimiter(AT_ONCE)
@@ -310,7 +318,8 @@ class _Surveyor:
         return change is not None and change.identity is None
 
     def _change(self, address: Address, resource: Resource, filled: Filled, prediction: Prediction) -> Change:
-        released, seals = self._prior.get(address), self._terraform.seals
+        released = self._prior.resources.get(address) if self._prior is not None else None
+        seals = self._terraform.seals
         fields = diff_fields(
             prediction,
             filled.resource,
@@ -327,7 +336,7 @@ class _Surveyor:
         hidden = sensitive(prediction)
         written = [each for each in fields.shown if each.op is not Op.KEPT]
         live = prediction.live
-        was_deleted = was_deleted_since(self._released(resource.id), live)
+        was_deleted = was_deleted_since(released_as(self._prior, address), live)
         action, because = _action(prediction, bool(written), fields.claims, was_deleted)
         return Change(
             address=address,
@@ -346,50 +355,33 @@ class _Surveyor:
             state=seals.state.digest(live.body) if live else "",
             resolved=filled.resource.attributes if filled.resource is not resource else None,
             was_deleted=was_deleted,
+            other_owner=self._other_owner(live),
         )
 
-    async def _prune(self, labels: Mapping[str, str]) -> None:
+    def _other_owner(self, live: LiveResource | None) -> str:
+        labels = labels_of(live.body) if live is not None else {}
+        named = {each: str(labels[each]) for each in self._labels if each in labels}
+        return "/".join(named.values()) if named and named != dict(self._labels) else ""
+
+    async def _prune(self) -> None:
+        pruning = Pruning(
+            self._cluster,
+            self._labels,
+            [each.id for each in self._spec],
+            self._uids,
+            self._prior,
+            self._terraform.seals.screen,
+            self._terraform.seals.state,
+            self._adopts,
+        )
         try:
-            owned = await self._runtime.owned(labels)
+            pruned = await pruning.run(self._runtime)
         except RuntimeFailure as error:
             self._found.problems.append(problem(self._cluster, error))
             return
-        wanted = {_without_version(each.id) for each in self._spec}
-        for live in owned:
-            if _without_version(live.id) not in wanted and live.identity.uid not in self._uids:
-                self._consider(live)
-
-    def _consider(self, live: LiveResource) -> None:
-        """Deletes only what the labels and the last release both say is this stack's, and is still the same object."""
-        address = Address(self._cluster, live.id)
-        released = self._released(live.id)
-        if released is None or not released.may_be(live.identity.uid):
-            reason = "another object has its name now" if released else "no release of this stack recorded here made it"
-            self._found.warnings.append(f"{address} carries the labels of this stack, but {reason}: left alone")
-            return
-        hidden = sensitive_paths(live.id, live.body)
-        self._found.deletions.append(
-            Change(
-                address=address,
-                action=Action.DELETE,
-                identity=live.identity,
-                because="the configuration no longer has it",
-                sensitive=hidden,
-                before=masked(live.body, hidden, self._terraform.seals.screen),
-                state=self._terraform.seals.state.digest(live.body),
-            )
-        )
-
-    def _released(self, id_: ResourceId) -> ReleasedResource | None:
-        """Finds what the last release knows of an object, which may be served in another version by now."""
-        exact = self._prior.get(Address(self._cluster, id_))
-        if exact is not None:
-            return exact
-        wanted = _without_version(id_)
-        for address, each in self._prior.items():
-            if address.cluster == self._cluster and _without_version(address.id) == wanted:
-                return each
-        return None
+        self._found.deletions += pruned.deletions
+        self._found.gaps += pruned.gaps
+        self._found.warnings += pruned.warnings
 
 
 def overlaid(body: Any, said: Any) -> Any:
@@ -413,12 +405,6 @@ def _definitions(spec: Spec) -> Iterator[tuple[tuple[str, str], ResourceId]]:
 def _is_ground(id_: ResourceId) -> bool:
     """Namespaces and definitions are looked at first: what is asked of others depends on whether they are there."""
     return isinstance(id_, KubernetesId) and id_.kind in ("Namespace", "CustomResourceDefinition")
-
-
-def _without_version(id_: ResourceId) -> tuple[str, ...]:
-    if isinstance(id_, KubernetesId):
-        return id_.group, id_.kind, id_.namespace, id_.name
-    return (str(id_),)
 
 
 def _action(prediction: Prediction, writes: bool, claims: bool, was_deleted: bool) -> tuple[Action, str]:

@@ -3,6 +3,7 @@
 store      release records, newest first, written atomically; the key that seals their secrets
 lock       one worker a stack at a time
 encoding   release ↔ JSON
+checkouts  which checkout records belong to, and what others on this machine have of a stack
 files      writing so that a crash, or a full disk, leaves the old or the new and nothing else
 """
 

@@ -1,7 +1,8 @@
 """Release records on the local disk.
 
 STATE/release.key                              keys the digests of secrets in records, 0600, made once
-STATE/releases/REPOSITORY/PROJECT/STACK/N.json one record a revision
+STATE/releases/REPOSITORY/checkout.json        see checkouts.py
+                         /PROJECT/STACK/N.json one record a revision
                                        /N.log  what its apply did since the record was written, while it runs
                                        /lock   see lock.py
 """
@@ -21,6 +22,7 @@ from workbench.engine.events import ApplyFinished, Event
 from workbench.engine.masking import Seal
 from workbench.engine.release import Phase, Release, fold
 from workbench.project import StackPath
+from workbench.release import checkouts
 from workbench.release.encoding import BrokenRecord, decode, decode_events, encode, encode_event
 from workbench.release.files import failure, make_folder, write_atomically
 from workbench.release.lock import Lock
@@ -33,7 +35,7 @@ class ReleaseStore:
     """The releases of one repository on this machine."""
 
     def __init__(self, state_dir: Path, root: Path) -> None:
-        self._state_dir = state_dir
+        self._state_dir, self._root = state_dir, root
         self._folder = state_dir / "releases" / repository_name(root)
 
     def seal(self) -> Seal:
@@ -89,7 +91,22 @@ class ReleaseStore:
         """Counts broken records too: a number is never used twice."""
         return max(self._revisions(stack), default=0) + 1
 
+    def elsewhere(self, stack: StackPath) -> tuple[checkouts.Records, ...]:
+        """Returns what other checkouts on this machine have of the stack."""
+        return tuple(checkouts.others(self._state_dir, self._folder.name, self.folder(stack).relative_to(self._folder)))
+
+    def take_over(self, former: Path) -> tuple[str, ...]:
+        """Gives the records of a checkout that was moved here to this one; returns the stacks. See `checkouts`."""
+        if former.is_dir():
+            raise ReleaseFailure(
+                "that checkout is still there",
+                where=str(former),
+                hint="move or remove it first: its records are its own",
+            )
+        return checkouts.take_over(self._state_dir, repository_name(former), self._folder.name, self._root)
+
     def lock(self, stack: StackPath, *, user: str, host: str) -> Lock:
+        checkouts.write_down(self._folder, self._root)
         return Lock.acquire(self.folder(stack), user=user, host=host)
 
     def journal(self, stack: StackPath, release: Release, lock: Lock) -> ReleaseJournal:

@@ -321,7 +321,8 @@ async def test_owned_finds_what_we_applied_and_not_what_controllers_made_of_it(p
     await place.apply(place.config_map("unlabelled", a="1"))
     await place.write("POST", "/api/v1/namespaces/$NS/configmaps", theirs)
     found = await place.runtime.owned(labels)
-    assert [each.id for each in found] == [KubernetesId.of(ours), KubernetesId.of(service)]
+    assert [each.id for each in found.resources] == [KubernetesId.of(ours), KubernetesId.of(service)]
+    assert found.unlisted == ()
 
 
 async def test_a_service_has_an_address_that_no_plan_can_know(place: Place) -> None:

@@ -15,6 +15,7 @@ from runtimes.base import (
     Finding,
     Misconfigured,
     Observation,
+    Owned,
     PlannedAction,
     PlanRequest,
     ReadRequest,
@@ -262,7 +263,7 @@ async def test_single_resources_by_the_verbs_of_every_runtime(place: Place) -> N
     assert live.body["name"] == "invoices"
     read = await runtime.read(ReadRequest(one.id))
     assert read is not None and (read.identity, read.observed) == (live.identity, live.observed)
-    assert await runtime.owned({}) == (read,)
+    assert await runtime.owned({}) == Owned((read,))
     with pytest.raises(RuntimeFailure, match="not what the plan was made from"):
         await runtime.apply(ApplyRequest(bucket("invoices", versioning=True), expected=None))
     with pytest.raises(Rejected, match="taken over by an apply"):

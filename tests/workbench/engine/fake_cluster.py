@@ -34,6 +34,7 @@ from runtimes.base import (
     Moved,
     NotThere,
     Observation,
+    Owned,
     PlanRequest,
     Prediction,
     ReadRequest,
@@ -90,6 +91,8 @@ class FakeCluster:
         self.lost: Lost | None = None
         self.valid_seconds = 600.0
         self.clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+        self.unlisted: set[str] = set()
+        """Kinds that may be read and not listed."""
         self._changed: list[anyio.Event] = []
         self._count = 0
         self.now = EPOCH
@@ -252,15 +255,17 @@ class FakeCluster:
     async def logs(self, request: LogRequest) -> tuple[str, ...]:
         return (f"log of {request.ref}",)
 
-    async def owned(self, labels: Mapping[str, str]) -> tuple[LiveResource, ...]:
+    async def owned(self, labels: Mapping[str, str]) -> Owned:
         await anyio.lowlevel.checkpoint()
         self._raise("owned", None)
         found = []
         for id_, stored in self.objects.items():
+            if isinstance(id_, KubernetesId) and id_.kind in self.unlisted:
+                continue
             own = built(stored.leaves).get("metadata", {}).get("labels", {})
             if labels.items() <= own.items():
                 found.append(self._live(id_, stored))
-        return tuple(found)
+        return Owned(tuple(found), tuple(sorted(self.unlisted)))
 
     async def close(self) -> None:
         self.closed = True

@@ -23,6 +23,7 @@ from runtimes.base import (
     Identity,
     LiveResource,
     Observation,
+    Owned,
     PlannedAction,
     Prediction,
     Rejected,
@@ -114,11 +115,11 @@ class FakeWorkspace:
 
         yield reports()
 
-    async def owned(self, labels: Mapping[str, str]) -> tuple[LiveResource, ...]:
+    async def owned(self, labels: Mapping[str, str]) -> Owned:
         await anyio.lowlevel.checkpoint()
         if self.unreadable is not None:
             raise self.unreadable
-        return tuple(self._live(id_, body) for id_, body in self.state.items())
+        return Owned(tuple(self._live(id_, body) for id_, body in self.state.items()))
 
     async def close(self) -> None:
         pass

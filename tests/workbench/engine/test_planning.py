@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from runtimes.base import Forbidden, KubernetesId, Rejected, Unreachable
@@ -97,8 +99,10 @@ async def test_only_what_the_last_release_made_is_pruned() -> None:
     world.hz.put({**body, "metadata": {**body["metadata"], "name": "copy"}})
     plan = await world.plan(namespace(), config_map("other", {}))
     assert plan.is_empty
-    assert len(plan.warnings) == 2
-    assert "another object has its name now" in plan.warnings[0] + plan.warnings[1]
+    assert not plan.is_certain
+    said = {each.subject: each.message for each in plan.gaps if each.exists}
+    assert "another object has its name now" in said[SETTINGS]
+    assert "no release of this stack recorded here made it" in said[replace(SETTINGS, name="copy")]
 
 
 @pytest.mark.parametrize(

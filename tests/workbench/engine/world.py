@@ -124,15 +124,16 @@ class World:
         self._now += timedelta(seconds=1)
         return self._now
 
-    async def diff(self, *bodies: Any, prune: bool = True) -> StackDiff:
-        placed = place(spec_of(*bodies), STACK, None)
+    async def diff(self, *bodies: Any, prune: bool = True, adopts: bool = False, stack: StackPath = STACK) -> StackDiff:
+        placed = place(spec_of(*bodies), stack, None)
         return await survey(
             placed,
             self.clusters,
             workspace=self.workspace,
             prior=self.prior,
-            labels=ownership(STACK),
+            labels=ownership(stack),
             prune=prune,
+            adopts=adopts,
             seals=self.seals,
             at=self._now,
         )

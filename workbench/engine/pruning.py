@@ -1,0 +1,160 @@
+"""What a stack has in a cluster and its configuration no longer names: to be deleted, or a gap that says why not.
+
+Two sources tell of it, and neither is enough. Labels find objects that other machines made, and also those of another
+repository with a project and stack of the same names. Releases find objects whose kind may not be listed here, and
+know which object it was, but only those of this machine. What both agree on is deleted; what one of them alone knows is
+there is a gap, as it may be this stack's. Deleting what labels alone know takes `adopts`, which is said by a person.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from runtimes.base import (
+    Address,
+    KubernetesId,
+    LiveResource,
+    NotThere,
+    ReadRequest,
+    ResourceId,
+    Runtime,
+)
+from workbench.engine.changes import Change, Gap
+from workbench.engine.events import Action
+from workbench.engine.masking import Seal, masked, sensitive_paths
+from workbench.engine.release import Release, ReleasedResource
+
+HOW_TO_ADOPT = (
+    "if another machine applied them from this repository: --adopt deletes them too; "
+    "if another repository has a project and stack of these names, rename one of them"
+)
+_MOST_NAMED = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    deletions: tuple[Change, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Pruning:
+    """`wanted` are the ids that the configuration has, `seen` the uids behind them. `screen` and `state` are seals."""
+
+    cluster: str
+    labels: Mapping[str, str]
+    wanted: Collection[ResourceId]
+    seen: Collection[str]
+    prior: Release | None
+    screen: Seal = field(repr=False)
+    state: Seal = field(repr=False)
+    adopts: bool = False
+
+    async def run(self, runtime: Runtime) -> Pruned:
+        """Raises `RuntimeFailure`."""
+        owned = await runtime.owned(self.labels)
+        found = [*owned.resources, *await self._unlisted_but_released(runtime, owned.resources)]
+        wanted = {without_version(each) for each in self.wanted}
+        deletions: list[Change] = []
+        gaps: list[Gap] = []
+        for live in found:
+            if without_version(live.id) in wanted or live.identity.uid in self.seen:
+                continue
+            match self._judged(live):
+                case Change() as change:
+                    deletions.append(change)
+                case Gap() as gap:
+                    gaps.append(gap)
+        warnings: tuple[str, ...] = ()
+        if owned.unlisted and self.prior is None:
+            gaps.append(self._unlisted(owned.unlisted))
+        elif owned.unlisted:
+            gap = self._unlisted(owned.unlisted)
+            warnings = (f"{gap}, but for what its releases here made",)
+        return Pruned(tuple(deletions), tuple(gaps), warnings)
+
+    async def _unlisted_but_released(self, runtime: Runtime, listed: Iterable[LiveResource]) -> list[LiveResource]:
+        """Reads one by one what the last release had and no list brought."""
+        known = {without_version(each.id) for each in (*listed,)} | {without_version(each) for each in self.wanted}
+        addresses = self.prior.resources if self.prior is not None else ()
+        sought = [
+            each.id for each in addresses if each.cluster == self.cluster and without_version(each.id) not in known
+        ]
+        found = [await _read(runtime, each) for each in sought]
+        return [each for each in found if each is not None]
+
+    def _judged(self, live: LiveResource) -> Change | Gap | None:
+        """Decides about an object that the configuration does not name; None for one that is not this stack's."""
+        released = released_as(self.prior, Address(self.cluster, live.id))
+        is_released = released is not None and released.may_be(live.identity.uid)
+        if not self.labels.items() <= labels_of(live.body).items():
+            return self._unlabelled(live) if released is not None and released.uid == live.identity.uid else None
+        if is_released:
+            return self._deletion(live, "the configuration no longer has it")
+        if self.adopts:
+            return self._deletion(live, "it carries the labels of the stack, and was adopted")
+        return self._left(live, released)
+
+    def _deletion(self, live: LiveResource, because: str) -> Change:
+        hidden = sensitive_paths(live.id, live.body)
+        return Change(
+            address=Address(self.cluster, live.id),
+            action=Action.DELETE,
+            identity=live.identity,
+            because=because,
+            sensitive=hidden,
+            before=masked(live.body, hidden, self.screen),
+            state=self.state.digest(live.body),
+        )
+
+    def _left(self, live: LiveResource, released: ReleasedResource | None) -> Gap:
+        reason = "another object has its name now" if released else "no release of this stack recorded here made it"
+        said = f"carries the labels of this stack, but {reason}: left alone"
+        return Gap(self.cluster, said, HOW_TO_ADOPT, live.id, exists=True)
+
+    def _unlabelled(self, live: LiveResource) -> Gap:
+        said = "the last release made it, and somebody took the labels of the stack off it since: left alone"
+        return Gap(self.cluster, said, "delete it by hand if nobody needs it", live.id, exists=True)
+
+    def _unlisted(self, kinds: tuple[str, ...]) -> Gap:
+        named = ", ".join(kinds[:_MOST_NAMED]) + (", ..." if len(kinds) > _MOST_NAMED else "")
+        said = f"{len(kinds)} kinds may not be listed ({named}), so what the stack has of them is not known"
+        return Gap(self.cluster, said, "ask for the permission to list them, or plan where the stack was applied")
+
+
+def released_as(prior: Release | None, address: Address) -> ReleasedResource | None:
+    """Finds what the last release knows of an object, which may be served in another version by now."""
+    resources: Mapping[Address, ReleasedResource] = prior.resources if prior is not None else {}
+    if address in resources:
+        return resources[address]
+    wanted = without_version(address.id)
+    alike: Iterable[ReleasedResource] = (
+        each
+        for other, each in resources.items()
+        if other.cluster == address.cluster and without_version(other.id) == wanted
+    )
+    return next(iter(alike), None)
+
+
+def without_version(id_: ResourceId) -> tuple[str, ...]:
+    if isinstance(id_, KubernetesId):
+        return id_.group, id_.kind, id_.namespace, id_.name
+    return (str(id_),)
+
+
+async def _read(runtime: Runtime, id_: ResourceId) -> LiveResource | None:
+    try:
+        return await runtime.read(ReadRequest(id_))
+    except NotThere:
+        return None  # its kind is served no more, nor is it
+
+
+def labels_of(body: Any) -> Mapping[str, Any]:
+    match body:
+        case {"metadata": {"labels": Mapping() as labels}}:
+            return labels
+        case _:
+            return {}
