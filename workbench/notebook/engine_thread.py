@@ -33,6 +33,7 @@ class Job(Generic[T]):
         self._value: T | None = None
         self._error: BaseException | None = None
         self._task: asyncio.Task[None] | None = None
+        self._afterwards: list[Callable[[], None]] = []
         loop.call_soon_threadsafe(self._start)
 
     @property
@@ -66,6 +67,17 @@ class Job(Generic[T]):
         assert self._task is not None, "jobs start in the order they were handed over"
         await asyncio.wait([self._task])
 
+    def when_ended(self, do: Callable[[], None]) -> None:
+        """Has something done on the engine's thread once the work ended, however it did; soon if it has."""
+
+        def note() -> None:
+            if self.is_running:
+                self._afterwards.append(do)
+            else:
+                do()
+
+        self._loop.call_soon_threadsafe(note)
+
     def stop(self) -> None:
         self._loop.call_soon_threadsafe(self._cancel)
 
@@ -84,6 +96,8 @@ class Job(Generic[T]):
     def _end(self, task: asyncio.Task[None]) -> None:
         self._error = Stopped("stopped before it was done") if task.cancelled() else task.exception()
         self._ended.set()
+        for do in self._afterwards:
+            do()
 
 
 class Stopped(WorkbenchError):

@@ -57,7 +57,34 @@ function drawTable(tab, folded, redraw, parent) {
     if (row.foldable && folded.has(key)) hiddenBelow = row.depth;
   }
   if (tab.more) element("div", "wb-muted", parent).textContent = `… and ${tab.more} more rows`;
+  element("div", "wb-muted wb-hidden-columns", parent).hidden = true;
+  fitTable(tab, parent);
 }
+
+// Where there is no room for all columns those that matter least are hidden, and named: none covers another.
+function fitTable(tab, parent) {
+  const table = parent.querySelector("table");
+  if (!table || !parent.clientWidth) return;
+  const show = (index, shown) => {
+    for (const row of table.rows) if (row.cells[index]) row.cells[index].hidden = !shown;
+  };
+  tab.columns.forEach((_, index) => show(index, true));
+  const order = tab.columns
+    .map((column, index) => ({ ...column, index }))
+    .filter((column) => column.rank)
+    .sort((one, other) => other.rank - one.rank);
+  const hidden = [];
+  while (order.length && table.scrollWidth > parent.clientWidth) {
+    const column = order.shift();
+    show(column.index, false);
+    hidden.push(column.title);
+  }
+  const note = parent.querySelector(".wb-hidden-columns");
+  note.hidden = !hidden.length;
+  note.textContent = `no room for ${hidden.join(", ")}: .df has all columns`;
+}
+
+const HEARD_MS = 1500;
 
 function render({ model, el }) {
   const root = element("div", "wb-live", el);
@@ -70,10 +97,25 @@ function render({ model, el }) {
   const stop = element("button", "wb-stop", root);
   stop.type = "button";
   stop.textContent = "Stop";
+  const unheard = element("span", "wb-warn", root);
   stop.addEventListener("click", () => {
     stop.disabled = true;
     model.send({ kind: "stop" });
+    setTimeout(stopOtherwise, HEARD_MS);
   });
+
+  // A kernel that is busy with a cell may not hear messages; an interrupt of the cell that waits stops in the same way.
+  // Looked at again until it stopped: the cell that will wait may not have begun when Stop was pressed.
+  function stopOtherwise() {
+    if (model.get("is_stopping") || !model.get("can_stop")) return;
+    const kernel = model.widget_manager?.kernel;
+    if (model.get("is_awaited") && kernel?.interrupt) {
+      kernel.interrupt();
+      return;
+    }
+    unheard.textContent = "the kernel is busy: Stop counts once the cell that runs is done, or interrupt the kernel";
+    setTimeout(stopOtherwise, HEARD_MS);
+  }
 
   const folded = new Set();
   let chosen = 0;
@@ -152,14 +194,24 @@ function render({ model, el }) {
   function drawStop() {
     stop.hidden = !model.get("can_stop");
     if (stop.hidden) stop.disabled = false;
+    const heard = model.get("is_stopping");
+    stop.textContent = heard ? "Stopping ..." : "Stop";
+    if (heard || stop.hidden) unheard.textContent = "";
   }
 
-  const listeners = { picture: drawPicture, progress: drawProgress, ask: drawAsk, can_stop: drawStop };
+  const listeners = { picture: drawPicture, progress: drawProgress, ask: drawAsk, can_stop: drawStop, is_stopping: drawStop };
   for (const [name, draw] of Object.entries(listeners)) {
     draw();
     model.on(`change:${name}`, draw);
   }
+  const fit = () => {
+    const tab = (model.get("picture").tabs ?? [])[chosen];
+    if (tab) fitTable(tab, table);
+  };
+  const watcher = new ResizeObserver(fit);
+  watcher.observe(root);
   return () => {
+    watcher.disconnect();
     for (const [name, draw] of Object.entries(listeners)) model.off(`change:${name}`, draw);
   };
 }

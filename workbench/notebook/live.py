@@ -25,7 +25,9 @@ MOST_ROWS = 5000
 class LiveView(anywidget.AnyWidget):
     """`picture` is what `payload` gives; `progress` is [done, failed, total], empty for none.
 
-    `ask` is {"phrase", "reasons", "button"}, empty where nothing is asked. `can_stop` shows the Stop button.
+    `ask` is {"phrase", "reasons", "button"}, empty where nothing is asked. `can_stop` shows the Stop button;
+    `is_stopping` says that it was heard. `is_awaited`: a cell blocks on this work, so the kernel may not hear messages,
+    and Stop interrupts the cell instead, which stops the work in the same way.
     """
 
     _esm = _HERE / "live.js"
@@ -35,6 +37,8 @@ class LiveView(anywidget.AnyWidget):
     progress: traitlets.List[int] = traitlets.List().tag(sync=True)
     ask = traitlets.Dict().tag(sync=True)
     can_stop = traitlets.Bool(False).tag(sync=True)
+    is_stopping = traitlets.Bool(False).tag(sync=True)
+    is_awaited = traitlets.Bool(False).tag(sync=True)
 
 
 def listen(view: LiveView, confirm: Callable[[str], None], stop: Callable[[], None]) -> None:
@@ -62,7 +66,7 @@ def payload(picture: Picture) -> dict[str, Any]:
 def _tab(tab: Tab) -> dict[str, Any]:
     return {
         "name": tab.name,
-        "columns": [{"title": each.title, "right": each.right} for each in tab.table.columns],
+        "columns": [{"title": each.title, "right": each.right, "rank": each.rank} for each in tab.table.columns],
         "rows": [
             {"depth": each.depth, "foldable": each.foldable, "cells": _lines(each.cells)}
             for each in tab.table.rows[:MOST_ROWS]

@@ -32,11 +32,11 @@ from workbench.engine.recovery.events import (
 from workbench.engine.recovery.execute import RecoveryRun
 from workbench.engine.recovery.hosts import Acceptance, is_accomplished
 from workbench.engine.recovery.values import HostState, RecoveryReport, StepState
+from workbench.notebook.boards import Live, Unfinished
 from workbench.notebook.durations import seconds
 from workbench.notebook.engine_thread import readable
 from workbench.notebook.headless import has_widgets
 from workbench.notebook.results import Shown
-from workbench.notebook.runs import Live, Unfinished
 from workbench.notebook.views import Picture, Tab
 from workbench.present import errors
 from workbench.present import recovery as present
@@ -233,6 +233,10 @@ class RecoveryProgress(Live):
         return not self._events and not self.is_running
 
     @property
+    def _may_go_on(self) -> bool:
+        return self.is_running or (self._is_asking and self.may_begin)
+
+    @property
     def df(self) -> pd.DataFrame:
         from workbench.notebook import recovery_frames
 
@@ -264,11 +268,8 @@ class RecoveryProgress(Live):
             return
         except WorkbenchError as error:
             raise readable(error) from None
-        job = self._start(confirm)
-        while job.is_running and not self._events:
-            job.wait(0.02)
-        if job.error is not None and not self._events:
-            raise readable(job.error)
+        self._start(confirm)
+        self._until_begun(lambda: bool(self._events))
 
     def wait(self, timeout: str | float | None = None) -> RecoveryProgress:
         """Waits until it is over; raises `Unfinished` if it takes longer than `timeout` (it then goes on)."""
@@ -368,6 +369,7 @@ class RecoveryProgress(Live):
             "progress": [done, failed, total] if total else [],
             "ask": {"phrase": phrase, "reasons": [], "button": button} if self._is_asking and self.may_begin else {},
             "can_stop": bool(events) and self._finished is None,
+            **self._stop_traits(),
         }
 
     def _document(self) -> dict[str, Any]:

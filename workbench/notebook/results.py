@@ -1,7 +1,7 @@
 """What the verbs return: the engine's value, a DataFrame of it, and a view.
 
-A result shown at the end of a cell is a widget where somebody can use one, and always an HTML and a text snapshot as
-well, so that a saved notebook reads well anywhere.
+A result at the end of a cell is HTML, text and JSON, so that a saved notebook reads well anywhere; only what goes on is
+a widget, while it does (`boards`). `widget()` gives any result as one.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,6 @@ from workbench.engine.changes import Change, FieldChange, Problem, StackDiff, Su
 from workbench.engine.compile import CompiledStack
 from workbench.engine.masking import Seal
 from workbench.engine.release import Release, StepState
-from workbench.notebook.headless import has_widgets
 from workbench.notebook.views import Picture, Tab, html, text
 from workbench.present import diff as present_diff
 from workbench.present import documents, durations, explain
@@ -34,7 +32,6 @@ if TYPE_CHECKING:
     from workbench.notebook.runs import Plan
     from workbench.notebook.workspace import StackHandle
 
-_WIDGET = "application/vnd.jupyter.widget-view+json"
 _SEAL = Seal.random()
 
 UNIFIED_COLUMNS = (Column("Change", grow=True), Column("Note"), Column("Source"))
@@ -66,23 +63,16 @@ class Shown(ABC):
 
         return LiveView(picture=payload(self._picture()))
 
-    @cached_property
-    def _view(self) -> LiveView:
-        return self.widget()
-
     def __repr__(self) -> str:
         return text(self._picture())
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, Any]:
         picture = self._picture()
-        bundle: dict[str, Any] = {
+        return {
             "text/plain": text(picture),
             "text/html": html(picture),
             f"application/vnd.wb.{self.name}+json": self._document(),
         }
-        if has_widgets():
-            bundle[_WIDGET] = {"version_major": 2, "version_minor": 0, "model_id": self._view.model_id}
-        return bundle
 
 
 class Compiled(Shown):

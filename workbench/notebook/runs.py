@@ -1,25 +1,20 @@
 """What goes on: a plan that is applied, a stack that becomes ready.
 
-The work is a job on the engine's thread. It takes in what happens there, and repaints its widget at most four times a
-second, so a cell that waits and one that does not look the same. `stop`, the Stop button and an interrupt of the kernel
-end it in the same way: writes under way finish, no other starts, the release is recorded as interrupted.
+Each is a board (`boards`). `stop`, the Stop button and an interrupt of the kernel end an apply in the same way: writes
+under way finish, no other starts, the release is recorded as interrupted.
 """
 
 from __future__ import annotations
 
 import asyncio
-import time
-from abc import abstractmethod
-from collections.abc import Callable
 from datetime import UTC, datetime
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from runtimes.base import Address, RuntimeFailure, Status
 from workbench.engine import plan as engine
 from workbench.engine.approval import approve
 from workbench.engine.changes import StackDiff, Summary
-from workbench.engine.errors import ConfirmationRequired, EngineError
+from workbench.engine.errors import ConfirmationRequired
 from workbench.engine.events import (
     Action,
     ApplyFinished,
@@ -34,9 +29,10 @@ from workbench.engine.events import (
 from workbench.engine.execute import Applying
 from workbench.engine.release import Phase, Release, StepState
 from workbench.engine.status import StatusTree, Verdict
+from workbench.notebook.boards import Live, Unfinished
 from workbench.notebook.durations import seconds
-from workbench.notebook.engine_thread import EngineThread, Job, Stopped, readable
-from workbench.notebook.headless import cell_id, has_widgets, say
+from workbench.notebook.engine_thread import Job, Stopped, readable
+from workbench.notebook.headless import has_widgets
 from workbench.notebook.results import Shown, diff_tabs
 from workbench.notebook.views import Picture, Tab
 from workbench.present import documents, errors, reconcile
@@ -49,123 +45,14 @@ from workbench.project import WorkbenchError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from workbench.notebook.live import LiveView
     from workbench.notebook.plots import Chart
     from workbench.notebook.workspace import StackHandle
 
-_REPAINT_SECONDS = 0.25
-_REST = 10.0
-"""So many times longer than it took to paint is waited before painting again."""
-_POLL_SECONDS = 0.25
-_END_SECONDS = 130.0
 _LOG_LINES = 50
 _PROGRESS_SECONDS = 10.0
 """How often a step that takes its time is told of."""
 _DROP = "drop"
 """What has to be typed to make Terraform drop what it has begun."""
-
-
-class Unfinished(EngineError):
-    """It did not end as it should: failed, was stopped, or took too long. `partial` is what there is of it."""
-
-    def __init__(self, message: str, partial: Live, *, where: str = "", hint: str = "") -> None:
-        super().__init__(message, where=where, hint=hint)
-        self.partial = partial
-
-
-class Live(Shown):
-    """Something that goes on. `_log` grows on the engine's thread; a cell that waits prints what is new in it."""
-
-    def __init__(self, thread: EngineThread) -> None:
-        self._thread = thread
-        self._job: Job[None] | None = None
-        self._log: list[Line] = []
-        self._said = 0
-        self._is_painting = False
-        self._pause_seconds = _REPAINT_SECONDS
-        self._has_view = False
-        # now: what is confirmed in a widget later runs in no cell
-        cell = cell_id()
-        self._origin = f"notebook:{cell}" if cell else "notebook"
-
-    @property
-    def log(self) -> tuple[str, ...]:
-        """What happened so far, a line each."""
-        return tuple(map(str, self._log))
-
-    @property
-    def is_running(self) -> bool:
-        return self._job is not None and self._job.is_running
-
-    def stop(self) -> None:
-        """Asks it to end early; `wait` tells when it has."""
-        if self._job is not None:
-            self._job.stop()
-
-    def widget(self) -> LiveView:
-        from workbench.notebook.live import LiveView, listen
-
-        view = LiveView(**self._traits())
-        listen(view, self._confirmed, self.stop)
-        self._has_view = True
-        return view
-
-    @cached_property
-    def _view(self) -> LiveView:
-        return self.widget()
-
-    @abstractmethod
-    def _traits(self) -> dict[str, Any]: ...
-
-    def _confirmed(self, text: str) -> None:
-        """Takes what was typed into the box; called on whichever thread Jupyter uses."""
-
-    def _begin(self, work: Callable[[], Any]) -> Job[None]:
-        self._job = self._thread.start(work)
-        return self._job
-
-    def _await(self, timeout: float | None) -> None:
-        """Waits for the job, printing as it goes. An interrupt ends the job before it goes on its way."""
-        job = self._job
-        if job is None:
-            return
-        waited = 0.0
-        try:
-            while not job.wait(_POLL_SECONDS):
-                waited += _POLL_SECONDS
-                self._print()
-                if timeout is not None and waited >= timeout:
-                    break
-        except KeyboardInterrupt:
-            self.stop()
-            job.wait(_END_SECONDS)
-            self._print()
-            raise
-        self._print()
-        if not job.is_running and job.error is not None:
-            raise readable(job.error)
-
-    def _print(self) -> None:
-        fresh = self._log[self._said :]
-        self._said += len(fresh)
-        if not (self._has_view and has_widgets()):
-            for each in fresh:
-                say(str(each))
-
-    def _repaint(self) -> None:
-        """Called on the engine's thread whenever something changed; coalesces."""
-        if self._has_view and not self._is_painting:
-            self._is_painting = True
-            asyncio.get_running_loop().call_later(self._pause_seconds, self._paint)
-
-    def _paint(self) -> None:
-        self._is_painting = False
-        began = time.perf_counter()
-        with self._view.hold_sync():
-            for name, value in self._traits().items():
-                setattr(self._view, name, value)
-        # it is the engine's thread: painting thousands of rows must not hold up what they tell of
-        self._pause_seconds = max(_REPAINT_SECONDS, _REST * (time.perf_counter() - began))
 
 
 class Plan(Shown):
@@ -217,10 +104,10 @@ class Plan(Shown):
             return Run(self, self._stack, is_dry=True)
         if self._run is not None and not self._run.may_begin:
             return self._run
-        run = self._run or Run(self, self._stack)
-        run.begin(confirm)
-        self._run = run
-        return run
+        # there is a handle before there is anything to handle: an interrupt may come at any moment
+        self._run = self._run or Run(self, self._stack)
+        self._run.begin(confirm)
+        return self._run
 
     def _picture(self) -> Picture:
         made = self.value
@@ -292,6 +179,10 @@ class Run(Live):
         return not self.is_dry_run and not self._events and not self.is_running
 
     @property
+    def _may_go_on(self) -> bool:
+        return self.is_running or (self._is_asking and self.may_begin)
+
+    @property
     def df(self) -> pd.DataFrame:
         from workbench.notebook import frames
 
@@ -322,11 +213,8 @@ class Run(Live):
             return
         except WorkbenchError as error:
             raise readable(error) from None
-        job = self._begin(lambda: self._apply(confirm))
-        while job.is_running and not self._events:
-            job.wait(0.02)
-        if job.error is not None and not self._events:
-            raise readable(job.error)
+        self._begin(lambda: self._apply(confirm))
+        self._until_begun(lambda: bool(self._events))
 
     def stop(self, *, at_once: bool = False) -> None:
         """Starts no further step and lets what was begun finish; `wait` tells when it has.
@@ -461,6 +349,7 @@ class Run(Live):
             "progress": [done, failed, total] if total else [],
             "ask": ask if self._is_asking and self.may_begin else self._question,
             "can_stop": bool(events) and self._finished is None,
+            **self._stop_traits(),
         }
 
     @property
@@ -612,7 +501,13 @@ class Watch(Live):
         shown = self._shown()
         tree = shown[0].as_of(shown[1]) if shown else None
         progress = [tree.ready, 0, tree.total] if tree else []
-        return {"picture": payload(self._picture()), "progress": progress, "ask": {}, "can_stop": self.is_running}
+        return {
+            "picture": payload(self._picture()),
+            "progress": progress,
+            "ask": {},
+            "can_stop": self.is_running,
+            **self._stop_traits(),
+        }
 
     def _document(self) -> dict[str, Any]:
         shown = self._shown()

@@ -23,9 +23,9 @@ MOST_ROWS = 500
 _STYLE = """<style>
 .wb{font:12px/1.5 var(--jp-code-font-family,ui-monospace,monospace)}
 .wb table{border-collapse:collapse;margin:4px 0}
-.wb th{text-align:left;font-weight:600;padding:1px 10px 1px 0;border-bottom:1px solid #8886}
-.wb td{text-align:left;padding:1px 10px 1px 0;white-space:pre-wrap;vertical-align:top}
-.wb td.right,.wb th.right{text-align:right}
+div.wb.wb th{text-align:left;font-weight:600;padding:1px 10px 1px 0;border-bottom:1px solid #8886}
+div.wb.wb td{text-align:left;padding:1px 10px 1px 0;white-space:pre-wrap;vertical-align:top}
+div.wb.wb td.right,div.wb.wb th.right{text-align:right}
 .wb-strong{font-weight:600}.wb-muted{opacity:.65}.wb-good,.wb-added{color:#1a7f37}.wb-busy,.wb-source{color:#0969da}
 .wb-warn,.wb-changed{color:#9a6700}.wb-bad,.wb-removed{color:#cf222e}.wb-key{color:#0550ae}
 .wb-added-part{color:#1a7f37;background:#1a7f3726;font-weight:600}

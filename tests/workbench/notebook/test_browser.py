@@ -43,7 +43,7 @@ def notebook(target: Path, **parameters: Any) -> None:
 
 @contextmanager
 def lab(folder: Path, environment: dict[str, str], comms: str) -> Iterator[str]:
-    """Serves JupyterLab on loopback; gives the address of the folder, with its token."""
+    """Serves JupyterLab on loopback; gives the address of a notebook by its `name`, with its token."""
     settings = folder / "settings" / "@jupyterlab"
     for name, content in {
         "apputils-extension/kernels-settings": {"commsOverSubshells": comms},
@@ -74,7 +74,7 @@ def lab(folder: Path, environment: dict[str, str], comms: str) -> Iterator[str]:
         stderr=log,
     )
     try:
-        yield f"{address(process, runtime, folder)}lab/tree/AppRecovery.ipynb?token={token}"
+        yield f"{address(process, runtime, folder)}lab/workspaces/{{name}}/tree/{{name}}.ipynb?token={token}"
     finally:
         process.terminate()
         try:
@@ -106,17 +106,88 @@ def test_the_confirmation_is_typed_and_eleven_pods_recover(
     """Once with handlers on the main thread of the kernel, once with handlers on a thread of their own."""
     (tmp_path / "work").mkdir()
     notebook(tmp_path / "work" / "AppRecovery.ipynb", repository=str(SAMPLE), dry_run=False)
+    (tmp_path / "work" / "Stop.ipynb").write_text(json.dumps(waiting()))
     with demo(tmp_path) as running:
         with lab(tmp_path, running.environment, comms) as url:
-            recover(url)
+            recover(url.format(name="AppRecovery"))
+            stop(url.format(name="Stop"))
+            saved = json.loads((tmp_path / "work" / "Stop.ipynb").read_text())
         monkeypatch.setenv("WB_STATE_DIR", running.environment["WB_STATE_DIR"])
         monkeypatch.setenv("KUBECONFIG", "")
         with wb.open(SAMPLE) as opened:
             audit = opened.audit()
+    outputs = [each for cell in saved["cells"] for each in cell["outputs"]]
+    kinds = {kind for each in outputs for kind in each.get("data", {})}
+    assert not any("widget-view" in kind for kind in kinds), "a saved notebook is read without its kernel"
+    assert "application/vnd.wb.status+json" in kinds
     assert audit.check.is_intact
     written = audit.df[audit.df["action"].isin(["evict", "delete"]) & (audit.df["result"] == "recovered")]
     assert len(written) == written["target"].nunique() == 11
     assert written["origin"].str.startswith("notebook:").all()
+
+
+def waiting() -> dict[str, Any]:
+    """A notebook whose second cell blocks for ten minutes, as `verify` does: nothing of this stack was applied."""
+    sources = (
+        f"import workbench as wb\nsession = wb.open({str(SAMPLE)!r})",
+        "watch = session['catalog/pre'].watch('10m')\nwatch",
+        "watch.wait(check=False)",
+    )
+    cells = [
+        {
+            "cell_type": "code",
+            "id": f"c{number}",
+            "metadata": {},
+            "outputs": [],
+            "execution_count": None,
+            "source": text,
+        }
+        for number, text in enumerate(sources)
+    ]
+    kernel = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
+    return {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+
+
+def stop(url: str) -> None:
+    """Presses Stop while a cell blocks, then saves the notebook."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        try:
+            page = browser.new_page(viewport={"width": 1100, "height": 900})
+            page.set_default_timeout(PATIENCE_MS)
+            page.goto(url)
+            page.get_by_text("Python 3 (ipykernel) | Idle").wait_for()
+            page.get_by_role("menuitem", name="Run", exact=True).click()
+            page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+            page.locator(".wb-live .wb-stop:visible").wait_for()
+            # not the kernel's state in the status bar: messages of a widget change it beside the cell that runs
+            waiting = page.locator(".jp-InputPrompt", has_text="[*]")
+            waiting.wait_for()
+            assert overlaps(page.locator(".wb-live").first) == []
+            page.locator(".wb-live .wb-stop:visible").click()
+            waiting.wait_for(state="detached")
+            page.locator(".wb", has_text="catalog/pre").first.wait_for()
+            page.keyboard.press("Control+s")
+            page.get_by_text("Saving completed").or_(page.locator(".jp-NotebookPanel-toolbar")).first.wait_for()
+            page.wait_for_timeout(1500)
+            if folder := os.environ.get("WB_SCREENSHOTS"):
+                page.screenshot(path=str(Path(folder) / "notebook-stopped.png"))
+        finally:
+            browser.close()
+
+
+def overlaps(board: Any) -> list[Any]:
+    """Returns the pairs of neighbouring cells of a board's table that cover each other."""
+    found: list[Any] = board.evaluate(
+        """(root) => [...root.querySelectorAll("tr")].flatMap((row) => {
+            const seen = [...row.cells].filter((each) => !each.hidden);
+            const boxes = seen.map((each) => each.getBoundingClientRect());
+            return boxes.slice(1).map((box, at) => [boxes[at].right, box.left]).filter(([a, b]) => a > b + 1);
+        })"""
+    )
+    return found
 
 
 def recover(url: str) -> None:
@@ -139,13 +210,20 @@ def recover(url: str) -> None:
             assert button.is_disabled()
             phrase = re.search(r"restart 11 pods [0-9a-f]{6}", board.inner_text())
             assert phrase
+            for width in (1280, 1000, 1500):
+                page.set_viewport_size({"width": width, "height": 1000})
+                page.wait_for_timeout(300)
+                assert overlaps(board) == []
+                assert board.get_by_text("Action", exact=True).is_visible(), "what is to be confirmed is seen"
+                if folder := os.environ.get("WB_SCREENSHOTS"):
+                    page.screenshot(path=str(Path(folder) / f"notebook-{width}.png"))
             box.fill("restart 11 pods")
             assert button.is_disabled(), "only the exact phrase will do"
             box.fill(phrase[0])
             assert button.inner_text() == f"R{phrase[0][1:]}"
             button.click()
 
-            done = page.locator(".wb-live", has_text="app-recovery partial in").first
+            done = page.locator(".wb", has_text="app-recovery partial in").first
             done.wait_for()
             text = done.inner_text()
             assert text.count("✓ recovered") == 11

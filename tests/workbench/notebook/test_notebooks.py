@@ -115,6 +115,24 @@ def test_quickstart_is_a_dry_run_by_default(planted: Place, tmp_path: Path) -> N
     assert_holds_no_secret(tmp_path / "out.ipynb", CANARY, token(planted))
 
 
+@pytest.mark.parametrize("stack_name", ["catalog/pre", "gateway/dev"])
+def test_quickstart_serves_any_stack(place: Place, monkeypatch: pytest.MonkeyPatch, stack_name: str) -> None:
+    """Nothing in it is of one stack: its cells up to the plan run as they are, with another parameter."""
+    for name, value in place.environment.items():
+        monkeypatch.setenv(name, value)
+    cells = json.loads((ROOT / "notebooks" / "Quickstart.ipynb").read_text())["cells"]
+    codes = ["".join(each["source"]) for each in cells if each["cell_type"] == "code"]
+    names: dict[str, Any] = {}
+    parameters, *others = codes
+    exec(f"{parameters}\nrepository, stack_name = {str(place.root)!r}, {stack_name!r}", names)
+    for code in others:
+        exec(code, names)
+        if "plan = " in code:
+            break
+    assert names["plan"].value.spec
+    names["session"].close()
+
+
 def test_quickstart_fails_where_the_phrase_is_missing(planted: Place, tmp_path: Path) -> None:
     done = run(planted, "Quickstart.ipynb", tmp_path / "out.ipynb", dry_run=False)
 
