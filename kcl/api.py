@@ -18,9 +18,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from time import time_ns
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from kcl.cache.stamps import Moment, Stamp, now, settled_each, stamp
 from kcl.cache.store import Store, folder_for
 from kcl.collection import paused_for_run
 from kcl.compiler import GENERATED
@@ -72,7 +72,6 @@ from kcl.syntax.edit import replace_value
 from kcl.syntax.sites import replace_at
 
 if TYPE_CHECKING:
-    from kcl.cache.stamps import Stamp
     from kcl.compiler.kept import KeptCode
     from kcl.evaluator.value import Library
     from kcl.plugins.host import PluginModules
@@ -91,6 +90,7 @@ __all__ = [
     "InMemoryFileSystem",
     "KclError",
     "Manifest",
+    "Moment",
     "OsFileSystem",
     "OverlayFileSystem",
     "ParseCache",
@@ -108,15 +108,19 @@ __all__ = [
     "SiteKind",
     "SourceChanged",
     "Span",
+    "Stamp",
     "Store",
     "argument_value",
     "downloaded_folder",
     "folder_for",
     "names_entries",
+    "now",
     "parse",
     "replace_at",
     "replace_value",
     "run",
+    "settled_each",
+    "stamp",
     "yaml_text",
 ]
 
@@ -216,7 +220,7 @@ def run(
     found = kept.look_up(name)
     if found is not None:
         return found
-    started, uses, reader = time_ns(), list[str](), StampingFileSystem(read_from)
+    started, uses, reader = now(), list[str](), StampingFileSystem(read_from)
     result = _run(asked, reader, lambda granted: replace(granted, on_use=uses.append), plugins, cache, uses.append)
     if not uses:
         stamps = cast("dict[str, Stamp | None]", reader.taken)  # the disk has no others

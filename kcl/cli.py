@@ -21,11 +21,11 @@ from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from time import time_ns
 from typing import Any, Final, NoReturn, TextIO
 
 from kcl.api import KCL, PRESETS, Access, KclError, ParseCache, PlanOptions, ProgramError, RunResult, Settings, run
 from kcl.cache.runs import keep, key_of, look_up
+from kcl.cache.stamps import now
 from kcl.cache.store import Store, folder_for
 from kcl.evaluator.runtime import Limits
 from kcl.loader import (
@@ -101,6 +101,7 @@ def _parser(stdout: TextIO) -> argparse.ArgumentParser:
     add("-d", "--debug", action="store_true", help="check numbers against 64 bits as well")
     add("-k", "--sort_keys", action="store_true")
     add("-H", "--show_hidden", action="store_true", help="print names that begin with _")
+    add("--allow_read", action="append", default=[], metavar="FOLDER", help="let programs read files below it as well")
     add("-V", "--vendor", action="store_true", help="take packages from the folder vendor and nowhere else")
     add("-p", "--profile", action="store_true", help="accepted for compatibility")
     add("-v", "--verbose", action="count", default=0, help="name the files that were read")
@@ -132,7 +133,7 @@ def main(
         return _elsewhere(argv, folder, stdin, stdout, stderr, environment or {})
     if argv and argv[0].endswith(".k"):
         argv = ["run", *argv]  # as officially
-    started = time_ns()
+    started = now()
     key = None if store is None else key_of(argv, folder, environment or {})
     if store is not None and key is not None:
         kept = look_up(store, key)
@@ -233,7 +234,7 @@ def _run(
         output=PlanOptions(show_hidden=bool(merged.show_hidden), disable_none=bool(merged.disable_none)),
         limits=Limits(strict_range_check=bool(merged.strict_range_check), debug=bool(merged.debug)),
         file_system=file_system,
-        access=lambda granted: replace(_granted(granted, cwd, environment), on_use=on_use),
+        access=lambda granted: replace(_granted(granted, cwd, environment, arguments.allow_read), on_use=on_use),
         cache=cache,
     )
     return result, merged.output
@@ -255,13 +256,19 @@ def _is_package(folder: str, file_system: FileSystem) -> bool:
     return is_marked and default_settings_file(folder, file_system) is None
 
 
-def _granted(access: Access, cwd: str, environment: Mapping[str, str] | None) -> Access:
-    """Who runs a program by hand trusts it as officially: it may read anything, and write below where it runs.
+def _granted(access: Access, cwd: str, environment: Mapping[str, str] | None, readable: Sequence[str]) -> Access:
+    """As officially, files read and write below their own folders, and what the command line says may be read.
 
     The official command reports no working folder to programs, hence the empty `work_dir`.
     """
     return replace(
-        access, read_roots=None, write_roots=(cwd, access.root), environment=environment or {}, work_dir="", base=cwd
+        access,
+        read_roots=tuple(os.path.abspath(os.path.join(cwd, folder)) for folder in readable),
+        write_roots=(cwd, access.root),
+        own_folder_only=True,
+        environment=environment or {},
+        work_dir="",
+        base=cwd,
     )
 
 

@@ -14,18 +14,21 @@ import sys
 from importlib._bootstrap_external import MAGIC_NUMBER
 
 from kcl.cache.digest import blake2b
-from kcl.cache.stamps import hold, settled
+from kcl.cache.stamps import hold, settled, stamp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Final
 
+    from kcl.cache.stamps import Moment, Stamp
     from kcl.cache.store import Store
 
 _SECRET_NAMES: Final = ("pass", "secret", "token", "key", "credential", "private", "auth")
 _SECRET_KIND: Final = r"""["']?kind["']?\s*:\s*["']?Secret\b"""
 _ASKED_OF_ENVIRONMENT: Final = ("KCL_PKG_PATH", "HOME", "USERPROFILE")
+_ALL_TIMES: Final = 1 << 63
+"""Later than the time of any file: those of the compiler itself are taken as they are."""
 _WITH_VALUE: Final = "DYSOEf"
 """Letters of the arguments whose value may follow in the same word."""
 
@@ -82,8 +85,8 @@ def _opened(key: str, sealed: bytes, files: Sequence[str]) -> str | None:
     return None if text is None else text.decode()
 
 
-def keep(store: Store, key: str, text: str, paths: Iterable[str], started: int, *, only_files: bool) -> bool:
-    """Keeps what a run printed that rests on these paths and began at `started` (nanoseconds since 1970).
+def keep(store: Store, key: str, text: str, paths: Iterable[str], started: Moment, *, only_files: bool) -> bool:
+    """Keeps what a run printed that rests on these paths and began at `started`.
 
     `only_files` says that the command line gave the program no value, which is when secrets may be kept, sealed.
     Answers whether it was kept: not if one of the paths was written shortly before or meanwhile.
@@ -117,13 +120,12 @@ _compiler = ""
 
 def _described() -> str:
     here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    facts: list[tuple[str, int, int]] = []
+    facts: list[tuple[str, Stamp | None]] = []
     pending = [here]
     while pending:
         for each in os.scandir(pending.pop()):
             if each.name.endswith((".py", ".marshal")):
-                found = each.stat()
-                facts.append((each.path, found.st_mtime_ns, found.st_size))
+                facts.append((each.path, stamp(each.path, _ALL_TIMES)))
             elif "." not in each.name and each.name != "__pycache__":
                 pending.append(each.path)
     return blake2b(marshal.dumps((sorted(facts), MAGIC_NUMBER, sys.version), 2), digest_size=20).hexdigest()

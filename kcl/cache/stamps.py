@@ -1,4 +1,9 @@
-"""Whether a file, or a directory's list of names, is still what it was: one `stat` instead of reading it."""
+"""Whether a file, or a directory's list of names, is still what it was: one `stat` instead of reading it.
+
+The one rule of freshness, for all that is kept of files in memory and on disk. Times of change, which nobody can set,
+belong to a stamp, so an edit is seen whose size and time of writing are those from before; so do inode and device, for
+files that took the place of another, and links that lead elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +20,17 @@ SETTLED_NANOSECONDS: Final = 100_000_000
 
 Stamp: TypeAlias = "tuple[int, int, int, int, int] | Literal[False]"
 """Times, size and identity; False where there is nothing."""
+Moment: TypeAlias = "tuple[int, int]"
+"""When a run began, in nanoseconds of the clock that times of files are of, and of one that nobody can set back."""
+
+
+def now() -> Moment:
+    return time.time_ns(), time.monotonic_ns()
+
+
+def is_comparable(since: Moment, until: Moment) -> bool:
+    """Whether times of files tell what was written since a moment: not once the clock was set back."""
+    return until[1] - since[1] - (until[0] - since[0]) < SETTLED_NANOSECONDS
 
 
 def stamp(path: str, before: int | None = None) -> Stamp | None:
@@ -72,20 +88,33 @@ def hold(kept: Mapping[str, Stamp]) -> bool:
 
 
 def settled(
-    paths: Collection[str], started: int, known: Mapping[str, Stamp | None] | None = None
+    paths: Collection[str], started: Moment, known: Mapping[str, Stamp | None] | None = None
 ) -> dict[str, Stamp] | None:
-    """The stamps of all that a run looked at which began at `started` (nanoseconds since 1970), as it was all the time.
+    """The stamps of all that a run looked at, as it was all the time since the run started.
 
     `known` are stamps that it took itself, of each path before it read that. None where one of the others was written
-    shortly before or meanwhile. What is not there may have been removed meanwhile: only its folder can tell.
+    shortly before or meanwhile, or nobody can tell.
     """
     taken: dict[str, Stamp] = {path: found for path in paths if (found := known.get(path))} if known else {}
-    folders: dict[str, bool] = {}
-    for path, now in _taken((path for path in paths if path not in taken), started):
-        if now is None or (now is False and not _was_missing(path, started, folders)):
+    for path, found in _since(started, (path for path in paths if path not in taken)):
+        if found is None:
             return None
-        taken[path] = now
+        taken[path] = found
     return {path: taken[path] for path in paths}
+
+
+def settled_each(paths: Iterable[str], started: Moment) -> dict[str, Stamp | None]:
+    """As `settled` for each path: None for one that may have been another while the run looked at it."""
+    return dict(_since(started, paths))
+
+
+def _since(started: Moment, paths: Iterable[str]) -> Iterator[tuple[str, Stamp | None]]:
+    """What is not there may have been removed meanwhile: only its folder can tell."""
+    folders: dict[str, bool] = {}
+    is_told = is_comparable(started, now())
+    for path, found in _taken(paths, started[0]):
+        is_settled = is_told and (found is not False or _was_missing(path, started[0], folders))
+        yield path, found if is_settled else None
 
 
 def _was_missing(path: str, started: int, folders: dict[str, bool]) -> bool:

@@ -23,7 +23,7 @@ from typing import Final
 from kcl.cache.objects import BROKEN, from_bytes, to_bytes
 from kcl.cache.runs import suggests_secret
 from kcl.cache.sealing import digest_of, key_from, opened, seal
-from kcl.cache.stamps import Stamp, hold, settled
+from kcl.cache.stamps import Moment, Stamp, hold, settled
 from kcl.cache.store import Store
 from kcl.diagnostics import Diagnostic
 from kcl.evaluator.dialect import Dialect
@@ -99,9 +99,14 @@ class KeptResults:
         return result
 
     def keep(
-        self, name: str, asked: Asked, result: RunResult, started: int, taken: Mapping[str, Stamp | None] | None = None
+        self,
+        name: str,
+        asked: Asked,
+        result: RunResult,
+        started: Moment,
+        taken: Mapping[str, Stamp | None] | None = None,
     ) -> bool:
-        """Keeps the result of a run that began at `started` (nanoseconds since 1970); answers whether it did.
+        """Keeps the result of a run that began at `started`; answers whether it did.
 
         It does not where something the result rests on was written shortly before or meanwhile. `taken` are the stamps
         that the run took of what it was about to read.

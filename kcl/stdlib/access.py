@@ -32,6 +32,11 @@ class Access:
     """Folders below which files may be read; None for anywhere, () for nowhere."""
     write_roots: tuple[str, ...] = ()
     """Folders below which files may be written, on the real disk."""
+    own_folder_only: bool = False
+    """Whether a file may name only what lies below its own folder, without `..`, as officially.
+
+    What lies below `read_roots` may be read all the same, by a path that is absolute or leads there.
+    """
     environment: Mapping[str, str] | None = None
     """Environment variables a program may read; None when it may read none."""
     work_dir: str = ""
@@ -53,16 +58,29 @@ class Access:
 
     def readable(self, path: str, folder: str) -> str:
         """The absolute form of `path`, which is relative to `folder`. Raises ValueFailure when it may not be read."""
-        absolute = os.path.normpath(os.path.join(folder, path))
-        if self.read_roots is not None and not (
-            _inside(absolute, self.read_roots) and _inside(os.path.realpath(absolute), _real(self.read_roots))
-        ):
-            raise ValueFailure(f"reading '{path}' is not allowed: it lies outside of {_shown(self.read_roots)}")
+        absolute = self.absolute(path, folder)
+        if self.own_folder_only:
+            pass  # `absolute` has looked
+        elif not self._may_read(absolute):
+            raise ValueFailure(f"reading '{path}' is not allowed: it lies outside of {_shown(self.read_roots or ())}")
         self.on_read(absolute)
         return absolute
 
+    def absolute(self, path: str, folder: str) -> str:
+        """The absolute form of `path`. Raises ValueFailure when it may not be named."""
+        absolute = os.path.normpath(os.path.join(folder, path))
+        if self.own_folder_only and not _is_below(path, folder) and not self._may_read(absolute):
+            raise _escapes(path, folder)
+        return absolute
+
+    def _may_read(self, absolute: str) -> bool:
+        roots = self.read_roots
+        return roots is None or (_inside(absolute, roots) and _inside(os.path.realpath(absolute), _real(roots)))
+
     def writable(self, path: str, folder: str) -> str:
         """The absolute form of `path`. Raises ValueFailure when it may not be written."""
+        if self.own_folder_only and not _is_below(path, folder):
+            raise _escapes(path, folder)
         absolute = os.path.realpath(os.path.join(folder, path))
         if not _inside(absolute, _real(self.write_roots)):
             where = (
@@ -70,6 +88,16 @@ class Access:
             )
             raise ValueFailure(f"writing '{path}' is not allowed: {where}")
         return absolute
+
+
+def _is_below(path: str, folder: str) -> bool:
+    """Whether a path leads from a folder to something in it, links included, and never upwards."""
+    there = os.path.realpath(os.path.join(folder, path))
+    return os.pardir not in path.split(os.sep) and _inside(there, (os.path.realpath(folder),))
+
+
+def _escapes(path: str, folder: str) -> ValueFailure:
+    return ValueFailure(f"path '{path}' escapes module root '{folder}'")
 
 
 def _inside(path: str, roots: tuple[str, ...]) -> bool:

@@ -70,38 +70,42 @@ def size(access: Access, context: CallContext, filepath: str) -> int:
 
 @MODULE.function("glob(pattern: str) -> [str]", contextual=True, needs_access=True, capture="file")
 def glob(access: Access, context: CallContext, pattern: str) -> KList:
-    """Paths in the form of the pattern: relative ones stay relative to the calling file."""
+    """Absolute paths, as the official compiler answers since 0.13."""
     folder = _folder(context)
+    access.absolute(pattern, folder)
     relative = not os.path.isabs(pattern)
     parts = os.path.normpath(pattern).split(os.sep)
     start = folder if relative else os.sep
     if not relative:
         parts = parts[1:]
-    found = sorted(set(_matches(access, start, parts)))
-    return KList(os.path.relpath(path, folder) if relative else path for path in found)
+    found = sorted(set(_matches(access, folder, start, parts)))
+    return KList(found)
 
 
-def _matches(access: Access, folder: str, parts: list[str]) -> Iterator[str]:
-    """Existing paths below `folder` that fit the pattern's parts; `**` stands for any number of folders."""
+def _matches(access: Access, caller: str, folder: str, parts: list[str]) -> Iterator[str]:
+    """Existing paths below `folder` that fit the pattern's parts; `**` stands for any number of folders.
+
+    `caller` is the folder of the file that asks.
+    """
     if not parts:
         yield folder
         return
     head, rest = parts[0], parts[1:]
     files = access.file_system
     if head == "**":
-        yield from _matches(access, folder, rest)
-        for name in files.list_dir(access.readable(folder, folder)):
+        yield from _matches(access, caller, folder, rest)
+        for name in files.list_dir(access.readable(folder, caller)):
             path = os.path.join(folder, name)
             if files.is_dir(path):
-                yield from _matches(access, path, parts)
+                yield from _matches(access, caller, path, parts)
     elif not _MAGIC.intersection(head):
         path = os.path.normpath(os.path.join(folder, head))
         if head == os.pardir or files.exists(path):
-            yield from _matches(access, path, rest)
+            yield from _matches(access, caller, path, rest)
     else:
-        for name in files.list_dir(access.readable(folder, folder)):
+        for name in files.list_dir(access.readable(folder, caller)):
             if fnmatch.fnmatchcase(name, head):
-                yield from _matches(access, os.path.join(folder, name), rest)
+                yield from _matches(access, caller, os.path.join(folder, name), rest)
 
 
 @MODULE.function("modpath() -> str", contextual=True, needs_access=True)
@@ -119,9 +123,9 @@ def current(context: CallContext) -> str:
     return context.file
 
 
-@MODULE.function("abs(filepath: str) -> str", contextual=True)
-def absolute(context: CallContext, filepath: str) -> str:
-    return os.path.normpath(os.path.join(_folder(context), filepath))
+@MODULE.function("abs(filepath: str) -> str", contextual=True, needs_access=True)
+def absolute(access: Access, context: CallContext, filepath: str) -> str:
+    return access.absolute(filepath, _folder(context))
 
 
 @MODULE.function("read_env(key: str) -> str", contextual=True, needs_access=True, capture="environment")

@@ -23,11 +23,13 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
 
-from kcl.api import yaml_text
+from kcl.api import Moment, now, yaml_text
 from workbench.engine.compile import CompileFailed, CompileInputs, ParseCache, compile_now, new_cache
 from workbench.engine.compiled_index import (
+    NOTHING_WRITTEN,
     Index,
     Record,
+    State,
     code_state,
     digest_of,
     write_private,
@@ -108,7 +110,7 @@ class Outcome:
     file: str
     seconds: float
     lines: int = 0
-    written: tuple[int, int] = (0, 0)
+    written: State = NOTHING_WRITTEN
     shared: frozenset[str] = field(default=frozenset(), repr=False)
     own: frozenset[str] = field(default=frozenset(), repr=False)
     warnings: tuple[str, ...] = ()
@@ -135,7 +137,7 @@ class Sweep:
 
         Raises `EngineError` where the folder cannot be written or the crew cannot work.
         """
-        began, saved = time.time_ns(), time.monotonic()
+        began, saved = now(), time.monotonic()
         self._index.save()
         waiting = {each.name for each in self.stale}
         try:
@@ -156,14 +158,14 @@ class Sweep:
         """How many lines all Specs have that are up to date."""
         return sum(each.lines for each in self._index.records.values())
 
-    def _note(self, outcome: Outcome, began_ns: int) -> None:
+    def _note(self, outcome: Outcome, began: Moment) -> None:
         if outcome.failure is not None:
             _remove(self.wanted.folder / outcome.file)
             return
         record = Record(
             self._keys[outcome.stack], outcome.file, outcome.written, outcome.lines, outcome.shared, outcome.own
         )
-        self._index.put(outcome.stack, record, began_ns=began_ns)
+        self._index.put(outcome.stack, record, began=began)
 
 
 def prepare(wanted: Wanted) -> Sweep:
@@ -237,14 +239,15 @@ def _outcome(chunk: Chunk, stack: Stack, sets: dict[frozenset[str], frozenset[st
     else:
         text = yaml_text(documents)
         text = text if text.endswith("\n") else text + "\n"
-    write_private(target, text.encode("utf-8", "surrogatepass"))
+    content = text.encode("utf-8", "surrogatepass")
+    write_private(target, content)
     own, shared = _read(stack, compiled.dependencies)
     return Outcome(
         stack.name,
         file,
         time.perf_counter() - started,
         text.count("\n"),
-        written_state(target) or (0, 0),
+        written_state(target, content),
         sets.setdefault(shared, shared),  # the same set is sent to whoever waits once
         own,
         tuple(each.message for each in compiled.diagnostics),

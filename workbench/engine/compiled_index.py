@@ -1,8 +1,9 @@
 """What the Specs in a folder were made from, so that the next run compiles only what an edit touches.
 
-For every stack the files it was read from, and for every such file what it held then. A file is looked at again only
-where its size, time or inode moved; a folder counts as what it lists, a missing file as missing. The record is one
-JSON file beside the Specs. One that cannot be read, or was written by another version, is as good as none.
+For every stack the files it was read from, and for every such file what it held then. A file is read again only where
+its stamp is another (`kcl.cache.stamps`, the rule of all caches); a folder counts as what it lists, a missing file as
+missing. The record is one JSON file beside the Specs. One that cannot be read, or was written by another version, is as
+good as none.
 """
 
 from __future__ import annotations
@@ -11,42 +12,46 @@ import hashlib
 import json
 import os
 import stat
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from kcl.api import Moment, Stamp, settled_each, stamp
 from workbench.engine.errors import EngineError
 
 INDEX_FILE = ".konfig-index.json"
-_FORMAT = 1
+_FORMAT = 2
 _MISSING = "missing"
-_NO_STAMP = (0, 0, 0)
-_SETTLED_NS = 100_000_000
-"""A file younger than this may be written again without its times telling, as clocks of file systems are coarse."""
+_ALL_TIMES = 1 << 63
+"""Later than the time of any file: what was written is stamped as it lies there."""
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What a path held. `stamp` is (mtime in ns, size, inode), None if nobody may rely on what is said here."""
+    """What a path held. `stamp` is None where only reading tells whether it is still the same."""
 
-    stamp: tuple[int, int, int] | None
+    stamp: Stamp | None
     digest: str
+    is_reliable: bool = True
+    """Whether this is certainly what a compilation read."""
+
+
+NOTHING_WRITTEN = State(None, "")
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
     """How one Spec was made.
 
-    `key` stands for everything but files (options, name, compiler), `file` is relative to the folder, `written` is its
-    (mtime in ns, size). `shared` and `own` are absolute paths read, outside of the stack's project and inside of it:
+    `key` stands for everything but files (options, name, compiler), `file` is relative to the folder, `written` is what
+    it held. `shared` and `own` are absolute paths read, outside of the stack's project and inside of it:
     thousands of stacks have the same shared ones, and they are kept once.
     """
 
     key: str
     file: str
-    written: tuple[int, int]
+    written: State
     lines: int
     shared: frozenset[str] = field(repr=False)
     own: frozenset[str] = field(repr=False)
@@ -77,13 +82,12 @@ class Index:
         if document["format"] != _FORMAT:
             return
         names: list[str] = document["paths"]
-        states: list[tuple[list[int] | None, str]] = document["states"]
-        for name, (stamp, content) in zip(names, states, strict=True):
-            self._states[name] = State((stamp[0], stamp[1], stamp[2]) if stamp else None, content)
+        for name, state in zip(names, document["states"], strict=True):
+            self._states[name] = _state(*state)
         sets = [self._kept(frozenset(names[each] for each in members)) for members in document["sets"]]
         for stack, (key, file, written, lines, shared, own) in document["stacks"].items():
             self.records[stack] = Record(
-                key, file, (written[0], written[1]), lines, sets[shared], frozenset(names[each] for each in own)
+                key, file, _state(*written), lines, sets[shared], frozenset(names[each] for each in own)
             )
 
     def drop_outdated(self) -> dict[str, Record]:
@@ -91,7 +95,7 @@ class Index:
         changed = set()
         for path, before in self._states.items():
             now = _look(path, before)
-            if now.digest != before.digest or before.stamp is None:
+            if now.digest != before.digest or not before.is_reliable:
                 changed.add(path)
             self._states[path] = now
         touched: dict[frozenset[str], bool] = {}
@@ -107,16 +111,17 @@ class Index:
 
     def is_written(self, record: Record) -> bool:
         """Whether the Spec lies there as it was written."""
-        return written_state(self.folder / record.file) == record.written
+        return _look(str(self.folder / record.file), record.written).digest == record.written.digest
 
-    def put(self, stack: str, record: Record, *, began_ns: int) -> None:
-        """Notes a stack that was compiled just now. Files that moved since the run began are compiled again next time.
+    def put(self, stack: str, record: Record, *, began: Moment) -> None:
+        """Notes a stack that was compiled just now, in a run that began then.
 
-        `began_ns` is wall time: what is read after a compilation may not be what it read.
+        Files that may have changed since are compiled again next time: what is read after a compilation may not be what
+        it read.
         """
-        for path in (*record.shared, *record.own):
-            if path not in self._states:
-                self._states[path] = _look(path, None, began_ns)
+        new = [path for path in (*record.shared, *record.own) if path not in self._states]
+        for path, found in settled_each(new, began).items():
+            self._states[path] = _UNRELIABLE if found is None else State(found, _digest(path))
         shared = self._kept(record.shared)
         self.records[stack] = Record(record.key, record.file, record.written, record.lines, shared, record.own)
 
@@ -137,10 +142,16 @@ class Index:
             if each.shared not in sets:
                 sets[each.shared] = len(members)
                 members.append(numbered(each.shared))
-            stacks[stack] = (each.key, each.file, each.written, each.lines, sets[each.shared], numbered(each.own))
+            stacks[stack] = (
+                each.key,
+                each.file,
+                _plain(each.written),
+                each.lines,
+                sets[each.shared],
+                numbered(each.own),
+            )
         self._sets = {each: each for each in sets}
-        self._states = {path: self._states[path] for path in numbers}
-        states = [(state.stamp, state.digest) for state in self._states.values()]
+        states = [_plain(self._states[path]) for path in numbers]
         document = {"format": _FORMAT, "paths": list(numbers), "states": states, "sets": members, "stacks": stacks}
         write_private(self.folder / INDEX_FILE, json.dumps(document, separators=(",", ":")).encode())
 
@@ -149,29 +160,24 @@ def digest_of(parts: Iterable[str]) -> str:
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def code_state(folders: Iterable[Path]) -> Mapping[str, tuple[int, int]]:
-    """Returns size and time of all Python and data files below some packages: another compiler, another state."""
-    return {path: state for folder in folders for path, state in _files(str(folder))}
+def code_state(folders: Iterable[Path]) -> Mapping[str, Stamp | None]:
+    """Returns the stamps of all Python and data files below some packages: another compiler, another state."""
+    return {path: stamp(path, _ALL_TIMES) for folder in folders for path in _files(str(folder))}
 
 
-def _files(folder: str) -> Iterator[tuple[str, tuple[int, int]]]:
+def _files(folder: str) -> Iterator[str]:
     with os.scandir(folder) as entries:
         for entry in sorted(entries, key=lambda each: each.name):
             if entry.is_dir(follow_symlinks=False):
                 if entry.name != "__pycache__":
                     yield from _files(entry.path)
             elif entry.is_file():
-                found = entry.stat()
-                yield entry.path, (found.st_mtime_ns, found.st_size)
+                yield entry.path
 
 
-def written_state(file: Path) -> tuple[int, int] | None:
-    """Returns (mtime in ns, size), None if there is no such file."""
-    try:
-        found = os.stat(file)
-    except OSError:
-        return None
-    return (found.st_mtime_ns, found.st_size)
+def written_state(file: Path, content: bytes) -> State:
+    """Returns what tells whether a file that was written just now still holds this."""
+    return State(stamp(str(file), _ALL_TIMES), hashlib.sha256(content).hexdigest())
 
 
 def write_private(file: Path, content: bytes) -> None:
@@ -191,25 +197,35 @@ def write_private(file: Path, content: bytes) -> None:
         ) from error
 
 
-def _look(path: str, before: State | None, began_ns: int | None = None) -> State:
-    """Returns what a path holds now; `before` is believed where the file did not move since.
+_UNRELIABLE = State(None, "moved", is_reliable=False)
 
-    What moved after `began_ns` may have been read as it was: nobody may rely on it.
-    """
+
+def _look(path: str, before: State) -> State:
+    """Returns what a path holds now; `before` is believed where the path has the stamp it had."""
+    found = stamp(path)
+    if found is not None and found == before.stamp:
+        return before
+    return State(found, _digest(path))
+
+
+def _digest(path: str) -> str:
+    """Returns what stands for the content of a file, or for the names in a folder."""
     try:
-        found = os.stat(path)
-        stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
-        if before is not None and before.stamp == stamp:
-            return before
-        if time.time_ns() - found.st_mtime_ns < _SETTLED_NS:
-            stamp = _NO_STAMP  # it is read again next time
-        if began_ns is not None and found.st_mtime_ns > began_ns:
-            return State(None, "moved")
-        if stat.S_ISDIR(found.st_mode):
-            return State(stamp, digest_of(["folder", *sorted(os.listdir(path))]))
-        if not stat.S_ISREG(found.st_mode):
-            return State(None, "neither file nor folder")
+        mode = os.stat(path).st_mode
+        if stat.S_ISDIR(mode):
+            return digest_of(["folder", *sorted(os.listdir(path))])
+        if not stat.S_ISREG(mode):
+            return "neither file nor folder"
         with open(path, "rb") as stream:
-            return State(stamp, hashlib.file_digest(stream, "sha256").hexdigest())
+            return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError:
-        return State(_NO_STAMP, _MISSING)
+        return _MISSING
+
+
+def _plain(state: State) -> tuple[Stamp | None, str, bool]:
+    return (state.stamp, state.digest, state.is_reliable)
+
+
+def _state(stamp: Any, digest: str, is_reliable: bool) -> State:
+    modified, changed, size, inode, device = stamp if stamp else (0, 0, 0, 0, 0)
+    return State((modified, changed, size, inode, device) if stamp else stamp, digest, is_reliable)

@@ -8,6 +8,7 @@ import pickle
 import signal
 import stat
 import subprocess
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -35,11 +36,14 @@ from workbench.engine.revisions import changed_since
 from workbench.project import ProjectName, StackName, StackPath, discover
 
 _APPLICATIONS = 12
+_SETTLED_SECONDS = 0.15
+"""Nobody can rely on the times of files that were written just before they were read."""
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     konfig.write(tmp_path / "konfig", _APPLICATIONS)
+    time.sleep(_SETTLED_SECONDS)
     return tmp_path / "konfig"
 
 
