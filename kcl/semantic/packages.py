@@ -130,6 +130,14 @@ def _named_by(module: Module, cache: CheckCache | None) -> frozenset[str]:
     return named
 
 
+def _named(imported: Import) -> str:
+    """How messages name what is imported: a file by itself, also where it is all of its folder's package."""
+    last = imported.statement.names[-1] if imported.statement.names else ""
+    if imported.kind is not ImportKind.PACKAGE or imported.package.rpartition(".")[2] == last:
+        return imported.package
+    return f"{imported.package}.{last}"
+
+
 class Checker(Schemas):
     """Checks the packages of one program. With `anew` nothing found out about the imported ones together is taken."""
 
@@ -342,7 +350,7 @@ class Checker(Schemas):
                 if paths.setdefault(name, target) != target and not self.rules.file_scoped_imports:
                     message = f"the name '{name}' is defined multiple times, '{name}' must be defined only once"
                     found.append(error(Code.COMPILE, message, place))
-                type_ = ModuleType(imported.package, self._imported_scope(imported))
+                type_ = ModuleType(imported.package, self._imported_scope(imported), _named(imported))
                 self.modules[module.source.path, name] = type_
                 if name not in scope.names:
                     scope.names[name] = Binding(type_, place, Kind.MODULE)

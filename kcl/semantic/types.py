@@ -261,15 +261,17 @@ VARIADIC: Final = FunctionType((), ANY, variadic=True)
 class ModuleType(Type):
     """An imported package (`scope` holds what it declares), or a module of the library or a plugin (None)."""
 
-    __slots__ = ("path", "scope")
+    __slots__ = ("named", "path", "scope")
 
-    def __init__(self, path: str, scope: Scope | None) -> None:
+    def __init__(self, path: str, scope: Scope | None, named: str | None = None) -> None:
+        """`named` is how the import names it, where that is another way to the same package."""
         self.flags = MODULE_FLAG
         self.path = path
         self.scope = scope
+        self.named = named or path
 
     def __str__(self) -> str:
-        return f"module '{self.path}'"
+        return f"module '{self.named}'"
 
 
 @dataclass(slots=True)
