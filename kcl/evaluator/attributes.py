@@ -2,16 +2,35 @@
 
 from __future__ import annotations
 
-from kcl.evaluator.operations import kind
+from collections.abc import Sequence
+
+from kcl.evaluator.operations import kind, subscript
 from kcl.evaluator.runtime import Runtime
-from kcl.evaluator.value import UNDEFINED, KDict, KList, Method, ModuleValue, Sites, Value, ValueFailure
+from kcl.evaluator.value import (
+    UNDEFINED,
+    KDict,
+    KList,
+    Method,
+    ModuleValue,
+    SchemaInstance,
+    Sites,
+    Value,
+    ValueFailure,
+)
+from kcl.syntax import ast
 
 
 def load_attribute(runtime: Runtime, value: Value, name: str) -> Value:
-    """`value.name`; Undefined for a key a config does not have. Raises ValueFailure where there is no such member."""
+    """`value.name`; Undefined for a key a config does not have. Raises ValueFailure where there is no such member.
+
+    An instance has the attributes of its schema, those nobody gave a value too, and the keys that an index signature
+    admitted; any other name is a mistake.
+    """
     if isinstance(value, dict):
         if name in value:
             return value[name]
+        if isinstance(value, SchemaInstance):
+            raise ValueFailure(f"schema '{value.schema.name}' attribute '{name}' not found")
         return UNDEFINED
     if type(value) is str:
         method = runtime.library.string_methods.get(name)
@@ -25,6 +44,13 @@ def load_attribute(runtime: Runtime, value: Value, name: str) -> Value:
     if get_member is not None:
         return get_member(name)
     raise ValueFailure(f"invalid value '{kind(value)}' to load attribute '{name}'")
+
+
+def load_path(runtime: Runtime, value: Value, path: Sequence[ast.Member | ast.Index], steps: Sequence[Value]) -> Value:
+    """What stands at the path of an assignment target; `steps` are the name, key or index of each step."""
+    for part, step in zip(path, steps, strict=True):
+        value = load_attribute(runtime, value, step) if isinstance(part, ast.Member) else subscript(value, step)
+    return value
 
 
 def sites_of(value: Value, key: Value) -> Sites:

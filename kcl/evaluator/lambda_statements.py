@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kcl.diagnostics import Span
+from kcl.evaluator.attributes import load_path
 from kcl.evaluator.lexical import Scope, Variable, is_local, local_variable
 from kcl.evaluator.lowering import lower, lower_tracked
-from kcl.evaluator.operations import subscript, truthy, with_path
+from kcl.evaluator.operations import truthy, with_path
 from kcl.evaluator.provenance import SiteKind
 from kcl.evaluator.runtime import Environment, Evaluate, Where, evaluation_error, is_literal
 from kcl.evaluator.runtime_types import pack
@@ -81,13 +81,15 @@ def _assign(node: ast.Assign, scope: Scope) -> Evaluate:
 class _Store:
     """Puts a value into a local variable, or into a place inside the value it has."""
 
-    __slots__ = ("_origin", "_path", "_read", "_variable")
+    __slots__ = ("_origin", "_path", "_read", "_runtime", "_target", "_variable")
 
-    def __init__(self, variable: Variable, read: Evaluate, path: Sequence[Evaluate], origin: Span) -> None:
-        self._origin = origin
+    def __init__(self, target: ast.Target, variable: Variable, read: Evaluate, scope: Scope) -> None:
+        self._target = target
         self._variable = variable
         self._read = read
-        self._path = path
+        self._path = lower_path(target, scope)
+        self._origin = scope.module.where(target).span
+        self._runtime = scope.module.runtime
 
     def __call__(self, environment: Environment, value: Value, sites: Sites = ()) -> None:
         if self._path:
@@ -99,17 +101,15 @@ class _Store:
             environment[variable.sites_slot] = () if isinstance(value, (list, dict)) else sites
 
     def load(self, environment: Environment) -> Value:
-        value = self._read(environment)
-        for step in self._path:
-            value = subscript(value, step(environment))
-        return value
+        steps = [step(environment) for step in self._path]
+        return load_path(self._runtime, self._read(environment), self._target.path, steps)
 
 
 def _store(target: ast.Target, scope: Scope) -> _Store:
     read = lower(ast.Name(target.start, target.name_end, target.name), scope)
     variable = local_variable(scope, target.name) or scope.declare(target.name, definite=False)
     variable.place()
-    return _Store(variable, read, lower_path(target, scope), scope.module.where(target).span)
+    return _Store(target, variable, read, scope)
 
 
 def lower_path(target: ast.Target, scope: Scope) -> list[Evaluate]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from kcl.evaluator.attributes import load_attribute
+from kcl.evaluator.attributes import load_path
 from kcl.evaluator.lambda_statements import augmented, lower_assert, lower_path
 from kcl.evaluator.lexical import GlobalScope, Scope
 from kcl.evaluator.lowering import lower, lower_value
-from kcl.evaluator.operations import subscript, truthy, with_path
+from kcl.evaluator.operations import truthy, with_path
 from kcl.evaluator.provenance import SiteKind
 from kcl.evaluator.runtime import NOT_ASSIGNED, TRIED, UNSET, Environment, Evaluate, Tracked, is_literal
 from kcl.evaluator.runtime_types import RuntimeType, pack
@@ -147,7 +147,6 @@ def lower_assignment(
     where = module.where(statement)
     runtime = module.runtime
     name = assigning.name
-    assigning_path = target.path
     path = lower_path(target, scope)
     site = module.site(target, SiteKind.LITERAL, statement.value)
     evaluate = _value(statement, scope, site) if right_side is None else _with_site(right_side, site)
@@ -194,10 +193,7 @@ def lower_assignment(
         whole = variables.previous(name)
         before = runtime.origin
         steps = [step(environment) for step in path]
-        present = whole
-        for step, part in zip(steps, assigning_path, strict=True):
-            member = isinstance(part, ast.Member)
-            present = load_attribute(runtime, present, step) if member else subscript(present, step)
+        present = load_path(runtime, whole, target.path, steps)
         changed = augmented(node.op, present, value, where)
         return with_path(whole, steps, changed, sites, span), joined_sites(sites, before)
 
