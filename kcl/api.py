@@ -28,7 +28,7 @@ from kcl.diagnostics import Code, Diagnostic, KclError, Severity, Span, error, r
 from kcl.emit import yaml_text
 from kcl.emit.planning import PlanOptions, plan, plan_documents
 from kcl.emit.selection import select, selector_path
-from kcl.evaluator.dialect import KCL, KONFIG_2023, PRESETS, Dialect
+from kcl.evaluator.dialect import KCL, KCL_0_12, KONFIG_2023, PRESETS, Dialect, dialect_of
 from kcl.evaluator.evaluate import Evaluation, evaluate, findings
 from kcl.evaluator.prepared import Prepared, without_plugins
 from kcl.evaluator.provenance import Site, SiteKind
@@ -78,6 +78,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "KCL",
+    "KCL_0_12",
     "KONFIG_2023",
     "PRESETS",
     "Access",
@@ -259,14 +260,14 @@ def _run(
             loaded = load(request, reader, cache)
             sources.update(loaded.sources)
             if has_errors(loaded.diagnostics):
-                raise KclError(_with_findings(loaded, folder, reader, dialect or KCL))
+                raise KclError(_with_findings(loaded, folder, reader, dialect or dialect_of(loaded.manifest)))
             changes = asked.overrides or merged.overrides
             if changes:
                 on_more("overrides")
                 request = replace(request, texts={**request.texts, **overridden_texts(loaded.program, changes)})
                 loaded = load(request, reader, cache)
                 sources.update(loaded.sources)
-            chosen = dialect or (KONFIG_2023 if loaded.manifest.expects_before_0_5 else KCL)
+            chosen = dialect or dialect_of(loaded.manifest)
             given = {**merged.option_values(), **asked.options}
             granted = _access(loaded, folder, reader, access)
             used: frozenset[str] = frozenset()

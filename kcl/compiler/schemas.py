@@ -31,6 +31,8 @@ from kcl.compiler.source import CodeOf, Source, compiled
 from kcl.compiler.types import kind_of
 from kcl.compiler.writing import names_in, united
 from kcl.diagnostics import KclError
+from kcl.evaluator.lexical import Scope
+from kcl.evaluator.lowering import may_be_left_out
 from kcl.evaluator.provenance import SiteKind
 from kcl.evaluator.runtime import MOST_NESTED_CALLS, StartOver
 from kcl.evaluator.runtime_types import (
@@ -568,12 +570,15 @@ class _Writer:
                 self._check(check, level)
 
     def _check(self, check: ast.Check, level: Level) -> None:
-        source, expressions, scope = self.source, self.expressions, level.body.scope
         if check.cond is None:
-            holds = expressions.value(check.test, scope)
-            source.line(f"if not {holds}: raise {source.constant(StartOver)}")
+            self._must_hold(check, level.body.scope)
             return
-        condition = expressions.value(check.cond, scope)
-        with source.block(f"if {condition}:"):
-            holds = expressions.value(check.test, scope)
-            source.line(f"if not {holds}: raise {source.constant(StartOver)}")
+        condition = self.expressions.value(check.cond, level.body.scope)
+        with self.source.block(f"if {condition}:"):
+            self._must_hold(check, level.body.scope)
+
+    def _must_hold(self, check: ast.Check, scope: Scope) -> None:
+        holds = self.expressions.value(check.test, scope)
+        if check.message is not None and not may_be_left_out(check.message):
+            self.expressions.value(check.message, scope)
+        self.source.line(f"if not {holds}: raise {self.source.constant(StartOver)}")

@@ -111,6 +111,8 @@ def _rules(dialect: Dialect) -> Rules:
         unknown_names=dialect.unknown_name_is_undefined,
         missing_arguments=dialect.missing_argument_is_none,
         file_scoped_imports=dialect.file_scoped_imports,
+        private_members=dialect.private_members_are_shared,
+        missing_attributes=dialect.missing_attributes_wait_for_the_run,
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from kcl.evaluator.attributes import load_path
 from kcl.evaluator.lexical import Scope, Variable, is_local, local_variable
-from kcl.evaluator.lowering import lower, lower_tracked
+from kcl.evaluator.lowering import lower, lower_tracked, may_be_left_out
 from kcl.evaluator.operations import truthy, with_path
 from kcl.evaluator.provenance import SiteKind
 from kcl.evaluator.runtime import Environment, Evaluate, Where, evaluation_error, is_literal
@@ -183,12 +183,16 @@ def lower_assert(node: ast.Assert, scope: Scope) -> Evaluate:
     test = lower(node.test, scope)
     condition = None if node.cond is None else lower(node.cond, scope)
     message = None if node.message is None else lower(node.message, scope)
+    needs_no_message = may_be_left_out(node.message)
 
     def run(environment: Environment) -> Value:
         if condition is not None and not truthy(condition(environment)):
             return UNDEFINED
-        if not truthy(test(environment)):
-            text = "" if message is None else message(environment)
+        holds = truthy(test(environment))
+        if holds and needs_no_message:
+            return UNDEFINED
+        text = "" if message is None else message(environment)
+        if not holds:
             raise evaluation_error(text if isinstance(text, str) else "", where.span)
         return UNDEFINED
 

@@ -82,6 +82,24 @@ def constant_value(node: ast.Constant) -> Value:
             return UNDEFINED
 
 
+def may_be_left_out(node: ast.Expr | None) -> bool:
+    """Whether nobody could tell that the message of a check or an assertion that holds was not evaluated.
+
+    The official compiler evaluates it first: what fails in it fails the program. Texts and names in them cannot.
+    """
+    match node:
+        case None | ast.Str() | ast.Name() | ast.Constant():
+            return True
+        case ast.JoinedStr():
+            return all(isinstance(part, str) or _is_plain(part) for part in node.parts)
+        case _:
+            return False
+
+
+def _is_plain(part: ast.FormattedValue) -> bool:
+    return part.spec is None and isinstance(part.value, ast.Name)
+
+
 def is_tracked(node: ast.Expr) -> bool:
     """Whether the value of an expression may have come from elsewhere."""
     return type(node) in _TRACKED

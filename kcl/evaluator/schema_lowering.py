@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kcl.diagnostics import Code, KclError, Label, Span, error, warning
 from kcl.evaluator.functions import RuleType
 from kcl.evaluator.lexical import GlobalScope, SchemaScope, Scope, Unit
-from kcl.evaluator.lowering import lower, lower_value
+from kcl.evaluator.lowering import lower, lower_value, may_be_left_out
 from kcl.evaluator.operations import number_multiplier, truthy
 from kcl.evaluator.parameters import lower_parameters
 from kcl.evaluator.provenance import SiteKind
@@ -166,13 +166,17 @@ def lower_check(node: ast.Check, scope: Scope) -> Evaluate:
     test = lower(node.test, scope)
     condition = None if node.cond is None else lower(node.cond, scope)
     message = None if node.message is None else lower(node.message, scope)
+    needs_no_message = may_be_left_out(node.message)
 
     def run(environment: Environment) -> Value:
         if condition is not None and not truthy(condition(environment)):
             return True
-        if truthy(test(environment)):
+        holds = truthy(test(environment))
+        if holds and needs_no_message:
             return True
         text = "" if message is None else message(environment)
+        if holds:
+            return True
         raise _check_failure(place, text if isinstance(text, str) else "", environment[0])
 
     return run

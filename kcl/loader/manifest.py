@@ -66,8 +66,16 @@ class Manifest:
     @cached_property
     def expects_before_0_5(self) -> bool:
         """Whether the repository says it was written for a compiler older than 0.5 (the Python generation)."""
+        return self._expects_before(0, 5)
+
+    @cached_property
+    def expects_before_0_13(self) -> bool:
+        """Whether the repository says it was written for a compiler older than 0.13."""
+        return self._expects_before(0, 13)
+
+    def _expects_before(self, *version: int) -> bool:
         match = _VERSION.match(self.language_version.lstrip("=^~> "))
-        return match is not None and (int(match[1]), int(match[2])) < (0, 5)
+        return match is not None and (int(match[1]), int(match[2])) < version
 
 
 def find_root(start: str, file_system: FileSystem) -> str | None:

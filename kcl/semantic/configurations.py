@@ -58,6 +58,9 @@ class Configurations(Calls):
     def __init__(self, library: LibraryTypes, rules: Rules) -> None:
         super().__init__(library, rules)
         self._spreading: set[tuple[SchemaInfo, SchemaInfo]] = set()
+        self._items: Sequence[ast.ConfigItem] = ()
+        self._item: ast.ConfigItem | None = None
+        """The entries of the configuration the walk is in, and the one whose value it is in."""
 
     # ------------------------------------------------------------ what is asked of the value of a key
 
@@ -265,8 +268,11 @@ class Configurations(Calls):
         values: list[Type] = []
         known: dict[str, Entry] = {}
         is_asked = self.context is not None
+        around = self._items, self._item
+        self._items = items
         for item in items:
             self.before_item(item)
+            self._item = item
             if isinstance(item, ast.Entry):
                 key = item.key
                 if is_asked or item.index is not None or type(key) is not ast.Name:
@@ -275,8 +281,41 @@ class Configurations(Calls):
                     self._named_entry(item, key, keys, values, known)
             else:
                 self._unpacked(item, keys, values, known)
+        self._items, self._item = around
         self.leave()
         return DictType.of_entries(keys, values, known)
+
+    def must_have_attributes(self, schema: SchemaInfo, config: ast.Config) -> None:
+        """Reports the attributes that an instance needs and is written without.
+
+        Entries of the same key beside it are merged with it. Where more may be given than is written out, by what
+        the configuration is made of, by the body of a schema or by an index signature, the run tells.
+        """
+        if not schema.required or self.schema is not None or self.rules.missing_attributes:
+            return
+        if self._is_admitted_by_signature() or not all(map(_key_of, config.items)):
+            return
+        given = _keys(config)
+        missing = [name for name in schema.required if name not in given]
+        if not missing:
+            return
+        beside = self._given_beside()
+        for name in missing:
+            if name not in beside:
+                message = f"attribute '{name}' of {schema.name} is required and can't be None or Undefined"
+                self.compile_error(message, self.span(config))
+
+    def _is_admitted_by_signature(self) -> bool:
+        """Whether the walk is in the value of an entry for a schema with an index signature."""
+        around = self.contexts[-2] if len(self.contexts) > 1 else None
+        return around is not None and isinstance(around[0], SchemaType) and around[0].info.signature is not None
+
+    def _given_beside(self) -> set[str]:
+        """The keys of the other values that the entry around is merged with."""
+        key = _key_of(self._item)
+        if not key:
+            return set()
+        return {name for item in self._items if _key_of(item) == key for name in _keys_of_value(item)}
 
     def before_item(self, item: ast.ConfigItem) -> None:
         """Called with each entry, which may be of another file."""
@@ -447,6 +486,27 @@ def _computed_key(entry: ast.Entry) -> tuple[ast.Expr, ast.Expr]:
         key = ast.Selector(key.start, name.end, key, name.id, False, name.start)
         value = inner.value
     return key, value
+
+
+def _key_of(item: ast.ConfigItem | None) -> str:
+    """The key of an entry for a whole value as far as it is written out; "" where it is not."""
+    match item:
+        case ast.Entry(index=None, key=ast.Name(id=name)) | ast.Entry(index=None, key=ast.Str(value=name)):
+            return name
+        case _:
+            return ""
+
+
+def _keys(config: ast.Config) -> set[str]:
+    return {key for item in config.items if (key := _key_of(item))}
+
+
+def _keys_of_value(item: ast.ConfigItem) -> set[str]:
+    match item:
+        case ast.Entry(value=ast.Config() as config) | ast.Entry(value=ast.SchemaExpr(config=ast.Config() as config)):
+            return _keys(config)
+        case _:
+            return set()
 
 
 def _is_constant(index: ast.Expr, *kinds: type[ast.Expr]) -> bool:

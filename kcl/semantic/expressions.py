@@ -71,7 +71,7 @@ class Expressions(Configurations):
     def expression(self, node: ast.Expr | ast.ListItem) -> Type:
         cls = type(node)
         if cls is ast.Name or cls is ast.Selector:
-            self.here = (node.start, node.end)
+            self.here = (self.path, node.start, node.end)
         return self._walks[cls](self, node)
 
     def aside(self, node: ast.Expr) -> Type:
@@ -114,12 +114,12 @@ class Expressions(Configurations):
     # ------------------------------------------------------------ names and parts
 
     def _name(self, node: ast.Name) -> Type:
-        return self.named((node.id,), (node.start, node.end))
+        return self.named((node.id,), self.place(node))
 
     def _selector(self, node: ast.Selector) -> Type:
         names = dotted(node)
         if names is not None:
-            return self.named(names, (node.start, node.end))
+            return self.named(names, self.place(node))
         value = self.expression(node.value)
         if isinstance(value, ModuleType) and node.optional:
             message = (
@@ -127,7 +127,7 @@ class Expressions(Configurations):
                 f"'.{node.name}'"
             )
             self.compile_error(message, Span(self.path, node.value.end, node.name_start))
-        found = self.member(value, node.name, (node.name_start, node.end))
+        found = self.member(value, node.name, (self.path, node.name_start, node.end))
         if isinstance(found, FunctionType):
             # The official compiler lets the name of a method be a name from here on; what uses it so passes there.
             self.bind(node.name, found, Span(self.path, node.name_start, node.end))
@@ -219,7 +219,7 @@ class Expressions(Configurations):
         names = dotted(node.name)
         if names is None:
             return self.expression(node.name)
-        return self.named(names, (node.name.start, node.name.end))
+        return self.named(names, self.place(node.name))
 
     def _schema_expression(self, node: ast.SchemaExpr) -> Type:
         type_ = self.instantiated(node)
@@ -234,6 +234,8 @@ class Expressions(Configurations):
         if not isinstance(type_, SchemaType):
             self.compile_error(f"Invalid schema type '{type_}'", self.span(node.name))
             return ANY
+        if not type_.is_instance and isinstance(node.config, ast.Config):
+            self.must_have_attributes(type_.info, node.config)
         self.expression_within(node.config, (type_, None))
         if not type_.is_instance:
             self.arguments(node.name, node.args, node.keywords, type_.info.function)
@@ -263,11 +265,11 @@ class Expressions(Configurations):
         for param in node.params:
             if param.default is not None:
                 self.aside(param.default)
-        start, end = self.here
-        expected = self.annotated(node.result, ast.Constant(start, end, ast.ConstantKind.NONE))
+        here = self.here
+        expected = self.annotated(node.result, here)
         self.enter()
         for parameter in params:
-            self.bind(parameter.name, parameter.type, Span(self.path, start, end))
+            self.bind(parameter.name, parameter.type, Span(*here))
         result: Type = ANY
         if node.body:
             *before, last = node.body
@@ -281,7 +283,7 @@ class Expressions(Configurations):
                 result = self.expression_for(expected, last.value, self.span(last.value), asked)
             else:
                 result = self.statement(last)
-                self.must_fit(result, expected, Span(self.path, start, end))
+                self.must_fit(result, expected, Span(*here))
         self.leave()
         return FunctionType(params, result if node.result is None else expected)
 

@@ -114,6 +114,7 @@ class _Description:
             self._references(info.mixins),
             [(name, self._attribute(attribute)) for name, attribute in info.attributes.items()],
             self._function(info.function),
+            info.required,
             None
             if signature is None
             else (signature.key_name, self._type(signature.key), self._type(signature.value), signature.any_other),

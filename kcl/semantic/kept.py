@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import marshal
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import astuple
 from typing import TYPE_CHECKING, Any, Final
 
 from kcl.cache.digest import blake2b
@@ -88,8 +89,7 @@ class KeptChecks:
             texts.update(b"%d\n" % len(text) + text)
         paths = [module.source.path for module in package.modules]
         rules, dedents = how
-        which = (rules.unknown_names, rules.missing_arguments, rules.file_scoped_imports, dedents)
-        whole: Any = (self._compiler, package.path, paths, which, texts.digest())
+        whole: Any = (self._compiler, package.path, paths, astuple(rules), dedents, texts.digest())
         return "checked-" + blake2b(marshal.dumps(whole, 2), digest_size=_DIGEST_BYTES).hexdigest()
 
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Final, assert_never
 
 from kcl.diagnostics import Code, Label, Span
-from kcl.semantic.scopes import Kind
+from kcl.semantic.scopes import Kind, is_private
 from kcl.semantic.signatures import function_type
-from kcl.semantic.state import State
+from kcl.semantic.state import Place, State
 from kcl.semantic.suggestions import did_you_mean, listed, similar
 from kcl.semantic.types import (
     ANY,
@@ -56,14 +56,14 @@ def dotted(node: ast.Expr) -> tuple[str, ...] | None:
 class Names(State):
     # ------------------------------------------------------------ variables
 
-    def named(self, names: Sequence[str], place: tuple[int, int]) -> Type:
-        """The type of `a.b.c`. What is not found is reported at `place`, the offsets of the whole."""
+    def named(self, names: Sequence[str], place: Place) -> Type:
+        """The type of `a.b.c`. What is not found is reported at `place`, that of the whole."""
         type_ = self._first_name(names, place)
         for name in names[1:]:
             type_ = self.member(type_, name, place)
         return type_
 
-    def _first_name(self, names: Sequence[str], place: tuple[int, int]) -> Type:
+    def _first_name(self, names: Sequence[str], place: Place) -> Type:
         name = names[0]
         if len(names) > 1 and self.rules.file_scoped_imports and name in self.imports:
             return self.modules[self.path, name]
@@ -103,15 +103,15 @@ class Names(State):
             return ANY
         return attribute
 
-    def unknown(self, name: str, place: tuple[int, int]) -> Type:
+    def unknown(self, name: str, place: Place) -> Type:
         if not self.rules.unknown_names:
             suggestion = did_you_mean(name, self.scope.visible())
-            self.compile_error(f"name '{name}' is not defined{suggestion}", Span(self.path, *place))
+            self.compile_error(f"name '{name}' is not defined{suggestion}", Span(*place))
         return ANY
 
     # ------------------------------------------------------------ members
 
-    def member(self, value: Type, name: str, place: tuple[int, int]) -> Type:
+    def member(self, value: Type, name: str, place: Place) -> Type:
         """The type of an attribute of a value."""
         flags = value.flags
         suggestion = ""
@@ -139,9 +139,7 @@ class Names(State):
             near = similar(name, self._module_names(value))
         # Where the official message offers nothing, a note after it does.
         notes = (f"did you mean '{near[-1]}'?",) if near else ()
-        self.report(
-            Code.TYPE, f"attribute '{name}' not found in '{value}'{suggestion}", Span(self.path, *place), notes=notes
-        )
+        self.report(Code.TYPE, f"attribute '{name}' not found in '{value}'{suggestion}", Span(*place), notes=notes)
         return ANY
 
     def _module_names(self, module: ModuleType) -> list[str]:
@@ -162,7 +160,7 @@ class Names(State):
             return _INSTANCES
         return None
 
-    def _module_member(self, module: ModuleType, name: str, place: tuple[int, int]) -> Type | None:
+    def _module_member(self, module: ModuleType, name: str, place: Place) -> Type | None:
         if module.scope is None:
             if module.path == "units" and name == "NumberMultiplier":
                 return MULTIPLIER
@@ -173,13 +171,16 @@ class Names(State):
             binding = module.scope.names.get(name)
             if binding is not None and binding.kind is Kind.MODULE:
                 message = f"can not import the attribute '{name}' from the module '{module.path}'"
-                self.compile_error(message, Span(self.path, *place))
+                self.compile_error(message, Span(*place))
             found = None if binding is None else binding.type
+            if found is not None and is_private(name) and not self.rules.private_members:
+                message = f"cannot reference private member '{name}' from module '{module.path}'"
+                self.compile_error(message, Span(*place))
         return ANY if found is None and self.rules.unknown_names else found
 
-    def checked_member(self, value: Type, name: str, place: tuple[int, int]) -> Type:
+    def checked_member(self, value: Type, name: str, place: Place) -> Type:
         """The type of an attribute that is assigned to."""
-        self.check_key(name, value, Span(self.path, *place), None)
+        self.check_key(name, value, Span(*place), None)
         return self.member(value, name, place)
 
     def check_key(self, name: str, type_: Type, place: Span, defined: Span | None) -> None:
@@ -203,7 +204,7 @@ class Names(State):
             return ANY
         key = self.expression(index)
         if isinstance(key, LiteralType) and isinstance(key.value, str):
-            return self.member(value, key.value, (place.start, place.end))
+            return self.member(value, key.value, (place.path, place.start, place.end))
         if not key.flags & 3 and not is_key(key):  # neither None nor any
             self.compile_error(f"invalid dict/schema key type: '{key}'", place)
             return ANY
@@ -217,22 +218,22 @@ class Names(State):
 
     # ------------------------------------------------------------ annotations
 
-    def annotated(self, node: ast.Type | None, place: ast.Node | None = None) -> Type:
+    def annotated(self, node: ast.Type | None, place: Place | None = None) -> Type:
         """The type an annotation stands for. Names nobody defines are reported at `place`, else at the annotation."""
         if node is None:
             return ANY
         if isinstance(node, ast.BasicType):
             return BASIC[node.name]
-        return self._annotated(node, place or node)
+        return self._annotated(node, place or self.place(node))
 
-    def _annotated(self, node: ast.Type | None, place: ast.Node) -> Type:
+    def _annotated(self, node: ast.Type | None, place: Place) -> Type:
         match node:
             case None:
                 return ANY
             case ast.BasicType():
                 return BASIC[node.name]
             case ast.NamedType():
-                return self.named(node.names, (place.start, place.end))
+                return self.named(node.names, place)
             case ast.ListType():
                 return ListType(self._annotated(node.item, place))
             case ast.LiteralType():

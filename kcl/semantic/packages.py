@@ -20,10 +20,10 @@ from kcl.semantic.interfaces import interface
 from kcl.semantic.merge import Merged, Merges, find_merges, schema_expression
 from kcl.semantic.remembered import Remembered, effect, remembering, repeat, surroundings, words
 from kcl.semantic.schemas import Schemas
-from kcl.semantic.scopes import Binding, Kind, Scope
+from kcl.semantic.scopes import Binding, Kind, Scope, is_private
 from kcl.semantic.signatures import LibraryTypes
 from kcl.semantic.state import Rules
-from kcl.semantic.statements import is_private, mutable_note
+from kcl.semantic.statements import mutable_note
 from kcl.semantic.types import ANY, FunctionType, ModuleType, SchemaInfo, SchemaType, Type, is_upper_bound
 from kcl.syntax import ast
 
@@ -160,6 +160,8 @@ class Checker(Schemas):
         self._name_places: dict[SchemaInfo, Span] = {}
         self._placed: dict[int, Module] = {}
         """Entries that were joined into a configuration of another file, by identity, with their own file."""
+        self._joined_configs: set[int] = set()
+        """The identities of those configurations."""
 
     def check(self) -> list[Diagnostic]:
         """Everything that is wrong with the program, the packages in the order they are first imported."""
@@ -392,6 +394,7 @@ class Checker(Schemas):
         self.declared, self.lambdas, self.assigned = {}, {}, {}
         self.infos, self.order, self.later = {}, {}, []
         self._pending, self._built_findings, self._name_places, self._placed = {}, {}, {}, {}
+        self._joined_configs = set()
         self.schema = None
         self.loop_names.clear()
         self.contexts.clear()
@@ -427,10 +430,19 @@ class Checker(Schemas):
         for placed in merged.items:
             self._placed[id(placed.item)] = package.modules[placed.file]
         config = ast.Config(whole.config.start, whole.config.end, [placed.item for placed in merged.items])
+        self._joined_configs.add(id(config))
         value = ast.SchemaExpr(whole.start, whole.end, whole.name, whole.args, whole.keywords, config)
         if isinstance(statement, ast.Unification):
             return ast.Unification(statement.start, statement.end, statement.target, value)
         return ast.Assign(statement.start, statement.end, statement.targets, statement.type, value)
+
+    def config(self, node: ast.Config) -> Type:
+        if id(node) not in self._joined_configs:
+            return super().config(node)
+        around = self.path, self.text, self.imports
+        found = super().config(node)
+        self.path, self.text, self.imports = around
+        return found
 
     def before_item(self, item: ast.ConfigItem) -> None:
         module = self._placed.get(id(item))
@@ -480,7 +492,7 @@ class Checker(Schemas):
         """Binds the variables of a file; `first` time the exported ones that are assigned twice are reported."""
         for statement in body:
             if isinstance(statement, ast.TypeAlias):
-                self.here = (statement.start, statement.end)
+                self.here = self.place(statement)
                 self.alias(statement)
         self._assigned_variables(body, first)
 

@@ -45,7 +45,7 @@ class Schemas(Statements):
 
     def build_schema(self, node: ast.Schema) -> None:
         info = self.infos[id(node)]
-        self.here = (node.start, node.end)
+        self.here = self.place(node)
         info.base = self._base(node)
         if info.base is not None:
             self._built(info.base)
@@ -64,14 +64,15 @@ class Schemas(Statements):
             if param.name in names:
                 message = f"Unexpected parameter name '{param.name}' with the same name as the schema attribute"
                 self.compile_error(message, place)
-            type_ = self.annotated(param.type, _head(param))
+            type_ = self.annotated(param.type, self.place(_head(param)))
             params.append(Parameter(param.name, type_, param.default is not None, place))
         info.function = FunctionType(params, ANY)
+        info.required = _required(node, info)
         self.decorators(node.decorators)
 
     def build_rule(self, node: ast.Rule) -> None:
         info = self.infos[id(node)]
-        self.here = (node.start, node.end)
+        self.here = self.place(node)
         if node.host is not None:
             info.protocol = self._named_schema(node.host, "protocol", lambda found: found.is_protocol)
         if node.name in BUILTIN_TYPES:
@@ -86,7 +87,9 @@ class Schemas(Statements):
         # A rule may be called with fewer arguments than it has parameters.
         info.function = FunctionType(
             [
-                Parameter(param.name, self.annotated(param.type, _head(param)), True, name_span(self.path, param))
+                Parameter(
+                    param.name, self.annotated(param.type, self.place(_head(param))), True, name_span(self.path, param)
+                )
                 for param in node.params
             ],
             ANY,
@@ -96,7 +99,7 @@ class Schemas(Statements):
 
     def _head_type(self, node: ast.Expr) -> Type:
         names = dotted(node)
-        return ANY if names is None else self.named(names, (node.start, node.end))
+        return ANY if names is None else self.named(names, self.place(node))
 
     def _named_schema(self, node: ast.Expr, wanted: str, is_right: _Test) -> SchemaInfo | None:
         type_ = self._head_type(node)
@@ -158,7 +161,7 @@ class Schemas(Statements):
                 case ast.Unification():
                     name, optional = statement.target.name, False
                     names = dotted(statement.value.name)
-                    type_ = ANY if names is None else self.named(names, (statement.start, statement.end))
+                    type_ = ANY if names is None else self.named(names, self.place(statement))
                 case _:
                     continue
             place = self.span(statement)
@@ -305,7 +308,24 @@ def _head(param: ast.Param) -> ast.Name:
     return ast.Name(param.start, param.start + len(param.name), param.name)
 
 
+def _required(node: ast.Schema, info: SchemaInfo) -> tuple[str, ...]:
+    """As `SchemaInfo.required`. Of several declarations of one attribute the first counts."""
+    if info.base is not None or node.mixins or node.is_mixin or node.index_signature is not None:
+        return ()
+    needed: dict[str, bool] = {}
+    for statement in node.body:
+        match statement:
+            case ast.SchemaAttr():
+                has_default = statement.value is not None or isinstance(statement.type, ast.LiteralType)
+                needed.setdefault(statement.name, not (statement.optional or has_default))
+            case ast.Unification():
+                needed.setdefault(statement.target.name, False)
+            case _:
+                return ()
+    return tuple(name for name, is_needed in needed.items() if is_needed)
+
+
 def _only_attributes(node: ast.Schema) -> bool:
-    return not (node.params or node.mixins or node.checks or node.index_signature or node.parent or node.host) and all(
+    return not (node.params or node.mixins or node.checks or node.parent or node.host) and all(
         isinstance(statement, (ast.SchemaAttr, ast.Unification)) for statement in node.body
     )

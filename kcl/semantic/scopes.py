@@ -9,6 +9,10 @@ from kcl.diagnostics import Span
 from kcl.semantic.types import Type
 
 
+def is_private(name: str) -> bool:
+    return name.startswith("_")
+
+
 class Kind(Enum):
     """What a name was bound by, where that matters."""
 

@@ -12,6 +12,9 @@ from kcl.semantic.signatures import LibraryTypes, function_type
 from kcl.semantic.types import FunctionType, SchemaInfo, Type
 from kcl.syntax import ast
 
+Place = tuple[str, int, int]
+"""A path and two offsets of that file, together always: what becomes a `Span` where something is reported."""
+
 Context = tuple[Type, Span | None]
 """What a configuration is checked against, and where that was asked for."""
 
@@ -26,6 +29,10 @@ class Rules:
     file_scoped_imports: bool = False
     """Files of a package may import different modules by one name; in `a.b`, an import `a` of the file is meant even
     where an attribute of that name is nearer."""
+    private_members: bool = False
+    """Members of other packages whose names begin with `_`."""
+    missing_attributes: bool = False
+    """Instances written without attributes they need."""
 
 
 class State:
@@ -60,13 +67,16 @@ class State:
         """Types that assignments in the body of `schema` gave to its attributes."""
         self.loop_names: set[str] = set()
         self.contexts: list[Context | None] = []
-        self.here: tuple[int, int] = (0, 0)
+        self.here: Place = ("", 0, 0)
         """The place of the statement or identifier last come to."""
 
     # ------------------------------------------------------------ reporting
 
     def span(self, node: ast.Node) -> Span:
         return Span(self.path, node.start, node.end)
+
+    def place(self, node: ast.Node) -> Place:
+        return (self.path, node.start, node.end)
 
     def report(
         self,

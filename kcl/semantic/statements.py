@@ -8,7 +8,7 @@ from typing import Final
 from kcl.diagnostics import Code, Label, Span
 from kcl.semantic.calls import takes_context
 from kcl.semantic.expressions import Expressions
-from kcl.semantic.scopes import Kind
+from kcl.semantic.scopes import Kind, is_private
 from kcl.semantic.state import Context
 from kcl.semantic.types import (
     ANY,
@@ -24,11 +24,8 @@ from kcl.semantic.types import (
 from kcl.syntax import ast
 
 BUILTIN_TYPES: Final = ("any", "int", "float", "str", "bool")
+_QUOTES: Final = "\"'"
 _OPERATORS: Final = {operator: ast.BinaryOp(operator.value[:-1]) for operator in ast.AugOp}
-
-
-def is_private(name: str) -> bool:
-    return name.startswith("_")
 
 
 def assigned_names(statements: Iterable[ast.Stmt]) -> Iterator[tuple[str, ast.Node]]:
@@ -57,7 +54,7 @@ class Statements(Expressions):
         return last
 
     def statement(self, node: ast.Stmt) -> Type:
-        self.here = (node.start, node.end)
+        self.here = self.place(node)
         match node:
             case ast.SchemaAttr():
                 return self._schema_attribute(node)
@@ -94,7 +91,7 @@ class Statements(Expressions):
 
     def _target(self, target: ast.Target, *, store: bool) -> Type:
         place = self.span(target)
-        whole = (target.start, target.end)
+        whole = self.place(target)
         type_ = self.stored(target.name, place) if store else self.named((target.name,), whole)
         for step in target.path:
             if isinstance(step, ast.Member):
@@ -118,7 +115,7 @@ class Statements(Expressions):
             self._declare(name, place, replaces=replaces)
             if target.path:
                 if self.scope.find(name) is None:
-                    self.unknown(name, (target.start, target.end))
+                    self.unknown(name, self.place(target))
                 expected = self._target(target, store=True)
                 value = self.expression(node.value)
                 self._check_annotation(node, value)
@@ -173,8 +170,10 @@ class Statements(Expressions):
         if isinstance(made, ast.Name) and self.schema is not None and self.schema.is_mixin:
             # Even a mixin, which may leave names open, must know the schema it makes an instance of.
             if self.scope.find(made.id) is None and self.attribute_type(made.id) is None:
-                self.unknown(made.id, (made.start, made.end))
-        expected = self.stored(name, self.span(node.target))
+                self.unknown(made.id, self.place(made))
+        if node.target.path:
+            self.compile_error("unification identifier can not be selected", self.span(node.target))
+        expected = self._target(node.target, store=True)
         context: Context = (expected, self.span(node.value))
         value = self.expression_within(node.value, context)
         self.must_fit(value, expected, self.span(node.target))
@@ -208,7 +207,7 @@ class Statements(Expressions):
         start = self.text.find(node.name, node.start + len("type"))
         name = ast.Name(start, start + len(node.name), node.name)
         place = self.span(name)
-        type_ = self.annotated(node.value, name)
+        type_ = self.annotated(node.value, self.place(name))
         if node.name in BUILTIN_TYPES:
             listed = ", ".join(f'"{each}"' for each in BUILTIN_TYPES)
             self.type_error(f"type alias '{node.name}' cannot be the same as the built-in types ([{listed}])", place)
@@ -231,9 +230,13 @@ class Statements(Expressions):
 
     def _schema_attribute(self, node: ast.SchemaAttr) -> Type:
         self.loop_names.clear()
-        expected = self.attribute_type(node.name) or ANY
         place = Span(self.path, node.start, node.name_end)
-        self.bind(node.name, expected, place)
+        name = node.name
+        if "." in name and self.text[node.name_end - 1] not in _QUOTES:
+            self.compile_error("schema attribute can not be selected", place)
+            name = name.partition(".")[0]
+        expected = self.attribute_type(name) or ANY
+        self.bind(name, expected, place)
         if node.value is None:
             if isinstance(node.type, ast.LiteralType):  # which is its own default
                 self.must_fit(self.annotated(node.type), expected, place)

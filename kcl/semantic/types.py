@@ -314,6 +314,9 @@ class SchemaInfo:
     attributes: dict[str, Attribute] = field(default_factory=dict)
     function: FunctionType = VARIADIC
     signature: Signature | None = None
+    required: tuple[str, ...] = ()
+    """Attributes that every instance must be written with, as far as the declaration alone tells that: none where
+    anything else (a base, a mixin, a statement, an index signature) may give them a value."""
 
     @property
     def full(self) -> str:

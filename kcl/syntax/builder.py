@@ -381,8 +381,13 @@ class Builder(Expressions):
                 text = name.id
             case ast.Str():
                 text = name.value
+            case ast.Selector() if declaration.optional:
+                self.report(name.end, name.end + 1, "expected expression, got ?")
+                return None
             case ast.Selector():
-                text = ".".join(dotted_names(name))
+                names = dotted_names(name)
+                # With a value the official parser takes the first name only, without one the checker refuses it.
+                text = names[0] if declaration.op is ast.ConfigOp.OVERRIDE else ".".join(names)
             case _:
                 self.report(name.start, name.end, "the name of an attribute is an identifier or a string")
                 return None

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from kcl.api import ParseCache
+from kcl.api import KCL_0_12, ParseCache
 from kcl.cli import main
 from kcl.loader import YamlError, load_all_yaml, load_yaml
 
@@ -56,9 +56,8 @@ def failure(folder: Path, case: str, cache: ParseCache) -> str | None:
     settings = directory / "settings.yaml"
     flags = str((load_yaml(settings.read_text()) or {}).get("kcl_options") or "").split() if settings.exists() else []
     stdout, stderr = io.StringIO(), io.StringIO()
-    status = main(
-        ["run", "main.k", *flags], cwd=directory, stdin=io.StringIO(), stdout=stdout, stderr=stderr, cache=cache
-    )
+    command = ["run", "--dialect", KCL_0_12.name, "main.k", *flags]  # what its goldens were made by
+    status = main(command, cwd=directory, stdin=io.StringIO(), stdout=stdout, stderr=stderr, cache=cache)
     if (directory / "stderr.golden").exists():
         return _failure_of_error(directory, status, stderr.getvalue())
     if status != 0:

@@ -11,7 +11,6 @@ from kcl.loader import load_all_yaml
 from tests.conformance.kcl_suite import same
 from tests.properties.official import RunAnswer
 
-_REQUIRED = "is required and can't be None or Undefined"
 _OFFICIAL = re.compile(r"(\w+)\n---> File [^\n]*?:(\d+)")
 
 
@@ -57,9 +56,6 @@ def difference(program: str, ours: Outcome, theirs: Outcome) -> str | None:
         return "accepted by us only"
     if theirs.documents is not None:
         return "accepted by the official compiler only"
-    if ours.error == "EvaluationError" and theirs.error == "CompileError" and _REQUIRED in ours.text:
-        # Releases since 0.13 tell this before the run. The suite pins that it is told by the run.
-        return None if _REQUIRED in theirs.text and ours.line == theirs.line else "another attribute is missing"
     if ours.error != theirs.error:
         return f"{ours.error} where the official compiler says {theirs.error}"
     if ours.line != theirs.line and not _last_statement(program, theirs):

@@ -3,6 +3,7 @@
 import pytest
 
 from kcl.diagnostics import KclError
+from kcl.evaluator.dialect import KCL_0_12
 
 SHAPES = """
 schema Base:
@@ -89,7 +90,9 @@ def test_an_index_signature_admits_and_types_further_attributes(values, finding)
 def test_a_missing_attribute_is_told_at_the_outermost_instance_that_lacks_it(values, finding):
     program = "schema A:\n    x: int\nschema B:\n    a: A\n    n?: int\nb = B {a = A {}}\n"
     message = "attribute 'x' of A is required and can't be None or Undefined"
-    assert finding(program) == ("E3M38", message, 6, 12)
+    assert finding(program, dialect=KCL_0_12) == ("E3M38", message, 6, 12)
+    assert finding(program) == ("E2L23", message, 6, 14)
+    assert finding(program.replace("A {}", "A {**{}}")) == ("E3M38", message, 6, 12)
     assert values(program.replace("{a = A {}}", "{a: A {}, a: {x = 1}}"))["b"] == {"a": {"x": 1}}
 
 

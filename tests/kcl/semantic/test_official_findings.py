@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -12,42 +11,12 @@ from typing import Any
 import pytest
 
 from kcl.api import ProgramError, run
-
-_ANSI = re.compile(r"\x1b\[[0-9;]*m")
-_HEAD = re.compile(r"(?:error|warning)\[\w+\]: (\w+)")
-_PLACE = re.compile(r" *--> (.*?):(\d+):(\d+)$")
-_TEXT = re.compile(r" *\| *\^ ?(.*)$")
-_SINCE_0_13 = ("is required and can't be None", "cannot reference private member")
-"""Findings only the release that is installed has; the suite our checker is held to does not know them."""
-
-
-@dataclass(frozen=True)
-class Finding:
-    title: str
-    places: tuple[tuple[str, int, int, str], ...]
+from tests.properties.findings import Finding, findings
 
 
 def _findings(text: str) -> list[Finding]:
-    """The findings in what a compiler prints, each once."""
-    found: dict[Finding, None] = {}
-    title, places = "", []
-    place: tuple[str, int, int] | None = None
-
-    def close() -> None:
-        if title and title != "EvaluationError":
-            found[Finding(title, tuple(places))] = None
-
-    for line in _ANSI.sub("", text).splitlines():
-        if head := _HEAD.match(line):
-            close()
-            title, places = head[1], []
-        elif at := _PLACE.match(line):
-            place = Path(at[1]).name, int(at[2]), int(at[3])
-        elif place and (said := _TEXT.match(line)):
-            places.append((*place, said[1].strip()))
-            place = None
-    close()
-    return [item for item in found if not any(part in said for part in _SINCE_0_13 for *_, said in item.places)]
+    """What was found before the run, in what a compiler prints."""
+    return [finding for finding in findings(text) if finding.title != "EvaluationError"]
 
 
 class _Official:
