@@ -11,7 +11,7 @@ from kcl.evaluator.lexical import Scope, candidates, is_local
 from kcl.evaluator.lowering import is_tracked
 from kcl.evaluator.names import imported_module
 from kcl.evaluator.provenance import SiteKind
-from kcl.evaluator.runtime import Where
+from kcl.evaluator.runtime import UNSET, Where
 from kcl.evaluator.value import Builtin
 from kcl.loader.program import ImportKind
 from kcl.syntax import ast
@@ -45,10 +45,13 @@ class Calls(Writing):
         """An atom for a member of a value."""
         source = self.source
         load = f"{source.constant(load_attribute)}({self.runtime(scope)}, {value}, {node.name!r})"
-        found = load
-        if value not in self.literals:  # Python warns of a subscript of what is surely no container
-            found = f"{value}[{node.name!r}] if isinstance({value}, dict) and {node.name!r} in {value} else {load}"
-        return source.assign(f"None if not {value} else {found}" if node.optional else found)
+        unset = source.constant(UNSET)
+        known = f"{value}.get({node.name!r}, {unset}) if isinstance({value}, dict) else {unset}"
+        if value in self.literals:
+            known = unset
+        found = source.assign(f"None if not {value} else {known}" if node.optional else known)
+        source.line(f"if {found} is {unset}: {found} = {load}")
+        return found
 
     # --- What is called ---
 

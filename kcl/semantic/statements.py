@@ -204,7 +204,8 @@ class Statements(Expressions):
     # ------------------------------------------------------------ declarations
 
     def alias(self, node: ast.TypeAlias) -> Type:
-        start = self.text.find(node.name, node.start + len("type"))
+        start = self.text.find(node.name, node.start + len("type"), node.end)
+        start = node.start if start < 0 else start
         name = ast.Name(start, start + len(node.name), node.name)
         place = self.span(name)
         type_ = self.annotated(node.value, self.place(name))

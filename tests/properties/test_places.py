@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
+from dataclasses import replace
 
 import pytest
 
-from kcl.api import InMemoryFileSystem, run
+from kcl.api import InMemoryFileSystem, ParseCache, ProgramError, run
 from tests.properties.findings import Finding, findings
 from tests.properties.places import Report, check
 from tests.properties.projects import Project, small, stacks
@@ -42,6 +44,39 @@ def test_what_mutations_begin_with_is_right(project: Project) -> None:
     texts = {f"/w/{path}": text for path, text in {"kcl.mod": "", **project.texts}.items()}
     assert run(project.main, work_dir="/w", options=project.options, file_system=InMemoryFileSystem(texts)).documents
     assert len(project.main) > 1
+
+
+_VALUE = re.compile(r"^(?P<before>[ ]*[\w.]+ *(?:: *\w+ *)?[=:] *)\S.*(?<![{\[(])$", re.MULTILINE)
+
+
+@pytest.mark.parametrize("project", [small()[0], stacks()[0]])
+def test_an_unknown_name_is_reported_where_it_was_written(project: Project) -> None:
+    """In the place of every value of the main package, one after the other, and at the end of each of its files."""
+    cache, reported, silent = ParseCache(), 0, 0
+    for path in project.main:
+        text = project.texts[path]
+        places = [(match.end("before"), match.end()) for match in _VALUE.finditer(text)]
+        for start, end in [*places, (len(text), len(text))]:
+            name = "undefinedname" if start < len(text) else "\ny = undefinedname\n"
+            changed = text[:start] + name + text[end:]
+            found = _places_of_unknown(replace(project, texts={**project.texts, path: changed}), cache)
+            if found:
+                assert found == [(path, changed.index("undefinedname"))], changed
+                reported += 1
+            else:
+                silent += 1  # documentation, or a value that a later file replaces
+    assert reported > 3 * silent
+
+
+def _places_of_unknown(project: Project, cache: ParseCache) -> list[tuple[str, int]]:
+    texts = {f"/w/{path}": text for path, text in {"kcl.mod": "", **project.texts}.items()}
+    files = InMemoryFileSystem(texts)
+    try:
+        run(project.main, work_dir="/w", options=project.options, file_system=files, cache=cache)
+    except ProgramError as problem:
+        spans = [each.primary for each in problem.diagnostics if "'undefinedname'" in each.message]
+        return [(span.path.removeprefix("/w/"), span.start) for span in spans if span is not None]
+    return []
 
 
 def test_a_shifted_project_has_the_same_texts_further_down() -> None:

@@ -156,13 +156,13 @@ class Statements(Entries):
         return made
 
     def _type_alias(self) -> ast.TypeAlias:
-        self.bump()
+        keyword = self.bump()
         first = self.token
         name = self._as_identifier(self.test(), first)
         self.expect("=")
         value = self.type()
         self.skip_newlines()
-        return ast.TypeAlias(first[1], value.end, name, value)
+        return ast.TypeAlias(keyword[1], value.end, name, value)
 
     def _as_identifier(self, value: Any, first: Token) -> str:
         if is_identifier(value):
