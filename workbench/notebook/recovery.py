@@ -126,7 +126,10 @@ class Recovery:
         found = await session.recovery(self.source, self._inputs)
         if not self._limits:
             return found
-        limits: Any = replace(found.limits, **self._limits)  # type: ignore[arg-type]  # whole numbers stay whole
+        try:
+            limits: Any = replace(found.limits, **self._limits)  # type: ignore[arg-type]  # whole numbers stay whole
+        except WorkbenchError as error:
+            raise readable(error) from None
         return await session.recovery(found.document, limits=limits)
 
     def _last_run(self) -> RecoveryProgress:

@@ -14,6 +14,7 @@ A document is what an AppRecovery program compiles to:
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import StrEnum
@@ -58,9 +59,39 @@ class Host:
     state: InventoryState = InventoryState.OK
 
 
+_LIMITS = {
+    "maxPods": "max_pods",
+    "maxFraction": "max_fraction",
+    "batch": "batch",
+    "stopAfter": "stop_after",
+    "timeoutSeconds": "timeout_seconds",
+    "perOwner": "per_owner",
+    "answerSeconds": "answer_seconds",
+    "deadlineSeconds": "deadline_seconds",
+}
+_WHOLE = frozenset({"max_pods", "batch", "stop_after", "per_owner"})
+
+
+def _check_limit(key: str, name: str, value: object) -> None:
+    """Holds for every way to a limit: a document, an argument in a notebook, a ledger that was read back."""
+    if name in _WHOLE:
+        wanted, is_fine = "a whole number above 0", _is_int(value) and value > 0  # type: ignore[operator]  # a number
+    else:
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        most = 1 if name == "max_fraction" else sys.float_info.max
+        wanted = "a share above 0 and up to 1" if name == "max_fraction" else "a number above 0"
+        is_fine = is_number and 0 < value <= most  # type: ignore[operator]  # a number
+    if not is_fine:
+        raise InvalidRecovery(f"{key} needs to be {wanted}; got {value!r}")
+
+
+def _is_int(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What the recovery of an incident may do; held by the engine, whatever the face.
+    """What the recovery of an incident may do; held by the engine, whatever the face. Raises `InvalidRecovery`.
 
     max_pods         pods that all runs of it may touch together
     max_fraction     share of a workload's replicas that they may touch, rounded down but at least one pod
@@ -81,6 +112,10 @@ class Limits:
     answer_seconds: float = 30.0
     deadline_seconds: float = 3600.0
 
+    def __post_init__(self) -> None:
+        for key, name in _LIMITS.items():
+            _check_limit(key, name, getattr(self, name))
+
 
 @dataclass(frozen=True, slots=True)
 class RecoveryDocument:
@@ -97,16 +132,6 @@ class RecoveryDocument:
         return tuple(dict.fromkeys((*(each.hostname for each in self.hosts), *self.unresolved)))
 
 
-_LIMITS = {
-    "maxPods": "max_pods",
-    "maxFraction": "max_fraction",
-    "batch": "batch",
-    "stopAfter": "stop_after",
-    "timeoutSeconds": "timeout_seconds",
-    "perOwner": "per_owner",
-    "answerSeconds": "answer_seconds",
-    "deadlineSeconds": "deadline_seconds",
-}
 _KEYS = frozenset({"apiVersion", "kind", "name", "hosts", "unresolved", "operation", "limits", "reason", "replicas"})
 _HOST_KEYS = frozenset(each.name for each in fields(Host))
 
@@ -185,15 +210,10 @@ def _limits(entry: Any, where: str) -> Limits:
         raise InvalidRecovery("needs to be a mapping", where=where)
     _only(entry, frozenset(_LIMITS), where)
     given = {_LIMITS[name]: value for name, value in entry.items() if value is not None}
-    for name, value in given.items():
-        whole = name in ("max_pods", "batch", "stop_after", "per_owner")
-        is_number = _is_int(value) or (not whole and isinstance(value, float))
-        if not is_number or not value > 0 or (name == "max_fraction" and value > 1):
-            wanted = "a share above 0 and up to 1" if name == "max_fraction" else "a number above 0"
-            wanted = "a whole number above 0" if whole else wanted
-            key = next(key for key, known in _LIMITS.items() if known == name)
-            raise InvalidRecovery(f"{key} needs to be {wanted}; got {value!r}", where=where)
-    return Limits(**given)
+    try:
+        return Limits(**given)
+    except InvalidRecovery as error:
+        raise InvalidRecovery(str(error), where=where) from None
 
 
 def _only(content: Mapping[str, Any], known: frozenset[str], where: str) -> None:
@@ -208,7 +228,3 @@ def _text(content: Mapping[str, Any], key: str, where: str, *, required: bool = 
     if not isinstance(value, str) or (required and not value):
         raise InvalidRecovery(f"{key} needs to be a text, got {value!r}", where=where)
     return value
-
-
-def _is_int(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import fields, replace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from workbench.engine.recovery.document import InvalidRecovery, InventoryState, Operation, find, parse
+from workbench.engine.recovery.document import InvalidRecovery, InventoryState, Limits, Operation, find, parse
 
 HOST = {"hostname": "h-1", "cluster": "hz", "namespace": "shop", "pod": "web-1"}
 GOOD: dict[str, Any] = {"kind": "Recovery", "name": "app", "hosts": [HOST], "operation": "restart"}
@@ -51,3 +55,20 @@ def test_the_recovery_is_found_wherever_a_program_puts_it() -> None:
     for documents in ([], [{}], [GOOD, GOOD]):
         with pytest.raises(InvalidRecovery, match="exactly one"):
             find(documents)
+
+
+@given(
+    st.sampled_from([each.name for each in fields(Limits)]),
+    st.one_of(st.integers(-3, 40), st.floats(), st.booleans(), st.none(), st.text(max_size=3)),
+)
+def test_limits_are_usable_or_there_are_none(name: str, value: Any) -> None:
+    """However they are made: from a document, from arguments in a notebook, by replacing one."""
+    try:
+        limits = replace(Limits(), **{name: value})
+    except InvalidRecovery as error:
+        assert "needs to be" in str(error) and repr(value) in str(error)
+        return
+    made = getattr(limits, name)
+    assert math.isfinite(made) and made > 0 and made is not True
+    assert limits.max_fraction <= 1
+    assert all(isinstance(each, int) for each in (limits.max_pods, limits.batch, limits.per_owner, limits.stop_after))
