@@ -64,9 +64,9 @@ def command(
     """
     context: Context = ctx.obj
     given = inputs(options, settings)
-    plan_file = (workdir or context.work_dir) / stack if stack else None
+    plan_file = context.base(workdir) / stack if stack else None
     if plan_file is not None and plan_file.is_file():
-        session = context.open(workdir)
+        session = context.open(workdir=workdir)
         found = None
     else:
         plan_file = None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import anyio
 import click
 
-from workbench.cli.stacks import compile_options, find, format_option, inputs, workdir_option
+from workbench.cli.stacks import WorkPath, compile_options, find, format_option, inputs, workdir_option
 from workbench.present.text import Span, Tone
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--into",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=WorkPath(file_okay=False),
     default=None,
     help="With --all: the folder of the files.",
 )
@@ -127,6 +127,6 @@ def _all(
         raise click.UsageError("the scheduler knows its workers: --jobs goes without --scheduler")
     from workbench.cli.compiling import Order, compile_everything
 
-    here = workdir or context.work_dir
+    here = context.base(workdir)
     order = Order(given, "json" if format_ == "json" else "yaml", into, jobs, changed, since, force, scheduler)
     click.get_current_context().exit(compile_everything(context, here, order))

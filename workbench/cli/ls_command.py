@@ -31,7 +31,7 @@ _NO_STACKS = "no stacks here: a stack is a folder with a stack.yaml, or with a k
 @click.pass_obj
 def command(context: Context, globs: tuple[str, ...], workdir: Path | None, format_: str) -> None:
     """List the stacks of the repository; GLOB is over project/stack, such as '*/prod'."""
-    session = context.open(workdir)
+    session = context.open(workdir=workdir)
     tree = session.tree()
     stacks = tree.matching(*globs) if globs else tuple(tree.stacks())
     output = context.output

@@ -7,6 +7,7 @@ command badly passes through `_ended`: one message, what to do, one of the exit 
 from __future__ import annotations
 
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -112,10 +113,20 @@ class Context:
             self._settings = replace(settings, kubeconfig=self.kubeconfig) if self.kubeconfig else settings
         return self._settings
 
-    def open(self, path: Path | None = None) -> Session:
+    def base(self, workdir: Path | None) -> Path:
+        """Returns the folder where all relative paths of the command line start: `-w`, else where one stands."""
+        return self.work_dir / workdir if workdir else self.work_dir
+
+    def open(self, path: Path | None = None, *, workdir: Path | None = None) -> Session:
+        """Opens the repository of a folder; `workdir` is the command's own `-w`."""
         from workbench.session import Session
 
-        session = Session.open(path or self.work_dir, settings=self.settings)
+        base = self.base(workdir)
+        settings = self.settings
+        if self.kubeconfig:
+            named = (str(base / each) for each in self.kubeconfig.split(os.pathsep) if each)
+            settings = replace(settings, kubeconfig=os.pathsep.join(named))
+        session = Session.open(path or base, settings=settings)
         session.origin = "cli"
         return session
 
@@ -159,7 +170,8 @@ def wb(ctx: click.Context, workdir: Path | None, kubeconfig: str | None, no_styl
     one you stand in.
     """
     output = ctx.obj if isinstance(ctx.obj, Output) else Output(style=not no_style)
-    ctx.obj = Context(workdir or _here(), kubeconfig, output, style=not no_style)
+    here = workdir if workdir and workdir.is_absolute() else _here() / (workdir or "")
+    ctx.obj = Context(here, kubeconfig, output, style=not no_style)
     if ctx.invoked_subcommand is None:
         from workbench.cli.screen import open_screen
 

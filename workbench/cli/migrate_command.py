@@ -50,12 +50,12 @@ def command(
     if check and write:
         raise click.UsageError("--check writes nothing: give it or --write")
     context: Context = ctx.obj
-    session = context.open(workdir)
+    session = context.open(workdir=workdir)
     given = inputs(options, settings)
 
     async def run() -> int:
         async with session:
-            only = [_named(session, each, workdir or context.work_dir) for each in what]
+            only = [_named(session, each, context.base(workdir)) for each in what]
             migration = await anyio.to_thread.run_sync(lambda: session.migration(only, given, dialect))
             if check:
                 return _checked(migration, context)

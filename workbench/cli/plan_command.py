@@ -9,6 +9,7 @@ import anyio
 import click
 
 from workbench.cli.stacks import (
+    WorkPath,
     accept_lost_option,
     adopt_option,
     cluster_option,
@@ -31,9 +32,7 @@ if TYPE_CHECKING:
 @cluster_option
 @workdir_option
 @format_option("table", "json", "yaml")
-@click.option(
-    "--out", type=click.Path(path_type=Path), default=None, metavar="FILE", help="Save the plan for wb apply FILE."
-)
+@click.option("--out", type=WorkPath(), default=None, metavar="FILE", help="Save the plan for wb apply FILE.")
 @click.option("--detailed-exitcode", is_flag=True, help="2 where there is something to do.")
 @click.option("--force", is_flag=True, help="Take over fields that other managers own.")
 @click.option("--no-prune", is_flag=True, help="Leave what the stack no longer has.")

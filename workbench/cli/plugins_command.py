@@ -31,7 +31,7 @@ def list_(ctx: click.Context, workdir: Path | None) -> None:
     from workbench.project.plugins import read_allowed_plugins
 
     context: Context = ctx.obj
-    session = context.open(workdir)
+    session = context.open(workdir=workdir)
     found = read_allowed_plugins(session.root)
     if not found:
         context.output.talk("this repository has no plugins: there is no plugins.yaml at its root")
@@ -59,7 +59,7 @@ def trust(ctx: click.Context, name: str, workdir: Path | None, revoke: bool) -> 
     from workbench.project.plugins import PLUGINS_FILE, read_allowed_plugins
 
     context: Context = ctx.obj
-    session = context.open(workdir)
+    session = context.open(workdir=workdir)
     found = read_allowed_plugins(session.root).get(name)
     if revoke:
         session.local.distrust_plugin(name)

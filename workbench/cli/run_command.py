@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import anyio
 import click
 
-from workbench.cli.stacks import compile_options, format_option, inputs, workdir_option
+from workbench.cli.stacks import WorkPath, compile_options, format_option, inputs, workdir_option
 from workbench.exit_codes import ExitCode
 from workbench.present.text import Span, Tone
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @click.command("run")
-@click.argument("file", type=click.Path(path_type=Path), metavar="FILE.k")
+@click.argument("file", type=WorkPath(), metavar="FILE.k")
 @compile_options
 @workdir_option
 @click.option("--confirm", default="", metavar="PHRASE", help="The phrase the preview asks for, word for word.")
@@ -61,14 +61,12 @@ def command(
 
     context: Context = ctx.obj
     given = inputs(options, settings)
-    base = workdir or context.work_dir
-    path = base / file
-    session = context.open(path.parent if path.is_file() else workdir)
+    session = context.open(file.parent if file.is_file() else None, workdir=workdir)
     ctx.exit(
         anyio.run(
             _run,
             session,
-            path.resolve() if path.is_file() else file,
+            file.resolve(),
             given,
             confirm,
             Acceptance(require_all, allow_unresolved),

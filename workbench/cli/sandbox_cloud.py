@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from workbench.cli.stacks import format_option
+from workbench.cli.stacks import WorkPath, format_option
 from workbench.project import WorkbenchError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def provider() -> None:
 
 
 @provider.command("install")
-@click.option("--folder", type=click.Path(path_type=Path), default=None, help="Where to; else beside the releases.")
+@click.option("--folder", type=WorkPath(), default=None, help="Where to; else beside the releases.")
 @click.pass_obj
 def install(context: Context, folder: Path | None) -> None:
     """Install the provider for practice, and print what to set so that terraform takes it from there."""
@@ -48,9 +48,9 @@ def world() -> None:
 
 
 def _world_option(function: Command) -> Command:
-    return click.option(
-        "--world", "file", type=click.Path(path_type=Path), default=None, help="The file; else KONFIG_PRACTICE_WORLD."
-    )(function)
+    return click.option("--world", "file", type=WorkPath(), default=None, help="The file; else KONFIG_PRACTICE_WORLD.")(
+        function
+    )
 
 
 @world.command("ls")

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from workbench.cli.sandbox_cloud import provider, world
+from workbench.cli.stacks import WorkPath
 from workbench.exit_codes import ExitCode
 from workbench.project import WorkbenchError
 
@@ -21,9 +22,7 @@ command.add_command(world)
 
 
 @command.command("start")
-@click.option(
-    "--kubeconfig", type=click.Path(path_type=Path), required=True, help="File to write, one context a cluster."
-)
+@click.option("--kubeconfig", type=WorkPath(), required=True, help="File to write, one context a cluster.")
 @click.option("--clusters", type=click.IntRange(1, 64), default=1, show_default=True, help="How many, side by side.")
 @click.option(
     "--token", "tokens", multiple=True, metavar="USER=TOKEN", help="admin and alice may do all, viewer nothing."

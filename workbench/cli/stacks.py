@@ -17,6 +17,18 @@ if TYPE_CHECKING:
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
+class WorkPath(click.Path):
+    """A path of the command line. All of them start at one folder: `-w`, else where one stands."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(path_type=Path, **options)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        path = Path(super().convert(value, param, ctx))
+        # `-w` is eager: it is read before the others, wherever it stands
+        return path if ctx is None else Path(ctx.obj.base(ctx.params.get("workdir")) / path)
+
+
 def compile_options(function: Command) -> Command:
     """`-D`, `-Y`: what a compilation is told, as Kusion's and KCL's command lines have them."""
     function = click.option(
@@ -33,9 +45,14 @@ def compile_options(function: Command) -> Command:
 
 
 def workdir_option(function: Command) -> Command:
-    return click.option("-w", "--workdir", type=click.Path(path_type=Path), default=None, help="Work in this folder.")(
-        function
-    )
+    return click.option(
+        "-w",
+        "--workdir",
+        type=click.Path(path_type=Path),
+        default=None,
+        is_eager=True,
+        help="Work in this folder: relative paths start there.",
+    )(function)
 
 
 def timeout_option(function: Command) -> Command:
@@ -78,9 +95,9 @@ def adopt_option(function: Command) -> Command:
 
 def find(context: Context, name: str, workdir: Path | None) -> tuple[Session, Stack]:
     """Opens the repository and finds the stack. A folder may lie in another repository than the working folder."""
-    base = workdir or context.work_dir
+    base = context.base(workdir)
     folder = (base / name).resolve()
-    session = context.open(folder if name and folder.is_dir() else base)
+    session = context.open(folder if name and folder.is_dir() else base, workdir=workdir)
     return session, session.select(str(folder) if name and folder.is_dir() else name)
 
 
