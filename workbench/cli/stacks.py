@@ -26,7 +26,8 @@ class WorkPath(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         path = Path(super().convert(value, param, ctx))
         # `-w` is eager: it is read before the others, wherever it stands
-        return path if ctx is None else Path(ctx.obj.base(ctx.params.get("workdir")) / path)
+        context: Context | None = ctx.obj if ctx is not None else None
+        return context.base(ctx.params.get("workdir")) / path if ctx is not None and context is not None else path
 
 
 def compile_options(function: Command) -> Command:
