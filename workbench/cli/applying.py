@@ -67,6 +67,10 @@ def carry_out(session: Session, made: Plan, phrase: str, output: Output) -> Exit
     if was_stopped:
         say_what_is_left(session, made, output)
         raise KeyboardInterrupt
+    if finished is not None and finished.outcome is Outcome.UNRECORDED:
+        said = f"every step was done, but the record of it could not be written: make room, then wb plan {made.stack}"
+        output.talk(Span(said, Tone.BAD))
+        return ExitCode.PARTIAL
     if finished is None or finished.outcome is not Outcome.SUCCEEDED:
         again = "destroy" if made.destroys else "apply"
         output.talk(Span(f"what failed is named above; put it right and {again} again", Tone.WARN))

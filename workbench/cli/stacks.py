@@ -24,7 +24,7 @@ class WorkPath(click.Path):
         super().__init__(path_type=Path, **options)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        path = Path(super().convert(value, param, ctx))
+        path = Path(str(super().convert(value, param, ctx)))
         # `-w` is eager: it is read before the others, wherever it stands
         context: Context | None = ctx.obj if ctx is not None else None
         return context.base(ctx.params.get("workdir")) / path if ctx is not None and context is not None else path

@@ -32,12 +32,16 @@ class Action(StrEnum):
 
 
 class Outcome(StrEnum):
-    """How an apply ended. `INTERRUPTED` leaves a release that the next plan continues."""
+    """How an apply ended. `INTERRUPTED` leaves a release that the next plan continues.
+
+    `UNRECORDED`: every step was done, and that could not be recorded; the next plan finds out what is there.
+    """
 
     SUCCEEDED = "succeeded"
     PARTIAL = "partial"
     FAILED = "failed"
     INTERRUPTED = "interrupted"
+    UNRECORDED = "unrecorded"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +109,13 @@ class StepSkipped:
 
 @dataclass(frozen=True, slots=True)
 class RecordFailed:
-    """A step was done but could not be recorded (disk full, say); no further step is started."""
+    """A step was done but could not be recorded (disk full, say); no further step is started.
+
+    `address` is None where it is the end of the apply that could not be recorded.
+    """
 
     at: datetime
-    address: Address
+    address: Address | None
     message: str
 
 

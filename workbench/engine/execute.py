@@ -17,6 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import datetime
 from types import MappingProxyType
 from typing import assert_never
@@ -521,8 +522,9 @@ class _Execution:
         except ReleaseFailure as error:
             self._is_stopping = True
             address = getattr(event, "address", None)
-            if isinstance(address, Address):
-                self._send.send_nowait(RecordFailed(self._now(), address, str(error)))
+            self._send.send_nowait(RecordFailed(self._now(), address, str(error)))
+            if isinstance(event, ApplyFinished) and event.outcome is Outcome.SUCCEEDED:
+                event = replace(event, outcome=Outcome.UNRECORDED)  # success is what the record says, too
         self._send.send_nowait(event)
 
     async def _finish(self, started: datetime) -> None:

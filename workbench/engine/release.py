@@ -182,6 +182,7 @@ _PHASES = {
     Outcome.PARTIAL: Phase.PARTIAL,
     Outcome.FAILED: Phase.FAILED,
     Outcome.INTERRUPTED: Phase.INTERRUPTED,
+    Outcome.UNRECORDED: Phase.INTERRUPTED,
 }
 
 

@@ -299,9 +299,9 @@ def run(made: Plan, events: Sequence[Event], *, idle: str) -> pd.DataFrame:
                 known[address] |= {"state": "failed", "ended": at, "error": message}
             case StepSkipped(address=address, because=because):
                 known[address] |= {"state": "skipped", "error": f"needs {because}" if because else "stopped"}
-            case RecordFailed(address=address, message=message):
+            case RecordFailed(address=Address() as address, message=message):
                 known[address] |= {"error": f"not recorded: {message}"}
-            case ApplyStarted() | StepProgress() | ApplyFinished() | StatusChanged():
+            case ApplyStarted() | StepProgress() | RecordFailed() | ApplyFinished() | StatusChanged():
                 pass
     return frame(RUN, known.values())
 

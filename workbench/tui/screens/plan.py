@@ -10,7 +10,7 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from workbench.engine.events import ApplyFinished, Outcome, StepFailed
+from workbench.engine.events import ApplyFinished, Outcome, RecordFailed, StepFailed
 from workbench.engine.plan import Level, Plan
 from workbench.present import diff, durations, plan
 from workbench.present.text import Line, Span, Tone, line
@@ -95,7 +95,7 @@ class PlanScreen(Frame):
                 how = "F gives them back" if made.force else "F takes over the fields in conflict"
                 listed.append(line(Span(how, Tone.MUTED)))
             return listed
-        shown = [each for each in events if isinstance(each, StepFailed | ApplyFinished)]
+        shown = [each for each in events if isinstance(each, StepFailed | RecordFailed | ApplyFinished)]
         lines = [found for each in shown[-6:] if (found := plan.event_line(each, glyphs))]
         if not isinstance(events[-1], ApplyFinished):
             return [*lines, *plan.going_on(events, glyphs)]
