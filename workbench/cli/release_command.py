@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from workbench.cli.stacks import find, format_option, workdir_option
+from workbench.cli.stacks import WorkPath, find, format_option, workdir_option
 from workbench.present.rows import Column, Row
 from workbench.present.text import Span, Tone, line
 from workbench.project import WorkbenchError
@@ -116,10 +116,10 @@ def show(context: Context, stack: str, revision: int | None, workdir: Path | Non
 
 
 @command.command("move")
-@click.argument("former", type=click.Path(path_type=Path), metavar="FORMER_FOLDER")
+@click.argument("former", type=WorkPath(), metavar="FORMER_FOLDER")
 @workdir_option
 @click.pass_obj
 def move(context: Context, former: Path, workdir: Path | None) -> None:
     """Take over the releases and Terraform states of a checkout that was moved here."""
-    stacks = context.open(workdir).take_over(former.absolute())
+    stacks = context.open(workdir=workdir).take_over(former.absolute())
     context.output.line(Span(f"taken over from {former}: ", Tone.GOOD), ", ".join(stacks))
