@@ -1,11 +1,17 @@
 """The audit trail: every write to a cluster, from whatever face, appended and never changed.
 
-STATE/audit/YYYY-MM.jsonl   one entry a line, 0600
-STATE/audit/head            number and hash of the last entry
+STATE/audit/YYYY-MM.jsonl     one entry a line, 0600
+STATE/audit/head              number and hash of the last entry
+STATE/audit/broken-TIME/      a trail that was broken, set aside by `repair`
 
-Every entry carries the hash of the one before it, over the borders of months as well, so that one that is changed,
-taken out or put in is found by `verify`; cut off at the end, it is missed by `head`. This shows tampering by those
-who do not rewrite the whole chain; who needs more sends the file elsewhere as it grows.
+Every entry carries the hash of the one before it, so that one that is changed, taken out or put in is found by
+`verify`; cut off at the end, it is missed by `head`. Who can write these files can write the head as well, or the whole
+chain again: that is found by what is known of the chain elsewhere, its anchors. Release records hold one of the begin
+and the end of their apply, `wb audit` prints the newest, and every entry can go to syslog as it is written
+(WB_AUDIT_SYSLOG). What came after the last anchor can be cut without being found.
+
+A crash or a full disk costs the entry that was being written, which was never acknowledged, and nothing else: the next
+entry follows the last whole one. A head that cannot be read is made again from the entries, and an entry says so.
 
 An intent is written before the first write of an apply or a recovery, then one entry an object, then the result. What
 an apply writes into objects is no part of it, and no secret ever is.
@@ -14,23 +20,24 @@ an apply writes into objects is no part of it, and no secret ever is.
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from workbench.engine.errors import ReleaseFailure
+from workbench.audit_chain import BEGUN_AGAIN, FIRST, Anchor, Chain, Link, digest, follow, link
 from workbench.release.files import failure, make_folder
 
 _FILE = re.compile(r"\d{4}-\d{2}\.jsonl")
-_FIRST = "0" * 64
-_LONGEST_ENTRY_BYTES = 64 * 1024
+_TAIL_BYTES = 64 * 1024
+_HEAD = re.compile(r"(\d{1,15}) ([0-9a-f]{64})\n")
+Sink = Callable[[bytes], None]
+"""Takes each entry as it is written, somewhere else; raises `ReleaseFailure`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +70,17 @@ class AuditEntry:
 
 @dataclass(frozen=True, slots=True)
 class AuditCheck:
-    """`entries` counts the intact ones before the first break. `broken` says where and how, empty if all is intact."""
+    """`entries` counts the intact ones before the first break. `broken` says where and how, empty if all is intact.
+
+    `tip` is the newest of them as an anchor (NUMBER:HASH), empty without any. `torn` are places of lines that are no
+    entries, as crashes leave them. `first` is the number the trail begins with: above 1 where one was set aside.
+    """
 
     entries: int
     broken: str = ""
+    tip: str = ""
+    torn: tuple[str, ...] = ()
+    first: int = 1
 
     @property
     def is_intact(self) -> bool:
@@ -85,8 +99,8 @@ class Actor:
 class AuditTrail:
     """The trail of one machine's state folder. Several processes may append at once."""
 
-    def __init__(self, state_dir: Path) -> None:
-        self._folder = state_dir / "audit"
+    def __init__(self, state_dir: Path, sink: Sink | None = None) -> None:
+        self._folder, self._sink = state_dir / "audit", sink
 
     @property
     def folder(self) -> Path:
@@ -95,29 +109,12 @@ class AuditTrail:
     def append(self, actor: Actor, at: datetime, *, action: str, plan: str, target: str, **more: Any) -> AuditEntry:
         """Adds an entry and returns it once it is on disk. `more` are further fields. Raises `ReleaseFailure`."""
         make_folder(self._folder)
-        at = at.astimezone(UTC)
-        path = self._folder / f"{at:%Y-%m}.jsonl"
-        try:
-            with self._locked() as head:
-                number, previous = self._after_a_crash(*_read_head(head))
-                content = {
-                    "number": number + 1,
-                    "at": at.isoformat(timespec="milliseconds"),
-                    "user": actor.user,
-                    "host": actor.host,
-                    "origin": actor.origin,
-                    "action": action,
-                    "plan": plan,
-                    "target": target,
-                    **more,
-                    "previous": previous,
-                }
-                content["hash"] = _hash(content)
-                _append(path, json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
-                _write_head(head, content["number"], content["hash"])
-        except OSError as error:
-            raise failure("cannot be written", path, error) from error
-        return _entry(content)
+        written = {"action": action, "plan": plan, "target": target, **more}
+        with self._locked() as head:
+            tip = self._tip(head)
+            for each in (*tip.notes, written):
+                tip = self._write(head, tip, actor, at, each)
+        return tip.entry()
 
     def entries(self, *, limit: int | None = None) -> tuple[AuditEntry, ...]:
         """Returns the readable entries, newest first, at most `limit`; raises `ReleaseFailure`."""
@@ -132,41 +129,111 @@ class AuditTrail:
                     continue  # `verify` names it
         return tuple(found)
 
-    def verify(self) -> AuditCheck:
-        """Follows the chain from the first entry to the head; raises `ReleaseFailure` if a file cannot be read."""
-        number, previous = 0, _FIRST
-        for path in self._files():
-            for line_number, line in self._lines(path):
-                where = f"{path.name}:{line_number}"
-                try:
-                    content = json.loads(line)
-                    claimed = content["hash"]
-                    wrong = _hash({name: value for name, value in content.items() if name != "hash"}) != claimed
-                    if wrong:
-                        return AuditCheck(number, f"{where} was changed: its hash does not fit its content")
-                    if content["previous"] != previous or content["number"] != number + 1:
-                        return AuditCheck(number, f"{where} does not follow the entry before it: one is missing or new")
-                except (ValueError, TypeError, KeyError, AttributeError):
-                    return AuditCheck(number, f"{where} is not an entry")
-                number, previous = number + 1, claimed
-        if not self._folder.exists():
-            return AuditCheck(0)
-        with self._locked() as head:
-            last, hash_ = _read_head(head)
-        if (last, hash_) != (number, previous):
-            return AuditCheck(number, f"the trail ends at entry {number}, but entry {last} was written: its end is cut")
-        return AuditCheck(number)
+    def verify(self, anchors: Iterable[Anchor] = ()) -> AuditCheck:
+        """Follows the chain from the first entry to the head; raises `ReleaseFailure` if a file cannot be read.
 
-    def _after_a_crash(self, number: int, previous: str) -> tuple[int, str]:
-        """Where a process ended between an entry and the head, the entry counts."""
-        for path in self._files()[-1:]:
-            try:
-                content = json.loads(_last_line(path))
-                if content["number"] == number + 1 and content["previous"] == previous:
-                    return content["number"], content["hash"]
-            except (ValueError, TypeError, KeyError):
-                break
-        return number, previous
+        `anchors` are what is known of it elsewhere.
+        """
+        if not self._folder.exists():
+            return _check(Chain(), Chain().missed_by(anchors))
+        with self._locked() as head:
+            chain, state = self._chain(), _read_head(head)
+        if chain.broken:
+            return _check(chain, chain.broken)
+        if state is None:
+            return _check(chain, "its head cannot be read: whether its end is cut is not known")
+        if state[0] > chain.tip[0] or (state[0] == chain.tip[0] and state[1] != chain.tip[1]):
+            written = f"the trail ends at entry {chain.tip[0]}, but entry {state[0]} was written: its end is cut"
+            return _check(chain, written)
+        return _check(chain, chain.missed_by(anchors))
+
+    def repair(self, actor: Actor, at: datetime) -> str:
+        """Makes the trail one that `verify` finds intact, and returns what was done; empty if nothing had to be.
+
+        A head that cannot be read is made again. A chain that is broken is set aside as it is, and a new one begins
+        with an entry that says so: what was broken stays to be looked at. Raises `ReleaseFailure`.
+        """
+        check = self.verify()
+        if check.is_intact:
+            return ""
+        with self._locked() as head:
+            chain, state = self._chain(), _read_head(head)
+            if state is None and chain.links and not chain.broken:
+                done = f"its head was made again from entry {chain.tip[0]}"
+                _write_head(head, *chain.tip)
+            else:
+                aside = self._set_aside(at)
+                done = f"{check.broken}; {check.entries} entries were intact; all of it was moved to {aside.name}"
+                number = max(chain.tip[0], state[0] if state else 0)
+                begun = _Tip(number, FIRST)
+                self._write(head, begun, actor, at, _own(BEGUN_AGAIN, done))
+                return done
+        self.append(actor, at, **_own("repaired", done))
+        return done
+
+    # --- writing
+
+    def _write(self, head: int, tip: _Tip, actor: Actor, at: datetime, written: Mapping[str, Any]) -> _Tip:
+        at = at.astimezone(UTC)
+        # Into the newest file, whatever the clock says now: it may have been set back.
+        newest = [each.name for each in self._files()[-1:]]
+        path = self._folder / max([f"{at:%Y-%m}.jsonl", *newest])
+        content = {
+            "number": tip.number + 1,
+            "at": at.isoformat(timespec="milliseconds"),
+            "user": actor.user,
+            "host": actor.host,
+            "origin": actor.origin,
+            **written,
+            "previous": tip.hash,
+        }
+        content["hash"] = digest(content)
+        line = json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+        try:
+            _append(path, line + b"\n")
+            _write_head(head, content["number"], content["hash"])
+        except OSError as error:
+            raise failure("cannot be written", path, error) from error
+        if self._sink is not None:
+            self._sink(line)
+        return _Tip(content["number"], content["hash"], content=content)
+
+    def _tip(self, head: int) -> _Tip:
+        """Returns the entry that the next one follows, and what has to be said about it first."""
+        state, last = _read_head(head), self._last()
+        if state is None:
+            if last is None:
+                nothing = "the head could not be read, and there was no entry"
+                return _Tip(0, FIRST, notes=(_own("repaired", nothing),))
+            again = f"the head could not be read and was made again from entry {last.number}"
+            return _Tip(last.number, last.hash, notes=(_own("repaired", again),))
+        if last is not None and last.number > state[0]:
+            return _Tip(last.number, last.hash)  # a process ended between the entry and the head
+        return _Tip(*state)  # where the end is cut, the gap stays to be seen
+
+    def _last(self) -> Link | None:
+        """The last whole entry, whatever torn lines follow it."""
+        for path in reversed(self._files()):
+            for line in reversed(_tail(path).split(b"\n")):
+                read = link(line, path.name) if line.strip() else None
+                if read is not None and digest(read.content) == read.hash:
+                    return read
+        return None
+
+    def _set_aside(self, at: datetime) -> Path:
+        aside = self._folder / f"broken-{at.astimezone(UTC):%Y%m%dT%H%M%SZ}"
+        try:
+            aside.mkdir(mode=0o700)
+            for each in self._files():
+                each.rename(aside / each.name)
+        except OSError as error:
+            raise failure("cannot be set aside", self._folder, error) from error
+        return aside
+
+    # --- reading
+
+    def _chain(self) -> Chain:
+        return follow((f"{path.name}:{number}", line) for path in self._files() for number, line in self._lines(path))
 
     def _files(self) -> list[Path]:
         try:
@@ -181,7 +248,7 @@ class AuditTrail:
             data = path.read_bytes()
         except OSError as error:
             raise failure("cannot be read", path, error) from error
-        for number, line in enumerate(data.splitlines(), 1):
+        for number, line in enumerate(data.split(b"\n"), 1):
             if line.strip():
                 yield number, line
 
@@ -200,20 +267,43 @@ class AuditTrail:
             os.close(handle)
 
 
-def _hash(content: Mapping[str, Any]) -> str:
-    packed = json.dumps(content, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    return hashlib.sha256(packed.encode("utf-8", "surrogatepass")).hexdigest()
+@dataclass(frozen=True, slots=True)
+class _Tip:
+    """The entry that the next one follows. `notes` are entries that have to be written first."""
+
+    number: int
+    hash: str
+    notes: tuple[Mapping[str, Any], ...] = ()
+    content: Mapping[str, Any] = field(default_factory=dict)
+
+    def entry(self) -> AuditEntry:
+        return _entry(self.content)
 
 
-def _last_line(path: Path) -> bytes:
+def _own(result: str, detail: str) -> dict[str, Any]:
+    """An entry of the trail about itself."""
+    return {"action": "audit", "plan": "", "target": "audit trail", "result": result, "detail": detail}
+
+
+def _check(chain: Chain, broken: str) -> AuditCheck:
+    tip = f"{chain.tip[0]}:{chain.tip[1]}" if chain.links else ""
+    return AuditCheck(len(chain.links), broken, tip, chain.torn, chain.first)
+
+
+def _tail(path: Path) -> bytes:
     """Reads the end of a file only: it may be long, and this is asked before every entry."""
-    handle = os.open(path, os.O_RDONLY)
     try:
-        size = os.fstat(handle).st_size
-        tail = os.pread(handle, _LONGEST_ENTRY_BYTES, max(0, size - _LONGEST_ENTRY_BYTES))
-    finally:
-        os.close(handle)
-    return tail.rstrip(b"\n").rpartition(b"\n")[2]
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            size = os.fstat(handle).st_size
+            tail = os.pread(handle, _TAIL_BYTES, max(0, size - _TAIL_BYTES))
+            if size > _TAIL_BYTES and b"\n" not in tail.rstrip(b"\n"):
+                tail = os.pread(handle, size, 0)
+            return tail
+        finally:
+            os.close(handle)
+    except OSError as error:
+        raise failure("cannot be read", path, error) from error
 
 
 def _append(path: Path, line: bytes) -> None:
@@ -223,20 +313,24 @@ def _append(path: Path, line: bytes) -> None:
         size = os.fstat(handle).st_size
         torn = size and os.pread(handle, 1, size - 1) != b"\n"
         data = (b"\n" if torn else b"") + line
-        if os.write(handle, data) != len(data):
-            raise OSError(28, "No space left on device")
-        os.fsync(handle)
+        try:
+            if os.write(handle, data) != len(data):
+                raise OSError(28, "No space left on device")
+            os.fsync(handle)
+        except OSError:
+            with suppress(OSError):
+                os.ftruncate(handle, size)
+            raise
     finally:
         os.close(handle)
 
 
-def _read_head(handle: int) -> tuple[int, str]:
-    text = os.pread(handle, 200, 0).decode("ascii", "replace").split()
-    if not text:
-        return 0, _FIRST
-    if len(text) != 2 or not text[0].isdigit():
-        raise ReleaseFailure("the head of the audit trail is broken", hint="wb audit --verify tells the last entry")
-    return int(text[0]), text[1]
+def _read_head(handle: int) -> tuple[int, str] | None:
+    """Returns number and hash of the last entry; None if it says nothing that can be used."""
+    if os.fstat(handle).st_size == 0:
+        return 0, FIRST  # as it is made
+    read = _HEAD.fullmatch(os.pread(handle, 200, 0).decode("ascii", "replace"))
+    return (int(read[1]), read[2]) if read else None
 
 
 def _write_head(handle: int, number: int, hash_: str) -> None:
@@ -250,4 +344,4 @@ def _entry(content: Mapping[str, Any]) -> AuditEntry:
     return AuditEntry(**{**content, "at": datetime.fromisoformat(content["at"])})
 
 
-__all__ = ["Actor", "AuditCheck", "AuditEntry", "AuditTrail"]
+__all__ = ["Actor", "Anchor", "AuditCheck", "AuditEntry", "AuditTrail"]

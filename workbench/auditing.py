@@ -3,48 +3,88 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import nullcontext, suppress
 from datetime import datetime
 from typing import Self
 
 from runtimes.base import Address
 from workbench.audit import Actor, AuditTrail
+from workbench.engine.errors import ReleaseFailure
 from workbench.engine.events import ApplyFinished, Event, StepFailed, StepFinished
 from workbench.engine.plan import Plan
 from workbench.engine.recovery.values import Recovery, RecoveryReport, StepResult, StepState
-from workbench.engine.release import Journal
 from workbench.release.recoveries import RecoveryFile
+from workbench.release.store import ReleaseJournal
 
 
-@dataclass(frozen=True, slots=True)
-class AuditedJournal:
-    """A release journal whose writes are in the audit trail as well: `Journal` by its one method."""
+class AuditedApply:
+    """The journal of an apply whose writes are in the audit trail as well: `Journal`, while its context lasts.
 
-    journal: Journal
-    trail: AuditTrail
-    actor: Actor
-    now: Callable[[], datetime]
-    plan: Plan
+    Entering writes the intent and returns it as an anchor for the release. However the apply ends, the trail says so
+    once: by the event, else when the context ends.
+    """
 
-    def begin(self, confirm: str) -> None:
-        """Writes the intent, before anything is applied."""
-        steps = f"{len(self.plan.steps())} steps"
-        self._append("apply", self.plan.stack, "begun", detail=steps, confirm=confirm)
+    def __init__(
+        self,
+        trail: AuditTrail,
+        actor: Actor,
+        now: Callable[[], datetime],
+        plan: Plan,
+        *,
+        confirm: str,
+        reason: str,
+    ) -> None:
+        self._trail, self._actor, self._now, self._plan = trail, actor, now, plan
+        self._confirm, self._reason, self._has_ended = confirm, reason, False
+        self._journal: ReleaseJournal | None = None
+        self.anchor = ""
+
+    def __enter__(self) -> Self:
+        """Before anything is applied."""
+        steps = f"{len(self._plan.steps())} steps"
+        self._append("apply", self._plan.stack, "begun", detail=steps, confirm=self._confirm)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if not self._has_ended:
+            # what ends it counts for more than that this cannot be written
+            with suppress(ReleaseFailure) if kind else nullcontext():
+                self._append("apply", self._plan.stack, "interrupted", detail="it ended without a result")
+
+    def into(self, journal: ReleaseJournal) -> Self:
+        self._journal = journal
+        return self
 
     def record(self, event: Event) -> None:
         """An event that cannot be audited is an event that cannot be recorded: the apply starts no further step."""
-        self.journal.record(event)
+        assert self._journal is not None, "an apply records into the journal of its release"
+        if isinstance(event, ApplyFinished):
+            self._finish(event, self._journal)
+            return
+        self._journal.record(event)
         match event:
             case StepFinished(address=address, action=action):
                 self._append(action.value, str(address.id), "done", address)
             case StepFailed(address=address, action=action, kind=kind):
                 # not the message: it may quote what was applied
                 self._append(action.value, str(address.id), "failed", address, detail=kind)
-            case ApplyFinished(outcome=outcome, done=done, failed=failed, skipped=skipped):
-                detail = f"{done} done, {failed} failed, {skipped} skipped"
-                self._append("apply", self.plan.stack, outcome.value, detail=detail)
             case _:
                 pass
+
+    def _finish(self, event: ApplyFinished, journal: ReleaseJournal) -> None:
+        """The result goes into the trail first, so that the release knows the entry."""
+        self._has_ended = True
+        detail = f"{event.done} done, {event.failed} failed, {event.skipped} skipped"
+        try:
+            self._append("apply", self._plan.stack, event.outcome.value, detail=detail)
+            journal.note_audit(self.anchor)
+        finally:
+            try:
+                journal.record(event)
+            except ReleaseFailure:
+                with suppress(ReleaseFailure):
+                    self._append("apply", self._plan.stack, "unrecorded", detail="its release could not be written")
+                raise
 
     def _append(
         self,
@@ -56,17 +96,19 @@ class AuditedJournal:
         detail: str = "",
         confirm: str = "",
     ) -> None:
-        self.trail.append(
-            self.actor,
-            self.now(),
+        entry = self._trail.append(
+            self._actor,
+            self._now(),
             action=action,
-            plan=self.plan.id,
+            plan=self._plan.id,
             target=target,
             cluster=address.cluster if address else "",
             result=result,
             detail=detail,
             confirm=confirm,
+            reason=self._reason,
         )
+        self.anchor = f"{entry.number}:{entry.hash}"
 
 
 class AuditedRecovery:
@@ -96,9 +138,10 @@ class AuditedRecovery:
         self._append("recovery", found.name, result="begun", detail=what, confirm=self._confirm)
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if not self._has_ended:
-            self._append("recovery", self._recovery.name, result="interrupted", detail="it ended without a report")
+            with suppress(ReleaseFailure) if kind else nullcontext():
+                self._append("recovery", self._recovery.name, result="interrupted", detail="it ended without a report")
 
     def record(self, result: StepResult) -> None:
         """Blocks until it is safe. Raises `ReleaseFailure`. Not for several threads at once."""

@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from workbench.engine.recovery.document import RecoveryDocument
     from workbench.engine.recovery.execute import RecoveryRun
     from workbench.engine.recovery.values import Recovery
-    from workbench.engine.release import Journal, Release
+    from workbench.engine.release import Release
     from workbench.engine.spec import Spec
     from workbench.engine.status import StatusTree
     from workbench.engine.whatif import WhatIf
@@ -95,6 +95,8 @@ class Session:
         self._parsed: ParseCache | None = None
         self.origin = "python"
         """The face that works through this session, as the audit trail names it: cli, tui, notebook, python."""
+        self.reason = settings.reason
+        """Why what is applied is applied, for the audit trail; a recovery has its own."""
 
     @classmethod
     def open(
@@ -378,6 +380,7 @@ class Session:
         Leaving early, or cancelling, lets writes in flight finish, starts no other, and records the release as
         interrupted.
         """
+        from workbench.auditing import AuditedApply
         from workbench.engine import release
         from workbench.engine.approval import approve
         from workbench.engine.errors import MovedObject, StalePlan
@@ -408,12 +411,15 @@ class Session:
                 now=self._now(),
                 seal=store.seal().knowing(plan.spec.secrets),
             )
-            journal = self._audited(store.journal(path, intent, lock), plan, confirm)
-            async with (
-                self._renewing(lock),
-                execute(plan, runtimes, identities, journal, self._now, workspace=workspace, known=known) as events,
-            ):
-                yield events
+            with AuditedApply(
+                self.audit(), self._actor(), self._now, plan, confirm=confirm, reason=self.reason
+            ) as audited:
+                journal = audited.into(store.journal(path, replace(intent, audit=audited.anchor), lock))
+                async with (
+                    self._renewing(lock),
+                    execute(plan, runtimes, identities, journal, self._now, workspace=workspace, known=known) as events,
+                ):
+                    yield events
         finally:
             lock.release()
 
@@ -536,8 +542,9 @@ class Session:
     def audit(self) -> AuditTrail:
         """Returns the trail of every write made from this machine's state folder, by whatever face."""
         from workbench.audit import AuditTrail
+        from workbench.audit_sink import sink
 
-        return AuditTrail(self._settings.state_dir)
+        return AuditTrail(self._settings.state_dir, sink(self._settings.audit_syslog))
 
     # Inside
 
@@ -555,13 +562,6 @@ class Session:
         from workbench.audit import Actor
 
         return Actor(self._settings.user, self._settings.host, self.origin)
-
-    def _audited(self, journal: Journal, plan: Plan, confirm: str) -> Journal:
-        from workbench.auditing import AuditedJournal
-
-        audited = AuditedJournal(journal, self.audit(), self._actor(), self._now, plan)
-        audited.begin(confirm)
-        return audited
 
     async def _operations(self, cluster: str) -> LiveOperations:
         from runtimes.base import Misconfigured, Operable

@@ -6,6 +6,8 @@ Precedence is flag, then environment, then default. Environment variables:
     WB_CACHE_DIR   what can be thrown away at any time
     WB_CONTEXT     context to use for repositories without clusters.yaml
     WB_READONLY    1: refuse everything that writes
+    WB_REASON      why things are applied, such as an incident's number: goes into the audit trail
+    WB_AUDIT_SYSLOG  where every entry of the audit trail is sent as well: /dev/log, or HOST:PORT (UDP)
     WB_TIMEOUT     seconds to wait for readiness
     WB_ASCII       1: no glyphs outside of ASCII
     WB_ALLOW_EXEC  1: a kubeconfig inside the repository is trusted as the user's own is
@@ -52,6 +54,8 @@ class Settings:
     user: str = ""
     host: str = ""
     is_read_only: bool = False
+    reason: str = ""
+    audit_syslog: str = ""
     has_color: bool = True
     is_ascii: bool = False
     timeout_seconds: float = _DEFAULT_TIMEOUT_SECONDS
@@ -76,6 +80,8 @@ class Settings:
             user=_user(env),
             host=socket.gethostname(),
             is_read_only=_flag(env, "WB_READONLY"),
+            reason=env.get("WB_REASON", "").strip(),
+            audit_syslog=env.get("WB_AUDIT_SYSLOG", "").strip(),
             has_color=not env.get("NO_COLOR") and env.get("TERM") != "dumb",
             is_ascii=_flag(env, "WB_ASCII"),
             timeout_seconds=_seconds(env, "WB_TIMEOUT", _DEFAULT_TIMEOUT_SECONDS),

@@ -365,6 +365,38 @@ async def test_every_write_is_in_the_audit_trail(ground: Ground) -> None:
     assert trail.verify().is_intact
 
 
+async def test_however_a_run_ends_the_trail_says_how(ground: Ground) -> None:
+    ground.sandbox.clusters[0].create("deployments.apps", "shop", deployment("web", 6))
+    await ground.ready(0, 6)
+    session, limits = ground.session, replace(QUICK, batch=1, per_owner=1)
+
+    async def ended() -> str:
+        (last,) = session.audit().entries(limit=1)
+        assert last.action == "recovery" and last.detail, last
+        return last.result
+
+    recovery = await session.recovery(document(ground.hosts(0), limits=limits, reason="INC-3"))
+    await run(session, recovery, dry_run=True)
+    assert await ended() == "dry run"
+    async with session.recover(recovery, confirm=recovery.phrase, dry_run=False) as events:
+        async for each in events:
+            if isinstance(each, RecoveryStepStarted):
+                events.stop()
+    assert await ended() == "stopped"
+    rest = await session.recovery(recovery.document)
+    async with session.recover(rest, confirm=rest.phrase, dry_run=False) as events:
+        async for each in events:
+            if isinstance(each, RecoveryStepVerified):
+                break  # nobody listens any more
+    assert await ended() == "partial"
+    rest = await session.recovery(recovery.document)
+    with pytest.raises(RuntimeError, match="the caller breaks"):
+        async with session.recover(rest, confirm=rest.phrase, dry_run=False):
+            raise RuntimeError("the caller breaks")
+    assert await ended() in ("partial", "failed")
+    assert session.audit().verify().is_intact
+
+
 async def test_a_lost_answer_is_looked_after_and_never_sent_again(ground: Ground) -> None:
     """The connection breaks: before the write for one pod, after it for another, which nobody can tell apart."""
     ground.sandbox.clusters[0].create("deployments.apps", "shop", deployment("web", 3))

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from workbench.audit import Actor, AuditTrail
+from workbench.audit import Actor, Anchor, AuditTrail
+from workbench.engine.errors import ReleaseFailure
 
 ANN = Actor("ann", "box", "cli")
 NOW = datetime(2026, 1, 31, 23, 59, tzinfo=UTC)
@@ -72,13 +78,148 @@ def test_a_crash_between_entry_and_head_breaks_nothing(tmp_path: Path) -> None:
     assert trail.verify().is_intact and trail.verify().entries == 6
 
 
-def test_half_a_line_is_told_and_what_follows_is_whole(tmp_path: Path) -> None:
+def content(folder: Path) -> dict[Path, bytes]:
+    return {each: each.read_bytes() for each in folder.iterdir() if each.is_file()}
+
+
+def restored(saved: dict[Path, bytes]) -> None:
+    for path, data in saved.items():
+        path.write_bytes(data)
+
+
+def test_a_write_that_is_torn_anywhere_costs_itself_and_nothing_else(tmp_path: Path) -> None:
+    """Whatever a crash left of an entry and of the head after it: the next write follows, and the trail is intact."""
     trail = filled(tmp_path)
-    with (trail.folder / "2026-02.jsonl").open("a") as file:
-        file.write('{"number": 5, "at"')
+    before = content(trail.folder)
     trail.append(ANN, LATER, action="apply", plan="r", target="shop/dev", result="begun")
-    assert [each.target for each in trail.entries(limit=1)] == ["shop/dev"]
-    assert trail.verify().broken == "2026-02.jsonl:2 is not an entry"
+    file, head = trail.folder / "2026-02.jsonl", trail.folder / "head"
+    whole, new_head = file.read_bytes(), head.read_bytes()
+    old = len(before[file])
+    for length in [*range(old, len(whole), 37), len(whole) - 2, len(whole) - 1, len(whole)]:
+        for torn_head in (before[head], b"", new_head[:1], new_head[:40], b"\xff\xfe garbage", b"9 not-a-hash\n"):
+            restored(before)
+            file.write_bytes(whole[:length])
+            head.write_bytes(torn_head)
+            trail.append(ANN, LATER, action="apply", plan="s", target="shop/test", result="begun")
+            check = trail.verify()
+            assert check.is_intact, (length, torn_head, check)
+            targets = [each.target for each in reversed(trail.entries())]
+            assert targets[:4] == ["shop/Pod/web-0", "shop/Pod/web-1", "shop/Pod/web-2", "shop/prod"]
+            assert targets[-1] == "shop/test" and targets.count("shop/test") == 1
+            repaired = [each for each in trail.entries() if each.result == "repaired"]
+            assert len(repaired) == (torn_head not in (before[head], b"")), "a head that is made again is said to be"
+
+
+def test_a_full_disk_at_any_byte_leaves_a_trail_that_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trail = filled(tmp_path)
+    real = os.write
+    for room in (0, 1, 50, 200):
+        monkeypatch.setattr("workbench.audit.os.write", lambda handle, data, room=room: real(handle, data[:room]))
+        with pytest.raises(ReleaseFailure, match="No space left"):
+            trail.append(ANN, LATER, action="apply", plan="r", target="shop/dev", result="begun")
+        assert trail.verify().is_intact
+        monkeypatch.undo()
+        trail.append(ANN, LATER, action="apply", plan="r", target="shop/dev", result="begun")
+    assert trail.verify() == replace(trail.verify(), entries=8, broken="", torn=())
+
+
+def test_a_torn_line_in_the_middle_is_named_and_breaks_nothing(tmp_path: Path) -> None:
+    trail = filled(tmp_path)
+    file = trail.folder / "2026-01.jsonl"
+    lines = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(lines[0] + b'{"number": 5, "at"\n' + b"".join(lines[1:]))
+    assert trail.verify().is_intact and trail.verify().torn == ("2026-01.jsonl:2",)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(st.integers(-900, 900), max_size=8))
+def test_a_clock_may_be_set_to_anything(days: list[int]) -> None:
+    with TemporaryDirectory() as folder:
+        trail = AuditTrail(Path(folder))
+        for number, each in enumerate(days):
+            trail.append(ANN, NOW + timedelta(days=each), action="delete", plan="p", target=str(number))
+        assert trail.verify().is_intact and trail.verify().entries == len(days)
+        assert [each.target for each in reversed(trail.entries())] == [str(number) for number in range(len(days))]
+
+
+def test_entries_that_a_clock_put_into_an_earlier_month_still_follow(tmp_path: Path) -> None:
+    trail = filled(tmp_path)
+    february = trail.folder / "2026-02.jsonl"
+    february.rename(trail.folder / "2025-12.jsonl")
+    assert trail.verify().is_intact
+
+
+def rewritten(trail: AuditTrail, keep: int) -> None:
+    """Cuts all but the oldest entries and writes the head that fits, as one does who knows how."""
+    left = keep
+    for path in sorted(trail.folder.glob("*.jsonl")):
+        lines = path.read_bytes().splitlines(keepends=True)[:left]
+        left -= len(lines)
+        path.write_bytes(b"".join(lines))
+        if lines:
+            last = json.loads(lines[-1])
+            (trail.folder / "head").write_text(f"{last['number']} {last['hash']}\n")
+
+
+def test_what_is_cut_with_a_rewritten_head_is_missed_by_any_later_anchor(tmp_path: Path) -> None:
+    trail = filled(tmp_path)
+    anchors = []
+    for number in range(3):
+        trail.append(ANN, LATER, action="apply", plan="r", target=f"shop/{number}")
+        anchors.append(Anchor.parse(trail.verify().tip, f"release {number}"))
+    assert trail.verify(anchors).is_intact
+    saved = content(trail.folder)
+    for keep in range(1, 7):
+        rewritten(trail, keep)
+        assert trail.verify().is_intact, "alone it cannot know"
+        for anchor in anchors:
+            check = trail.verify([anchor])
+            assert check.is_intact is (anchor.number <= keep), (keep, anchor)
+            assert check.is_intact or anchor.where in check.broken
+        restored(saved)
+
+
+def test_a_chain_that_was_written_again_is_found_by_any_anchor(tmp_path: Path) -> None:
+    trail = filled(tmp_path)
+    anchor = Anchor.parse(trail.verify().tip, "release shop/prod 7")
+    forged = AuditTrail(tmp_path / "forged")
+    for each in reversed(trail.entries()):
+        forged.append(ANN, each.at, action=each.action, plan=each.plan, target=each.target, result="forged")
+    assert forged.verify().is_intact
+    assert "another entry than release shop/prod 7 knows" in forged.verify([anchor]).broken
+
+
+def test_a_broken_trail_is_set_aside_and_a_new_one_says_so(tmp_path: Path) -> None:
+    trail = filled(tmp_path)
+    old = Anchor.parse(trail.verify().tip, "a release of before")
+    (trail.folder / "2026-02.jsonl").unlink()
+    assert "its end is cut" in trail.verify().broken
+    done = trail.repair(ANN, LATER)
+    assert "its end is cut" in done and "3 entries were intact" in done
+    assert trail.verify([old]).is_intact and trail.verify().first == 5
+    (entry,) = trail.entries()
+    assert (entry.number, entry.action, entry.result, entry.detail) == (5, "audit", "begun again", done)
+    (aside,) = trail.folder.glob("broken-*")
+    assert len((aside / "2026-01.jsonl").read_text().splitlines()) == 3
+    assert trail.repair(ANN, LATER) == ""
+    trail.append(ANN, LATER, action="apply", plan="r", target="shop/dev")
+    assert trail.verify().is_intact and trail.verify().entries == 2
+
+
+def test_a_head_of_garbage_is_red_until_it_is_made_again(tmp_path: Path) -> None:
+    trail = filled(tmp_path)
+    (trail.folder / "head").write_text("?")
+    assert "head cannot be read" in trail.verify().broken
+    assert "made again from entry 4" in trail.repair(ANN, LATER)
+    assert trail.verify().is_intact and trail.entries(limit=1)[0].result == "repaired"
+
+
+def test_every_entry_goes_to_the_sink_once(tmp_path: Path) -> None:
+    sent: list[bytes] = []
+    trail = AuditTrail(tmp_path, sent.append)
+    for number in range(3):
+        trail.append(ANN, NOW, action="delete", plan="p", target=str(number))
+    assert [json.loads(each)["hash"] for each in sent] == [each.hash for each in reversed(trail.entries())]
 
 
 def test_writers_side_by_side_make_one_chain(tmp_path: Path) -> None:

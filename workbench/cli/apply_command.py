@@ -15,6 +15,7 @@ from workbench.cli.stacks import (
     compile_options,
     find,
     inputs,
+    reason_option,
     timeout_option,
     workdir_option,
 )
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 @click.option("--no-prune", is_flag=True, help="Leave what the stack no longer has.")
 @accept_lost_option
 @adopt_option
+@reason_option
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -56,6 +58,7 @@ def command(
     no_prune: bool,
     accept_lost: bool,
     adopt: bool,
+    reason: str,
 ) -> None:
     """Make the clusters say what the configuration says, after asking; then watch it become ready.
 
@@ -72,6 +75,7 @@ def command(
         plan_file = None
         session, found = find(context, stack, workdir)
     output = context.output
+    session.reason = reason or session.reason
 
     from workbench.cli.applying import carry_out, confirmation, say_what_is_left
     from workbench.present import plan as present

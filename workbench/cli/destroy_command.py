@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 import anyio
 import click
 
-from workbench.cli.stacks import accept_lost_option, adopt_option, compile_options, find, inputs, workdir_option
+from workbench.cli.stacks import (
+    accept_lost_option,
+    adopt_option,
+    compile_options,
+    find,
+    inputs,
+    reason_option,
+    workdir_option,
+)
 from workbench.exit_codes import ExitCode
 from workbench.present.text import Span, Tone
 
@@ -28,6 +36,7 @@ if TYPE_CHECKING:
 @accept_lost_option
 @click.option("--dry-run", is_flag=True, help="Show the plan and stop.")
 @adopt_option
+@reason_option
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -40,6 +49,7 @@ def command(
     accept_lost: bool,
     dry_run: bool,
     adopt: bool,
+    reason: str,
 ) -> None:
     """Take away everything the stack has, on its clusters and in Terraform, after asking for the phrase.
 
@@ -55,6 +65,7 @@ def command(
     output = context.output
     session, found = find(context, stack, workdir)
     given = inputs(options, settings)
+    session.reason = reason or session.reason
 
     async def make() -> Plan:
         async with session:

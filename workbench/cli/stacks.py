@@ -82,6 +82,15 @@ def cluster_option(function: Command) -> Command:
     )(function)
 
 
+def reason_option(function: Command) -> Command:
+    return click.option(
+        "--reason",
+        default="",
+        metavar="TEXT",
+        help="Why, for the audit trail: an incident, a change. Else WB_REASON.",
+    )(function)
+
+
 def accept_lost_option(function: Command) -> Command:
     return click.option(
         "--accept-lost", is_flag=True, help="Take for gone what the Terraform state has lost and nobody can look for."

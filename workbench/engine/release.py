@@ -107,7 +107,8 @@ class ReleasedResource:
 class Release:
     """`revision` counts from 1 for each stack. `resources` are all the stack owns after it, without finished deletions.
 
-    `warnings` are what reading had to pass over, such as a newer record that is broken.
+    `warnings` are what reading had to pass over, such as a newer record that is broken. `audit` is the newest entry
+    that the audit trail had when the record was written (NUMBER:HASH), empty in records of older versions.
     """
 
     stack: str
@@ -120,6 +121,7 @@ class Release:
     finished: datetime | None
     resources: Mapping[Address, ReleasedResource] = field(repr=False)
     warnings: tuple[str, ...] = ()
+    audit: str = ""
 
     def count(self, state: StepState) -> int:
         return sum(each.state is state for each in self.resources.values())

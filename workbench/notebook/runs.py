@@ -93,8 +93,8 @@ class Plan(Shown):
 
         return frames.plan(self.value)
 
-    def apply(self, *, dry_run: bool = True, confirm: str = "") -> Run:
-        """Applies the plan; without `dry_run=False` it only shows what would be done.
+    def apply(self, *, dry_run: bool = True, confirm: str = "", reason: str = "") -> Run:
+        """Applies the plan; without `dry_run=False` it only shows what would be done. `reason` is for the audit trail.
 
         Returns when the first step begins; `wait` for the rest. Without the right `confirm` a notebook that somebody
         looks at asks for it below the cell; elsewhere it raises `ConfirmationRequired`. A plan that was applied is not
@@ -106,6 +106,7 @@ class Plan(Shown):
             return self._run
         # there is a handle before there is anything to handle: an interrupt may come at any moment
         self._run = self._run or Run(self, self._stack)
+        self._run.reason = reason or self._stack.session.settings.reason
         self._run.begin(confirm)
         return self._run
 
@@ -149,6 +150,7 @@ class Run(Live):
     def __init__(self, plan: Plan, stack: StackHandle, *, is_dry: bool = False) -> None:
         super().__init__(stack.thread)
         self.plan, self._stack, self.is_dry_run = plan, stack, is_dry
+        self.reason = ""
         self._events: list[Event] = []
         self._failure: BaseException | None = None
         self._is_asking = False
@@ -270,7 +272,7 @@ class Run(Live):
 
     async def _apply(self, confirm: str) -> None:
         session, made = self._stack.session, self.plan.value
-        session.origin = self._origin
+        session.origin, session.reason = self._origin, self.reason
         try:
             async with session.apply(made, confirm=confirm) as events:
                 self._applying = events

@@ -304,9 +304,9 @@ class StackHandle:
         asked = self.given(D)
         return Plan(self.workspace.call(lambda: self.session.plan_destroy(self.value, asked.inputs)), asked)
 
-    def destroy(self, D: Options | None = None, *, dry_run: bool = True, confirm: str = "") -> Run:
+    def destroy(self, D: Options | None = None, *, dry_run: bool = True, confirm: str = "", reason: str = "") -> Run:
         """Takes everything away; without `dry_run=False` it only shows what would go. Asks as `Plan.apply` does."""
-        return self.plan_destroy(D).apply(dry_run=dry_run, confirm=confirm)
+        return self.plan_destroy(D).apply(dry_run=dry_run, confirm=confirm, reason=reason)
 
     def watch(self, timeout: str | float = "10m") -> Watch:
         """Watches until everything is ready or something has failed; returns at once."""

@@ -54,7 +54,7 @@ def audit(entries: tuple[AuditEntry, ...], check: AuditCheck | None) -> dict[str
     content: dict[str, Any] = {"apiVersion": "wb/v1", "kind": "Audit", "status": "ok"}
     if check is not None:
         content["status"] = "intact" if check.is_intact else "broken"
-        content["broken"] = check.broken
+        content |= {"broken": check.broken, "anchor": check.tip, "first": check.first, "torn": list(check.torn)}
     content["entries"] = [
         {
             "number": each.number,

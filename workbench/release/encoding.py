@@ -29,6 +29,7 @@ def encode(release: Release) -> bytes:
         "host": release.host,
         "started": release.started.isoformat(),
         "finished": release.finished.isoformat() if release.finished else None,
+        "audit": release.audit,
         "resources": [_resource(each) for _, each in sorted(release.resources.items())],
     }
     record = {"format": _FORMAT, "checksum": _checksum(content), "release": content}
@@ -132,6 +133,7 @@ def _release(content: dict[str, Any]) -> Release:
         started=datetime.fromisoformat(content["started"]),
         finished=datetime.fromisoformat(finished) if finished else None,
         resources={each.address: each for each in resources},
+        audit=str(content.get("audit", "")),
     )
 
 

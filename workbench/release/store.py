@@ -13,7 +13,9 @@ import hashlib
 import os
 import re
 import secrets
+from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from workbench.engine import whole_file
@@ -29,6 +31,7 @@ from workbench.release.lock import Lock
 
 _RECORD = re.compile(r"([1-9]\d*)\.json")
 _KEY_BYTES = 32
+_ANCHORED_RELEASES = 3
 
 
 class ReleaseStore:
@@ -78,8 +81,6 @@ class ReleaseStore:
                 hint="bring back a copy, or move the files away to start anew; nothing can be pruned then",
             )
         if broken:
-            from dataclasses import replace
-
             found[0] = replace(found[0], warnings=tuple(broken))
         return tuple(found)
 
@@ -142,6 +143,10 @@ class ReleaseJournal:
         self._is_whole_due = False
         self._write_whole()
 
+    def note_audit(self, anchor: str) -> None:
+        """Takes the newest entry of the audit trail into the record; it is written with the next whole one."""
+        self.release = replace(self.release, audit=anchor)
+
     def record(self, event: Event) -> None:
         """See `workbench.engine.release.Journal`. Not for several threads at once."""
         after = fold(self.release, event)
@@ -191,6 +196,20 @@ def _read(path: Path) -> Release:
     for event in decode_events(log):
         release = fold(release, event)
     return release
+
+
+def audit_anchors(state_dir: Path, host: str) -> Iterator[tuple[str, str]]:
+    """Yields what the newest releases of every stack, made on this host, know of its audit trail: anchor, stack.
+
+    Records that cannot be read are passed over: `wb release` names them.
+    """
+    for folder in sorted(each.parent for each in (state_dir / "releases").glob("*/*/*/1.json")):
+        revisions = sorted(int(found[1]) for each in folder.iterdir() if (found := _RECORD.fullmatch(each.name)))
+        for revision in revisions[-_ANCHORED_RELEASES:]:
+            with suppress(BrokenRecord, OSError):
+                release = _read(folder / f"{revision}.json")
+                if release.audit and release.host == host:
+                    yield release.audit, f"release {revision} of {release.stack}"
 
 
 def _make_key(path: Path) -> None:

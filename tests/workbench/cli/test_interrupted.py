@@ -57,6 +57,10 @@ async def test_in_the_middle_of_an_apply(place: Place) -> None:
     assert code == ExitCode.INTERRUPTED and "Traceback" not in said
     assert "release #1 ends half-way" in said or "release #1 is applied" in said
     assert (await place("release", "list", "web/dev")).out.splitlines()[1].split()[1] in ("interrupted", "succeeded")
+    ends = [
+        each["result"] for each in (await place("audit", "-o", "json")).json()["entries"] if each["action"] == "apply"
+    ]
+    assert ends in (["interrupted", "begun"], ["succeeded", "begun"])
     place.sandbox.disturbances[0].clear()
     assert (await place("apply", "web/dev", "--yes")).code == 0
 

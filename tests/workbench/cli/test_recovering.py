@@ -7,7 +7,8 @@ import re
 from pathlib import Path
 from typing import Any
 
-from tests.workbench.cli.conftest import Ended, Place
+from tests.workbench.cli.command import Ended
+from tests.workbench.cli.conftest import Place
 from workbench.exit_codes import ExitCode
 
 PROGRAM = """import manifests
@@ -125,23 +126,6 @@ async def test_a_recovery_that_recovers_nothing_never_ends_well(place: Place) ->
         assert "nothing to do" not in shown.text and "nothing can be done" in shown.text, trouble
     assert (await place(*given, f"hostnames={hosts}", "-o", "json")).json()["status"] == "nothing-can-be-done"
     assert {each["metadata"]["uid"] for each in pods(place)} == before
-
-
-async def test_an_apply_is_in_the_trail_and_a_changed_entry_is_found(place: Place) -> None:
-    await place.released("web/dev")
-    entries = (await place("audit", "-o", "json")).json()["entries"]
-    assert entries[-1]["action"] == "apply" and entries[-1]["confirm"] == "yes"
-    assert {"create", "apply"} == {each["action"] for each in entries}
-    (file,) = (Path(place.root).parent / "state" / "audit").glob("*.jsonl")
-    assert file.stat().st_mode & 0o777 == 0o600
-    text = file.read_text()
-    file.write_text(text.replace('"target":"web/dev"', '"target":"web/prd"', 1))
-    broken = await place("audit", "--verify")
-    assert broken.code == ExitCode.ERROR and "was changed" in broken.out
-    file.write_text("".join(text.splitlines(keepends=True)[:-1]))
-    assert "its end is cut" in (await place("audit", "--verify")).out
-    file.write_text("".join(text.splitlines(keepends=True)[1:]))
-    assert "one is missing" in (await place("audit", "--verify")).out
 
 
 async def test_run_says_what_is_wrong_with_its_file(place: Place) -> None:
