@@ -89,6 +89,12 @@ class Reference:
         return self.source or "".join(map(_written, self.attribute))
 
     @property
+    def usual(self) -> str:
+        """As much of it as is an attribute wherever one ends at the first character that names rarely have."""
+        match = _USUAL.match(self.written)
+        return match[0] if match else ""
+
+    @property
     def step_texts(self) -> tuple[str, ...]:
         """Each step as it is written."""
         return tuple(match[0] for match in _STEP.finditer(self.written))
@@ -245,9 +251,8 @@ def _as_parts(reference: Reference, value: Any) -> tuple[str | Unknown, ...]:
         case Reference():
             return (value.text,)
         case Unknown():
-            # how far the attribute goes is not known yet either: as far as one usually does
-            certain = _USUAL.match(reference.written)
-            rest = reference.written[certain.end() :] if certain else ""
+            # how far the attribute goes is not known yet either
+            rest = reference.written[len(reference.usual) :]
             return (value, rest) if rest else (value,)
         case _:
             kind = "a list" if isinstance(value, list | tuple) else "a mapping"

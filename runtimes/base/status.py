@@ -21,8 +21,12 @@ class Status(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """`reason` is a CamelCase word where the infrastructure gives one (ImagePullBackOff), else empty."""
+    """`reason` is a CamelCase word where the infrastructure gives one (ImagePullBackOff), else empty.
+
+    `is_qualified`: it is Current, and the message says what somebody who reads only that would take for granted.
+    """
 
     status: Status
     reason: str = ""
     message: str = ""
+    is_qualified: bool = False

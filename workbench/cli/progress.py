@@ -104,6 +104,10 @@ def show_end(tree: StatusTree, output: Output) -> ExitCode:
     if tree.verdict is not Verdict.READY:
         output.table(reconcile.COLUMNS, reconcile.rows(tree, output.glyphs, tree.at, faults_only=True))
     output.line(reconcile.summary(tree, output.glyphs, tree.at))
+    for each in tree.resources:
+        if each.health.status is Status.CURRENT and each.health.is_qualified:
+            what = Span(f" {each.health.message}", Tone.WARN)
+            output.line(f"  {output.glyphs.finding} ", reconcile.short_id(each.address), ":", what)
     if tree.verdict is Verdict.READY:
         return ExitCode.OK
     output.line(reconcile.why_line(tree, output.glyphs, tree.at))

@@ -9,7 +9,7 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime
 
-from runtimes.base import Address, KubernetesId, Resource, ResourceId, TerraformId, unknown_paths
+from runtimes.base import Address, KubernetesId, PlainPath, Resource, ResourceId, TerraformId, unknown_paths
 from workbench.engine.changes import Change, Problem, StackDiff, Summary
 from workbench.engine.compile import CompileInputs
 from workbench.engine.events import Action
@@ -311,8 +311,13 @@ def _waits(diff: StackDiff, change: Change) -> Iterable[str]:
     if change.resource is None or change.resolved is None:
         return
     ids = {str(each.id): each.id for each in diff.spec}
+    fields: dict[PlainPath, dict[str, None]] = {}
     for path, reference in found_references(change.resource.attributes, ids):
-        is_unknown = any(True for _ in unknown_paths(find(change.resolved, path)))
-        if isinstance(reference.id, KubernetesId) and is_unknown:
-            waits = f"waits up to {VALUE_PATIENCE_SECONDS:.0f} s for {reference}"
-            yield f"{change.address}: {waits}, which has no value yet and only its cluster sets"
+        if isinstance(reference.id, KubernetesId) and any(True for _ in unknown_paths(find(change.resolved, path))):
+            fields.setdefault(path, {})[f"{reference.id}{reference.usual}"] = None
+    for names in fields.values():
+        waits = f"{change.address}: waits up to {VALUE_PATIENCE_SECONDS:.0f} s for {' and '.join(names)}"
+        if len(names) == 1:
+            yield f"{waits}, which has no value yet and only its cluster sets"
+        else:
+            yield f"{waits}, as far as they have no value yet and only their cluster sets them"

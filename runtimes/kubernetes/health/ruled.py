@@ -12,7 +12,7 @@ from runtimes.kubernetes.objects import Object, condition, is_observed, is_true,
 def assess(live: Object, rule: ReadyRule) -> Verdict:
     match rule:
         case ReadyWhenThere(said_in=place):
-            return current(f"it exists ({place} asks for no more)", "Exists")
+            return current(f"it exists ({place} asks for no more)", "Exists", is_qualified=True)
         case _ if "observedGeneration" in status(live) and not is_observed(live):
             return unobserved(live)
         case ReadyByCondition():

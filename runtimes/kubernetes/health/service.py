@@ -38,7 +38,8 @@ def _without_address(live: Object, objects: Objects, now: datetime) -> Verdict:
     since = created(live)
     is_old = since is not None and (now - since).total_seconds() > TAKEN_UP_SECONDS
     if is_old and not metadata(live).get("finalizers") and not objects.events_about(live):
-        return current(f"no controller took it up within {TAKEN_UP_SECONDS:g} s: it has no address", "NoController")
+        what = f"no controller took it up within {TAKEN_UP_SECONDS:g} s: it has no address"
+        return current(what, "NoController", is_qualified=True)
     warning = objects.last_warning(live)
     return in_progress(
         str(warning.get("message")) if warning else "no load balancer has given it an address yet",

@@ -25,8 +25,8 @@ class Verdict:
     container: str = ""
 
 
-def current(message: str = "", reason: str = "") -> Verdict:
-    return Verdict(Health(Status.CURRENT, reason, message))
+def current(message: str = "", reason: str = "", *, is_qualified: bool = False) -> Verdict:
+    return Verdict(Health(Status.CURRENT, reason, message, is_qualified))
 
 
 def in_progress(

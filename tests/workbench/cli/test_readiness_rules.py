@@ -15,7 +15,8 @@ async def test_a_repository_says_when_its_resources_are_ready(place: Place) -> N
     assert waiting.code == ExitCode.NOT_READY
     assert "readiness.yaml, rule 1" in waiting.text
     rules.write_text("rules: [{kind: ConfigMap, ready: exists}]\n")
-    assert (await place("watch", "web/dev", "--timeout", "60")).code == 0
+    ready = await place("watch", "web/dev", "--timeout", "60")
+    assert ready.code == 0 and "readiness.yaml, rule 1 asks for no more" in ready.out
 
 
 async def test_a_broken_file_is_found_before_anything_is_applied(place: Place) -> None:

@@ -187,3 +187,13 @@ async def test_a_text_refused_with_placeholders_is_a_warning() -> None:
     plan = await there.plan(namespace(), config_map("settings", {"url": URL}), resource("db"))
     assert not plan.is_refused and change(plan, "settings").action is Action.CREATE
     assert "not a URL" in change(plan, "settings").warnings[0]
+
+
+async def test_what_is_waited_for_inside_a_text_is_said_once_and_without_the_text_behind_it() -> None:
+    there = world()
+    web = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web", "namespace": "shop"}}
+    text = f"http://{WEB}.status.ip/x {WEB}.status.ip-y {WEB}.status.port"
+    plan = await there.plan(namespace(), web, config_map("settings", {"url": text}))
+    (said,) = plan.notes
+    name = "v1:Service:shop:web.status"
+    assert f"180 s for {name}.ip and {name}.port, as far as they have no value yet" in said
