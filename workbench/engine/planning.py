@@ -122,7 +122,8 @@ def _needs(
     for address in steps.keys() - applied:
         later = _nearest(dependents, address, set(steps)) if address in dependents else frozenset()
         if address.cluster == TERRAFORM_PLACE:
-            in_clusters = {each for each in applied if each.cluster != TERRAFORM_PLACE}
+            # without a release nobody knows what reads it: whatever is done in clusters comes first
+            in_clusters = {each for each in steps if each.cluster != TERRAFORM_PLACE}
             needs[address] = later | (in_clusters if prior is None else frozenset())
         else:
             needs[address] = later | {each for each in applied if each.cluster == address.cluster}
@@ -229,6 +230,9 @@ def _confirmation(
     if not summary.changes:
         return Confirmation(Level.NOTHING)
     reasons = [*_deletion_reasons(diff, prior), *diff.cautions]
+    left = sum(each.exists and isinstance(each.subject, KubernetesId) for each in diff.gaps)
+    if left and any(each.action is Action.DELETE and each.address.cluster == diff.workspace for each in diff.changes):
+        reasons.append(f"what is deleted in Terraform may be used by what is left in clusters ({left})")
     if destroys and not reasons:
         reasons.append(f"everything the stack has is deleted ({summary.delete} resources)")
     if stack.placement is not None and stack.placement.protected:
