@@ -60,7 +60,7 @@ class Planner:
             # Nothing is written, so this is no reason to show nothing; drift is then told from owners alone.
             prior, record, warnings = None, Seal.random(), (f"release records are not used: {error}",)
         places = destinations(self.root, stack, clusters, spec, prior)
-        found = await self._survey(stack, spec, places, prior, Seals(self.screen, record, Seal.random()))
+        found, _ = await self._survey(stack, spec, places, prior, Seals(self.screen, record, Seal.random()))
         return replace(found, warnings=(*(prior.warnings if prior else ()), *warnings, *found.warnings))
 
     async def plan(
@@ -126,7 +126,7 @@ class Planner:
             accept_lost=accept_lost,
             adopts=adopts,
             destroys=True,
-            gaps=tuple(self._unrecorded(stack, compiled, prior)),
+            gaps=tuple(self._unrecorded(stack, compiled)),
         )
 
     def _everywhere(self, stack: Stack, compiled: Spec | None, prior: Release | None) -> Places:
@@ -141,13 +141,16 @@ class Planner:
         others = declared if prior is None and mapping.is_declared else ()
         return Places(own, terraform=True, besides=tuple(each for each in others if each not in own))
 
-    def _unrecorded(self, stack: Stack, compiled: Spec | None, prior: Release | None) -> Iterator[Gap]:
-        """Yields what may be there of a stack never released from here: another machine may have applied it."""
-        if prior is not None:
-            return
-        for each in self.store.elsewhere(stack.path):
-            yield Gap("", str(each), each.hint, exists=True)
-        if stack.terraform.backend is not None or self.workspaces.has_local_state(stack):
+    def _unrecorded(self, stack: Stack, compiled: Spec | None) -> Iterator[Gap]:
+        """Yields what may be there of a stack never applied from here: another machine may have done it.
+
+        The whole history tells: a release of a destroy has nothing in it, whether or not it knew of everything.
+        """
+        known = {each.cluster for release in self.store.releases(stack.path) for each in release.resources}
+        if not known:
+            for each in self.store.elsewhere(stack.path):
+                yield Gap("", str(each), each.hint, exists=True)
+        if TERRAFORM_PLACE in known or stack.terraform.backend is not None or self.workspaces.has_local_state(stack):
             return
         hint = "destroy it where it was applied; machines that share a backend in stack.yaml share what they know"
         if compiled is None:
@@ -199,10 +202,10 @@ class Planner:
     ) -> Plan:
         salt = secrets.token_bytes(_SALT_BYTES) if salt is None else salt
         seals = Seals(self.screen, self.store.seal(), Seal(salt))
-        found = await self._survey(
+        found, prune = await self._survey(
             stack, spec, places, prior, seals, prune=prune, accept_lost=accept_lost, adopts=adopts
         )
-        others = self.store.elsewhere(stack.path) if prior is None else ()
+        others = () if prior is not None and prior.resources else self.store.elsewhere(stack.path)
         return make_plan(
             replace(found, gaps=(*gaps, *found.gaps)),
             stack,
@@ -232,9 +235,10 @@ class Planner:
         prune: bool = True,
         accept_lost: bool = False,
         adopts: bool = False,
-    ) -> StackDiff:
+    ) -> tuple[StackDiff, bool]:
+        """Returns the difference, and whether it looked for what is to be deleted: not where something is withheld."""
         narrowed = await self._narrowed(stack, spec, places, prior)
-        spec = narrowed.spec
+        spec, prune = narrowed.spec, prune and not narrowed.gaps
         seals = replace(seals, screen=seals.screen.knowing(spec.secrets), record=seals.record.knowing(spec.secrets))
         workspace: Workspace | RuntimeFailure | None = None
         if places.terraform and self.workspaces.is_needed(stack, spec, prior):
@@ -248,7 +252,7 @@ class Planner:
             workspace=workspace,
             prior=prior,
             labels=ownership(stack.path),
-            prune=prune and not narrowed.gaps,
+            prune=prune,
             seals=seals,
             at=self.now(),
             adopts=adopts,
@@ -258,7 +262,7 @@ class Planner:
         gaps = [*narrowed.gaps, *found.gaps, *self._renamed(stack, found)]
         if prune:
             gaps += self._left_behind(stack, places, prior)
-        return replace(_without_silent(found, places), gaps=tuple(gaps), notes=narrowed.notes)
+        return replace(_without_silent(found, places), gaps=tuple(gaps), notes=narrowed.notes), prune
 
     async def _narrowed(self, stack: Stack, spec: Spec, places: Places, prior: Release | None) -> Narrowed:
         """Places the Spec, and leaves of it what goes to the places that are asked."""

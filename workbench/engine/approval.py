@@ -18,6 +18,9 @@ def approve(plan: Plan, confirm: str) -> None:
             where=plan.stack,
             hint="put it right and plan again",
         )
+    if plan.is_empty and plan.gaps:
+        # a release of nothing would be remembered as if all were known to be done
+        raise Refused([str(each) for each in plan.gaps], where=plan.stack, hint=plan.gaps[0].hint or "plan again")
     wanted = plan.confirmation
     accepted = {wanted.phrase, plan.stack} if wanted.level is Level.YES else {wanted.phrase}
     if wanted.level is not Level.NOTHING and confirm.strip() not in accepted:

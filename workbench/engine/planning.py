@@ -238,7 +238,7 @@ def _confirmation(
     if stack.placement is not None and stack.placement.protected:
         reasons.append("the stack is protected")
     reasons += _taken_from_others(diff)
-    if prior is None:
+    if prior is None or not prior.resources:
         reasons += _made_twice(diff, stack, elsewhere)
     if force and any(each.conflicts for each in diff.changes):
         reasons.append("fields are taken over from other managers")

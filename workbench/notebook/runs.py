@@ -163,16 +163,13 @@ class Run(Live):
 
     @property
     def outcome(self) -> str:
-        """`dry run`, `nothing to do`, `not confirmed`, `running`, `succeeded`, `partial`, `failed`, `interrupted`.
-
-        `unknown`: there is no step, and whether there is nothing to do could not be found out.
-        """
+        """`dry run`, `nothing to do`, `not confirmed`, `running`, `succeeded`, `partial`, `failed`, `interrupted`."""
         if self.is_dry_run:
             return "dry run"
         if self._finished is not None:
             return self._finished.outcome.value
         if not self.plan:
-            return "nothing to do" if self.plan.value.is_certain else "unknown"
+            return "nothing to do"
         return "running" if self.is_running else "not confirmed"
 
     @property
@@ -260,8 +257,6 @@ class Run(Live):
         failed = found[found["state"] == "failed"]
         first = f": {failed.iloc[0]['id']}: {failed.iloc[0]['error']}" if len(failed) else ""
         hint = "the release is recorded; put it right and plan again"
-        if self.outcome == "unknown":
-            hint = "the plan says what could not be found out, and what to do about it"
         raise readable(Unfinished(f"{self.outcome}{first}", self, where=self._stack.name, hint=hint))
 
     def watch(self, timeout: str | float = "10m") -> Watch:

@@ -11,7 +11,7 @@ from runtimes.base import Address
 from tests.workbench.engine.fake_workspace import FakeWorkspace, thing
 from tests.workbench.session.shop import shop
 from tests.workbench.session.test_terraform import FILES, SETTINGS, Clouds, Place
-from workbench.engine.errors import ReleaseFailure
+from workbench.engine.errors import Refused, ReleaseFailure
 from workbench.engine.events import Action, Outcome
 from workbench.engine.plan import Level
 from workbench.project import UnknownStack
@@ -70,6 +70,13 @@ async def test_a_second_machine_never_says_that_nothing_is_to_be_destroyed(place
         assert (await place.apply(second, away)).outcome is Outcome.SUCCEEDED
         assert place.clusters["hz"].objects == {}
         assert (place.clouds.by_stack["pay/dev"].cloud == {}) == is_shared
+        # what this release did not know of is not known to be gone either
+        again = await second.plan_destroy(stack)
+        assert again.is_empty and again.is_certain == is_shared
+        if not is_shared:
+            with pytest.raises(Refused, match="is not known"):
+                async with second.apply(again):
+                    raise AssertionError("nothing may be recorded")
 
 
 async def test_what_left_the_configuration_is_found_by_a_second_machine(place: Place, is_shared: bool) -> None:

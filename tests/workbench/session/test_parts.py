@@ -77,6 +77,10 @@ async def test_what_needs_a_value_of_terraform_that_nobody_recorded_is_withheld_
         assert not any(each.action is Action.DELETE for each in plan.steps()), "withheld is not gone"
         found = await opened.diff(stack, clusters=["hz"])
         assert not found.is_certain
+        if unreadable is not None:
+            edit(place, 'metadata.name = "pay"}', 'metadata = {name = "pay", labels.a = "b"}}')
+            await place.apply(opened, await opened.plan(stack, clusters=["hz"]))
+            assert Address("hz", SETTINGS) in opened.releases(stack)[0].resources, "withheld is not forgotten"
 
 
 async def test_nothing_is_deleted_while_something_is_withheld(place: Place) -> None:

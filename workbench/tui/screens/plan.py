@@ -150,6 +150,8 @@ class PlanScreen(Frame):
             return "this plan was applied: r plans again"
         if made.is_as_configured:
             return "nothing to destroy" if made.destroys else "nothing to apply"
+        if made.is_empty and made.gaps:
+            return f"nothing is known to do, and something may be left: {made.gaps[0]}"
         refused = [each for each in made.guards if not each.passed]
         if refused and any(each.conflicts for each in made.changes):
             return "other managers own fields of this plan: F takes them over"
