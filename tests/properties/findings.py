@@ -9,7 +9,8 @@ from pathlib import Path
 _ANSI = re.compile(r"\x1b\[[0-9;]*m")
 _HEAD = re.compile(r"(?:(?:error|warning)\[\w+\]: )?(\w+)$")
 _PLACE = re.compile(r" *-+> (?:File )?(.*?):(\d+)(?::(\d+))?(?:: (.*))?$")
-_TEXT = re.compile(r" *\| *\^ ?(.*)$")
+_TEXT = re.compile(r" *\| *\^? ?(.+)$")
+"""What is said below a line of source, without a caret where only the line is known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,8 @@ Where the official compiler has the same finding (class and message), its file a
 from __future__ import annotations
 
 import random
+import re
+import shutil
 import sys
 import tempfile
 from collections import Counter
@@ -69,7 +71,6 @@ def check(programs: int, seed: int) -> Report:
         Official(_SLOWEST) as theirs,
     ):
         root = Path(folder).resolve()
-        (root / "kcl.mod").touch()
         for _ in range(programs):
             project = rng.choice(bases).mutated(rng)
             report.programs += 1
@@ -146,17 +147,22 @@ def _move_with_their_text(
 
 
 def _compare(project: Project, root: Path, ours: Sequence[Finding], theirs: Official, report: Report) -> None:
-    for path, text in project.texts.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        (root / path).write_text(text, encoding="utf-8", errors="replace", newline="")
+    # The official library remembers files by their paths: a folder for each program.
+    folder = root / str(report.programs)
+    for path, text in {"kcl.mod": "", **project.texts}.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text, encoding="utf-8", errors="replace", newline="")
     try:
-        answer = theirs.run_files(str(root), {"files": list(project.main), "options": [*project.options.items()]})
+        answer = theirs.run_files(str(folder), {"files": list(project.main), "options": [*project.options.items()]})
     except Gone:
         report.differs("the official compiler gives no answer", _shown(project))
         return
+    finally:
+        shutil.rmtree(folder)
     official = findings(answer.complaint)
     if not official:
-        report.differs("only ours: refused", f"{ours[0]}\n{_shown(project)}")
+        said = "nothing" if answer.yaml is not None else repr(answer.complaint[:200])
+        report.differs("only ours", f"ours {ours[0]} officially {said}\n{_shown(project)}")
     for said in dict.fromkeys(finding.said for finding in ours):
         mine = {finding.lines for finding in ours if finding.said == said}
         official_lines = {finding.lines for finding in official if finding.said == said}
@@ -171,14 +177,12 @@ def _compare(project: Project, root: Path, ours: Sequence[Finding], theirs: Offi
 
 
 def _kind(message: str) -> str:
-    """A message without what is particular to a program."""
-    import re
-
+    """A message without the names and numbers of one program."""
     return re.sub(r"'[^']*'|\"[^\"]*\"|\d+", "_", message)[:60]
 
 
 def _shown(project: Project) -> str:
-    return "\n".join(f"### {path}\n{text}" for path, text in project.texts.items() if not path.startswith("models/"))
+    return f"### {project.changed}, of {', '.join(project.main)}\n{project.texts[project.changed]}"
 
 
 def main() -> int:

@@ -26,12 +26,14 @@ class Project:
     texts: Mapping[str, str]
     main: tuple[str, ...]
     options: Mapping[str, str] = field(default_factory=dict)
+    changed: str = ""
+    """The file that `mutated` changed."""
 
     def mutated(self, rng: random.Random) -> Project:
         """One file, of the main package more often than not, with changes made by chance."""
         chosen = rng.choice(self.main if rng.random() < 0.7 else [*self.texts])
         text = mutated(rng, self.texts[chosen], [*self.texts.values()])
-        return replace(self, texts={**self.texts, chosen: text})
+        return replace(self, texts={**self.texts, chosen: text}, changed=chosen)
 
     def shifted(self) -> tuple[Project, dict[str, int]]:
         """The same with a comment above each file, of another length each, and those lengths.
