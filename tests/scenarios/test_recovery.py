@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from runtimes.base import LiveOperations, PodTarget, Unreachable
+from runtimes.base import Forbidden, LiveOperations, PodTarget, Unreachable
 from runtimes.sandbox.api.disturbances import Disturbance
 from runtimes.sandbox.server import Sandbox
 from workbench.engine.compile import CompileInputs
@@ -25,6 +25,7 @@ from workbench.engine.recovery.events import (
     RecoveryStepStarted,
     RecoveryStepVerified,
 )
+from workbench.engine.recovery.ledger import RunBegan
 from workbench.engine.recovery.values import (
     Hold,
     HostState,
@@ -50,7 +51,7 @@ class Ground:
     session: Session
 
     def open(self, **settings: Any) -> Session:
-        state = self.home / "state"
+        state = settings.pop("state_dir", self.home / "state")
         found = Settings(state, state, kubeconfig=str(self.home / "kubeconfig"), user="ann", host="box", **settings)
         return Session.open(self.root, settings=found)
 
@@ -395,6 +396,90 @@ async def test_however_a_run_ends_the_trail_says_how(ground: Ground) -> None:
             raise RuntimeError("the caller breaks")
     assert await ended() in ("partial", "failed")
     assert session.audit().verify().is_intact
+
+
+async def test_another_machine_knows_what_was_done_and_waits_for_who_is_at_it(ground: Ground) -> None:
+    ground.sandbox.clusters[0].create("deployments.apps", "shop", deployment("web", 6))
+    await ground.ready(0, 6)
+    hosts = ground.hosts(0)
+    limits = replace(QUICK, max_fraction=0.5, batch=1, per_owner=1)
+
+    def of(some: list[Host]) -> RecoveryDocument:
+        return document(some, limits=limits, reason="INC-8")
+
+    mine = await ground.session.recovery(of(hosts[:2]))
+    async with ground.open(state_dir=ground.home / "elsewhere") as other:
+        theirs = await other.recovery(of(hosts[:3]))
+        async with ground.session.recover(mine, confirm=mine.phrase, dry_run=False) as events:
+            with pytest.raises(Locked, match="ann@box"):
+                async with other.recover(theirs, confirm=theirs.phrase, dry_run=False):
+                    pass
+            assert [each async for each in events]
+        with pytest.raises(StalePlan):
+            async with other.recover(theirs, confirm=theirs.phrase, dry_run=False):
+                pass
+        await ground.ready(0, 6)
+        # the inventory learned where the first two are now, and the alarm names two more
+        now = {each.pod: each for each in ground.hosts(0)}
+        moved = [replace(each, hostname=host.hostname) for host, each in zip(hosts[:2], now.values(), strict=False)]
+        again = await other.recovery(of([*moved, *hosts[2:]]))
+        assert [each.state for each in again.hosts[:2]] == [HostState.DONE_BEFORE] * 2
+        assert len(again.steps) == 1, "half of the workload is three pods, over both machines"
+        report, _ = await run(other, again)
+        assert report.count(HostState.RECOVERED) == 1
+
+
+async def test_where_no_record_may_be_kept_it_says_so_and_goes_on(ground: Ground) -> None:
+    ground.sandbox.clusters[0].create("deployments.apps", "shop", deployment("web", 1))
+    await ground.ready(0, 1)
+    real = await ground.session._operations("hangzhou")
+
+    class Narrow:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(real, name)
+
+        async def record(self, namespace: str, name: str) -> None:
+            raise Forbidden('configmaps is forbidden: User "ann" cannot get', target="hangzhou")
+
+    async def reach(cluster: str) -> LiveOperations:
+        return Narrow()  # type: ignore[return-value]
+
+    ground.session._operations = reach  # type: ignore[method-assign]
+    recovery = await ground.session.recovery(document(ground.hosts(0), reason="INC-4"))
+    assert "what other machines did about it cannot be read" in recovery.warnings[0]
+    report, _ = await run(ground.session, recovery)
+    assert report.outcome is RecoveryOutcome.RECOVERED
+    assert "another machine will not know" in report.problems[0].message
+
+
+async def test_what_a_killed_run_took_away_is_still_under_way(ground: Ground) -> None:
+    """Until something is ready in its place, it takes the turn of the next one."""
+    ground.sandbox.clusters[0].create("deployments.apps", "shop", deployment("web", 3))
+    await ground.ready(0, 3)
+    limits = replace(QUICK, per_owner=1, batch=2)
+    recovery = await ground.session.recovery(document(ground.hosts(0), limits=limits, reason="INC-11"))
+    first = recovery.steps[0]
+    store = RecoveryStore(ground.home / "state", ground.root)
+    ground.sandbox.faults[0].stop("kube-scheduler")
+    with store.log(recovery.id) as log:
+        log.begin(RunBegan("1", "ann@box", datetime.now(UTC), recovery.phrase, recovery.originals))
+        log.record(StepResult(first, StepState.STARTED, started=datetime.now(UTC)))
+    real = await ground.session._operations("hangzhou")
+    await real.delete_pod(PodTarget("shop", first.name, first.uid))
+    async with asyncio.timeout(30):
+        while True:
+            if first.uid not in {each.uid for each in await real.pods("shop")}:
+                break
+            await asyncio.sleep(0.05)
+    again = await ground.session.recovery(recovery.document)
+    assert again.is_empty and {each.hold for each in again.held} == {Hold.DONE_BEFORE, Hold.IN_FLIGHT}
+    assert {each.state for each in again.hosts} == {HostState.UNVERIFIED, HostState.HELD}
+
+    ground.sandbox.faults[0].start("kube-scheduler")
+    await ground.ready(0, 3)
+    again = await ground.session.recovery(recovery.document)
+    assert again.hosts[0].state is HostState.DONE_BEFORE, "what became ready after the kill counts"
+    assert len(again.steps) == 2 and not again.in_flight
 
 
 async def test_a_lost_answer_is_looked_after_and_never_sent_again(ground: Ground) -> None:

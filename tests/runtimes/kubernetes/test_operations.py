@@ -167,6 +167,24 @@ async def test_a_cordoned_node_takes_nothing_new(place: Place) -> None:
         await place.write("PATCH", f"/api/v1/nodes/{node.name}", {"spec": {"unschedulable": None}})
 
 
+async def test_a_record_is_written_only_on_top_of_what_was_read(place: Place) -> None:
+    """Of two that begin at once, one finds out."""
+    operations, namespace = place.runtime.operations, place.namespace
+    assert await operations.record(namespace, "incident") is None
+    assert await operations.record("no-such-namespace", "incident") is None
+    first = await operations.write_record(namespace, "incident", {"run-1": "begun"}, "")
+    with pytest.raises(Moved):
+        await operations.write_record(namespace, "incident", {"run-2": "begun"}, "")
+    second = await operations.write_record(namespace, "incident", {"step-1": "started"}, first)
+    with pytest.raises(Moved):
+        await operations.write_record(namespace, "incident", {"step-2": "started"}, first)
+    found = await operations.record(namespace, "incident")
+    assert found is not None and found.version == second
+    assert found.entries == {"run-1": "begun", "step-1": "started"}
+    with pytest.raises(NotThere):
+        await operations.write_record("no-such-namespace", "incident", {"run-1": "begun"}, "")
+
+
 async def test_no_mutation_is_repeated_when_the_server_is_busy(place: Place) -> None:
     if place.sandbox is None:
         pytest.skip("disturbances are the sandbox's")
