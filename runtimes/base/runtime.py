@@ -240,7 +240,9 @@ WatchReport = Observation | Contact
 
 @dataclass(frozen=True, slots=True)
 class LogRequest:
-    """`ref` is a Pod; `container` empty means its first. `previous` reads the container before the last restart."""
+    """`ref` is a Pod; `container` empty means all of its containers: each line then begins with the name of its own,
+    where there are several. `tail_lines` are those of one container. `previous` reads those before the last restart.
+    """
 
     ref: ObjectRef
     container: str = ""

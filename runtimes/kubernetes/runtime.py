@@ -19,6 +19,7 @@ from runtimes.base import (
     LogRequest,
     Moved,
     NotThere,
+    ObjectRef,
     Owned,
     PlanRequest,
     Prediction,
@@ -140,13 +141,32 @@ class KubernetesRuntime:
         return watching(self._client, tuple(_kubernetes(each) for each in request.ids), request.rules)
 
     async def logs(self, request: LogRequest) -> tuple[str, ...]:
+        containers = [request.container] if request.container else await self._containers(request.ref)
+        if len(containers) < 2:
+            return await self._log(request, containers[0] if containers else "")
+        # the server wants one to be named where there are several
+        lines: list[str] = []
+        for container in containers:
+            lines += [f"{container} | {text}" for text in await self._log(request, container)]
+        return tuple(lines)
+
+    async def _log(self, request: LogRequest, container: str) -> tuple[str, ...]:
         return await self._client.log(
             request.ref.namespace or self._client.default_namespace,
             request.ref.name,
-            container=request.container,
+            container=container,
             previous=request.previous,
             tail_lines=request.tail_lines,
         )
+
+    async def _containers(self, ref: ObjectRef) -> list[str]:
+        """Returns the containers of a pod in the order they run; none where the pod is not there."""
+        pod = await self._client.get(KubernetesId("v1", "Pod", ref.namespace, ref.name))
+        parts = (pod or {}).get("spec") or {}
+        every = [
+            each for part in ("initContainers", "containers", "ephemeralContainers") for each in parts.get(part) or ()
+        ]
+        return [str(each["name"]) for each in every]
 
     async def owned(self, labels: Mapping[str, str]) -> Owned:
         """Finds what was applied by the workbench and carries the labels, apart from what another object owns.

@@ -10,14 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from datetime import datetime
 
-from runtimes.base import Address, Health, KubernetesId, Occurrence, Status, StatusNode, TerraformId
+from runtimes.base import Address, Health, KubernetesId, ObjectRef, Occurrence, Status, StatusNode, TerraformId
 from workbench.engine.status import WAITED_FOR, ResourceStatus, Source, StatusTree, Verdict
 from workbench.present import durations
 from workbench.present.glyphs import Glyphs, status_line, status_word
 from workbench.present.rows import Column, Key, Row
 from workbench.present.text import Line, Span, Tone, line
 
-COLUMNS = (Column("Resource", grow=True), Column("Status", most=18), Column("Details", most=30), Column("Age", width=5))
+COLUMNS = (
+    Column("Resource", grow=True, has_tail=True),
+    Column("Status", most=18),
+    Column("Details", most=30, rank=1),
+    Column("Age", width=5, rank=2),
+)
 GROUPED_FROM = 3
 """So many ready siblings are shown as one row."""
 
@@ -72,8 +77,8 @@ def _status(health: Health, of: ResourceStatus, glyphs: Glyphs, now: datetime) -
 def _grouped(
     nodes: tuple[StatusNode, ...], of: ResourceStatus, glyphs: Glyphs, now: datetime, depth: int
 ) -> Iterator[Row]:
-    ready = [node for node in nodes if node.health.status is Status.CURRENT and not node.children]
-    grouped = {id(node) for node in ready} if len(ready) >= GROUPED_FROM else set()
+    ready = _group(nodes)
+    grouped = {id(node) for node in ready}
     for node in nodes:
         if id(node) in grouped:
             continue
@@ -88,9 +93,8 @@ def _grouped(
     if grouped:
         kinds = {node.ref.kind for node in ready}
         name = f"{len(ready)} {kinds.pop()}s" if len(kinds) == 1 else f"{len(ready)} objects"
-        owner = ready[0].ref.uid or ready[0].ref.name
         cells = (line(Span(name, Tone.MUTED)), _status(ready[0].health, of, glyphs, now), Line(), Line())
-        yield Row((of.address, "ready", owner, depth), cells, depth=depth)
+        yield Row((of.address, "ready", _group_name(ready), depth), cells, depth=depth)
 
 
 def _details(node: StatusNode | None) -> Line:
@@ -228,6 +232,49 @@ def find(tree: StatusTree, key: Key) -> tuple[ResourceStatus, StatusNode | None]
                 return each, each.tree
             return each, _node(each.tree, key[1])
     return None
+
+
+def pods(tree: StatusTree, key: Key) -> tuple[ObjectRef, ...]:
+    """Returns the pods a row of `rows` stands for: itself, those it groups, the one that blocks it, else all below."""
+    found = find(tree, key)
+    if found is None or not isinstance(key, tuple):
+        return ()
+    status, node = found
+    if key[1] == "ready":
+        owner, depth = key[2], key[3]
+        groups = _ready_groups(status.tree.children if status.tree else (), 1)
+        return tuple(each.ref for name, at, group in groups if (name, at) == (owner, depth) for each in group)
+    if node is None:
+        return ()
+    blocking = status.blocking.ref if status.blocking else None
+    if node is status.tree and blocking is not None and blocking.kind == "Pod":
+        return (blocking,)
+    return tuple(_pods(node))
+
+
+def _pods(node: StatusNode) -> Iterator[ObjectRef]:
+    if node.ref.kind == "Pod":
+        yield node.ref
+    for child in node.children:
+        yield from _pods(child)
+
+
+def _ready_groups(nodes: tuple[StatusNode, ...], depth: int) -> Iterator[tuple[str, int, list[StatusNode]]]:
+    """Yields name, depth and members of each row of `rows` that stands for several."""
+    if group := _group(nodes):
+        yield _group_name(group), depth, group
+    for node in nodes:
+        yield from _ready_groups(node.children, depth + 1)
+
+
+def _group(nodes: tuple[StatusNode, ...]) -> list[StatusNode]:
+    """The siblings that are shown as one row, as there is nothing to say of them."""
+    ready = [node for node in nodes if node.health.status is Status.CURRENT and not node.children]
+    return ready if len(ready) >= GROUPED_FROM else []
+
+
+def _group_name(group: list[StatusNode]) -> str:
+    return group[0].ref.uid or group[0].ref.name
 
 
 def _node(node: StatusNode, wanted: object) -> StatusNode | None:

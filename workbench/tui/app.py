@@ -12,7 +12,7 @@ import os
 import shlex
 import subprocess
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -68,6 +68,8 @@ _COMMANDS = {
     "reconcile": "reconcile",
     "whatif": "whatif",
 }
+LOG_LINES, MOST_PODS = 200, 10
+"""How many lines of how many pods are shown together."""
 AT_ONCE = 4
 """So many of the marked stacks are compiled or compared at a time."""
 
@@ -484,13 +486,23 @@ class WorkbenchApp(App[int]):
         await self._trying(state, "", do)
 
     @work(exclusive=True, group="logs")
-    async def fetch_logs(self, state: StackState, cluster: str, pod: ObjectRef, screen: ReconcileScreen) -> None:
+    async def fetch_logs(self, cluster: str, pods: Sequence[ObjectRef], screen: ReconcileScreen) -> None:
+        """Reads the last lines of these pods one after the other; where several, each line says whose it is."""
+        shown = pods[:MOST_PODS]
+        lines: list[str] = []
+        for pod in shown:
+            found = await self._log_of(cluster, pod, LOG_LINES // len(shown))
+            lines += [f"{pod.name} | {text}" for text in found] if len(pods) > 1 else found
+        if len(pods) > len(shown):
+            lines.append(f"({len(pods) - len(shown)} more pods are not read)")
+        if screen.is_mounted:
+            screen.show_logs(tuple(lines))
+
+    async def _log_of(self, cluster: str, pod: ObjectRef, tail_lines: int) -> tuple[str, ...]:
+        """Returns the lines of the run before where this one wrote none; why there are none where it can't be read."""
         try:
-            lines = await self.session.logs(cluster, pod, tail_lines=200)
-            if not lines:
-                lines = await self.session.logs(cluster, pod, previous=True, tail_lines=200)
+            return await self.session.logs(cluster, pod, tail_lines=tail_lines) or await self.session.logs(
+                cluster, pod, previous=True, tail_lines=tail_lines
+            )
         except (WorkbenchError, RuntimeFailure) as error:
-            self.notify(str(error), severity="warning")
-        else:
-            if screen.is_mounted:
-                screen.show_logs(lines)
+            return (f"(can't be read: {error})",)

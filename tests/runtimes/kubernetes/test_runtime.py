@@ -23,11 +23,14 @@ from runtimes.base import (
     Moved,
     NotThere,
     ObjectRef,
+    Observation,
     PlanRequest,
     ReadRequest,
     Rejected,
     RuntimeFailure,
+    Status,
     Unauthenticated,
+    WatchRequest,
     value_at,
 )
 from runtimes.kubernetes.runtime import KubernetesRuntime
@@ -387,6 +390,34 @@ async def test_the_log_of_a_pod_that_has_not_started_is_empty(place: Place) -> N
     assert lines == ()
     with pytest.raises(NotThere):
         await place.runtime.logs(LogRequest(ObjectRef("Pod", place.namespace, "no-such-pod")))
+
+
+@pytest.mark.parametrize(("init", "names"), [((), ("app",)), ((), ("app", "sidecar")), (("prepare",), ("app",))])
+async def test_a_log_holds_what_each_container_wrote_by_name(
+    sandboxed: Place, init: tuple[str, ...], names: tuple[str, ...]
+) -> None:
+    containers = [{"name": each, "image": "example/app:v1"} for each in names]
+    body = sandboxed.deployment(replicas=1, initContainers=[{"name": each, "image": "example/i:v1"} for each in init])
+    body["spec"]["template"]["spec"]["containers"] = containers
+    await sandboxed.apply(body)
+    ref, lines = None, ()
+    async with asyncio.timeout(60):
+        async with sandboxed.runtime.watch(WatchRequest((KubernetesId.of(body),))) as reports:
+            async for each in reports:
+                if isinstance(each, Observation) and each.tree and each.health.status is Status.CURRENT:
+                    ref = each.tree.children[0].children[0].ref
+                    break
+        assert ref is not None
+        while not lines:
+            lines = await sandboxed.runtime.logs(LogRequest(ref))
+            await asyncio.sleep(0.05)
+    every = (*init, *names)
+    if len(every) == 1:
+        assert not any(text.startswith("app | ") for text in lines)
+        assert lines[:1] == (await sandboxed.runtime.logs(LogRequest(ref, "app")))[:1]
+    else:
+        found = dict.fromkeys(text.partition(" | ")[0] for text in lines)
+        assert set(found) <= set(every) and set(names) <= set(found)
 
 
 async def _until_made(place: Place, id_: KubernetesId) -> None:

@@ -42,6 +42,7 @@ from runtimes.base import (
     ResourceId,
     RuntimeFailure,
     Status,
+    StatusNode,
     WatchReport,
     WatchRequest,
 )
@@ -87,6 +88,7 @@ class FakeCluster:
         self.gate: anyio.Event | None = None
         self.health: dict[ResourceId, tuple[Health, Blocking | None]] = {}
         self.status: dict[ResourceId, Mapping[str, Any]] = {}
+        self.trees: dict[ResourceId, StatusNode] = {}
         self.closed = False
         self.lost: Lost | None = None
         self.valid_seconds = 600.0
@@ -240,7 +242,7 @@ class FakeCluster:
                 yield Contact(answered, self.lost, self.valid_seconds)
                 for id_ in request.ids:
                     health, blocking = self.health.get(id_, (_own_health(id_, self.objects), None))
-                    seen = Observation(id_, health, None, blocking)
+                    seen = Observation(id_, health, self.trees.get(id_), blocking)
                     if self.lost is None and told.get(id_) != seen:
                         told[id_] = seen
                         yield seen

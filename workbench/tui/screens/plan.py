@@ -10,11 +10,13 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
+from runtimes.base import Address
 from workbench.engine.events import ApplyFinished, Outcome, RecordFailed, StepFailed
 from workbench.engine.plan import Level, Plan
 from workbench.present import diff, durations, plan
 from workbench.present.text import Line, Span, Tone, line
 from workbench.tui.frame import Frame
+from workbench.tui.screens.details import StepScreen
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
 from workbench.tui.widgets.typed_confirmation import TypedConfirmation
@@ -118,6 +120,11 @@ class PlanScreen(Frame):
         if self.state is not None and not self.state.is_applying:
             self.state.is_forced = not self.state.is_forced
             self.workbench.plan_stack(self.state)
+
+    def on_resource_table_chosen(self, event: ResourceTable.Chosen) -> None:
+        """Opens the fields of the step under the cursor."""
+        if self.state is not None and isinstance(event.key, Address):
+            self.app.push_screen(StepScreen(self.state, event.key))
 
     # --- confirmation
 

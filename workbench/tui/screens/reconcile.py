@@ -9,12 +9,13 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 
-from runtimes.base import ObjectRef, Status, StatusNode
+from runtimes.base import Status, StatusNode
 from workbench.engine.status import ResourceStatus
 from workbench.present import reconcile
 from workbench.present.rows import Column, Key, Row
 from workbench.present.text import Line, Span, Tone, line
 from workbench.tui.frame import Frame
+from workbench.tui.screens.details import ObjectScreen
 from workbench.tui.state import StackState
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
@@ -136,6 +137,12 @@ class ReconcileScreen(Frame):
             self.query_one("#side").set_classes("events")
             self._show_side()
 
+    def on_resource_table_chosen(self, event: ResourceTable.Chosen) -> None:
+        """Opens the object under the cursor, from its events and logs too."""
+        key = self.query_one("#objects", ResourceTable).current
+        if self.state is not None and key is not None:
+            self.app.push_screen(ObjectScreen(self.state, key))
+
     def action_faults(self) -> None:
         self.faults_only = not self.faults_only
         self.redraw()
@@ -158,18 +165,17 @@ class ReconcileScreen(Frame):
             objects.move_to((why.address, ""))
 
     def action_logs(self) -> None:
-        """Shows the last log lines of the pod under the cursor, or of the one that blocks."""
-        found = self._selected()
-        if found is None or self.state is None:
+        """Shows the last log lines of the pods that the row stands for, of all of their containers."""
+        found, tree = self._selected(), self.state.tree if self.state else None
+        if found is None or tree is None:
             return
-        status, node = found
-        pod = _pod_of(status, node.ref if node else None)
-        if pod is None:
-            self.notify("only pods have logs: put the cursor on one", severity="warning")
+        pods = reconcile.pods(tree, self.query_one("#objects", ResourceTable).current)
+        if not pods:
+            self.notify("there is no pod here to have logs", severity="warning")
             return
         self.query_one("#side").set_classes("logs")
         self._show_side()
-        self.workbench.fetch_logs(self.state, status.address.cluster, pod, self)
+        self.workbench.fetch_logs(found[0].address.cluster, pods, self)
 
     def show_logs(self, lines: tuple[str, ...]) -> None:
         rows = tuple(Row(number, (line(text),)) for number, text in enumerate(lines))
@@ -181,10 +187,3 @@ class ReconcileScreen(Frame):
         if self.state is not None and self.state.tree is not None and not self.state.is_watched:
             return line(super().status(), Span("NOT WATCHED: r watches again", Tone.WARN))
         return super().status()
-
-
-def _pod_of(status: ResourceStatus, ref: ObjectRef | None) -> ObjectRef | None:
-    if ref is not None and ref.kind == "Pod":
-        return ref
-    blocking = status.blocking.ref if status.blocking else None
-    return blocking if blocking is not None and blocking.kind == "Pod" else None
