@@ -71,7 +71,7 @@ async def test_enter_opens_the_step_and_the_object_under_the_cursor(tmp_path: Pa
         await until(pilot, lambda: isinstance(app.screen, ReconcileScreen))
 
 
-@pytest.mark.parametrize("pods", [2, 15])
+@pytest.mark.parametrize("pods", [5, 15])
 async def test_logs_are_of_every_pod_that_the_row_stands_for(tmp_path: Path, pods: int) -> None:
     clusters = Clusters("hz", "sh")
     clusters["hz"].trees[FRONT] = tree(pods)
