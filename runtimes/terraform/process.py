@@ -18,10 +18,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import BinaryIO
 
-PRIVATE_UMASK = 0o077
 _POLL_SECONDS = 0.02
 _PATIENCE_SECONDS = 10.0
 _MEMBERS_GRACE_SECONDS = 2.0
+_READS_STATE = "pull"
 # the end of the input, when the one who started it is gone, is no line
 _WAIT = 'read -r go || exit 1; exec "$@" </dev/null'
 
@@ -65,8 +65,7 @@ class ProcessMark:
             return False
         for number in (signal.SIGTERM, signal.SIGKILL):
             for member in members:
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.kill(member, number)
+                _kill(member, number)
             for _ in range(int(_MEMBERS_GRACE_SECONDS / _POLL_SECONDS)):
                 if not (members := _group_members(self.pid)):
                     return True
@@ -164,6 +163,7 @@ async def run(command: Command, *, patience_seconds: float | None = None) -> Com
     When cancelled it is interrupted, so that it gives back its locks, and waited for.
     """
     process = await _started(command, asyncio.subprocess.PIPE, asyncio.subprocess.PIPE)
+    mark = ProcessMark.of(process.pid)
     said = asyncio.create_task(process.communicate())
     try:
         async with asyncio.timeout(patience_seconds):
@@ -175,7 +175,31 @@ async def run(command: Command, *, patience_seconds: float | None = None) -> Com
         await _ended(process, said, signal.SIGINT)
         raise
     assert process.returncode is not None
+    if process.returncode < 0:
+        await mark.end_leftovers()
     return Completed(process.returncode, output, errors.decode(errors="replace"))
+
+
+async def end_orphans(folder: Path) -> None:
+    """Ends what works in a folder for a workbench that was killed: a terraform that plans, and providers of one that
+    was killed too. Only for who holds the folder's lock, while no apply runs.
+
+    What a person started there has a terminal's session, and is left alone; so is who only reads the state, for which
+    nobody holds the lock. Does nothing where there is no /proc.
+    """
+    for leader in {state.group for _, state in _working_in(folder) if state.session == state.group}:
+        mark = ProcessMark.of(leader)
+        if mark.is_running():
+            if _READS_STATE in _arguments(leader):
+                continue
+            _kill(leader, signal.SIGINT)
+            for _ in range(int(_PATIENCE_SECONDS / _POLL_SECONDS)):
+                if not mark.is_running():
+                    break
+                await asyncio.sleep(_POLL_SECONDS)
+            else:
+                _kill(leader, signal.SIGKILL)
+        await mark.end_leftovers()
 
 
 async def _started(
@@ -191,7 +215,6 @@ async def _started(
         cwd=command.folder,
         env=dict(command.environment),
         start_new_session=True,
-        umask=PRIVATE_UMASK,
     )
 
 
@@ -216,6 +239,7 @@ def _private(path: Path) -> BinaryIO:
 class _ProcState:
     started: str
     group: int
+    session: int
     is_dead: bool
 
 
@@ -227,7 +251,7 @@ def _proc_state(pid: int) -> _ProcState | None:
         return None
     # the second field is the program's name in parentheses and may hold anything
     fields = text.rpartition(")")[2].split()
-    return _ProcState(started=fields[19], group=int(fields[2]), is_dead=fields[0] in "ZXx")
+    return _ProcState(started=fields[19], group=int(fields[2]), session=int(fields[3]), is_dead=fields[0] in "ZXx")
 
 
 def _group_members(group: int) -> Sequence[int]:
@@ -237,6 +261,29 @@ def _group_members(group: int) -> Sequence[int]:
     pids = (int(each.name) for each in Path("/proc").glob("[0-9]*"))
     states = ((pid, _proc_state(pid)) for pid in pids)
     return tuple(pid for pid, state in states if state and state.group == group and not state.is_dead)
+
+
+def _working_in(folder: Path) -> Sequence[tuple[int, _ProcState]]:
+    """Returns the living processes whose working folder it is, none where the system can't list them."""
+    here = os.path.realpath(folder)
+    found = []
+    for each in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if str((each / "cwd").readlink()) == here and (state := _proc_state(int(each.name))) and not state.is_dead:
+                found.append((int(each.name), state))
+    return found
+
+
+def _arguments(pid: int) -> Sequence[str]:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8", errors="replace").split("\0")
+    except OSError:
+        return ()
+
+
+def _kill(pid: int, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(pid, number)
 
 
 def _answers(send: Callable[[int, int], None], number: int) -> bool:

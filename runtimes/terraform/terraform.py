@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import fcntl
 import hashlib
 import json
@@ -20,7 +21,7 @@ from runtimes.terraform.arguments import Arguments
 from runtimes.terraform.binary import Binary
 from runtimes.terraform.configuration import Configuration
 from runtimes.terraform.folder import Folder, is_in_use, read_json
-from runtimes.terraform.process import Command, Running, run, start, start_waiting
+from runtimes.terraform.process import Command, Running, end_orphans, run, start, start_waiting
 
 _PATIENCE_SECONDS = 10.0
 _STATE_ATTEMPTS, _STATE_PAUSE_SECONDS = 20, 0.05
@@ -165,9 +166,13 @@ class Terraform:
             ),
             configuration,
         )
+        # it holds secrets, and terraform writes into what is there; its umask is the user's, as that of providers
+        os.close(os.open(folder.plan, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
         running = await self._start(command, folder.plan_events)
         try:
             code = await running.wait()
+            if code < 0:
+                await running.mark.end_leftovers()
         except asyncio.CancelledError:
             await running.end(_PATIENCE_SECONDS)  # a plan changes nothing; it gives back its lock when interrupted
             folder.sweep()
@@ -223,6 +228,17 @@ class Terraform:
                 break
             await asyncio.sleep(_STATE_PAUSE_SECONDS)
         return content
+
+    async def end_orphans(self) -> None:
+        """Ends what a killed workbench left at work here. Only while no apply runs."""
+        await end_orphans(self.folder.path)
+
+    def protect_state(self) -> None:
+        """Closes local states to others: terraform writes them as the user's umask has it."""
+        if self.has_local_state:
+            for path in (self.state_file, self.state_file.with_name(self.state_file.name + ".backup")):
+                with contextlib.suppress(OSError):
+                    path.chmod(0o600)
 
     async def restore_state(self) -> None:
         """Gives the backend the state that terraform could not write at the end of an apply, if there is such.

@@ -134,6 +134,7 @@ class TerraformWorkspace:
         if left.process is not None:
             await self._wait_for(left, left.process, folder.apply_events)
             await left.process.end_leftovers()
+        await terraform.end_orphans()
         if terraform.has_local_state:
             told = events.read(folder.apply_events) if left.process is not None else ()
             restoring.put_back(folder, terraform.state_file, restoring.deletions(told))
@@ -347,6 +348,7 @@ class TerraformWorkspace:
         told: tuple[events.Event, ...],
     ) -> Mapping[ResourceId, LiveResource]:
         await running.mark.end_leftovers()
+        terraform.protect_state()
         folder = terraform.folder
         if terraform.has_local_state:
             restoring.put_back(folder, terraform.state_file, restoring.deletions(told))

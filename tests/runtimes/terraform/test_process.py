@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from runtimes.terraform.process import Command, ProcessMark, run, start, start_waiting
+from runtimes.terraform.process import Command, ProcessMark, end_orphans, run, start, start_waiting
 
 
 def shell(text: str, folder: Path) -> Command:
@@ -32,8 +32,14 @@ async def test_what_it_says_is_in_files_that_only_the_user_may_read(tmp_path: Pa
     out.chmod(0o644)
     running = await start(shell("echo said; echo complaint >&2; umask; exit 3", tmp_path), output=out, errors=err)
     assert await running.wait() == 3
-    assert (out.read_text(), err.read_text()) == ("said\n0077\n", "complaint\n")
+    assert (out.read_text(), err.read_text()) == (f"said\n{_umask():04o}\n", "complaint\n"), "the user's umask"
     assert out.stat().st_mode & 0o777 == err.stat().st_mode & 0o777 == 0o600
+
+
+def _umask() -> int:
+    umask = os.umask(0o022)
+    os.umask(umask)
+    return umask
 
 
 async def test_it_is_the_leader_of_a_session_of_its_own(tmp_path: Path) -> None:
@@ -115,6 +121,42 @@ async def test_what_a_killed_one_left_is_ended(tmp_path: Path) -> None:
     assert await running.mark.end_leftovers()
     assert not child.is_running()
     assert not await running.mark.end_leftovers()
+
+
+async def test_what_a_killed_workbench_left_at_work_in_a_folder_is_ended_and_nothing_else(tmp_path: Path) -> None:
+    folder, other = tmp_path / "folder", tmp_path / "other"
+    folder.mkdir()
+    other.mkdir()
+    with_child = "sleep 60 & echo $! > child; wait"
+    left = await start(shell(with_child, folder), output=tmp_path / "o1", errors=tmp_path / "e1")
+    await until(lambda: (folder / "child").exists() and (folder / "child").read_text().strip())
+    orphan = ProcessMark.of(int((folder / "child").read_text()))
+    left.kill()
+    await left.wait()
+    planning = await start(shell("exec sleep 60", folder), output=tmp_path / "o2", errors=tmp_path / "e2")
+    reading = await start(
+        Command(("/bin/sh", "-c", "sleep 60; true", "pull"), {"PATH": os.environ["PATH"]}, folder),
+        output=tmp_path / "o3", errors=tmp_path / "e3",
+    )  # fmt: skip
+    elsewhere = await start(shell("exec sleep 60", other), output=tmp_path / "o4", errors=tmp_path / "e4")
+    person = await asyncio.create_subprocess_exec("sleep", "60", cwd=folder)
+    try:
+        await end_orphans(folder)
+        assert not orphan.is_running() and not planning.mark.is_running()
+        assert reading.mark.is_running() and elsewhere.mark.is_running() and ProcessMark.of(person.pid).is_running()
+    finally:
+        for each in (reading, elsewhere):
+            each.kill()
+            await each.wait()
+            await each.mark.end_leftovers()
+        person.kill()
+        await person.wait()
+
+
+async def test_who_is_killed_leaves_no_provider(tmp_path: Path) -> None:
+    said = await run(shell("sleep 60 >&- 2>&- & echo $! > child; kill -KILL $$", tmp_path))
+    assert said.code == -signal.SIGKILL
+    assert not ProcessMark.of(int((tmp_path / "child").read_text())).is_running()
 
 
 def test_no_repr_tells_the_environment(tmp_path: Path) -> None:
