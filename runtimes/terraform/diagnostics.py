@@ -37,6 +37,12 @@ _OF_EXTENSIONS: Final[Mapping[str, FieldPath]] = {
     _KEPT: ("lifecycle", "prevent_destroy"),
 }
 _LOCKED = "Error acquiring the state lock"
+# terraform reads the state while it locks it, and says of both that they failed as the lock
+_UNREADABLE_STATE = re.compile(
+    r"state file|state contains|state snapshot|state (format|version)|unsupported state|unexpected (eof|end of)"
+    r"|in state:",
+    re.IGNORECASE,
+)
 _NOTHING_TO_IMPORT = re.compile(
     r"nothing exists|non-existent remote object|not exist|not found|couldn't find|no such", re.IGNORECASE
 )
@@ -116,9 +122,12 @@ def lock_of(detail: str) -> Lock:
     return Lock(told.get("ID", ""), told.get("Who", ""), since, operation)
 
 
-def _locked(detail: str, place: str) -> Overloaded:
+def _locked(detail: str, place: str) -> RuntimeFailure:
     lock = lock_of(detail)
     if not lock.who and not lock.id:
+        if _UNREADABLE_STATE.search(detail):
+            why, hint = _first_paragraph(detail).removeprefix("Error message: "), "put it back as it was, from a backup"
+            return RuntimeFailure(f"the state can't be read: {why}", target=place, hint=hint)
         hint = "run it again later; if nobody works with it, look at what its backend says of the lock"
         return Overloaded(f"the state can't be locked: {_first_paragraph(detail)}", target=place, hint=hint)
     since = f" since {lock.since} UTC" if lock.since else ""

@@ -47,7 +47,8 @@ class Telling:
         self._configuration, self._place = configuration, place
         self._actions: Final = {each.id: each.action for each in plan.resources}
         self._begun: dict[ResourceId, float] = {}
-        self._done: dict[ResourceId, int] = {}
+        self._parts: dict[ResourceId, list[str]] = {}
+        self._open: set[ResourceId] = set()
         self._ended: set[ResourceId] = set()
         self._errored: set[ResourceId] = set()
         self._told_at: dict[ResourceId, float] = {}
@@ -69,15 +70,17 @@ class Telling:
         due = [id_ for id_ in self._under_way() if now - self._told_at[id_] >= _PROGRESS_SECONDS]
         return [self._progress(id_, now) for id_ in due]
 
-    def ending(self, code: int, now: float) -> list[Report]:
+    def ending(self, code: int, now: float, *, was_interrupted: bool = False) -> list[Report]:
         """Says what became of everything that was begun, once terraform has ended."""
+        how = "was stopped" if was_interrupted else f"ended with code {code}"
+        how = how if code >= 0 else f"was ended by signal {-code}"
         reports: list[Report] = []
         for id_ in self._under_way():
-            reports.append(ResourceFailed(id_, now - self._begun[id_], self._why(id_, code)))
+            reports.append(ResourceFailed(id_, now - self._begun[id_], self._why(id_, code, how)))
         named = {each.id for each in self.findings if each.is_error and each.id is not None}
         for id_ in self._actions:
             if id_ in named and id_ not in self._begun:
-                reports += [ResourceStarted(id_), ResourceFailed(id_, 0.0, self._why(id_, code))]
+                reports += [ResourceStarted(id_), ResourceFailed(id_, 0.0, self._why(id_, code, how))]
         if code == 0:
             quiet = (id_ for id_, action in self._actions.items() if action is not PlannedAction.NONE)
             # taking over, moving and forgetting change the state alone, and terraform tells of none of them
@@ -100,13 +103,15 @@ class Telling:
     def _of(self, id_: ResourceId, event: ApplyHook | Provisioned, now: float) -> list[Report]:
         match event:
             case ApplyHook(phase=Phase.STARTED):
+                self._open.add(id_)
                 if id_ in self._begun:
                     return []
                 self._begun[id_] = self._told_at[id_] = now
                 return [ResourceStarted(id_)]
             case ApplyHook(phase=Phase.COMPLETED) if id_ in self._begun:
-                self._done[id_] = self._done.get(id_, 0) + 1
-                if self._done[id_] < (2 if self._actions[id_] is PlannedAction.REPLACE else 1):
+                self._open.discard(id_)
+                self._parts.setdefault(id_, []).append(event.action)
+                if len(self._parts[id_]) < (2 if self._actions[id_] is PlannedAction.REPLACE else 1):
                     return [self._progress(id_, now, "the old one is gone" if event.action == "delete" else "")]
                 self._ended.add(id_)
                 return [ResourceFinished(id_, now - self._begun[id_], self._uid(id_, event))]
@@ -133,21 +138,32 @@ class Telling:
     def _under_way(self) -> list[ResourceId]:
         return [id_ for id_ in self._begun if id_ not in self._ended]
 
-    def _why(self, id_: ResourceId, code: int) -> RuntimeFailure:
+    def _why(self, id_: ResourceId, code: int, how: str) -> RuntimeFailure:
         said = [each for each in self.findings if each.is_error and each.id == id_]
         if said:
             return diagnostics.failure(said, place=self._place, id_=id_, doing="apply")
         loose = [each for each in self._loose() if not _CUT_OFF.search(each.message)]
         if id_ in self._errored and loose:
             return diagnostics.failure(loose, place=self._place, id_=id_, doing="apply")
-        how = f"ended by signal {-code}" if code < 0 else "stopped"
+        if code >= 0 and id_ in self._parts and id_ not in self._open:
+            return self._half_replaced(id_, how)
         return Unreachable(
-            f"terraform was {how} while it was at this resource: what became of it is not known",
+            f"terraform {how} while it was at this resource: what became of it is not known",
             target=self._place,
             subject=str(id_),
             hint="plan again: what can be found out is looked for then",
             is_uncertain=True,
         )
+
+    def _half_replaced(self, id_: ResourceId, how: str) -> RuntimeFailure:
+        """Of a replacement, whose first part ended and whose second was not begun, everything is known."""
+        if self._parts[id_] == ["delete"]:
+            what, next_ = "the old one is deleted, and the new one was not begun", "apply again: that creates it"
+        else:
+            what, next_ = "the new one is there, and the old one was not deleted yet", "apply again: that deletes it"
+        others = [each for each in self.findings if each.is_error and each.id not in (None, id_)]
+        why = f"after {others[0].id} failed" if others else f"before terraform {how}"
+        return RuntimeFailure(f"{what}, {why}", target=self._place, subject=str(id_), hint=next_)
 
 
 class ApplyRun:
@@ -227,7 +243,7 @@ class ApplyRun:
                 self._read()
                 self._lose_patience()
             code = self._running.code
-            for report in self._telling.ending(code, self._clock()):
+            for report in self._telling.ending(code, self._clock(), was_interrupted=self._interrupts > 0):
                 self._reports.put_nowait(report)
             live = await self._when_ended(tuple(self._told))
             if (failure := self._telling.failure(code)) is not None and not self._interrupts:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +14,7 @@ from runtimes.terraform.names import ProviderSource
 from runtimes.terraform.schema import Form, Schemas, Type
 
 _FORMAT = 4
+_VERSION = re.compile(r"v?\d+\.\d+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,15 +80,32 @@ def _read(content: Content, schemas: Schemas | None) -> tuple[dict[TerraformId, 
         if "format_version" in document:
             shown = _shown(document.get("values", {}).get("root_module", {}), schemas)
             return _joined(shown), 0, ""
-        if document.get("version", _FORMAT) != _FORMAT:
-            raise UnreadableState(f"the state is of format {document['version']}, not {_FORMAT}")
+        if not document:
+            return {}, 0, ""
+        serial, lineage = _header(document)
         found = (each for resource in document.get("resources", []) for each in _instances(resource, schemas))
-        return _joined(found), int(document.get("serial", 0)), str(document.get("lineage", ""))
+        return _joined(found), serial, lineage
     except UnreadableState:
         raise
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         # the text of the error may hold a piece of the state, so only its kind is told
         raise UnreadableState(f"the state lacks what a state has ({type(error).__name__})") from None
+
+
+def _header(document: Mapping[str, Any]) -> tuple[int, str]:
+    """Returns serial and lineage. Asks for what terraform asks for, which would say that it can't lock the state."""
+    match document:
+        case {"version": int(version)} if version != _FORMAT:
+            raise UnreadableState(f"the state is of format {version}, not {_FORMAT}")
+        case {"version": int()}:
+            pass
+        case _:
+            raise UnreadableState("the state does not say of which format it is")
+    match document.get("serial", 0), document.get("lineage", ""), document.get("terraform_version", "1.0.0"):
+        case int(serial), str(lineage), str(by) if serial >= 0 and _VERSION.match(by):
+            return serial, lineage
+        case _:
+            raise UnreadableState("its serial, its lineage or the version of terraform is none")
 
 
 def _document(content: Content) -> Mapping[str, Any]:
@@ -98,7 +117,7 @@ def _document(content: Content) -> Mapping[str, Any]:
         document = json.loads(content)
     except ValueError as error:
         raise UnreadableState("the state is not JSON; it may have been cut off while it was written") from error
-    if not isinstance(document, Mapping):
+    if not isinstance(document, Mapping) or not document:
         raise UnreadableState("the state is not a JSON object")
     return document
 
@@ -139,8 +158,10 @@ def _joined(objects: Iterator[_Object]) -> dict[TerraformId, Recorded]:
 
 def _instances(resource: Mapping[str, Any], schemas: Schemas | None) -> Iterator[_Object]:
     """Yields the objects of one resource of the raw form."""
-    if resource.get("mode") != "managed":
+    if resource.get("mode") == "data":
         return
+    if resource.get("mode") != "managed":
+        raise UnreadableState(f"the state has a resource of mode {resource.get('mode')!r}")
     provider = str(resource["provider"])
     source, alias = names.parse_source(provider[provider.index("provider[") :])  # "module.x." may come first
     type_ = schemas.get(resource["type"]) if schemas else None

@@ -166,8 +166,7 @@ class Terraform:
             ),
             configuration,
         )
-        # it holds secrets, and terraform writes into what is there; its umask is the user's, as that of providers
-        os.close(os.open(folder.plan, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        self.restore_plan(b"")  # terraform writes into what is there, which is closed to others already
         running = await self._start(command, folder.plan_events)
         try:
             code = await running.wait()
@@ -187,6 +186,12 @@ class Terraform:
         if code not in (0, _CHANGES) and not planned.errors:
             raise self.unexplained("plan", code, configuration)
         return planned
+
+    def restore_plan(self, content: bytes) -> None:
+        """Puts a saved plan into the folder. It holds secrets."""
+        descriptor = os.open(self.folder.plan, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
 
     async def show_plan(self, configuration: Configuration) -> bytes:
         """Returns the saved plan as JSON, secrets in clear."""

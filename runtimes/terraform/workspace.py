@@ -7,7 +7,7 @@ import json
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,7 @@ from runtimes.terraform.state import PriorState, State, UnreadableState, read_ne
 from runtimes.terraform.terraform import Planned, Settings, Terraform
 
 _POLL_SECONDS = 0.1
+_SAVED_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +62,27 @@ class _Attempt:
     shown: Mapping[str, Any] | None
 
 
+@dataclass(frozen=True, slots=True)
+class _Saved:
+    """What a survey planned and `terraform apply` could do: with the plan's file, and what it was made over."""
+
+    request: WorkspacePlanRequest
+    attempt: _Attempt
+    content: bytes = field(repr=False)
+    state: bytes | None = field(repr=False)
+    made: float
+
+
 class TerraformWorkspace:
-    """See `runtimes.base.Workspace`. One at a time works in the folder, whichever process it is in."""
+    """See `runtimes.base.Workspace`. One at a time works in the folder, whichever process it is in.
+
+    A survey right before an apply of the same is what is applied: asking the providers once more would tell nothing
+    new. terraform refuses a saved plan itself where the state was written since.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
+        self._saved: _Saved | None = None
 
     @property
     def place(self) -> str:
@@ -74,7 +91,9 @@ class TerraformWorkspace:
     async def survey(self, request: WorkspacePlanRequest) -> WorkspacePlan:
         async with self._working("plans", request.accepts_lost) as terraform:
             try:
-                return (await self._planned(terraform, request, always_show=False)).plan
+                attempt = await self._planned(terraform, request, always_show=False)
+                self._saved = await self._save(terraform, request, attempt)
+                return attempt.plan
             finally:
                 terraform.folder.sweep()
 
@@ -84,7 +103,9 @@ class TerraformWorkspace:
     ) -> AsyncIterator[WorkspaceRun]:
         async with self._working("applies", request.accepts_lost) as terraform:
             try:
-                attempt = await self._planned(terraform, request, always_show=True)
+                attempt = await self._saved_for(terraform, request)
+                if attempt is None:
+                    attempt = await self._planned(terraform, request, always_show=True)
                 if attempt.errors:
                     raise diagnostics.failure(attempt.errors, place=self.place, doing="plan")
                 accept(attempt.plan)
@@ -97,6 +118,22 @@ class TerraformWorkspace:
             finally:
                 if not record.load(terraform.folder).is_open:
                     terraform.folder.sweep()
+
+    async def _save(self, terraform: Terraform, request: WorkspacePlanRequest, attempt: _Attempt) -> _Saved | None:
+        if attempt.errors or attempt.shown is None:
+            return None
+        state = await terraform.state() if terraform.has_local_state else None
+        return _Saved(request, attempt, terraform.folder.plan.read_bytes(), state, time.monotonic())
+
+    async def _saved_for(self, terraform: Terraform, request: WorkspacePlanRequest) -> _Attempt | None:
+        """Puts the plan of the last survey back into the folder, where it is of the same and not old; once."""
+        saved, self._saved = self._saved, None
+        if saved is None or saved.request != request or time.monotonic() - saved.made > _SAVED_SECONDS:
+            return None
+        if terraform.has_local_state and await terraform.state() != saved.state:
+            return None
+        terraform.restore_plan(saved.content)
+        return saved.attempt
 
     async def state(self) -> State:
         """Returns what is recorded. Raises `RuntimeFailure`, also where the state has lost what it had."""

@@ -152,6 +152,23 @@ Lock Info:
 Terraform acquires a state lock to protect the state from being written."""
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        'Unsupported state file format: The state file does not have a "version" attribute',
+        'Invalid state file format: The state file field "serial" has invalid value number -1',
+        'Invalid resource mode in state: State contains a resource with mode ""',
+        "state snapshot was created by Terraform v9.9.9, which is newer than current v1.11.4",
+        "unexpected EOF",
+    ],
+)
+def test_a_state_that_cannot_be_read_is_not_said_to_be_locked(said: str) -> None:
+    failed = diagnostics.failure(
+        [Finding(True, "Error acquiring the state lock", f"Error message: {said}\n\nTerraform")]
+    )
+    assert failed.message == f"the state can't be read: {said}" and "backup" in failed.hint
+
+
 def test_a_lock_says_who_has_it_and_since_when() -> None:
     lock = diagnostics.lock_of(LOCKED)
     assert lock == Lock("94f79c67-1ff4-3d7a-8f8f-0aaaeda4e1f5", "ana@build-7", "2026-11-21 14:02:03", "apply")

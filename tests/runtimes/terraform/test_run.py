@@ -23,6 +23,7 @@ from runtimes.base import (
     ResourceProgress,
     ResourceStarted,
     TerraformId,
+    Unreachable,
     WorkspacePlan,
 )
 from runtimes.terraform import configuration
@@ -101,6 +102,42 @@ def test_a_failure_is_told_with_its_reason_when_all_is_over() -> None:
     assert (failed[0].id, failed[0].seconds) == (ONE.id, 9.0)
     assert "Quota exceeded" in str(failed[0].error)
     assert found.failure(1) is None
+
+
+LOST = "while it was at this resource: what became of it is not known"
+HALF = {
+    "delete": "the old one is deleted, and the new one was not begun",
+    "create": "the new one is there, and the old one was not deleted yet",
+}
+
+
+@pytest.mark.parametrize("first", ["delete", "create"])
+@pytest.mark.parametrize(
+    ("code", "was_interrupted", "is_second_begun", "fails", "said"),
+    [
+        (1, False, False, "other", "{half}, after sandbox:sandbox:sandbox_bucket:other failed"),
+        (1, True, False, "", "{half}, before terraform was stopped"),
+        (1, False, False, "", "{half}, before terraform ended with code 1"),
+        (1, True, True, "", f"terraform was stopped {LOST}"),
+        (1, False, True, "", f"terraform ended with code 1 {LOST}"),
+        (-9, False, False, "", f"terraform was ended by signal 9 {LOST}"),
+    ],
+)  # fmt: skip
+def test_of_a_replacement_that_was_not_finished_is_said_what_its_events_say(
+    first: str, code: int, was_interrupted: bool, is_second_begun: bool, fails: str, said: str
+) -> None:
+    found = telling(one=PlannedAction.REPLACE)
+    second = "create" if first == "delete" else "delete"
+    told(found, hook(Phase.STARTED, action=first), hook(Phase.COMPLETED, action=first))
+    if is_second_begun:
+        told(found, hook(Phase.STARTED, action=second))
+    if fails:
+        told(found, error("Quota exceeded", ADDRESSES[fails]))
+    failed = [each for each in found.ending(code, 9.0, was_interrupted=was_interrupted) if each.id == ONE.id]
+    (report,) = [each for each in failed if isinstance(each, ResourceFailed)]
+    assert report.error.message == said.format(half=HALF[first])
+    is_uncertain = isinstance(report.error, Unreachable) and report.error.is_uncertain
+    assert is_uncertain is said.endswith(LOST)
 
 
 def test_an_error_of_what_was_never_begun_is_its_own() -> None:

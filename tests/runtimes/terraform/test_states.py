@@ -129,6 +129,15 @@ def test_nothing_is_an_empty_state(content: Any) -> None:
         ("[]", "not a JSON object"),
         ('{"version": 3, "resources": []}', "format 3"),
         (json.dumps({"version": 4, "resources": [{"mode": "managed", "secret": "canary"}]}), "lacks what a state has"),
+        ("{}", "not a JSON object"),
+        ("null", "not a JSON object"),
+        ('{"secret": "canary"}', "which format"),
+        ('{"version": "4"}', "which format"),
+        ('{"version": 4, "serial": -1}', "its serial"),
+        ('{"version": 4, "lineage": 5}', "its serial, its lineage"),
+        ('{"version": 4, "terraform_version": "canary"}', "the version of terraform"),
+        ('{"version": 4, "resources": [{"type": "canary"}]}', "of mode None"),
+        ('{"version": 4, "resources": "canary"}', "lacks what a state has"),
     ],
 )
 def test_what_is_no_state_is_refused_without_telling_what_is_in_it(content: str, message: str) -> None:
