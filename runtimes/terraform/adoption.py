@@ -26,12 +26,18 @@ _NO_ID = frozenset({"none", "-"})
 class Adoption:
     """`left` are the candidates not tried in vain yet. `unclear` are ids for which the provider gave another answer
     than that there is nothing, or that could not be asked for. `lost` are resources that were there before and that the
-    state no longer has."""
+    state no longer has.
+
+    `trial` are the types of resources still to be tried one after the other, the first of them now, beside those that
+    `passed`: an error that names nothing says of all imports together only that one can't be.
+    """
 
     doubts: Mapping[ResourceId, Doubt]
     lost: frozenset[ResourceId]
     left: Mapping[ResourceId, tuple[str, ...]]
     unclear: Mapping[ResourceId, str] = field(default_factory=dict)
+    trial: tuple[str, ...] = ()
+    passed: frozenset[str] = frozenset()
 
     @classmethod
     def of(
@@ -59,13 +65,18 @@ class Adoption:
     @property
     def chosen(self) -> Mapping[ResourceId, str]:
         """The ids to import by in the next attempt."""
-        return {id_: candidates[0] for id_, candidates in self.left.items() if candidates}
+        types = {*self.passed, *self.trial[:1]}
+        return {
+            id_: candidates[0]
+            for id_, candidates in self.left.items()
+            if candidates and (not self.trial or _type(id_) in types)
+        }
 
     def after(self, errors: Collection[Finding], address_of: Callable[[ResourceId], str]) -> Adoption:
         """Returns what is left to try after an attempt; itself where that did not fail for an import.
 
-        That there is nothing under an id is an error that names the resource in its text alone. Where an error names
-        none at all, it may be any import's: they are then all given up.
+        That there is nothing under an id is an error that names the resource in its text alone. An error may also name
+        nothing but a type, such as that it can't be imported, or nothing at all.
         """
         left, unclear = dict(self.left), dict(self.unclear)
         for id_ in self.chosen:
@@ -74,11 +85,31 @@ class Adoption:
                 unclear[id_] = said[0].message
             if said:
                 left[id_] = left[id_][1:]
-        nameless = [each for each in errors if each.id is None]
-        if nameless and left == self.left:
-            for id_ in self.chosen:
-                unclear[id_], left[id_] = nameless[0].message, ()
-        return self if left == self.left else replace(self, left=left, unclear=unclear)
+        if left != self.left:
+            return replace(self, left=left, unclear=unclear)
+        if nameless := [each for each in errors if each.id is None]:
+            return self._after_nameless(nameless)
+        if self.trial:
+            return replace(self, trial=self.trial[1:], passed=self.passed | {self.trial[0]})
+        return self
+
+    def _after_nameless(self, errors: Collection[Finding]) -> Adoption:
+        """Gives up the types that the errors name, else the one that is on trial, else tries them one by one."""
+        types = tuple(dict.fromkeys(_type(id_) for id_ in self.chosen))
+        if not types:
+            return replace(self, trial=self.trial[1:]) if self.trial else self
+        text = "\n".join(f"{each.message} {each.detail}" for each in errors)
+        guilty = {each for each in types if re.search(rf"\b{re.escape(each)}\b", text)}
+        if not guilty and not self.trial and len(types) > 1:
+            return replace(self, trial=types, passed=frozenset())
+        guilty = guilty or {self.trial[0] if self.trial else types[0]}
+        given_up = [id_ for id_ in self.chosen if _type(id_) in guilty]
+        return replace(
+            self,
+            left={**self.left, **dict.fromkeys(given_up, ())},
+            unclear={**self.unclear, **dict.fromkeys(given_up, next(iter(errors)).message)},
+            trial=tuple(each for each in self.trial if each not in guilty),
+        )
 
     @property
     def not_there(self) -> frozenset[ResourceId]:
@@ -160,6 +191,10 @@ def taken_twice(plan: WorkspacePlan, provider_of: Callable[[TerraformId], object
                 )
             )
     return tuple(findings)
+
+
+def _type(id_: ResourceId) -> str:
+    return id_.resource_type if isinstance(id_, TerraformId) else ""
 
 
 def _with_id(candidates: tuple[str, ...]) -> tuple[str, ...]:

@@ -62,7 +62,10 @@ def put_back(folder: Folder, state_file: Path, deleted: Collection[str]) -> None
         f"the state file {how} and was put back from {best.path.name}, as it was at serial {best.state.serial} "
         f"with {len(best.state.resources)} resources"
     )
-    seen.save(folder, replace(before or Seen(), repair=repair))
+    before = before or Seen()
+    gone = {id_ for id_, each in best.state.resources.items() if each.address in deleted}
+    left = {id_: uid for id_, uid in before.resources.items() if id_ not in gone}
+    seen.save(folder, replace(before, resources=left, repair=repair))
 
 
 def start_over(state_file: Path) -> None:

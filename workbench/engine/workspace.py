@@ -482,7 +482,8 @@ def _problem(spec: Spec, finding: Finding, root: Path | None) -> Problem:
     if finding.id is not None:
         looked_up = spec.extension_chain if finding.in_extensions else spec.chain
         chain = looked_up(finding.id, finding.path)
-    field_ = format_path(("extensions", *finding.path) if finding.in_extensions else finding.path)
+    path = ("extensions", *finding.path) if finding.in_extensions else finding.path
+    field_ = format_path(path) if path else ""
     what = f"{field_}: {finding.message}" if field_ else finding.message
     if chain:
         what += f" ({chain[0].relative_to(root) if root else f'{chain[0].file}:{chain[0].line}'})"

@@ -19,7 +19,7 @@ from runtimes.terraform import restoring, seen
 from runtimes.terraform.folder import Folder
 from runtimes.terraform.runtime import TerraformRuntime
 from runtimes.terraform.seen import Condition, Seen
-from runtimes.terraform.state import PriorState, Recorded
+from runtimes.terraform.state import PriorState, Recorded, read_prior
 from tests.runtimes.terraform.direct import data
 from tests.runtimes.terraform.practice import Place, actions, anything, bucket, network
 
@@ -274,6 +274,15 @@ def test_what_an_apply_deleted_is_not_put_back() -> None:
         ("managed", "b", [{"index_key": 1}]),
         ("data", "a", [{}]),
     ]
+
+
+def test_what_an_apply_deleted_before_it_was_killed_is_not_missed(applied: Folder, tmp_path: Path) -> None:
+    folder = copied(applied, tmp_path)
+    emptied(folder.state)
+    restoring.put_back(folder, folder.state, {"terraform_data.c"})
+    before, found = seen.load(folder), read_prior(folder.state.read_bytes())
+    assert {each.name for each in found.resources} == {"a", "b"}
+    assert seen.condition(found, before) is Condition.WHOLE
 
 
 def test_what_was_seen_is_read_back_as_it_was_written(tmp_path: Path) -> None:

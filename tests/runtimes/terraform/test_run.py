@@ -16,12 +16,14 @@ from runtimes.base import (
     PlannedAction,
     Prediction,
     Report,
+    Resource,
     ResourceFailed,
     ResourceFinished,
     ResourceId,
     ResourcePlan,
     ResourceProgress,
     ResourceStarted,
+    RuntimeType,
     TerraformId,
     Unreachable,
     WorkspacePlan,
@@ -225,6 +227,40 @@ def test_an_error_that_names_nothing_ends_all_looking() -> None:
     given_up = Adoption.of([DOUBT], [ONE]).after([Finding(True, "provider exploded")], address)
     assert (given_up.chosen, given_up.not_there) == ({}, frozenset())
     assert "provider exploded" in given_up.findings[0].message
+
+
+FILE = TerraformId("hashicorp", "local", "local_file", "a")
+ZONE = TerraformId("acme", "dns", "dns_zone", "a")
+
+
+def doubted(*ids: TerraformId) -> Adoption:
+    doubts = [Doubt(Creation(each, f"{each.resource_type}.{each.name}", ("x",)), "then") for each in ids]
+    return Adoption.of(doubts, [Resource(each, RuntimeType.TERRAFORM, {}) for each in ids])
+
+
+def tried(adoption: Adoption, refused: frozenset[str], says: str) -> Adoption:
+    """Attempts until nothing is left to try; importing a type that is refused fails with an error that names no id."""
+    for _ in range(20):
+        types = {each.resource_type for each in adoption.chosen if isinstance(each, TerraformId)} & refused
+        errors = [Finding(True, says.format(type=each)) for each in sorted(types)]
+        further = adoption.after(errors, lambda id_: f"{id_.resource_type}.{id_.name}")  # type: ignore[union-attr]  # all are
+        if further is adoption:
+            return adoption
+        adoption = further
+    raise AssertionError("it does not end")
+
+
+@pytest.mark.parametrize("says", ["resource {type} doesn't support import", "this can't be imported"])
+@pytest.mark.parametrize(
+    "refused",
+    [(), ("local_file",), ("dns_zone",), ("local_file", "dns_zone"), ("local_file", "sandbox_bucket", "dns_zone")],
+)
+def test_what_can_be_imported_is_found_beside_what_cannot(refused: tuple[str, ...], says: str) -> None:
+    ids = (FILE, DOUBT.creation.id, ZONE)
+    found = tried(doubted(*ids), frozenset(refused), says)
+    assert found.found == {each for each in ids if each.resource_type not in refused}
+    assert found.unsettled == {each for each in ids if each.resource_type in refused}
+    assert found.not_there == frozenset()
 
 
 def test_what_nothing_is_known_of_is_not_looked_for() -> None:
