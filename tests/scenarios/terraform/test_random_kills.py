@@ -1,7 +1,7 @@
 """SIGKILL at random moments, states torn, emptied, older and gone: nothing twice, nothing lost, nothing left running.
 
-`WB_TERRAFORM_KILLS` says how many kills, few by default. The published provider is taken from the mirror in
-`WB_TERRAFORM_PUBLISHED`, or is built where go is and many kills are asked for; else it is left out.
+`KONFIG_WORKBENCH_KILLS` says how many kills, few by default. The published provider is taken from the mirror in
+`KONFIG_WORKBENCH_PUBLISHED_PROVIDERS`, or is built where go is and many kills are asked for; else it is left out.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from tests.scenarios.terraform.kills import LOCAL, STACK, Stack, build_published
 
 pytestmark = pytest.mark.slow
 
-SEED = int(os.environ.get("WB_TERRAFORM_KILLS_SEED", "20261122"))
+SEED = int(os.environ.get("KONFIG_WORKBENCH_KILLS_SEED", "20261122"))
 FEW = 1
-KILLS = int(os.environ.get("WB_TERRAFORM_KILLS", FEW))
+KILLS = int(os.environ.get("KONFIG_WORKBENCH_KILLS", FEW))
 _CHECKED_AGAIN = 20  # each so many kills, a plan has to find nothing to do
 
 
 @pytest.fixture(scope="session")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A mirror with hashicorp/local."""
-    if given := os.environ.get("WB_TERRAFORM_PUBLISHED"):
+    if given := os.environ.get("KONFIG_WORKBENCH_PUBLISHED_PROVIDERS"):
         if not Path(given, LOCAL).is_dir():
-            pytest.skip(f"WB_TERRAFORM_PUBLISHED={given} has no {LOCAL}")
+            pytest.skip(f"KONFIG_WORKBENCH_PUBLISHED_PROVIDERS={given} has no {LOCAL}")
         return Path(given)
     if shutil.which("go") is None:
-        pytest.skip("no published provider: WB_TERRAFORM_PUBLISHED names no mirror with hashicorp/local, go is absent")
+        pytest.skip("no published provider: KONFIG_WORKBENCH_PUBLISHED_PROVIDERS names no mirror with hashicorp/local, go is absent")
     if KILLS <= FEW:
-        pytest.skip("hashicorp/local is built for WB_TERRAFORM_KILLS=200, or taken from WB_TERRAFORM_PUBLISHED")
+        pytest.skip("hashicorp/local is built for KONFIG_WORKBENCH_KILLS=200, or taken from KONFIG_WORKBENCH_PUBLISHED_PROVIDERS")
     folder = tmp_path_factory.mktemp("published")
     try:
         build_published(folder)
@@ -52,7 +52,7 @@ def test_random_kills_of_what_applies_three_providers(tmp_path: Path, mirror: Pa
 
 
 def test_random_kills_of_what_applies_the_two_that_are_always_here(tmp_path: Path, mirror: Path) -> None:
-    if os.environ.get("WB_TERRAFORM_PUBLISHED"):
+    if os.environ.get("KONFIG_WORKBENCH_PUBLISHED_PROVIDERS"):
         pytest.skip("three providers are killed")
     _killed(Stack(tmp_path / "home", mirror, random.Random(SEED), has_local=False), KILLS)
 
