@@ -44,6 +44,8 @@ def put_back(folder: Folder, state_file: Path, deleted: Collection[str]) -> None
     """
     before = seen.load(folder)
     content = _read(state_file)
+    if content and content == _read(folder.last_state):
+        return
     state = _state(content) if content is not None else PriorState()
     found = seen.condition(state, before)
     is_of_use = found is Condition.FOREIGN and state is not None and bool(state.resources)

@@ -178,7 +178,10 @@ class TerraformWorkspace:
             await self._without_torn(terraform, left, accepts_lost)
         await terraform.restore_state()
         if left.process is not None:
-            state = await self._prior(terraform)
+            content = await terraform.state()
+            state = self._read(content)
+            if terraform.has_local_state:
+                restoring.keep_copy(folder, content)  # before the events are gone: they tell what an older one lacks
             record.save(folder, left.closed(events.read(folder.apply_events), lambda id_: id_ in state.resources))
             folder.apply_events.unlink(missing_ok=True)
         folder.sweep()
@@ -395,14 +398,14 @@ class TerraformWorkspace:
             state = read_new(content, schemas=configured.schemas)
         except UnreadableState as error:
             raise self._unreadable(error) from None
-        record.save(folder, opened.closed(told, lambda id_: id_ in state.resources))
-        recorded = {str(each) for each in state.resources}
-        former.save(folder, configured.request.resources, recorded, configured.request.secrets)
         before = seen.load(folder)
         now = seen.look(state, configured.written.secrets, before, before.missing if before else {})
         seen.save(folder, now if running.code else seen.settled(now))
         if terraform.has_local_state:
             restoring.keep_copy(folder, content)
+        record.save(folder, opened.closed(told, lambda id_: id_ in state.resources))
+        recorded = {str(each) for each in state.resources}
+        former.save(folder, configured.request.resources, recorded, configured.request.secrets)
         folder.apply_events.unlink(missing_ok=True)
         return plan.live_resources(state, configured.written, schemas=configured.schemas)
 

@@ -9,19 +9,23 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import socket
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from runtimes.base import PlannedAction, Resource, RuntimeFailure, TerraformId, WorkspacePlan, WorkspacePlanRequest
+from runtimes.terraform import record as run_record
 from runtimes.terraform import restoring, seen
 from runtimes.terraform.folder import Folder
+from runtimes.terraform.process import ProcessMark
 from runtimes.terraform.runtime import TerraformRuntime
 from runtimes.terraform.seen import Condition, Seen
 from runtimes.terraform.state import PriorState, Recorded, read_prior
 from tests.runtimes.terraform.direct import data
-from tests.runtimes.terraform.practice import Place, actions, anything, bucket, network
+from tests.runtimes.terraform.practice import TERRAFORM, Place, actions, anything, bucket, network
 
 NONE, CREATE, IMPORT = PlannedAction.NONE, PlannedAction.CREATE, PlannedAction.IMPORT
 DATA = tuple(data(name, input=name) for name in ("a", "b", "c"))
@@ -283,6 +287,24 @@ def test_what_an_apply_deleted_before_it_was_killed_is_not_missed(applied: Folde
     before, found = seen.load(folder), read_prior(folder.state.read_bytes())
     assert {each.name for each in found.resources} == {"a", "b"}
     assert seen.condition(found, before) is Condition.WHOLE
+
+
+async def test_what_a_killed_apply_made_is_in_the_copy_before_its_events_are_gone(
+    applied: Folder, tmp_path: Path
+) -> None:
+    folder = copied(applied, tmp_path)
+    document = json.loads(folder.state.read_bytes())
+    folder.state.write_text(json.dumps({**document, "serial": document["serial"] + 1}))
+    dead = ProcessMark(2**22 + 1, "", socket.gethostname())
+    run_record.save(folder, replace(run_record.load(folder), process=dead))
+    broken = tmp_path / "terraform"
+    broken.write_text(f'#!/bin/sh\n[ "$1" = plan ] && exit 1\nexec {TERRAFORM} "$@"\n')
+    broken.chmod(0o755)
+    runtime = TerraformRuntime.connect(folder=folder.path, binary=str(broken))
+    with pytest.raises(RuntimeFailure):
+        await runtime.survey(WorkspacePlanRequest(DATA))
+    assert not run_record.load(folder).is_open
+    assert folder.last_state.read_bytes() == folder.state.read_bytes()
 
 
 def test_what_was_seen_is_read_back_as_it_was_written(tmp_path: Path) -> None:

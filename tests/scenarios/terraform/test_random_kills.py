@@ -20,6 +20,7 @@ from tests.scenarios.terraform.kills import LOCAL, STACK, Stack, build_published
 pytestmark = pytest.mark.slow
 
 SEED = int(os.environ.get("KONFIG_WORKBENCH_KILLS_SEED", "20261122"))
+PUBLISHED = "KONFIG_WORKBENCH_PUBLISHED_PROVIDERS"
 FEW = 1
 KILLS = int(os.environ.get("KONFIG_WORKBENCH_KILLS", FEW))
 _CHECKED_AGAIN = 20  # each so many kills, a plan has to find nothing to do
@@ -28,14 +29,16 @@ _CHECKED_AGAIN = 20  # each so many kills, a plan has to find nothing to do
 @pytest.fixture(scope="session")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A mirror with hashicorp/local."""
-    if given := os.environ.get("KONFIG_WORKBENCH_PUBLISHED_PROVIDERS"):
+    if given := os.environ.get(PUBLISHED):
         if not Path(given, LOCAL).is_dir():
-            pytest.skip(f"KONFIG_WORKBENCH_PUBLISHED_PROVIDERS={given} has no {LOCAL}")
+            pytest.skip(f"{PUBLISHED}={given} has no {LOCAL}")
         return Path(given)
     if shutil.which("go") is None:
-        pytest.skip("no published provider: KONFIG_WORKBENCH_PUBLISHED_PROVIDERS names no mirror with hashicorp/local, go is absent")
+        pytest.skip(f"{PUBLISHED} names no mirror with hashicorp/local, and there is no go to build it")
     if KILLS <= FEW:
-        pytest.skip("hashicorp/local is built for KONFIG_WORKBENCH_KILLS=200, or taken from KONFIG_WORKBENCH_PUBLISHED_PROVIDERS")
+        pytest.skip(
+            f"hashicorp/local is built where many KONFIG_WORKBENCH_KILLS are asked for, or taken from {PUBLISHED}"
+        )
     folder = tmp_path_factory.mktemp("published")
     try:
         build_published(folder)
@@ -52,7 +55,7 @@ def test_random_kills_of_what_applies_three_providers(tmp_path: Path, mirror: Pa
 
 
 def test_random_kills_of_what_applies_the_two_that_are_always_here(tmp_path: Path, mirror: Path) -> None:
-    if os.environ.get("KONFIG_WORKBENCH_PUBLISHED_PROVIDERS"):
+    if os.environ.get(PUBLISHED):
         pytest.skip("three providers are killed")
     _killed(Stack(tmp_path / "home", mirror, random.Random(SEED), has_local=False), KILLS)
 
