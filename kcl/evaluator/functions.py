@@ -46,6 +46,14 @@ class LambdaCode:
         self.result = result
         self.span = span
 
+    def packed(self, value: Value) -> Value:
+        """The value as what the lambda says it answers. Raises KclError at the statement that made it."""
+        assert self.result is not None
+        try:
+            return pack(self.result, value, self.span)
+        except ValueFailure as failure:
+            raise self.module.where(self.node.body[-1] if self.node.body else self.node).located(failure) from None
+
     def generated_by(self, compiling: Compiling) -> LambdaCode | None:
         """The same with generated code, if there is any; counts a call until there may be."""
         if self.called != TRIED:
@@ -97,7 +105,7 @@ class Lambda:
                 for statement in code.statements:
                     value = statement(environment)
             if code.result is not None:
-                value = pack(code.result, value, code.span)
+                value = code.packed(value)
         finally:
             runtime.depth -= 1
             runtime.module = caller

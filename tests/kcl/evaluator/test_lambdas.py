@@ -55,3 +55,9 @@ def test_the_result_and_the_parameters_are_held_to_their_types(finding):
 
 def test_calling_what_an_optional_selection_did_not_find_gives_nothing(values):
     assert values('a = option("missing")?.lower() or "none"\n')["a"] == "none"
+
+
+def test_a_result_of_the_wrong_type_is_the_fault_of_the_statement_that_made_it(finding):
+    program = "f = lambda v -> int {\n    c = v * 1\n    c * [1]\n}\na = {x = f(1)}\n"
+    assert finding(program) == ("E3M38", "expect int, got list", 3, 5)
+    assert finding(program.replace("f(1)", "[f(1) for i in [1, 2, 3]]"))[2:] == (3, 5)
