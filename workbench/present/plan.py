@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from runtimes.base import Address, format_path
 from workbench.engine.changes import Change
@@ -116,8 +116,13 @@ def _way_round(plan: Plan) -> str:
     return ""
 
 
-def step_rows(plan: Plan, events: tuple[Event, ...]) -> tuple[Row, ...]:
-    """Returns a row a step, keyed by address, with how far the events say it came."""
+def step_labels(plan: Plan) -> Mapping[Address, Line]:
+    """Returns what is done in each step: it stays the same while the plan is applied, and is worth keeping."""
+    return {each.address: _step(each) for each in plan.steps()}
+
+
+def step_rows(plan: Plan, events: tuple[Event, ...], labels: Mapping[Address, Line] | None = None) -> tuple[Row, ...]:
+    """Returns a row a step, keyed by address, with how far the events say it came. `labels` are its `step_labels`."""
     states: dict[object, tuple[Span, str]] = {}
     for event in events:
         match event:
@@ -134,12 +139,12 @@ def step_rows(plan: Plan, events: tuple[Event, ...]) -> tuple[Row, ...]:
             case _:
                 pass
     found = []
-    changes = plan.by_address()
+    labels = step_labels(plan) if labels is None else labels
     for number, wave in enumerate(plan.waves, 1):
         for address in wave:
             state, took = states.get(address, (Span("waiting" if events else "", Tone.MUTED), ""))
-            what = _step(changes[address])
-            found.append(Row(address, (line(str(number)), what, line(state), line(Span(took, Tone.MUTED)))))
+            shown = (line(str(number)), labels[address], line(state), line(Span(took, Tone.MUTED)))
+            found.append(Row(address, shown))
     return tuple(found)
 
 

@@ -29,8 +29,18 @@ if TYPE_CHECKING:
 
 OSC52_MOST_BYTES = 74_994
 DRAW_SECONDS = 0.1
+REST = 10.0
+"""So many times longer than it took to draw is waited before drawing again."""
 AGES_SECONDS = 5.0
 """How often ages are drawn again where nothing else changes: each is bytes over SSH."""
+
+
+def pause_after(drawing_seconds: float) -> float:
+    """Returns how long to wait before drawing again: what is drawn is made on the same loop, and must not wait for it.
+
+    Thousands of rows are drawn seldom, so that what they tell of goes on; a few at once.
+    """
+    return max(DRAW_SECONDS, REST * drawing_seconds)
 
 
 class StateChanged(Message):
@@ -127,11 +137,15 @@ class Frame(Screen[None]):
     def redraw_soon(self) -> None:
         """Draws once for all that changes until then: two hundred stacks or two thousand steps change in a burst."""
         if self._drawing is None:
-            self._drawing = self.set_timer(DRAW_SECONDS, self._redraw_now)
+            self._drawing = self.set_timer(self._pause_seconds, self._redraw_now)
 
     def _redraw_now(self) -> None:
         self._drawing = None
+        began = time.perf_counter()
         self.redraw()
+        self._pause_seconds = pause_after(time.perf_counter() - began)
+
+    _pause_seconds = DRAW_SECONDS
 
     def redraw(self) -> None:
         self.query_one("#banner", ToneText).show(self.banner())

@@ -25,6 +25,7 @@ from tests.workbench.tui.test_screens import (
     workbench,
 )
 from workbench.present import plan
+from workbench.tui.frame import pause_after
 from workbench.tui.screens.details import ObjectScreen, StepScreen
 from workbench.tui.screens.plan import PlanScreen
 from workbench.tui.screens.reconcile import ReconcileScreen
@@ -150,6 +151,11 @@ def plan_glyphs() -> Any:
     from workbench.present.glyphs import UNICODE
 
     return UNICODE
+
+
+@pytest.mark.parametrize("drawing_seconds", [0.0, 0.001, 0.1, 3.0])
+def test_drawing_takes_a_tenth_of_the_time_at_the_most(drawing_seconds: float) -> None:
+    assert drawing_seconds <= pause_after(drawing_seconds) / 10
 
 
 async def test_an_apply_draws_for_time_that_passes_and_not_for_every_event(

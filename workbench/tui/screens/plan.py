@@ -5,6 +5,7 @@ The same screen shows the plan that takes everything away.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -50,6 +51,9 @@ class PlanScreen(Frame):
         yield ToneText(id="gates", wrap=True)
         yield TypedConfirmation("Apply", "that is not the phrase: nothing was applied")
 
+    _labelled: Plan | None = None
+    _labels: Mapping[Address, Line]
+
     _asked_to_stop = False
     """Whether the question that stands there is the one about stopping at once."""
 
@@ -81,7 +85,9 @@ class PlanScreen(Frame):
             steps.empty = "nothing to do: nothing is left of this stack"
         else:
             steps.empty = f"nothing to do: {_everywhere(made)} what the configuration says"
-        steps.set_rows(plan.step_rows(made, state.events))
+        if self._labelled is not made:
+            self._labelled, self._labels = made, plan.step_labels(made)
+        steps.set_rows(plan.step_rows(made, state.events, self._labels))
         self.query_one("#gates", ToneText).show_all(self._below(made))
         for event in state.events[-1:]:
             # a question about stopping stays: who types into it would otherwise press keys of the screen
