@@ -64,7 +64,7 @@ _FILE, _BODY, _ITEMS, _LINE, _RIGID, _QUANTIFIED = range(6)
 class _Context:
     """What line ends mean between a bracket and its match (or in the file)."""
 
-    __slots__ = ("closer", "in_comprehension", "kind", "levels", "run")
+    __slots__ = ("closer", "in_comprehension", "is_block", "kind", "levels", "run")
 
     def __init__(self, kind: int, closer: str, levels: list[Level], run: runs.Run | None = None) -> None:
         self.kind = kind
@@ -72,6 +72,7 @@ class _Context:
         self.levels = levels
         self.run = run
         self.in_comprehension = False
+        self.is_block = False  # of a quantifier: whether its condition stands on a line of its own
 
 
 def tokenize(
@@ -380,6 +381,10 @@ class _Lexer:
         before, self.line_level = self.line_level, level
         if context.kind == _FILE:
             self._check_levels(at)
+        if text[at] == "\\" and level != self.levels_by_line[-1]:
+            # A line that goes on before it began changes the level, and the official parser sees nothing of it: whether
+            # it can still read the file is for the tolerant reader to find out.
+            self._emit("DEDENT", at)
         self.between_levels = level != self.levels_by_line[-1] and self._follow(level)
         kind = context.kind
         if kind == _FILE:
@@ -398,8 +403,9 @@ class _Lexer:
                 if not closes and not (context.in_comprehension and self._next_word(at) == "if"):
                     self._break_line(start, level, at)
             elif kind == _QUANTIFIED:
-                opens = self.previous == "QUANTIFIER_LBRACE" and compare(level, before) > 0
-                if not opens and text[at] != "}":
+                if self.previous == "QUANTIFIER_LBRACE":
+                    context.is_block = compare(level, before) > 0
+                if not context.is_block or not (self.previous == "QUANTIFIER_LBRACE" or text[at] == "}"):
                     self._break_line(start, level, at)
             else:
                 self._break_line(start, level, at)
@@ -458,7 +464,7 @@ class _Lexer:
         elif len(levels) == 1 and not opens_block:
             pass
         else:
-            self._indent(level, at, always=opens_block)
+            self._indent(level, at, always=True)  # in a block no line opens another one but by its colon
 
     def _end_item_line(self, start: int, level: Level, before: Level, at: int) -> None:
         """A line end among items. `before` is the indentation of the line that ends, `level` of the next."""

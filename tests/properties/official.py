@@ -131,8 +131,8 @@ class Official(Child):
         return RunAnswer(found["yaml"], found["complaint"])
 
 
-def official() -> Official:
-    """Skips the test where the official compiler is not installed."""
+def official(seconds: float = 10) -> Official:
+    """Skips the test where the official compiler is not installed. An answer may take some seconds."""
     if importlib.util.find_spec("kcl_lib") is None:
         pytest.skip("kcl-lib is not installed")
-    return Official()
+    return Official(seconds)

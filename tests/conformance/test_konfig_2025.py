@@ -1,0 +1,105 @@
+"""Today's public Konfig: every stack is found, and compiles as officially or is refused as officially.
+
+The official compiler of 0.13 refuses every stack of it, for private names that one of its packages reads of another.
+So there are two forms: as published, and with those names made public.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.conformance.kcl_suite import same
+from tests.differential.comparing import documents
+from tests.kcl.conformance import corpus
+from tests.properties.official import Official, official
+from workbench.engine.compile import CompileFailed, CompileInputs, compile_now, new_cache
+from workbench.project import Stack, discover
+
+_PRIVATE, _PUBLIC = "__META_", "META_"
+_STACKS = int(os.environ.get("KONFIG_2025_STACKS", "4"))
+"""How many of the twenty are compiled."""
+
+
+@pytest.fixture(scope="module")
+def peer() -> Iterator[Official]:
+    with official(60) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return _copied(tmp_path_factory.mktemp("published"))
+
+
+@pytest.fixture(scope="module")
+def public(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    konfig = _copied(tmp_path_factory.mktemp("public"))
+    for file in konfig.rglob("*.k"):
+        text = file.read_text()
+        if _PRIVATE in text:
+            file.write_text(text.replace(_PRIVATE, _PUBLIC))
+    return konfig
+
+
+def _copied(folder: Path) -> Path:
+    """The repository beside the package it depends on, as `kcl mod pull` would have put it."""
+    shutil.copytree(corpus("konfig-2025") / "konfig", folder / "konfig")
+    (folder / "packages").mkdir()
+    (folder / "packages/k8s_1.31.2").symlink_to(corpus("kcl-modules") / "k8s/1.31")
+    for each in (folder / "konfig").rglob("*"):
+        each.chmod(0o755 if each.is_dir() else 0o644)
+    return folder / "konfig"
+
+
+def _official(stack: Stack, konfig: Path, peer: Official) -> tuple[str | None, str]:
+    files = ["../base/base.k", "main.k", "${konfig:KCL_MOD}/models/kube/render/render.k"]
+    packages = [("konfig", str(konfig)), ("k8s", str(konfig.parent / "packages/k8s_1.31.2"))]
+    asked = {"files": [files[0], *files[1:]], "options": _options(stack), "packages": packages}
+    answer = peer.run_files(str(stack.directory), asked)
+    return answer.yaml, answer.complaint
+
+
+def _options(stack: Stack) -> list[tuple[str, str]]:
+    """What the workbench tells every stack."""
+    return [("project", f'"{stack.path.project}"'), ("stack", f'"{stack.path.stack}"')]
+
+
+def test_every_stack_is_found(published: Path) -> None:
+    tree = discover(published)
+    found = {str(each.directory.relative_to(published)) for each in tree.stacks()}
+    assert found == {str(each.parent.relative_to(published)) for each in published.glob("examples/*/*/*/kcl.mod")}
+    assert len(found) == 20
+    assert all(each.components for each in tree.stacks())
+    assert list(tree.all_findings()) == []
+
+
+def test_stacks_compile_to_what_the_official_compiler_makes(
+    public: Path, peer: Official, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KCL_PKG_PATH", str(public.parent / "packages"))
+    stacks = list(discover(public).stacks())
+    cache = new_cache()
+    for stack in stacks[:: max(1, len(stacks) // _STACKS)]:
+        yaml, complaint = _official(stack, public, peer)
+        assert yaml is not None, complaint
+        spec = compile_now(stack, CompileInputs(), cache).spec
+        ours = [each["attributes"] for each in spec.documents()]
+        assert same(ours, documents(yaml + "\n")), stack.name
+
+
+def test_stacks_as_published_are_refused_where_the_official_compiler_refuses_them(
+    published: Path, peer: Official, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KCL_PKG_PATH", str(published.parent / "packages"))
+    stacks = list(discover(published).stacks())
+    for stack in stacks[:: max(1, len(stacks) // _STACKS)]:
+        yaml, complaint = _official(stack, published, peer)
+        assert yaml is None
+        with pytest.raises(CompileFailed, match="cannot reference private member") as failed:
+            compile_now(stack, CompileInputs(), new_cache())
+        assert all(each.message in complaint for each in failed.value.diagnostics)
