@@ -78,16 +78,23 @@ def test_every_stack_is_found(published: Path) -> None:
     assert list(tree.all_findings()) == []
 
 
+@pytest.mark.parametrize("form", ["names made public", "in the dialect of 0.12"])
 def test_stacks_compile_to_what_the_official_compiler_makes(
-    public: Path, peer: Official, monkeypatch: pytest.MonkeyPatch
+    form: str, public: Path, published: Path, peer: Official, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    konfig = public
+    if form == "in the dialect of 0.12":
+        shutil.copytree(published.parent, tmp_path / "older", symlinks=True)
+        konfig = tmp_path / "older/konfig"
+        with (konfig / "kcl.mod").open("a") as stream:
+            stream.write('\n[expected]\nkclvm_version = "0.12"\n')
     monkeypatch.setenv("KCL_PKG_PATH", str(public.parent / "packages"))
-    stacks = list(discover(public).stacks())
     cache = new_cache()
-    for stack in stacks[:: max(1, len(stacks) // _STACKS)]:
+    tree, same_stacks = discover(konfig), list(discover(public).stacks())
+    for stack in same_stacks[:: max(1, len(same_stacks) // _STACKS)]:
         yaml, complaint = _official(stack, public, peer)
         assert yaml is not None, complaint
-        spec = compile_now(stack, CompileInputs(), cache).spec
+        spec = compile_now(tree.select(stack.name), CompileInputs(), cache).spec
         ours = [each["attributes"] for each in spec.documents()]
         assert same(ours, documents(yaml + "\n")), stack.name
 

@@ -147,3 +147,18 @@ def test_broken_manifest_is_an_error_with_its_place() -> None:
 def test_age_of_a_repository(version: str, old: bool) -> None:
     loaded = _load({"/w/kcl.mod": f'[expected]\nkclvm_version = "{version}"\n', "/w/main.k": ""})
     assert loaded.manifest.expects_before_0_5 is old
+
+
+def test_a_kcl_mod_without_a_version_has_that_of_the_next_above_which_says_one() -> None:
+    files = {
+        "/kcl.mod": '[expected]\nkclvm_version = "0.3"\n',
+        "/w/kcl.mod": '[expected]\nkclvm_version = "0.12"\n',
+        "/w/a/kcl.mod": "",
+        "/w/a/b/kcl.mod": '[package]\nname = "b"\n',
+        "/w/a/b/main.k": "",
+        "/w/c/kcl.mod": '[expected]\nkclvm_version = "0.13"\n',
+        "/w/c/main.k": "",
+    }
+    assert _load(files, "a/b/main.k").manifest.language_version == "0.12"
+    assert _load(files, "c/main.k").manifest.language_version == "0.13"
+    assert _load({"/main.k": "", "/w/main.k": ""}).manifest.language_version == ""
