@@ -211,24 +211,24 @@ class _Loader:
         if names:
             self._root = self._main_root(names)
         manifest_folder = folder or (self._root if names else self._root_above(self._absolute("")))
-        manifest = self._manifest(manifest_folder)
+        manifest = read_manifest(manifest_folder, self._fs, self._cache.readings)
+        self._read.add(os.path.join(manifest_folder, MANIFEST_NAME))
         if not names:
             names = entry_names(manifest_folder, manifest)
             self._root = self._main_root(names)
         self._find_externals(manifest_folder, manifest)
-        return names, manifest
+        return names, self._with_version(manifest_folder, manifest)
 
-    def _manifest(self, folder: str) -> Manifest:
-        """The kcl.mod of a folder; one that says no version of the language has that of the next above which does."""
-        manifest = read_manifest(folder, self._fs, self._cache.readings)
-        self._read.add(os.path.join(folder, MANIFEST_NAME))
-        above: str | None = folder
-        version = manifest.language_version
-        while manifest.path is not None and not version and above is not None and above != os.path.dirname(above):
-            above = find_root(os.path.dirname(above), self._fs)
-            if above is not None:
-                version = read_manifest(above, self._fs, self._cache.readings).language_version
-        return manifest if version == manifest.language_version else replace(manifest, language_version=version)
+    def _with_version(self, folder: str, manifest: Manifest) -> Manifest:
+        """With the language version of the package that it lies in and depends on, if it says none itself."""
+        around = folder.rstrip(os.sep) + os.sep
+        for each in self._dependencies.values():
+            if manifest.language_version:
+                break
+            if each.folder is not None and around.startswith(each.folder.rstrip(os.sep) + os.sep):
+                version = read_manifest(each.folder, self._fs, self._cache.readings).language_version
+                manifest = replace(manifest, language_version=version)
+        return manifest
 
     def _main_root(self, names: Iterable[str]) -> str:
         """The folder of the one kcl.mod above the files, that above the working folder where there are several."""

@@ -149,16 +149,16 @@ def test_age_of_a_repository(version: str, old: bool) -> None:
     assert loaded.manifest.expects_before_0_5 is old
 
 
-def test_a_kcl_mod_without_a_version_has_that_of_the_next_above_which_says_one() -> None:
+def test_a_kcl_mod_without_a_version_has_that_of_the_package_it_lies_in_and_depends_on() -> None:
+    depends = '[dependencies]\nw = {{ path = "{}" }}\n'
     files = {
-        "/kcl.mod": '[expected]\nkclvm_version = "0.3"\n',
         "/w/kcl.mod": '[expected]\nkclvm_version = "0.12"\n',
-        "/w/a/kcl.mod": "",
-        "/w/a/b/kcl.mod": '[package]\nname = "b"\n',
-        "/w/a/b/main.k": "",
-        "/w/c/kcl.mod": '[expected]\nkclvm_version = "0.13"\n',
-        "/w/c/main.k": "",
+        "/w/a/b/kcl.mod": depends.format("../.."),
+        "/w/c/kcl.mod": depends.format("..") + '[expected]\nkclvm_version = "0.13"\n',
+        "/w/d/kcl.mod": "",
+        "/elsewhere/kcl.mod": depends.format("/w"),
+        **{f"{folder}/main.k": "" for folder in ("/w/a/b", "/w/c", "/w/d", "/elsewhere")},
     }
-    assert _load(files, "a/b/main.k").manifest.language_version == "0.12"
-    assert _load(files, "c/main.k").manifest.language_version == "0.13"
-    assert _load({"/main.k": "", "/w/main.k": ""}).manifest.language_version == ""
+    found = {folder: _load(files, f"{folder}/main.k").manifest.language_version for folder in ("/w/a/b", "/w/c")}
+    assert found == {"/w/a/b": "0.12", "/w/c": "0.13"}
+    assert [_load(files, f"{folder}/main.k").manifest.language_version for folder in ("/w/d", "/elsewhere")] == ["", ""]
