@@ -5,10 +5,11 @@ The packages behind the names are imported when they are asked for: a start that
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
-from runtimes.base import Misconfigured, Runtime, RuntimeType
+from runtimes.base import FieldPath, Misconfigured, Resource, ResourceId, Runtime, RuntimeType
 
 _KUBERNETES_SETTINGS = frozenset({"kubeconfig", "context", "place", "untrusted", "limits"})
 _TERRAFORM_SETTINGS = frozenset(
@@ -44,6 +45,18 @@ def connect(type_: RuntimeType, settings: Mapping[str, Any]) -> Runtime:
             from runtimes.terraform.runtime import TerraformRuntime
 
             return TerraformRuntime.connect(**settings)
+
+
+def recorded_sensitive(
+    folder: Path, resources: Iterable[Resource]
+) -> Mapping[ResourceId, tuple[FieldPath, ...] | None]:
+    """Returns which paths of Terraform resources are sensitive, as their providers said when last asked in a folder.
+
+    None for a resource type of which nothing is recorded. Starts nothing and asks nobody.
+    """
+    from runtimes.terraform.recorded_schemas import recorded_sensitive as recorded
+
+    return recorded(folder, resources)
 
 
 def _refuse_unknown(type_: RuntimeType, settings: Mapping[str, Any], known: frozenset[str]) -> None:

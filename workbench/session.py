@@ -93,6 +93,7 @@ class Session:
         self._served: ServedPractice | None = None
         self._local = LocalState(settings.state_dir, root)
         self._parsed: ParseCache | None = None
+        self._secrets: frozenset[str] = frozenset()
         self.origin = "python"
         """The face that works through this session, as the audit trail names it: cli, tui, notebook, python."""
         self.reason = settings.reason
@@ -227,7 +228,16 @@ class Session:
         self._parsed = self._parsed or new_cache()
         compiled = await compile_stack(stack, inputs or CompileInputs(), self._parsed, self._plugins())
         self._read[stack.path] = compiled.dependencies
+        compiled = replace(compiled, spec=self._with_sensitive(stack, compiled.spec))
+        self._secrets |= compiled.spec.secrets
         return compiled
+
+    def _with_sensitive(self, stack: Stack, spec: Spec) -> Spec:
+        from runtimes.base import TerraformId
+
+        if not any(isinstance(each.id, TerraformId) for each in spec):
+            return spec
+        return spec.with_sensitive(self._workspace().recorded_sensitive(stack, spec))
 
     def compile_all(
         self,
@@ -296,7 +306,9 @@ class Session:
         A cluster that does not answer is a `Problem` in the result; so is a resource that the cluster refuses.
         Raises as `compile` does, and `UnknownCluster`.
         """
-        return await self._planning().diff(stack, inputs, clusters)
+        found = await self._planning().diff(stack, inputs, clusters)
+        self._secrets |= found.spec.secrets
+        return found
 
     async def plan(
         self,
@@ -456,7 +468,13 @@ class Session:
             return await (self._workspace().of(stack) if place == TERRAFORM_PLACE else self._runtime(place))
 
         async with reconcile.watch(
-            watched, connect, until_settled=until_settled, timeout_seconds=timeout_seconds, rules=rules, now=self._now
+            watched,
+            connect,
+            until_settled=until_settled,
+            timeout_seconds=timeout_seconds,
+            rules=rules,
+            now=self._now,
+            secrets=spec.secrets | self._secrets,
         ) as trees:
             yield trees
 
@@ -470,11 +488,13 @@ class Session:
     async def logs(
         self, cluster: str, ref: ObjectRef, *, container: str = "", previous: bool = False, tail_lines: int = 50
     ) -> tuple[str, ...]:
-        """Returns the last lines a pod wrote, oldest first. Raises `RuntimeFailure`."""
+        """Returns the last lines a pod wrote, oldest first, without secrets known here. Raises `RuntimeFailure`."""
         from runtimes.base import LogRequest
+        from workbench.engine.scrubbing import scrubbed
 
         runtime = await self._runtime(cluster)
-        return await runtime.logs(LogRequest(ref, container, previous, tail_lines))
+        lines = await runtime.logs(LogRequest(ref, container, previous, tail_lines))
+        return scrubbed(lines, self._secrets)
 
     # Recovering
 

@@ -9,7 +9,7 @@ configures, what its last release had, and by a state: one on this machine that 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -18,7 +18,7 @@ from workbench.release.checkouts import state_resources
 from workbench.settings import Settings
 
 if TYPE_CHECKING:
-    from runtimes.base import Runtime, Workspace
+    from runtimes.base import FieldPath, ResourceId, Runtime, Workspace
     from workbench.engine.release import Release
     from workbench.engine.spec import Spec
 
@@ -56,6 +56,12 @@ class Workspaces:
         if state.exists():
             return state_resources(state) != 0
         return any(state_resources(each) != 0 for each in (folder / "errored.tfstate", *folder.glob("*.backup")))
+
+    def recorded_sensitive(self, stack: Stack, spec: Spec) -> Mapping[ResourceId, tuple[FieldPath, ...] | None]:
+        """Returns the sensitive paths that providers named when they were last asked for this stack, None if never."""
+        from runtimes.registry import recorded_sensitive
+
+        return recorded_sensitive(self._folder_of(stack.path), spec)
 
     async def of(self, stack: Stack) -> TerraformPlace:
         """Raises `RuntimeFailure`."""

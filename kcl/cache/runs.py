@@ -2,8 +2,8 @@
 
 A program is a function of the files it reads and looks for, the command line, and what it asks the world for. An entry
 holds the stamps of those files; its key tells everything else. A run that asked for the time, a file's content, a
-random number or the environment, that wrote anything, or warned of anything, is not kept. What printed a secret is kept
-sealed (`sealing`), or not at all if the command line had a part in it, which may be easy to guess.
+random number or the environment, that wrote anything, or warned of anything, is not kept. What may have printed a
+secret is kept sealed (`sealing`), or not at all if the command line had a part in it, which may be easy to guess.
 """
 
 from __future__ import annotations
@@ -24,8 +24,14 @@ if TYPE_CHECKING:
     from kcl.cache.stamps import Moment, Stamp
     from kcl.cache.store import Store
 
-_SECRET_NAMES: Final = ("pass", "secret", "token", "key", "credential", "private", "auth")
-_SECRET_KIND: Final = r"""["']?kind["']?\s*:\s*["']?Secret\b"""
+SUSPICIOUS: Final = ("pass", "secret", "token", "key", "credential", "private", "auth", "pwd", "dsn", "jwt")
+_SIGNS: Final = (
+    r"(?i)secret|passw|passphrase|pwd|token|jwt|dsn|credential|terraform"
+    r"|(api|access|private|signing|encryption|auth)[_-]?key"
+)
+"""Where one of these stands in an output there may be a secret in it: in a Secret, in a variable or attribute that is
+called one, or, with Terraform, in an attribute of which only its provider knows that it is sensitive.
+"""
 _ASKED_OF_ENVIRONMENT: Final = ("KCL_PKG_PATH", "HOME", "USERPROFILE")
 _ALL_TIMES: Final = 1 << 63
 """Later than the time of any file: those of the compiler itself are taken as they are."""
@@ -46,7 +52,14 @@ def key_of(arguments: Sequence[str], folder: str, environment: Mapping[str, str]
 
 def suggests_secret(name: str) -> bool:
     """Whether an option of this name may have a value that must not be kept, nor a digest of it."""
-    return any(word in name.lower() for word in _SECRET_NAMES)
+    return any(word in name.lower() for word in SUSPICIOUS)
+
+
+def may_hold_secret(output: bytes) -> bool:
+    """Whether an output is to be kept sealed."""
+    import re  # who only looks something up can do without
+
+    return re.search(_SIGNS.encode(), output) is not None
 
 
 def _does_more(argument: str) -> bool:
@@ -91,12 +104,10 @@ def keep(store: Store, key: str, text: str, paths: Iterable[str], started: Momen
     `only_files` says that the command line gave the program no value, which is when secrets may be kept, sealed.
     Answers whether it was kept: not if one of the paths was written shortly before or meanwhile.
     """
-    import re  # who only looks something up can do without
-
     kept = settled(sorted(set(paths)), started)
     if kept is None:
         return False
-    if not re.search(_SECRET_KIND, text):
+    if not may_hold_secret(text.encode("utf-8", "surrogatepass")):
         return store.write(key, marshal.dumps((text, kept, None)))
     if not only_files:
         return False

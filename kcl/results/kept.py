@@ -5,10 +5,10 @@ had then: files and folders, kcl.mod and settings, and what was looked for in va
 function of these is kept: none that failed, asked for the time, chance, the environment or a file's content, called a
 plugin, or had its files changed by overrides. What is told of the run, warnings and what it printed, comes back too.
 
-A result in which the word Secret stands, or one that had an option from a file whose name suggests a secret, is sealed
-by the contents of the files (`kcl.cache.sealing`). If also options were given that no file holds, it is not kept at
-all: they may have a part in the secret, and may be easy to guess. Who gives options of which anybody may know says so
-(`Settings.is_public`).
+A result that may hold a secret (`kcl.cache.runs.may_hold_secret`), or one that had an option from a file whose name
+suggests a secret, is sealed by the contents of the files (`kcl.cache.sealing`). If also options were given that no
+file holds, it is not kept at all: they may have a part in the secret, and may be easy to guess. Who gives options of
+which anybody may know says so (`Settings.is_public`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kcl.cache.objects import BROKEN, from_bytes, to_bytes
-from kcl.cache.runs import suggests_secret
+from kcl.cache.runs import may_hold_secret, suggests_secret
 from kcl.cache.sealing import digest_of, key_from, opened, seal
 from kcl.cache.stamps import Moment, Stamp, hold, settled
 from kcl.cache.store import Store
@@ -129,7 +129,7 @@ class KeptResults:
         except ValueError:  # nested too deeply
             return False
         files = None
-        if b"Secret" in values or b"Secret" in told or any(map(suggests_secret, provenance.givers)):
+        if may_hold_secret(values) or may_hold_secret(told) or any(map(suggests_secret, provenance.givers)):
             files = tuple(path for path in own if path in result.sources or os.path.isfile(path))
             key = key_from(name, files, self._digests.taken(stamps))
             if key is None or asked.given():

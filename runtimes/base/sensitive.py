@@ -21,11 +21,16 @@ SECRET_WORDS = frozenset(
     [
         "password",
         "passwd",
+        "passcode",
         "passphrase",
+        "pass",
         "pwd",
+        "pw",
         "secret",
         "secrets",
         "token",
+        "jwt",
+        "dsn",
         "credential",
         "credentials",
         "apikey",
@@ -38,6 +43,11 @@ SECRET_WORDS = frozenset(
         "auth_key",
     ]
 )
+SUSPICIOUS: tuple[str, ...] = ("pass", "secret", "token", "key", "credential", "private", "auth", "pwd", "dsn", "jwt")
+"""Parts of names of which a value may be secret: good for what is never written down, too broad for what is shown.
+
+The language has the same ones for its cache (`kcl.cache.runs`), as neither may import the other; a test compares them.
+"""
 _POD_SPECS: dict[str, tuple[str, ...]] = {
     "Pod": ("spec",),
     "CronJob": ("spec", "jobTemplate", "spec", "template", "spec"),
@@ -76,6 +86,11 @@ def is_secret_name(name: str) -> bool:
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower().replace("-", "_").replace(".", "_").split("_")
     pairs = {f"{first}_{second}" for first, second in itertools.pairwise(words)}
     return not SECRET_WORDS.isdisjoint({*words, *pairs})
+
+
+def suggests_secret(name: str) -> bool:
+    """Whether a value of this name may be secret, so that it is not to be written down anywhere."""
+    return is_secret_name(name) or any(each in name.lower() for each in SUSPICIOUS)
 
 
 def _mappings(value: Any) -> list[Mapping[str, Any]]:

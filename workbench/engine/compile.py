@@ -29,16 +29,15 @@ import anyio.to_thread
 
 from kcl import api
 from kcl.diagnostics import Diagnostic, position
+from runtimes.base.secret_texts import MASK, secret_texts, telling
 from workbench.engine.errors import EngineError, SpecInvalid
+from workbench.engine.secret_options import fed_secrets, named_secret
 from workbench.engine.spec import Chain, SourceSite, Spec, build
 from workbench.project import Stack
 
 ParseCache = api.ParseCache
 PluginFinder = api.PluginFinder
 _STACK_SETTINGS = "kcl.yaml"
-_SHORTEST_SECRET = 3
-SECRET_NAME = re.compile(r"pass|secret|token|key|credential|private|auth", re.IGNORECASE)
-"""What an option is called whose value is never shown or kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +127,17 @@ def compile_now(
         lookup=chain,
         drop_empty_lists=result.dialect == api.KONFIG_2023 or result.manifest.omit_empty_lists,
     )
-    spec = replace(spec, secrets=secret_values(with_settings(stack, inputs)))
+    options = with_settings(stack, inputs).options
+    spec = replace(spec, secrets=spec.secrets | named_secret(options) | fed_secrets(spec, options))
     seconds = perf_counter() - started
     dependencies = frozenset(map(_path, result.dependency_names))
-    return CompiledStack(spec, result.diagnostics, dependencies, seconds, result.printed)
+    printed = secret_texts(spec.secrets).masked(result.printed) if result.printed else ""
+    diagnostics = tuple(_without_secrets(each, spec.secrets) for each in result.diagnostics)
+    return CompiledStack(spec, diagnostics, dependencies, seconds, printed)
+
+
+def _without_secrets(diagnostic: Diagnostic, secrets: frozenset[str]) -> Diagnostic:
+    return replace(diagnostic, message=secret_texts(secrets).masked(diagnostic.message)) if secrets else diagnostic
 
 
 @lru_cache(maxsize=1 << 14)
@@ -218,13 +224,6 @@ def _is_text_option(option: Any) -> bool:
     return isinstance(option, Mapping) and "key" in option and isinstance(option.get("value"), str)
 
 
-def secret_values(inputs: CompileInputs) -> frozenset[str]:
-    """Returns the values of options whose names say that they are secret; very short ones would hide everything."""
-    return frozenset(
-        value for name, value in inputs.options.items() if SECRET_NAME.search(name) and len(value) >= _SHORTEST_SECRET
-    )
-
-
 def failed(error: api.ProgramError, where: str, inputs: CompileInputs) -> CompileFailed:
     """Takes the language's first finding as the message, and its place: `where` if it tells none.
 
@@ -243,9 +242,9 @@ def failed(error: api.ProgramError, where: str, inputs: CompileInputs) -> Compil
 
 def shown(text: str, inputs: CompileInputs) -> str:
     """The text of a message without the values of options whose names say that they are secret."""
-    for value in secret_values(inputs):
-        text = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", "«masked»", text)
-    return text
+    for value in named_secret(inputs.options):
+        text = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", MASK, text)
+    return secret_texts(telling(named_secret(inputs.options))).masked(text)
 
 
 def _own_files(stack: Stack, inputs: CompileInputs) -> list[str]:

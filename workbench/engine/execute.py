@@ -70,6 +70,7 @@ from workbench.engine.graph import found_references
 from workbench.engine.masking import Seal
 from workbench.engine.plan import VALUE_PATIENCE_SECONDS, Plan
 from workbench.engine.release import Journal
+from workbench.engine.scrubbing import scrubbed
 from workbench.engine.tasks import running
 from workbench.engine.values import Filled, NoSuchValue, Value
 from workbench.engine.workspace import Known, agreed, disagreement, wanted
@@ -517,6 +518,7 @@ class _Execution:
                 await self._tell_alone(event)
 
     async def _tell_alone(self, event: Event) -> None:
+        event = scrubbed(event, self._plan.spec.secrets)  # an answer may quote what it was sent
         try:
             await anyio.to_thread.run_sync(self._journal.record, event)
         except ReleaseFailure as error:

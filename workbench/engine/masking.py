@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import re
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -23,14 +24,21 @@ from runtimes.base import (
     PartlyUnknown,
     Resource,
     ResourceId,
+    TerraformId,
     Unknown,
     sensitive,
     starts_with,
+    value_at,
 )
+from runtimes.base.secret_texts import secret_texts, telling, texts
 
 _DIGEST_CHARACTERS = 16
 _SHOWN_CHARACTERS = 4
+_SHORTEST_OPAQUE = 6
 _MARK = "sealed:"
+_REFERENCE = "$kusion_path."
+"""What a text refers to is a secret of its own, if it is one; the text that does is written in the source."""
+_STEP = re.compile(r'\["(?P<quoted>[^"]+)"\]|\[(?P<index>\d+)\]|(?P<name>[^.\[\]]+)')
 LAST_APPLIED = sensitive.LAST_APPLIED
 
 
@@ -56,22 +64,22 @@ class Masked:
 class Seal:
     """Digests values with a key of at least 16 bytes; its repr shows neither.
 
-    It may know texts that are secret wherever they turn up, such as the values of secret options.
+    It may know texts that are secret wherever they turn up (`secret_values`), and hides what they are in.
     """
 
-    __slots__ = ("_key", "_known")
+    __slots__ = ("_key", "_secrets")
 
-    def __init__(self, key: bytes, known: frozenset[str] = frozenset()) -> None:
+    def __init__(self, key: bytes, secrets: frozenset[str] = frozenset()) -> None:
         if len(key) < 16:
             raise ValueError("a seal needs a key of at least 16 bytes")
-        self._key, self._known = key, known
+        self._key, self._secrets = key, secrets
 
     def knowing(self, secrets: frozenset[str]) -> Seal:
         """Returns a seal with the same key, so the same digests, that hides these texts too."""
-        return Seal(self._key, self._known | secrets) if secrets else self
+        return Seal(self._key, self._secrets | secrets) if secrets else self
 
     def hides(self, value: Any) -> bool:
-        return bool(self._known) and isinstance(value, str) and any(each in value for each in self._known)
+        return bool(self._secrets) and secret_texts(self._secrets).hides(value)
 
     @classmethod
     def random(cls) -> Seal:
@@ -90,6 +98,53 @@ class Seal:
         return "Seal()"
 
 
+def secret_values(resources: Iterable[Resource]) -> frozenset[str]:
+    """Returns the texts that are secret by their place in some resource, and so wherever they are repeated.
+
+    Names of the resources are public, whatever else has them as its value.
+    """
+    every = tuple(resources)
+    found = [text for each in every for text in secrets_of(each)]
+    return secret_texts_in(found, every) if found else frozenset()
+
+
+def secret_texts_in(found: Iterable[str], resources: Iterable[Resource]) -> frozenset[str]:
+    """Returns those of the texts that are looked for everywhere in a stack of these resources."""
+    return telling(found, public_names(resources))
+
+
+def public_names(resources: Iterable[Resource]) -> frozenset[str]:
+    return frozenset(name for each in resources for name in _names(each.id))
+
+
+def _names(id_: ResourceId) -> tuple[str, ...]:
+    match id_:
+        case KubernetesId(api_version=version, kind=kind, namespace=namespace, name=name):
+            return version, kind, namespace, name, str(id_)
+        case TerraformId():
+            return id_.provider_namespace, id_.provider, id_.resource_type, id_.name, str(id_)
+
+
+def secrets_of(resource: Resource) -> Iterator[str]:
+    """Yields the texts of a resource that are secret by their place, also those that are secret nowhere else."""
+    for body, paths in (
+        (resource.attributes, resource_paths(resource)),
+        (resource.extensions, tuple(secret_names(resource.extensions))),
+    ):
+        yield from (text for text in sensitive_texts(body, paths) if _REFERENCE not in text)
+
+
+def sensitive_texts(body: Body | None, paths: Iterable[FieldPath]) -> Iterator[str]:
+    """Yields the texts at and below sensitive paths of a body."""
+    for path in paths if body is not None else ():
+        yield from texts(value_at(body, path, None))
+
+
+def secrets_at(body: Body | None, paths: Iterable[FieldPath]) -> Iterator[str]:
+    """As `sensitive_texts`, without the input of kubectl: that is all of an object, and no secret as a whole."""
+    yield from sensitive_texts(body, (each for each in paths if each[-1:] != (LAST_APPLIED,)))
+
+
 def sensitive_paths(id_: ResourceId, body: Body) -> tuple[FieldPath, ...]:
     """Returns what is secret by the resource's content alone, before any runtime was asked."""
     if not isinstance(id_, KubernetesId):
@@ -101,8 +156,16 @@ def sensitive_paths(id_: ResourceId, body: Body) -> tuple[FieldPath, ...]:
 def resource_paths(resource: Resource) -> tuple[FieldPath, ...]:
     """As `sensitive_paths`, with what the resource itself names in `extensions.sensitive`."""
     named = resource.extensions.get("sensitive") or ()
-    own = (tuple(each.split(".")) for each in named if isinstance(each, str)) if isinstance(named, list | tuple) else ()
+    own = (_steps(each) for each in named if isinstance(each, str)) if isinstance(named, list | tuple) else ()
     return (*sensitive_paths(resource.id, resource.attributes), *own)
+
+
+def _steps(path: str) -> FieldPath:
+    """Reads `users[0].key` and `tags["a.b"]`."""
+    return tuple(
+        int(each["index"]) if each["index"] is not None else each["quoted"] or each["name"]
+        for each in _STEP.finditer(path)
+    )
 
 
 def secret_names(value: Any, path: FieldPath = ()) -> Iterator[FieldPath]:
@@ -116,6 +179,27 @@ def secret_names(value: Any, path: FieldPath = ()) -> Iterator[FieldPath]:
     elif isinstance(value, list | tuple):
         for index, each in enumerate(value):
             yield from secret_names(each, (*path, index))
+
+
+def is_opaque(value: str) -> bool:
+    """Whether a text, or a word of it, looks like nothing that people choose among, as they do with regions."""
+    words = value.split()
+    if len(words) == 1 and len(value) >= 2 * _SHORTEST_OPAQUE:
+        return True
+    return any(len(each) >= _SHORTEST_OPAQUE and any(map(str.isdigit, each)) for each in words)
+
+
+def opaque_paths(value: Any, path: FieldPath = ()) -> Iterator[FieldPath]:
+    """Yields the paths of texts that may be secrets by their looks, references not among them."""
+    match value:
+        case Mapping():
+            for key, each in value.items():
+                yield from opaque_paths(each, (*path, key))
+        case list() | tuple():
+            for index, each in enumerate(value):
+                yield from opaque_paths(each, (*path, index))
+        case str() if is_opaque(value) and _REFERENCE not in value:
+            yield path
 
 
 def is_sensitive(path: FieldPath, sensitive: Iterable[FieldPath]) -> bool:

@@ -2,7 +2,7 @@
 
 The resources themselves are not saved: they hold secrets in clear, and are compiled again in no time. What is saved
 is the plan's id, a digest of the Spec and of each live object under a salt of the plan's own, and the options it was
-compiled with, but for those whose names say that they are secret: these are handed in again.
+compiled with, but for those that are secret or may be (secret_options.py): these are handed in again.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from workbench.engine import whole_file
-from workbench.engine.compile import SECRET_NAME, CompileInputs
+from workbench.engine.compile import CompileInputs
 from workbench.engine.errors import EngineError, MovedObject, StalePlan
 from workbench.engine.masking import Seal
 from workbench.engine.plan import Plan
+from workbench.engine.secret_options import withheld
 
 _FORMAT = "workbench.plan/v1"
 
@@ -54,6 +55,7 @@ def save(plan: Plan, path: Path, root: Path) -> None:
     if plan.inputs.overlay:
         raise EngineError("a plan over what-if edits cannot be saved", where=plan.stack, hint="write the edits first")
     options = plan.inputs.options
+    secret = withheld(plan.spec, options)
     content = {
         "format": _FORMAT,
         "repository": root.name,
@@ -69,8 +71,8 @@ def save(plan: Plan, path: Path, root: Path) -> None:
         "destroys": plan.destroys,
         "acceptLost": plan.accept_lost,
         "adopts": plan.adopts,
-        "options": {name: value for name, value in options.items() if not SECRET_NAME.search(name)},
-        "withheld": sorted(name for name in options if SECRET_NAME.search(name)),
+        "options": {name: value for name, value in options.items() if name not in secret},
+        "withheld": sorted(secret),
         "settings": list(plan.inputs.settings),
         "salt": plan.salt.hex(),
     }

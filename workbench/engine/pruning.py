@@ -23,7 +23,7 @@ from runtimes.base import (
 )
 from workbench.engine.changes import Change, Gap
 from workbench.engine.events import Action
-from workbench.engine.masking import Seal, masked, sensitive_paths
+from workbench.engine.masking import Seal, masked, secrets_at, sensitive_paths
 from workbench.engine.release import Release, ReleasedResource
 
 HOW_TO_ADOPT = (
@@ -38,6 +38,8 @@ class Pruned:
     deletions: tuple[Change, ...] = ()
     gaps: tuple[Gap, ...] = ()
     warnings: tuple[str, ...] = ()
+    secrets: frozenset[str] = field(default=frozenset(), repr=False)
+    """The secret texts of what is deleted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +62,14 @@ class Pruning:
         wanted = {without_version(each) for each in self.wanted}
         deletions: list[Change] = []
         gaps: list[Gap] = []
+        secrets: set[str] = set()
         for live in found:
             if without_version(live.id) in wanted or live.identity.uid in self.seen:
                 continue
             match self._judged(live):
                 case Change() as change:
                     deletions.append(change)
+                    secrets.update(secrets_at(live.body, change.sensitive))
                 case Gap() as gap:
                     gaps.append(gap)
         warnings: tuple[str, ...] = ()
@@ -74,7 +78,7 @@ class Pruning:
         elif owned.unlisted:
             gap = self._unlisted(owned.unlisted)
             warnings = (f"{gap}, but for what its releases here made",)
-        return Pruned(tuple(deletions), tuple(gaps), warnings)
+        return Pruned(tuple(deletions), tuple(gaps), warnings, frozenset(secrets))
 
     async def _unlisted_but_released(self, runtime: Runtime, listed: Iterable[LiveResource]) -> list[LiveResource]:
         """Reads one by one what the last release had and no list brought."""

@@ -28,6 +28,7 @@ from runtimes.base import (
     WatchRequest,
 )
 from workbench.engine.graph import dependencies, waves
+from workbench.engine.scrubbing import scrubbed
 from workbench.engine.spec import Spec
 from workbench.engine.status import StatusTree, Verdict, Watched
 from workbench.engine.tasks import running
@@ -63,14 +64,16 @@ async def watch(
     timeout_seconds: float | None = None,
     rules: ReadyRules = NO_RULES,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    secrets: frozenset[str] = frozenset(),
 ) -> AsyncIterator[AsyncIterator[StatusTree]]:
     """Gives a stream of pictures: one once every place spoke or failed, or had its time to, then one a change.
 
     It ends when the verdict is READY or FAILED if `until_settled`, or when only refused credentials are in the way,
     and when the time is up; the last picture then says so. `connect` gives the runtime of a cluster or raises
     `RuntimeFailure`. `rules` say when resources are ready, where that is not up to their kind.
+    `secrets` are texts that are masked in whatever clusters and programs say.
     """
-    watcher = _Watcher(tuple(watched), connect, rules, now)
+    watcher = _Watcher(tuple(watched), connect, rules, now, secrets)
     clusters = dict.fromkeys(each.cluster for each in watched)
     async with (
         running(*(partial(watcher.observe, each) for each in clusters)),
@@ -86,8 +89,9 @@ class _Watcher:
         connect: Callable[[str], Awaitable[Runtime]],
         rules: ReadyRules,
         now: Callable[[], datetime],
+        secrets: frozenset[str],
     ) -> None:
-        self._rules, self._now = rules, now
+        self._rules, self._now, self._secrets = rules, now, secrets
         self._watched, self._connect = Watched.of(watched), connect
         self._changed = anyio.Event()
         self._started = anyio.current_time()
@@ -102,11 +106,11 @@ class _Watcher:
                 async with runtime.watch(WatchRequest(ids, self._rules)) as reports:
                     async for report in reports:
                         pause = _FIRST_PAUSE_SECONDS
-                        self._update(self._watched.fold(cluster, report))
+                        self._update(self._watched.fold(cluster, scrubbed(report, self._secrets)))
                 lost = Lost(self._now(), RuntimeFailure.__name__, "the watch ended")
             except RuntimeFailure as error:
                 lost = Lost(self._now(), type(error).__name__, error.message, error.hint)
-            self._update(self._watched.lose(cluster, lost))
+            self._update(self._watched.lose(cluster, scrubbed(lost, self._secrets)))
             await anyio.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
 

@@ -34,6 +34,14 @@ from runtimes.base import (
 from workbench.engine.errors import DependencyCycle, SpecInvalid
 from workbench.engine.fields import MISSING, find, plain_steps
 from workbench.engine.graph import find_cycle, found_references, reference_texts
+from workbench.engine.masking import (
+    opaque_paths,
+    public_names,
+    resource_paths,
+    secret_texts_in,
+    secret_values,
+    sensitive_texts,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +89,9 @@ class Spec:
     origins: Mapping[ResourceId, Origin] = field(default_factory=dict, compare=False, repr=False)
     lookup: Lookup | None = field(default=None, compare=False, repr=False)
     secrets: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
-    """Texts that are secret wherever they turn up: the values of options whose names say so."""
+    """Texts that are secret wherever they turn up: those of Secrets and sensitive attributes, and secret options."""
+    sensitive: Mapping[ResourceId, tuple[FieldPath, ...]] = field(default_factory=dict, compare=False, repr=False)
+    """What is not shown beside what tells itself: attributes that are, or may be, sensitive to their providers."""
     former: tuple[Resource, ...] = field(default=(), compare=False, repr=False)
     """Resources as once configured, where the Spec only takes them away: that may need their provider's settings."""
     _by_id: Mapping[ResourceId, Resource] = field(init=False, compare=False, repr=False)
@@ -97,6 +107,26 @@ class Spec:
 
     def get(self, id_: ResourceId) -> Resource | None:
         return self._by_id.get(id_)
+
+    def hidden(self, resource: Resource) -> tuple[FieldPath, ...]:
+        """Returns the paths of a resource that are not shown."""
+        return (*resource_paths(resource), *self.sensitive.get(resource.id, ()))
+
+    def with_sensitive(self, told: Mapping[ResourceId, tuple[FieldPath, ...] | None]) -> Spec:
+        """Returns the Spec with what providers call sensitive; None where they never said.
+
+        Then what looks like nothing that people choose among is not shown: it may be what the provider would name.
+        """
+        known = {id_: paths for id_, paths in told.items() if paths is not None}
+        found = [text for id_, paths in known.items() for text in sensitive_texts(self._by_id[id_].attributes, paths)]
+        doubtful = {id_: tuple(opaque_paths(self._by_id[id_].attributes)) for id_ in told if id_ not in known}
+        secrets = self.secrets | secret_texts_in(found, self.resources)
+        return replace(self, sensitive={**known, **doubtful}, secrets=secrets)
+
+    @property
+    def names(self) -> frozenset[str]:
+        """What everybody may know: the names of the resources, and of what they are in."""
+        return public_names(self.resources) | set(self.stack.split("/"))
 
     def chain(self, id_: ResourceId, path: FieldPath = ()) -> Chain:
         """Returns the sites behind a field, or behind the nearest thing around it that has any; empty if none has."""
@@ -178,7 +208,7 @@ def build(
         origins.setdefault(resource.id, Origin(document, (*prefix, *inner)))
     by_text = {str(each.id): each.id for each in resources}
     linked = [_linked(each, needs, by_text, stack) for each, needs in zip(resources, wanted, strict=True)]
-    spec = Spec(stack, tuple(linked), origins, lookup)
+    spec = Spec(stack, tuple(linked), origins, lookup, secret_values(linked))
     _check_references(spec, by_text)
     validate(linked, stack, spec.chain)
     return spec

@@ -8,6 +8,9 @@ definition the same plan creates.
 The workspace of Terraform resources is asked beside the clusters; only what refers to one of them waits for it. Where
 a value is not known before applying, a dry run gets a placeholder, and the field is shown as unknown. A dry run that
 is refused with placeholders in it may be refused because of them: that is said, and nothing is concluded.
+
+What is secret is known only when everything has answered (a live Secret may hold what another object repeats), so
+answers become changes, and messages are shown, at the end.
 """
 
 from __future__ import annotations
@@ -33,12 +36,14 @@ from runtimes.base import (
     Rejected,
     Resource,
     ResourceId,
+    ResourcePlan,
     Runtime,
     RuntimeFailure,
     TerraformId,
     Unauthenticated,
     Unreachable,
     Workspace,
+    WorkspacePlan,
 )
 from workbench.engine import values
 from workbench.engine.changes import Change, Gap, Op, Problem, StackDiff
@@ -46,13 +51,15 @@ from workbench.engine.diff import diff_fields, sensitive
 from workbench.engine.events import Action
 from workbench.engine.fields import MISSING, find
 from workbench.engine.graph import dependencies, found_references, waves
-from workbench.engine.masking import Seal, masked
+from workbench.engine.masking import Seal, masked, secret_texts_in, secrets_at
 from workbench.engine.pruning import Pruning, labels_of, released_as
 from workbench.engine.release import Release, ReleasedResource, in_workspace
+from workbench.engine.scrubbing import scrubbed
 from workbench.engine.spec import Spec
 from workbench.engine.values import Filled, NoSuchValue, Value
-from workbench.engine.workspace import Clusters, Known, Surveyed
-from workbench.engine.workspace import survey as survey_workspace
+from workbench.engine.workspace import Clusters, Known, Surveyed, Wanted
+from workbench.engine.workspace import ask as ask_workspace
+from workbench.engine.workspace import read as read_workspace
 from workbench.project import TERRAFORM_PLACE
 
 _CORRECT = "name an attribute that it has, or will have"
@@ -100,39 +107,44 @@ async def survey(
     Terraform's state has lost.
     """
     found = {cluster: _Found() for cluster in runtimes}
-    terraform = _Terraform(spec, seals, prior)
+    terraform = _Terraform(spec, seals, prior, root)
+    surveyors: list[_Surveyor] = []
     places = [*runtimes]
     async with anyio.create_task_group() as tasks:
         if workspace is None:
-            terraform.settle(Surveyed())
+            terraform.settle()
         else:
             places.append(TERRAFORM_PLACE)
             found[TERRAFORM_PLACE] = _Found()
             known = Known(in_workspace(prior), accept_lost)
-            tasks.start_soon(terraform.run, workspace, runtimes, known, prune, root)
+            tasks.start_soon(terraform.run, workspace, runtimes, known, prune)
         for cluster, runtime in runtimes.items():
             if isinstance(runtime, RuntimeFailure):
                 found[cluster].problems.append(problem(cluster, runtime))
             else:
                 surveyor = _Surveyor(spec, cluster, runtime, prior, labels, terraform, found[cluster], adopts=adopts)
+                surveyors.append(surveyor)
                 tasks.start_soon(surveyor.run, prune)
+    for each in surveyors:
+        each.finish()
     if workspace is not None:
-        answer = terraform.answer
+        answer = terraform.read()
         found[TERRAFORM_PLACE] = _Found({**answer.changes}, [*answer.deletions], [*answer.problems], [*answer.warnings])
     ordered = [id_ for wave in waves(dependencies(spec.resources), [each.id for each in spec]) for id_ in wave]
     changes = [found[place].changes[id_] for id_ in ordered for place in places if id_ in found[place].changes]
     changes += [each for place in places for each in found[place].deletions]
+    secrets = spec.secrets | terraform.secrets
     return StackDiff(
-        replace(spec, secrets=spec.secrets | terraform.secrets),
+        replace(spec, secrets=secrets),
         tuple(runtimes),
-        tuple(changes),
+        tuple(replace(each, warnings=scrubbed(each.warnings, secrets)) for each in changes),
         at,
-        tuple(each for place in places for each in found[place].problems),
-        tuple(each for place in places for each in found[place].warnings),
+        scrubbed(tuple(each for place in places for each in found[place].problems), secrets),
+        scrubbed(tuple(each for place in places for each in found[place].warnings), secrets),
         TERRAFORM_PLACE if workspace is not None else "",
         release=prior.revision if prior is not None else 0,
-        cautions=terraform.answer.cautions,
-        gaps=tuple(each for place in places for each in found[place].gaps),
+        cautions=scrubbed(terraform.read().cautions, secrets),
+        gaps=scrubbed(tuple(each for place in places for each in found[place].gaps), secrets),
     )
 
 
@@ -143,10 +155,12 @@ def problem(cluster: str, error: RuntimeFailure, address: Address | None = None)
 class _Terraform:
     """The workspace's part, for those who wait for its values; and all secret texts that became known on the way."""
 
-    def __init__(self, spec: Spec, seals: Seals, prior: Release | None) -> None:
-        self._spec, self._seals, self._prior = spec, seals, prior
+    def __init__(self, spec: Spec, seals: Seals, prior: Release | None, root: Path | None) -> None:
+        self._spec, self._seals, self._prior, self._root = spec, seals, prior, root
         self._settled = anyio.Event()
-        self.answer = Surveyed()
+        self._answer: tuple[WorkspacePlan, Wanted] | None = None
+        self._failure: RuntimeFailure | None = None
+        self._plans: Mapping[ResourceId, ResourcePlan] = {}
         self.secrets: frozenset[str] = frozenset()
 
     @property
@@ -154,46 +168,42 @@ class _Terraform:
         seals = self._seals
         return replace(seals, screen=seals.screen.knowing(self.secrets), record=seals.record.knowing(self.secrets))
 
-    async def run(
-        self,
-        workspace: Workspace | RuntimeFailure,
-        clusters: Clusters,
-        known: Known,
-        prune: bool,
-        root: Path | None,
-    ) -> None:
+    async def run(self, workspace: Workspace | RuntimeFailure, clusters: Clusters, known: Known, prune: bool) -> None:
         try:
             if isinstance(workspace, RuntimeFailure):
                 raise workspace
-            answer = await survey_workspace(
-                self._spec,
-                workspace,
-                clusters,
-                known,
-                prune=prune,
-                screen=self._seals.screen,
-                state=self._seals.state,
-                prior=self._prior,
-                root=root,
-            )
+            self._answer = await ask_workspace(self._spec, workspace, clusters, known, prune=prune)
         except RuntimeFailure as error:
-            answer = Surveyed(problems=(problem(TERRAFORM_PLACE, error),))
-        self.settle(answer)
+            self._failure = error
+        self.settle()
 
-    def settle(self, answer: Surveyed) -> None:
-        self.answer = answer
-        self.learn(answer.secrets)
+    def settle(self) -> None:
+        answer = self.read()
+        self._plans = answer.plans
+        self.secrets |= answer.secrets
         self._settled.set()
 
-    def learn(self, secrets: frozenset[str]) -> None:
-        self.secrets |= secrets
+    def read(self) -> Surveyed:
+        """Returns the answer as it is shown with what is known to be secret by now."""
+        if self._failure is not None:
+            return Surveyed(problems=(problem(TERRAFORM_PLACE, self._failure),))
+        if self._answer is None:
+            return Surveyed()
+        plan, asked = self._answer
+        seals = self.seals
+        return read_workspace(
+            self._spec, plan, asked, screen=seals.screen, state=seals.state, prior=self._prior, root=self._root
+        )
+
+    def learn(self, secrets: Iterable[str]) -> None:
+        self.secrets |= secret_texts_in(secrets, self._spec)
 
     async def wait(self) -> None:
         await self._settled.wait()
 
     def value(self, reference: Reference) -> Value:
         """Raises `NoSuchValue`. Where the workspace says nothing of a resource, everything of it is unknown."""
-        plan = self.answer.plans.get(reference.id)
+        plan = self._plans.get(reference.id)
         return values.of_plan(plan, reference) if plan is not None else Value(UNKNOWN)
 
 
@@ -215,6 +225,7 @@ class _Surveyor:
         self._spec, self._cluster, self._runtime, self._found = spec, cluster, runtime, found
         self._terraform, self._ids = terraform, values.ids(spec)
         self._predictions: dict[ResourceId, Prediction] = {}
+        self._filled: dict[ResourceId, Filled] = {}
         self._references = {
             each.id: {reference.id for _, reference in found_references(each.attributes, self._ids)} for each in spec
         }
@@ -230,8 +241,8 @@ class _Surveyor:
             await self._each(first, lambda each: self._ask(each, frozenset()))
             new = frozenset(
                 id_.name
-                for id_, each in self._found.changes.items()
-                if isinstance(id_, KubernetesId) and id_.kind == "Namespace" and each.identity is None
+                for id_, each in self._predictions.items()
+                if isinstance(id_, KubernetesId) and id_.kind == "Namespace" and each.live is None
             )
             # what refers to another object of the cluster is asked about after that one
             order = waves({each.id: self._references[each.id] for each in rest}, [each.id for each in rest])
@@ -272,8 +283,19 @@ class _Surveyor:
                 return
         if prediction.live:
             self._uids.add(prediction.live.identity.uid)
-        self._predictions[resource.id] = prediction
-        self._found.changes[resource.id] = self._change(address, resource, filled, prediction)
+        self._predictions[resource.id], self._filled[resource.id] = prediction, filled
+        bodies = (prediction.before, prediction.after, prediction.live.body if prediction.live else None)
+        self._terraform.learn(text for body in bodies for text in secrets_at(body, sensitive(prediction)))
+
+    def finish(self) -> None:
+        """Makes changes of the answers, now that all that is secret is known."""
+        for id_, prediction in self._predictions.items():
+            resource = self._resource(id_)
+            change = self._change(Address(self._cluster, id_), resource, self._filled[id_], prediction)
+            self._found.changes[id_] = change
+        screen = self._terraform.seals.screen
+        for index, each in enumerate(self._found.deletions):
+            self._found.deletions[index] = replace(each, before=masked(each.before, (), screen))
 
     def _resource(self, id_: ResourceId) -> Resource:
         resource = self._spec.get(id_)
@@ -314,8 +336,8 @@ class _Surveyor:
 
     def _is_newly_defined(self, id_: ResourceId) -> bool:
         definition = self._definitions.get((id_.group, id_.kind)) if isinstance(id_, KubernetesId) else None
-        change = self._found.changes.get(definition) if definition else None
-        return change is not None and change.identity is None
+        prediction = self._predictions.get(definition) if definition else None
+        return prediction is not None and prediction.live is None
 
     def _change(self, address: Address, resource: Resource, filled: Filled, prediction: Prediction) -> Change:
         released = self._prior.resources.get(address) if self._prior is not None else None
@@ -379,6 +401,7 @@ class _Surveyor:
         except RuntimeFailure as error:
             self._found.problems.append(problem(self._cluster, error))
             return
+        self._terraform.learn(pruned.secrets)
         self._found.deletions += pruned.deletions
         self._found.gaps += pruned.gaps
         self._found.warnings += pruned.warnings

@@ -48,7 +48,7 @@ from workbench.engine.diff import differences
 from workbench.engine.events import Action
 from workbench.engine.fields import MISSING, find
 from workbench.engine.graph import found_references, reference_texts
-from workbench.engine.masking import Seal, is_sensitive, masked, sensitive_paths
+from workbench.engine.masking import Seal, is_sensitive, masked, resource_paths, secret_texts_in
 from workbench.engine.release import Release, ReleasedResource
 from workbench.engine.spec import Chain, Spec
 from workbench.engine.values import NoSuchValue, Value
@@ -123,23 +123,13 @@ async def wanted(spec: Spec, clusters: Clusters) -> Wanted:
     return Wanted(tuple(resources), impossible, secrets)
 
 
-async def survey(
-    spec: Spec,
-    workspace: Workspace,
-    clusters: Clusters,
-    known: Known,
-    *,
-    prune: bool,
-    screen: Seal,
-    state: Seal,
-    prior: Release | None = None,
-    root: Path | None = None,
-) -> Surveyed:
-    """Raises `RuntimeFailure` where nothing can be planned."""
+async def ask(
+    spec: Spec, workspace: Workspace, clusters: Clusters, known: Known, *, prune: bool
+) -> tuple[WorkspacePlan, Wanted]:
+    """Returns the workspace's plan and what it was asked for; raises `RuntimeFailure` where nothing can be planned."""
     asked = await wanted(spec, clusters)
     only = None if prune else frozenset(each.id for each in asked.resources)
-    plan = await workspace.survey(asked.request(spec, known, only))
-    return read(spec, plan, asked, screen=screen, state=state, prior=prior, root=root)
+    return await workspace.survey(asked.request(spec, known, only)), asked
 
 
 def read(
@@ -153,7 +143,7 @@ def read(
     root: Path | None = None,
 ) -> Surveyed:
     """Turns a workspace's answer into changes, problems and warnings."""
-    secrets = asked.secrets.union(*(_secrets(each) for each in plan.resources))
+    secrets = secret_texts_in(asked.secrets.union(*(_secrets(each) for each in plan.resources)), spec)
     screen = screen.knowing(spec.secrets | secrets)
     resolved = {each.id: each for each in asked.resources}
     known = values.ids(spec)
@@ -292,6 +282,7 @@ def agreed(reference: Reference, live: Mapping[str, Any]) -> Value:
 
 
 def _secrets(plan: ResourcePlan) -> frozenset[str]:
+    """Returns the texts of all that is sensitive in what is there, planned, recorded and found."""
     found: set[str] = set()
     live = plan.prediction.live
     for path in plan.prediction.sensitive:
@@ -313,7 +304,7 @@ def _change(
 ) -> Change:
     prediction, action = plan.prediction, action_of(plan.action)
     live = prediction.live
-    named = sensitive_paths(plan.id, resource.attributes) if resource else ()
+    named = resource_paths(resource) if resource else ()
     hidden = tuple(dict.fromkeys((*prediction.sensitive, *(live.hidden if live else ()), *named)))
     fields, defaulted = _fields(spec, plan, resource, hidden, screen)
     has_after = action not in (Action.DELETE, Action.FORGET)

@@ -23,8 +23,7 @@ from workbench.present import durations, reconcile, value_changes
 from workbench.present.glyphs import Glyphs, action_sign
 from workbench.present.rows import Column, Row
 from workbench.present.text import Line, Span, Tone, line
-from workbench.present.text_changes import ChangedLine, cells
-from workbench.present.value_changes import end_of
+from workbench.present.text_changes import ChangedLine, cells, end_of
 from workbench.present.yaml_lines import yaml_lines
 
 CHANGE_COLUMNS = (Column("Change", grow=True), Column("Fields", width=6, right=True), Column("Note", most=16))

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterator
 from difflib import get_close_matches
 from pathlib import Path
 
 from runtimes.base import FieldPath, KubernetesId, Resource, ResourceId, value_at
+from runtimes.base.secret_texts import secret_texts
 from workbench.engine.errors import EngineError
-from workbench.engine.masking import Seal, masked, resource_paths
+from workbench.engine.masking import Seal, masked, sensitive_texts
+from workbench.engine.secret_options import every_secret
 from workbench.engine.spec import Spec
 from workbench.present import paths
 from workbench.present.text import Line, Span, Tone, line
@@ -48,7 +48,7 @@ def lines(spec: Spec, resource_text: str, path_text: str, root: Path) -> Iterato
     """Yields the value, then each site of its chain with the source line it stands in."""
     resource = find(spec, resource_text)
     path = paths.parse(path_text)
-    body = masked(resource.attributes, resource_paths(resource), Seal.random().knowing(spec.secrets))
+    body = masked(resource.attributes, spec.hidden(resource), Seal.random().knowing(spec.secrets))
     missing = object()
     value = value_at(body, path, missing)
     if value is missing:
@@ -61,7 +61,8 @@ def lines(spec: Spec, resource_text: str, path_text: str, root: Path) -> Iterato
 
 def _chain(spec: Spec, resource: Resource, path: FieldPath, root: Path) -> Iterator[Line]:
     chain = spec.chain(resource.id, path)
-    secrets = _secrets(spec)
+    hidden = {text for each in spec for text in sensitive_texts(each.attributes, spec.hidden(each))}
+    shorter = frozenset(each for each in every_secret(spec) | hidden if len(each) >= _SHORTEST_SECRET)
     if not chain:
         yield line(Span("no source line is known for this", Tone.WARN))
     for number, site in enumerate(chain):
@@ -69,36 +70,15 @@ def _chain(spec: Spec, resource: Resource, path: FieldPath, root: Path) -> Itera
         kind = Span(f"  ({site.kind})" if site.kind else "", Tone.MUTED)
         yield line(Span(f"{lead} ", Tone.MUTED), Span(site.relative_to(root), Tone.SOURCE), kind)
         text = _source_line(site.file, site.line)
-        if any(each in text for each in secrets):
+        if _holds_secret(text, spec, shorter):
             yield line(Span("        (this line has a secret in it and is not shown)", Tone.MUTED))
         elif text:
             yield line(Span(f"        {text}", Tone.PLAIN))
 
 
-def _secrets(spec: Spec) -> frozenset[str]:
-    """Returns every secret text of the Spec, also as it was before base64: source lines may write it out."""
-    found: set[str] = set(spec.secrets)
-    for resource in spec:
-        for path in resource_paths(resource):
-            found.update(_texts(value_at(resource.attributes, path, None)))
-    for each in tuple(found):
-        with suppress(ValueError):  # no base64, or no text
-            found.add(base64.b64decode(each, validate=True).decode())
-    return frozenset(each for each in found if len(each) >= _SHORTEST_SECRET)
-
-
-def _texts(value: object) -> Iterator[str]:
-    match value:
-        case str():
-            yield value
-        case Mapping():
-            for each in value.values():
-                yield from _texts(each)
-        case list() | tuple():
-            for each in value:
-                yield from _texts(each)
-        case _:
-            pass
+def _holds_secret(text: str, spec: Spec, shorter: frozenset[str]) -> bool:
+    """Source lines may write a secret out in any form; short ones, too, as here they stand beside their name."""
+    return secret_texts(spec.secrets).hides(text) or any(each in text for each in shorter)
 
 
 def _source_line(file: Path, number: int) -> str:

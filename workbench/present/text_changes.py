@@ -300,6 +300,11 @@ def _taken(text: str, width: int) -> str:
     return text
 
 
+def end_of(path: str, width: int) -> str:
+    """Cuts a long path at its beginning: what tells it from others is at its end."""
+    return path if cells(path) <= width else f"…{_taken(path[::-1], width - 1)[::-1]}"
+
+
 def _wrapped(spans: Iterable[Span], width: int) -> list[Line]:
     found: list[list[Span]] = [[]]
     room = width
@@ -322,6 +327,7 @@ __all__ = [
     "block",
     "cells",
     "changed_lines",
+    "end_of",
     "escaped",
     "in_one_line",
     "looks_same",

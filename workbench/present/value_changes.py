@@ -21,7 +21,7 @@ from workbench.present import text_changes
 from workbench.present.alignment import align
 from workbench.present.glyphs import Glyphs
 from workbench.present.text import Span, Tone, line
-from workbench.present.text_changes import ChangedLine, cells
+from workbench.present.text_changes import ChangedLine, cells, end_of
 from workbench.present.yaml_lines import scalar, yaml_lines
 
 _MOST_STRUCTURED: Final = 1 << 20
@@ -29,11 +29,6 @@ _MOST_STRUCTURED: Final = 1 << 20
 _DEEPEST: Final = 4
 """JSON in JSON in JSON: so far it is looked into."""
 _LEAST_WIDTH: Final = 24
-
-
-def end_of(path: str, width: int) -> str:
-    """Cuts a long path at its beginning: what tells it from others is at its end."""
-    return path if len(path) <= width else f"…{path[-width + 1 :]}"
 
 
 @dataclass(frozen=True, slots=True)

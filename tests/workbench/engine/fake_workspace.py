@@ -18,6 +18,7 @@ from runtimes.base import (
     UNKNOWN,
     Contact,
     Drifted,
+    FieldPath,
     Finding,
     Health,
     Identity,
@@ -83,6 +84,7 @@ class FakeWorkspace:
     gate: anyio.Event | None = None
     is_patient: bool = False
     clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+    hidden: tuple[FieldPath, ...] = HIDDEN
     before_plan: Callable[[], None] = lambda: None
     _count: int = 0
 
@@ -151,7 +153,9 @@ class FakeWorkspace:
         for id_, recorded in self.state.items():
             if id_ not in wanted and (request.only is None or id_ in request.only):
                 live = self._live(id_, self.cloud.get(id_, recorded))
-                yield ResourcePlan(Prediction(id_, live, {}, sensitive=HIDDEN), PlannedAction.DELETE, was_recorded=True)
+                yield ResourcePlan(
+                    Prediction(id_, live, {}, sensitive=self.hidden), PlannedAction.DELETE, was_recorded=True
+                )
 
     def _one(
         self, resource: Resource, wanted: Mapping[ResourceId, Resource], after: Mapping[ResourceId, Any]
@@ -163,7 +167,7 @@ class FakeWorkspace:
         types = {"id": "string", "address": "string", "port": "number"}
         if found is None or recorded is None:
             body = {**dict.fromkeys(COMPUTED, UNKNOWN), **said}
-            prediction = Prediction(resource.id, None, body, sensitive=HIDDEN, unknown=tuple(unknown_paths(body)))
+            prediction = Prediction(resource.id, None, body, sensitive=self.hidden, unknown=tuple(unknown_paths(body)))
             return ResourcePlan(prediction, PlannedAction.CREATE, types=types, was_recorded=recorded is not None)
         drift = tuple(
             Drifted((key,), recorded.get(key), found.get(key))
@@ -177,12 +181,12 @@ class FakeWorkspace:
         changed = any(body.get(key) != found.get(key) for key in dict.fromkeys((*body, *found)))
         action = PlannedAction.REPLACE if replaces else PlannedAction.UPDATE if changed else PlannedAction.NONE
         prediction = Prediction(
-            resource.id, live, body, replaces=replaces, sensitive=HIDDEN, unknown=tuple(unknown_paths(body))
+            resource.id, live, body, replaces=replaces, sensitive=self.hidden, unknown=tuple(unknown_paths(body))
         )
         return ResourcePlan(prediction, action, drift=drift, types=types, was_recorded=True)
 
     def _live(self, id_: ResourceId, body: Mapping[str, Any]) -> LiveResource:
-        return LiveResource(id_, Identity(str(body.get("id")), ""), dict(body), observed=dict(body), hidden=HIDDEN)
+        return LiveResource(id_, Identity(str(body.get("id")), ""), dict(body), observed=dict(body), hidden=self.hidden)
 
     def make(self, id_: ResourceId, body: Mapping[str, Any], old: Mapping[str, Any] | None) -> None:
         if old is None:

@@ -1,0 +1,325 @@
+"""Texts that are secret wherever they turn up, in whatever form a program may have put them.
+
+A value that is secret by its place (a Secret's data, a sensitive attribute) is repeated elsewhere: in a URL, in JSON,
+in base64. `SecretTexts` finds all of these in one pass over a text, however many secrets there are.
+
+How a secret is looked for depends on how much it tells. One that looks like nothing else is found as a part of any
+text and in every form. A short one, a number or a word is found where it stands for itself: `pin=47b11`, `u:letmein@h`.
+What is shorter still (`true`, `1`, `web`) and words that are in every other file (`production`) are not looked for:
+that would hide everything, and who reads them learns nothing.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import html
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import Any, Final
+from urllib.parse import quote, quote_plus, unquote, urlsplit
+
+from runtimes.base.sensitive import is_secret_name
+
+MASK: Final = "«masked»"
+_SHORTEST_PART: Final = 8
+_SHORTEST: Final = 4
+_SHORTEST_NUMBER: Final = 6
+_SHORTEST_WORD: Final = 6
+_LONGEST_WORD: Final = 11
+_COMMON: Final = frozenset(
+    [
+        "access",
+        "account",
+        "address",
+        "admin",
+        "administrator",
+        "always",
+        "application",
+        "backend",
+        "bucket",
+        "certificate",
+        "checkout",
+        "client",
+        "cluster",
+        "cluster.local",
+        "config",
+        "configuration",
+        "console",
+        "database",
+        "debug",
+        "default",
+        "deployment",
+        "development",
+        "disable",
+        "disabled",
+        "docker",
+        "enable",
+        "enabled",
+        "endpoint",
+        "example",
+        "external",
+        "false",
+        "frontend",
+        "gateway",
+        "github",
+        "global",
+        "google",
+        "graphql",
+        "ingress",
+        "internal",
+        "kubernetes",
+        "latest",
+        "localhost",
+        "manager",
+        "memcached",
+        "metrics",
+        "mongodb",
+        "monitoring",
+        "mysql",
+        "namespace",
+        "network",
+        "object",
+        "opaque",
+        "orders",
+        "password",
+        "payments",
+        "persistent",
+        "platform",
+        "plugin",
+        "policy",
+        "postgres",
+        "postgresql",
+        "primary",
+        "private",
+        "process",
+        "production",
+        "project",
+        "protected",
+        "provider",
+        "public",
+        "rabbitmq",
+        "readonly",
+        "recreate",
+        "redis",
+        "region",
+        "registry",
+        "release",
+        "remote",
+        "replica",
+        "require",
+        "required",
+        "resource",
+        "root",
+        "sandbox",
+        "schema",
+        "secret",
+        "secrets",
+        "server",
+        "service",
+        "session",
+        "shared",
+        "staging",
+        "standard",
+        "storage",
+        "string",
+        "system",
+        "template",
+        "terraform",
+        "testing",
+        "token",
+        "tracing",
+        "undefined",
+        "update",
+        "upstream",
+        "username",
+        "value",
+        "version",
+        "warning",
+        "website",
+        "worker",
+    ]
+)
+_WORD = re.compile(r"[a-z]+|[A-Z]+|[A-Z][a-z]+")
+_BASE64 = re.compile(r"[A-Za-z0-9+/_-]{8,}={0,2}")
+_PAIR = re.compile(r"""([A-Za-z_][\w.-]{0,60})["']?\s{0,3}[=:]\s{0,3}("[^"\n]*"|'[^'\n]*'|[^\s;&,"'}]+)""")
+_ARMOUR = re.compile(r"-----[A-Z0-9 ]+-----")
+_LONGEST_WINDOW: Final = 8
+_LONGEST: Final = 1 << 14
+"""A longer secret is looked for as it is, and its lines in every form."""
+
+
+def texts(value: Any) -> Iterator[str]:
+    """Yields all texts and numbers in a value, as texts."""
+    match value:
+        case str():
+            yield value
+        case bool() | None:
+            pass
+        case int() | float():
+            yield str(value)
+        case Mapping():
+            for each in value.values():
+                yield from texts(each)
+        case list() | tuple():
+            for each in value:
+                yield from texts(each)
+        case _:
+            pass
+
+
+def telling(found: Iterable[str], public: frozenset[str] = frozenset()) -> frozenset[str]:
+    """Returns those texts that can be looked for, what is inside them included.
+
+    `public` are names that everybody may know: a Secret that repeats one of them does not make it secret.
+    """
+    whole = {part for text in found for part in (text, *inside(text))}
+    return frozenset(each for each in whole if each not in public and (_is_part(each) or _is_token(each)))
+
+
+def inside(text: str) -> Iterator[str]:
+    """Yields what a secret text is a wrapping of: base64, the password of a URL or of settings, the lines of a key."""
+    stripped = text.strip()
+    if stripped != text:
+        yield stripped
+    if _BASE64.fullmatch(stripped) and len(stripped) % 4 == 0:
+        try:
+            decoded = base64.b64decode(stripped, altchars=b"-_" if re.search("[-_]", stripped) else None).decode()
+        except (binascii.Error, ValueError):
+            pass
+        else:
+            if decoded.isprintable() or "\n" in decoded:
+                yield decoded
+                yield from inside(decoded)
+    if "://" in stripped and "@" in stripped:
+        try:
+            password = urlsplit(stripped).password
+        except ValueError:
+            password = None
+        if password:
+            yield password
+            yield unquote(password)
+    for name, value in _PAIR.findall(stripped):
+        if is_secret_name(name):
+            yield value.strip("\"'")
+    if "\n" in stripped:
+        lines = [line.strip() for line in stripped.split("\n")]
+        yield from (line for line in lines if len(line) >= 2 * _SHORTEST_PART and not _ARMOUR.fullmatch(line))
+
+
+def _is_part(text: str) -> bool:
+    return len(text) >= _SHORTEST_PART and not text.isspace() and not _is_alone(text)
+
+
+def _is_token(text: str) -> bool:
+    """Whether a text is looked for only where no letter or digit is beside it."""
+    if text.isdigit():
+        return len(text) >= _SHORTEST_NUMBER
+    if _WORD.fullmatch(text):
+        return len(text) >= _SHORTEST_WORD and text.lower() not in _COMMON
+    return len(text) >= _SHORTEST and any(each.isdigit() for each in text) and any(each.isalpha() for each in text)
+
+
+def _is_alone(text: str) -> bool:
+    return text.isdigit() or (len(text) <= _LONGEST_WORD and bool(_WORD.fullmatch(text)))
+
+
+def _forms(secret: str) -> Iterator[str]:
+    """Yields the ways to write a secret that nobody takes for another text."""
+    quoted = json.dumps(secret)[1:-1]
+    yield from (secret, quoted, json.dumps(secret, ensure_ascii=False)[1:-1], json.dumps(quoted)[1:-1])
+    for one in (quote(secret), quote(secret, safe=""), quote_plus(secret)):
+        yield from (one, re.sub("%[0-9A-F]{2}", lambda found: found[0].lower(), one))
+    yield from (html.escape(secret), secret.replace("'", "''"), secret.replace("'", "'\"'\"'"))
+    yield secret.replace("${", "$${").replace("%{", "%%{")
+    data = secret.encode("utf-8", "surrogatepass")
+    yield data.hex()
+    for shift in range(3):
+        encoded = base64.b64encode(b"\0" * shift + data).decode()
+        # what neighbours have a say in is left out: the first characters, and those of an incomplete last group
+        inner = encoded[(0, 2, 3)[shift] : len(encoded) - (0, 3, 2)[(shift + len(data)) % 3]]
+        if len(inner) >= _SHORTEST_PART:
+            yield from (inner, inner.replace("+", "-").replace("/", "_"))
+
+
+class SecretTexts:
+    """Finds secrets in texts. Looking takes time that grows with the text, not with the number of secrets.
+
+    This is the algorithm of Wu and Manber: the last two characters of a window tell how far the next place may be
+    where a secret could begin, so that most of a text is stepped over.
+    """
+
+    __slots__ = ("_by_start", "_steps", "_tokens", "_whole", "_window")
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        found = [each for each in secrets if each]
+        self._whole = frozenset(found)
+        self._tokens = frozenset(each for each in found if _is_token(each) and not _is_part(each))
+        parts = {
+            form for each in found if _is_part(each) for form in ([each] if len(each) > _LONGEST else _forms(each))
+        }
+        written = sorted({*parts, *self._tokens}, key=lambda each: (-len(each), each))
+        self._window = min(_LONGEST_WINDOW, min(map(len, written), default=_LONGEST_WINDOW))
+        self._by_start: dict[str, list[str]] = {}
+        self._steps: dict[str, int] = {}
+        for each in written:
+            start = each[: self._window]
+            self._by_start.setdefault(start, []).append(each)
+            for index in range(self._window - 1):
+                pair, step = start[index : index + 2], self._window - 2 - index
+                self._steps[pair] = min(step, self._steps.get(pair, step))
+
+    def hides(self, value: Any) -> bool:
+        """Whether a value is a secret or holds one."""
+        if isinstance(value, str):
+            return value in self._whole or any(True for _ in self._found(value))
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return str(value) in self._whole
+        return False
+
+    def masked(self, text: str, mask: Callable[[str], str] = lambda secret: MASK) -> str:
+        """Returns a text for people with the secrets in it taken out."""
+        if not self._by_start:
+            return text
+        parts: list[str] = []
+        at = 0
+        for start, end in self._found(text):
+            parts += (text[at:start], mask(text[start:end]))
+            at = end
+        return "".join((*parts, text[at:])) if parts else text  # the very same text, where nothing was found
+
+    def _found(self, text: str) -> Iterator[tuple[int, int]]:
+        window, by_start = self._window, self._by_start
+        if not by_start:
+            return
+        steps, longest_step = self._steps, window - 1
+        at, last = 0, len(text) - window
+        while at <= last:
+            step = steps.get(text[at + window - 2 : at + window], longest_step)
+            if step:
+                at += step
+                continue
+            candidates = by_start.get(text[at : at + window], ())
+            length = next((len(each) for each in candidates if self._stands(each, text, at)), 0)
+            if length:
+                yield at, at + length
+            at += length or 1
+
+    def _stands(self, secret: str, text: str, at: int) -> bool:
+        if not text.startswith(secret, at):
+            return False
+        if secret not in self._tokens:
+            return True
+        end = at + len(secret)
+        return not (text[at - 1 : at].isalnum() if at else False) and not text[end : end + 1].isalnum()
+
+    def __repr__(self) -> str:
+        return "SecretTexts()"
+
+
+@lru_cache(maxsize=64)
+def secret_texts(secrets: frozenset[str]) -> SecretTexts:
+    """Returns the finder of these secrets, made once."""
+    return SecretTexts(secrets)

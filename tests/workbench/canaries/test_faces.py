@@ -1,0 +1,135 @@
+"""No screen, no saved picture of one, no notebook output and no command shows a canary."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runtimes.base import Rejected
+from tests.workbench.canaries.repository import OPTIONS, Vault, leaking_files, leaks
+from tests.workbench.tui.test_screens import LARGE, opened, says, shown, state, until
+from workbench.tui.app import WorkbenchApp
+
+NOW = datetime(2026, 1, 1, 0, 10, tzinfo=UTC)
+
+
+@pytest.fixture
+def vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Vault:
+    monkeypatch.setenv("KCL_RUN_CACHE", str(tmp_path / "kcl"))
+    made = Vault(tmp_path)
+    main = made.home / "repository/vault/dev/main.k"
+    text = main.read_text()
+    for name, value in OPTIONS.items():
+        text = text.replace(f'option("{name}")', f'option("{name}", default={json.dumps(value)})')
+    main.write_text(text.replace('default="3"', "default=3"))
+    return made
+
+
+async def test_no_screen_shows_a_canary(vault: Vault) -> None:
+    app = WorkbenchApp(vault.session(), open_at="vault/dev", now=lambda: NOW)
+    seen: dict[str, str] = {}
+
+    def look(name: str) -> None:
+        seen[name] = "\n".join(shown(app)) + app.export_screenshot().replace("&#160;", " ")
+
+    async with app.run_test(size=LARGE) as pilot:
+        await opened(pilot)
+        look("browse")
+        await pilot.press("c")
+        await until(pilot, lambda: says(app, "Secret"))
+        for number in range(6):
+            look(f"spec {number}")
+            await pilot.press("j")
+        await pilot.press("escape", "d")
+        await until(pilot, lambda: says(app, "create"))
+        for number in range(6):
+            look(f"diff {number}")
+            await pilot.press("j")
+        await pilot.press("P")
+        await until(pilot, lambda: state(app).plan is not None and not state(app).busy)
+        look("plan")
+        await apply(pilot, app)
+        look("applied")
+        vault.change_by_hand()
+        vault.quote_everything(Rejected)
+        await pilot.press("w")
+        await until(pilot, lambda: says(app, "ready"))
+        look("reconcile")
+        await pilot.press("escape", "d", "r")
+        await until(pilot, lambda: says(app, "drift"))
+        for number in range(6):
+            look(f"drift {number}")
+            await pilot.press("j")
+    leaking = {name: leaks(said) for name, said in seen.items()}
+    assert not any(leaking.values()), leaking
+    assert "masked#" in seen["spec 1"] + seen["spec 2"] and "masked#" in "".join(seen.values())
+
+
+async def apply(pilot: Any, app: WorkbenchApp) -> None:
+    from textual.widgets import Input
+
+    await pilot.press("a")
+    phrase = app.screen.query_one("#phrase", Input)
+    phrase.value = state(app).plan.confirmation.phrase  # type: ignore[union-attr]
+    await pilot.press("enter")
+    await until(pilot, lambda: bool(state(app).events) and not state(app).is_applying)
+
+
+async def test_no_notebook_output_has_a_canary(vault: Vault) -> None:
+    results: Any = pytest.importorskip("workbench.notebook.results")
+    async with vault.session() as session:
+        stack = session.select("vault/dev")
+        roots = results.roots_of(session.root, stack.project_directory)
+        compiled = results.Compiled(await session.compile(stack), ("hz",), roots)
+        found = results.Diff(await session.diff(stack), None, roots)
+        shown = {
+            "compiled": _bundle(compiled) + compiled.df.to_csv(),
+            "diff": _bundle(found) + found.df.to_csv(),
+            "resources": "".join(_bundle(each) + each.yaml + repr(each.explain(".")) for each in compiled),
+        }
+        made = await session.plan(stack)
+        async with session.apply(made, confirm=made.confirmation.phrase) as events:
+            [None async for _ in events]
+        vault.change_by_hand()
+        drifted = results.Diff(await session.diff(stack), None, roots)
+        shown["drifted"] = _bundle(drifted) + drifted.df.to_csv()
+    leaking = {name: leaks(said) for name, said in shown.items()}
+    assert not any(leaking.values()), leaking
+    assert all("masked#" in said for said in shown.values())
+    kept = list((vault.home / "kcl").rglob("*.entry"))
+    assert kept and leaking_files(vault.home / "kcl", vault.state) == {}
+
+
+def _bundle(result: Any) -> str:
+    return json.dumps(result._repr_mimebundle_(), ensure_ascii=False) + str(result) + repr(result)
+
+
+@pytest.mark.parametrize("arguments", [("compile",), ("compile", "-o", "json"), ("compile", "-o", "table")])
+def test_no_command_on_a_terminal_prints_a_canary(vault: Vault, arguments: tuple[str, ...], terminal: Terminal) -> None:
+    said = terminal(vault, *arguments, "vault/dev")
+    assert "safe" in said and leaks(said) == []
+
+
+Terminal = Callable[..., str]
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Terminal:
+    """Runs a command whose output is taken for a terminal's."""
+    from tests.workbench.cli.command import Wb
+
+    def run(vault: Vault, *arguments: str) -> str:
+        monkeypatch.chdir(vault.home / "repository")
+        monkeypatch.setenv("WB_STATE_DIR", str(vault.state))
+        monkeypatch.setenv("WB_CACHE_DIR", str(vault.home / "cache"))
+        monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+        ended = Wb(capsys)(*arguments)
+        assert ended.code == 0, ended.text
+        return ended.text
+
+    return run

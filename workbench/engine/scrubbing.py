@@ -1,0 +1,41 @@
+"""Takes secrets out of what others say: events, messages and logs that come from clusters, Terraform and programs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass, replace
+from typing import Any, TypeVar
+
+from runtimes.base import Address, KubernetesId, ObjectRef, TerraformId
+from runtimes.base.secret_texts import secret_texts
+
+Said = TypeVar("Said")
+_IDENTITIES = (Address, KubernetesId, ObjectRef, TerraformId)
+"""These name things; names are no secrets, and have to stay what they are."""
+
+
+def scrubbed(said: Said, secrets: frozenset[str]) -> Said:
+    """Returns a value with the secrets masked in all texts of it, the same value where it holds none."""
+    return _scrubbed(said, secret_texts(secrets).masked) if secrets else said
+
+
+def _scrubbed(value: Any, masked: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return masked(value) if type(value) is str else value
+    if isinstance(value, _IDENTITIES):
+        return value
+    if isinstance(value, tuple | list):
+        changed = [_scrubbed(each, masked) for each in value]
+        return value if all(map(_is, changed, value)) else type(value)(changed)
+    if isinstance(value, Mapping):
+        found = {key: _scrubbed(each, masked) for key, each in value.items()}
+        return value if all(found[key] is each for key, each in value.items()) else found
+    if is_dataclass(value) and not isinstance(value, type):
+        every = {each.name: getattr(value, each.name) for each in fields(value) if each.init}
+        changed_fields = {name: new for name, old in every.items() if (new := _scrubbed(old, masked)) is not old}
+        return replace(value, **changed_fields) if changed_fields else value
+    return value
+
+
+def _is(one: Any, other: Any) -> bool:
+    return one is other
