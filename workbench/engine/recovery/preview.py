@@ -17,7 +17,16 @@ from typing import assert_never
 
 import anyio
 
-from runtimes.base import Forbidden, LiveNode, LivePod, LiveWorkload, RuntimeFailure, Survey, SurveyRequest
+from runtimes.base import (
+    Forbidden,
+    LiveNode,
+    LiveOperations,
+    LivePod,
+    LiveWorkload,
+    RuntimeFailure,
+    Survey,
+    SurveyRequest,
+)
 from workbench.engine.recovery import history, shared
 from workbench.engine.recovery.document import Host, InventoryState, Limits, Operation, RecoveryDocument
 from workbench.engine.recovery.history import History
@@ -123,30 +132,51 @@ async def _look(document: RecoveryDocument, reach: Reach, id_: str) -> _Found:
     async def look(cluster: str, namespaces: set[str]) -> None:
         try:
             with anyio.fail_after(document.limits.answer_seconds):
-                operations = await reach(cluster)
                 request = SurveyRequest(tuple(sorted(namespaces)), nodes=document.operation is Operation.CORDON)
-                # the ledger first: what a run does after it was read shows in the survey, or not at all
-                try:
-                    ledger = await shared.read(operations, cluster, sorted(namespaces), id_)
-                except Forbidden as error:
-                    ledger = Ledger()
-                    found.warnings.append(
-                        f"{cluster}: what other machines did about it cannot be read: {error.message}"
-                    )
-                survey = await operations.survey(request)
+                await _look_at(cluster, await reach(cluster), request, id_, found)
         except (RuntimeFailure, WorkbenchError) as error:
             found.problems.append(ClusterProblem(cluster, type(error).__name__, error.message, error.hint))
         except TimeoutError:
             found.problems.append(silence(cluster, document.limits))
-        else:
-            found.ledgers.append(ledger)
-            found.surveys[cluster] = survey
 
     async with anyio.create_task_group() as tasks:
         for cluster, namespaces in shared.namespaces(document).items():
             tasks.start_soon(look, cluster, namespaces)
     found.problems.sort(key=lambda each: each.cluster)
     return found
+
+
+async def _look_at(cluster: str, operations: LiveOperations, request: SurveyRequest, id_: str, found: _Found) -> None:
+    """Asks for the survey and the ledger side by side. Raises `RuntimeFailure`; then neither is found.
+
+    A run elsewhere that only one of them shows is noticed when a run of this preview begins.
+    """
+    failures: list[RuntimeFailure] = []
+    surveys: list[Survey] = []
+    ledgers: list[Ledger] = []
+
+    async def survey() -> None:
+        try:
+            surveys.append(await operations.survey(request))
+        except RuntimeFailure as error:
+            failures.append(error)
+
+    async def ledger() -> None:
+        try:
+            ledgers.append(await shared.read(operations, cluster, request.namespaces, id_))
+        except Forbidden as error:
+            what = "what other machines did about it cannot be read"
+            found.warnings.append(f"{cluster}: {what}: {error.message}")
+        except RuntimeFailure as error:
+            failures.append(error)
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(survey)
+        tasks.start_soon(ledger)
+    if failures:
+        raise failures[0]
+    found.surveys[cluster] = surveys[0]
+    found.ledgers.extend(ledgers)
 
 
 def silence(cluster: str, limits: Limits) -> ClusterProblem:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -66,51 +66,88 @@ def namespaces(document: RecoveryDocument) -> dict[str, set[str]]:
 async def read(operations: LiveOperations, cluster: str, wanted: Iterable[str], incident: str) -> Ledger:
     """Reads what the cluster's records say. Raises `RuntimeFailure`, `BrokenRecord` among them."""
     found: list[Ledger] = []
+    failures: list[RuntimeFailure] = []
 
     async def look(namespace: str) -> None:
-        if (record := await operations.record(namespace, record_name(incident))) is not None:
-            found.append(_decode(record, cluster, namespace, incident))
+        try:
+            if (record := await operations.record(namespace, record_name(incident))) is not None:
+                found.append(_decode(record, cluster, namespace, incident))
+        except RuntimeFailure as error:
+            failures.append(error)
 
-    async with running(), anyio.create_task_group() as tasks:
+    async with anyio.create_task_group() as tasks:
         for namespace in wanted:
             tasks.start_soon(look, namespace)
+    if failures:
+        raise failures[0]
     return merged(found)
 
 
 @dataclass(eq=False)
 class _Place:
-    """The record of one namespace of one cluster."""
+    """The record of one namespace of one cluster.
+
+    One write is under way at a time; what has to be written meanwhile goes together with the next, so that a cluster
+    that answers slowly is asked once for all of it.
+    """
 
     cluster: str
     namespace: str
     operations: LiveOperations
     incident: str
     check: Callable[[Ledger], None]
+    answer_seconds: float
     version: str = ""
     written_at: datetime | None = None
     lock: anyio.Lock = field(default_factory=anyio.Lock)
+    waiting: _Batch = field(default_factory=lambda: _Batch())
 
     async def write(self, entries: Mapping[str, str], now: datetime) -> None:
-        """Raises `Locked` or `StalePlan` where another run wrote to it, and `RuntimeFailure`."""
+        """Raises `Locked` or `StalePlan` where another run wrote to it; `RuntimeFailure`, `TimeoutError`."""
+        batch = self.waiting
+        batch.entries |= entries
         async with self.lock:
-            for _ in range(_ATTEMPTS):
+            if not batch.is_done:
+                self.waiting = _Batch()
+                batch.is_done = True
                 try:
-                    name = record_name(self.incident)
-                    self.version = await self.operations.write_record(self.namespace, name, entries, self.version)
-                except (Moved, NotThere) as error:
-                    if isinstance(error, NotThere) and not self.version:
-                        raise  # there is no such namespace
-                    await self.look()
+                    await self._write(batch.entries)
+                except (RuntimeFailure, EngineError, TimeoutError) as error:
+                    batch.error = error
                 else:
                     self.written_at = now
-                    return
-            raise Moved("others write its record of the incident all the time", target=self.cluster)
+        if batch.error is not None:
+            raise batch.error
+
+    async def _write(self, entries: Mapping[str, str]) -> None:
+        for _ in range(_ATTEMPTS):
+            try:
+                with anyio.fail_after(self.answer_seconds):
+                    name = record_name(self.incident)
+                    self.version = await self.operations.write_record(self.namespace, name, entries, self.version)
+            except (Moved, NotThere) as error:
+                if isinstance(error, NotThere) and not self.version:
+                    raise  # there is no such namespace
+                with anyio.fail_after(self.answer_seconds):
+                    await self.look()
+            else:
+                return
+        raise Moved("others write its record of the incident all the time", target=self.cluster)
 
     async def look(self) -> None:
         record = await self.operations.record(self.namespace, record_name(self.incident))
         self.version = record.version if record else ""
         if record is not None:
             self.check(_decode(record, self.cluster, self.namespace, self.incident))
+
+
+@dataclass(eq=False)
+class _Batch:
+    """Entries that are written together, and how that went."""
+
+    entries: dict[str, str] = field(default_factory=dict)
+    is_done: bool = False
+    error: Exception | None = None
 
 
 class SharedLog:
@@ -150,7 +187,8 @@ class SharedLog:
     async def _announce(
         self, operations: LiveOperations, cluster: str, namespace: str, refusals: list[EngineError]
     ) -> None:
-        place = _Place(cluster, namespace, operations, self._recovery.id, self._check)
+        patience = self._recovery.limits.answer_seconds
+        place = _Place(cluster, namespace, operations, self._recovery.id, self._check, patience)
         self._places[cluster, namespace] = place
         try:
             await place.look()
@@ -176,21 +214,17 @@ class SharedLog:
                 idle = self._now() - (place.written_at or self._now())
                 if idle.total_seconds() < _RENEWAL_SECONDS / 2:
                     continue
-                with anyio.move_on_after(self._recovery.limits.answer_seconds):
-                    try:
-                        await place.write(self._announcement(place), self._now())
-                    except (RuntimeFailure, EngineError):
-                        continue  # the next step there finds out
+                try:
+                    await place.write(self._announcement(place), self._now())
+                except (RuntimeFailure, EngineError, TimeoutError):
+                    continue  # the next step there finds out
 
     async def close(self) -> None:
         """Takes the announcement back; where that fails, it ends by itself."""
 
         async def end(place: _Place) -> None:
-            with anyio.move_on_after(self._recovery.limits.answer_seconds):
-                try:
-                    await place.write(self._announcement(place, is_open=False), self._now())
-                except (RuntimeFailure, EngineError):
-                    return
+            with suppress(RuntimeFailure, EngineError, TimeoutError):
+                await place.write(self._announcement(place, is_open=False), self._now())
 
         with anyio.CancelScope(shield=True):
             async with anyio.create_task_group() as tasks:
@@ -222,8 +256,7 @@ class SharedLog:
             f"{_STEP}{_digest(result.step.id.removeprefix(place.cluster))}": _json(encode_step(result)),
             **self._announcement(place),
         }
-        with anyio.fail_after(self._recovery.limits.answer_seconds):
-            await place.write(entries, self._now())
+        await place.write(entries, self._now())
 
     def _announcement(self, place: _Place, *, is_open: bool = True) -> dict[str, str]:
         here = f"{place.cluster}/{place.namespace}/"
