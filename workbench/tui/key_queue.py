@@ -38,7 +38,11 @@ class KeyQueue:
 
     @property
     def is_idle(self) -> bool:
-        return not (self._waiting or self._under_way)
+        return self._is_over or not (self._waiting or self._under_way)
+
+    @property
+    def _is_over(self) -> bool:
+        return self._app._exit or not self._app.is_running
 
     async def put(self, event: Typed) -> None:
         self._waiting.append(event)
@@ -46,7 +50,7 @@ class KeyQueue:
             await self._send()
 
     async def _send(self) -> None:
-        if not self._waiting or not self._app.is_running or self._app._exit:
+        if self._is_over or not self._waiting:
             return  # what is typed after the key that quits is for the shell
         event = self._waiting.popleft()
         self._sent += 1

@@ -78,6 +78,16 @@ async def test_a_command_that_arrives_in_one_burst_is_one_command(tmp_path: Path
         assert [str(row.cells[0]) for row in tree.shown] == ["web", "dev"]
 
 
+async def test_one_q_does_not_quit(tmp_path: Path) -> None:
+    app = workbench(tmp_path, Clusters("hz", "sh"))
+    async with app.run_test(size=SMALL) as pilot:
+        await pilot.press("q")
+        assert app.is_running
+        burst(app, ["q", "q", "j"])  # at once: on a slow machine two presses take longer than the two seconds
+        await settled(pilot)
+    assert app.return_code == 0
+
+
 KEYS = [":", "/", "j", "k", "d", "c", "w", "enter", "escape", "tab", "space", "?", "q", "G", "-", "f"]
 
 

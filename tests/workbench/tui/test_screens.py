@@ -267,15 +267,6 @@ async def test_commands_are_typed_after_a_colon(tmp_path: Path) -> None:
     assert app.return_code == 0
 
 
-async def test_one_q_does_not_quit(tmp_path: Path) -> None:
-    app = workbench(tmp_path, Clusters("hz", "sh"))
-    async with app.run_test(size=SMALL) as pilot:
-        await pilot.press("q")
-        assert app.is_running
-        await pilot.press("q")
-    assert app.return_code == 0
-
-
 LOOKS = {"browse": (), "spec": ("c",), "diff": ("d",), "plan": ("P",), "reconcile": ("w",), "whatif": ("i",)}
 
 
