@@ -98,11 +98,11 @@ class _Place:
     check: Callable[[Ledger], None]
     answer_seconds: float
     version: str = ""
-    written_at: datetime | None = None
+    is_announced: bool = False
     lock: anyio.Lock = field(default_factory=anyio.Lock)
     waiting: _Batch = field(default_factory=lambda: _Batch())
 
-    async def write(self, entries: Mapping[str, str], now: datetime) -> None:
+    async def write(self, entries: Mapping[str, str]) -> None:
         """Raises `Locked` or `StalePlan` where another run wrote to it; `RuntimeFailure`, `TimeoutError`."""
         batch = self.waiting
         batch.entries |= entries
@@ -115,7 +115,7 @@ class _Place:
                 except (RuntimeFailure, EngineError, TimeoutError) as error:
                     batch.error = error
                 else:
-                    self.written_at = now
+                    self.is_announced = True
         if batch.error is not None:
             raise batch.error
 
@@ -192,7 +192,7 @@ class SharedLog:
         self._places[cluster, namespace] = place
         try:
             await place.look()
-            await place.write(self._announcement(place), self._now())
+            await place.write(self._announcement(place))
         except (Locked, StalePlan) as error:
             refusals.append(error)
         except Forbidden as error:
@@ -211,11 +211,8 @@ class SharedLog:
         while True:
             await anyio.sleep(_RENEWAL_SECONDS)
             for place in list(self._places.values()):
-                idle = self._now() - (place.written_at or self._now())
-                if idle.total_seconds() < _RENEWAL_SECONDS / 2:
-                    continue
                 try:
-                    await place.write(self._announcement(place), self._now())
+                    await place.write(self._announcement(place))
                 except (RuntimeFailure, EngineError, TimeoutError):
                     continue  # the next step there finds out
 
@@ -224,12 +221,12 @@ class SharedLog:
 
         async def end(place: _Place) -> None:
             with suppress(RuntimeFailure, EngineError, TimeoutError):
-                await place.write(self._announcement(place, is_open=False), self._now())
+                await place.write(self._announcement(place, is_open=False))
 
         with anyio.CancelScope(shield=True):
             async with anyio.create_task_group() as tasks:
                 for place in self._places.values():
-                    if place.written_at is not None and place.cluster not in self._lost:
+                    if place.is_announced and place.cluster not in self._lost:
                         tasks.start_soon(end, place)
 
     async def claim(self, result: StepResult) -> None:
@@ -252,11 +249,8 @@ class SharedLog:
         place = self._places.get((result.step.cluster, _namespace(result.step)))
         if place is None:
             return
-        entries = {
-            f"{_STEP}{_digest(result.step.id.removeprefix(place.cluster))}": _json(encode_step(result)),
-            **self._announcement(place),
-        }
-        await place.write(entries, self._now())
+        key = f"{_STEP}{_digest(result.step.id.removeprefix(place.cluster))}"
+        await place.write({key: _json(encode_step(result))})
 
     def _announcement(self, place: _Place, *, is_open: bool = True) -> dict[str, str]:
         here = f"{place.cluster}/{place.namespace}/"
