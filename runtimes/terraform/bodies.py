@@ -147,11 +147,16 @@ def _alone(wanted: Any, side: Any, type_: Type | None) -> Any:
 def _unwrapped(wanted: Any, pair: Pair, type_: Type | None) -> tuple[Pair, Type | None]:
     """Takes single blocks out of their lists where they were written as mappings."""
     sides = (pair.before, pair.after)
-    is_one = isinstance(wanted, Mapping) and any(isinstance(side, list) for side in sides)
-    if not is_one or any(isinstance(side, list) and len(side) > 1 for side in sides):
+    lists = [side for side in sides if isinstance(side, list)]
+    if not (isinstance(wanted, Mapping) and lists and all(map(_is_one_block, lists))):
         return pair, type_
     one = [(side[0] if side else None) if isinstance(side, list) else side for side in sides]
     return Pair(*one), type_.element if type_ else None
+
+
+def _is_one_block(found: list[Any]) -> bool:
+    """A list of null is none: taken out it could not be told from an empty list."""
+    return not found or (len(found) == 1 and (isinstance(found[0], Mapping) or is_unknown(found[0])))
 
 
 def _list(wanted: Any, pair: Pair, type_: Type | None) -> Pair:
