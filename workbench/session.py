@@ -8,22 +8,24 @@
         async with session.watch(stack, until_settled=True, timeout_seconds=300) as trees:
             async for tree in trees: ...
 
-It is the composition root: the only place that names concrete runtimes (through their registry) and stores. Opening
-one reads no cluster and no KCL; connections are made when a verb first needs them and closed with the session. All
-verbs may be cancelled, and may run side by side on one event loop.
+It is the composition root: with `connections` the only place that names concrete runtimes and stores. Opening one reads
+no cluster and no KCL; connections are made when a verb first needs them and closed with the session. All verbs may be
+cancelled, and may run side by side on one event loop.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, Self
 
+from workbench.connections import Connect, Connections
 from workbench.local import LocalState, ServedPractice
 from workbench.project import (
     TERRAFORM_PLACE,
@@ -34,7 +36,6 @@ from workbench.project import (
     StackPath,
     UnknownStack,
     affected,
-    checkout,
     discover,
     find_root,
 )
@@ -43,7 +44,7 @@ from workbench.settings import Settings
 if TYPE_CHECKING:
     # The engine pulls in the language; a session that only lists stacks must not pay for it.
     from kcl.tools.migrate import Outcome
-    from runtimes.base import LiveOperations, ObjectRef, Runtime
+    from runtimes.base import ObjectRef, Runtime
     from workbench.audit import Actor, AuditTrail
     from workbench.engine.changes import StackDiff
     from workbench.engine.compile import CompiledStack, CompileInputs, ParseCache
@@ -61,11 +62,8 @@ if TYPE_CHECKING:
     from workbench.engine.status import StatusTree
     from workbench.engine.whatif import WhatIf
     from workbench.planner import Planner
-    from workbench.release import Lock, ReleaseStore
+    from workbench.release import ReleaseStore
     from workbench.workspaces import ConnectWorkspace, Workspaces
-
-Connect = Callable[[str], "Awaitable[Runtime]"]
-"""Gives the runtime of a cluster by the name the repository has for it, or raises `RuntimeFailure`."""
 
 _STATUS_PATIENCE_SECONDS = 5.0
 
@@ -84,8 +82,7 @@ class Session:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self._root, self._settings, self._current, self._now = root, settings, current, now
-        self._connect = connect or self._connected
-        self._runtimes: dict[str, Runtime] = {}
+        self._connect = connect
         self._connect_workspace = connect_workspace
         self._workspaces: Workspaces | None = None
         self._read: dict[StackPath, frozenset[Path]] = {}
@@ -146,9 +143,7 @@ class Session:
         import anyio
 
         with anyio.CancelScope(shield=True):
-            for runtime in self._runtimes.values():
-                await runtime.close()
-            self._runtimes.clear()
+            await self._connections.close()
             if self._workspaces is not None:
                 await self._workspaces.close()
 
@@ -397,6 +392,7 @@ class Session:
         from workbench.engine.approval import approve
         from workbench.engine.errors import MovedObject, StalePlan
         from workbench.engine.execute import check, check_workspace, execute
+        from workbench.release.lock import renewing
 
         approve(plan, confirm)
         path = StackPath.parse(plan.stack)
@@ -407,7 +403,7 @@ class Session:
             if (prior.revision if prior else 0) != plan.prior or store.next_revision(path) != plan.revision:
                 newer = f"release {store.next_revision(path) - 1} was made since"
                 raise StalePlan([MovedObject(None, newer)], where=plan.stack)
-            runtimes = {cluster: await self._runtime(cluster) for cluster in plan.clusters}
+            runtimes = {cluster: await self._connections.runtime(cluster) for cluster in plan.clusters}
             workspace = await self._workspace().of(self.select(plan.stack)) if plan.workspace else None
             known = await check_workspace(plan, workspace, runtimes) if workspace is not None else {}
             identities = await check(plan, runtimes)
@@ -428,7 +424,7 @@ class Session:
             ) as audited:
                 journal = audited.into(store.journal(path, replace(intent, audit=audited.anchor), lock))
                 async with (
-                    self._renewing(lock),
+                    renewing(lock),
                     execute(plan, runtimes, identities, journal, self._now, workspace=workspace, known=known) as events,
                 ):
                     yield events
@@ -465,7 +461,7 @@ class Session:
         rules = rules_for(read_readiness(self._root), stack.path, (each.id for each in watched))
 
         async def connect(place: str) -> Runtime:
-            return await (self._workspace().of(stack) if place == TERRAFORM_PLACE else self._runtime(place))
+            return await (self._workspace().of(stack) if place == TERRAFORM_PLACE else self._connections.runtime(place))
 
         async with reconcile.watch(
             watched,
@@ -492,7 +488,7 @@ class Session:
         from runtimes.base import LogRequest
         from workbench.engine.scrubbing import scrubbed
 
-        runtime = await self._runtime(cluster)
+        runtime = await self._connections.runtime(cluster)
         lines = await runtime.logs(LogRequest(ref, container, previous, tail_lines))
         return scrubbed(lines, self._secrets)
 
@@ -527,7 +523,7 @@ class Session:
         if limits is not None:
             source = replace(source, limits=limits)
         store = RecoveryStore(self._settings.state_dir, self._root)
-        return await preview(source, self._operations, now=self._now(), ledger=store.ledger)
+        return await preview(source, self._connections.operations, now=self._now(), ledger=store.ledger)
 
     @asynccontextmanager
     async def recover(
@@ -549,7 +545,7 @@ class Session:
         store = RecoveryStore(self._settings.state_dir, self._root)
         async with recovering(
             recovery,
-            self._operations,
+            self._connections.operations,
             store,
             self.audit(),
             self._actor(),
@@ -583,13 +579,9 @@ class Session:
 
         return Actor(self._settings.user, self._settings.host, self.origin)
 
-    async def _operations(self, cluster: str) -> LiveOperations:
-        from runtimes.base import Misconfigured, Operable
-
-        runtime = await self._runtime(cluster)
-        if not isinstance(runtime, Operable):
-            raise Misconfigured("has no operations on live objects", target=cluster)
-        return runtime.operations
+    @cached_property
+    def _connections(self) -> Connections:
+        return Connections(self._root, self._settings, lambda: self.tree().clusters, self._connect)
 
     def _planning(self) -> Planner:
         from workbench.planner import Planner
@@ -600,7 +592,7 @@ class Session:
                 self._store(),
                 self._workspace(),
                 compile=self.compile,
-                connect=self._runtime,
+                connect=self._connections.runtime,
                 now=self._now,
                 is_read_only=self._settings.is_read_only,
             )
@@ -617,51 +609,3 @@ class Session:
         from workbench.release import ReleaseStore
 
         return ReleaseStore(self._settings.state_dir, self._root)
-
-    @asynccontextmanager
-    async def _renewing(self, lock: Lock) -> AsyncIterator[None]:
-        """Keeps the lock alive. A lost one is noticed by the journal's next write, which stops the apply."""
-        import anyio
-
-        from workbench.engine.errors import ReleaseFailure
-        from workbench.engine.tasks import running
-        from workbench.release.lock import RENEWAL_SECONDS
-
-        async def renew() -> None:
-            while True:
-                await anyio.sleep(RENEWAL_SECONDS)
-                try:
-                    await anyio.to_thread.run_sync(lock.renew)
-                except ReleaseFailure:
-                    return
-
-        async with running(renew):
-            yield
-
-    async def _runtime(self, cluster: str) -> Runtime:
-        if cluster not in self._runtimes:
-            runtime = await self._connect(cluster)
-            self._runtimes.setdefault(cluster, runtime)
-        return self._runtimes[cluster]
-
-    async def _connected(self, cluster: str) -> Runtime:
-        """Connects to a cluster through the registry, which imports the client it needs."""
-        from runtimes.base import RuntimeType
-        from runtimes.registry import connect
-
-        found = self.tree().clusters.cluster(cluster)
-        context = found.context or self._settings.context
-        return connect(
-            RuntimeType.KUBERNETES,
-            {
-                "kubeconfig": _kubeconfig_files(self._settings.kubeconfig),
-                "context": context or None,
-                "place": cluster,
-                "untrusted": () if self._settings.allows_exec_credentials else (checkout(self._root),),
-            },
-        )
-
-
-def _kubeconfig_files(text: str) -> list[str] | None:
-    """Splits what KUBECONFIG holds; None means: where kubectl looks."""
-    return [each for each in text.split(os.pathsep) if each] or None

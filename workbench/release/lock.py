@@ -12,14 +12,17 @@ import fcntl
 import json
 import os
 import secrets
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from time import time
 from typing import Any
 
+import anyio
+
 from workbench.engine.errors import Locked, ReleaseFailure
+from workbench.engine.tasks import running
 from workbench.release.files import failure, make_folder, write_atomically
 
 LIFETIME_SECONDS = 90.0
@@ -113,6 +116,22 @@ class Lock:
             yield
         finally:
             os.close(handle)
+
+
+@asynccontextmanager
+async def renewing(lock: Lock) -> AsyncIterator[None]:
+    """Keeps the lock alive. A lost one is noticed by the journal's next write, which stops the apply."""
+
+    async def renew() -> None:
+        while True:
+            await anyio.sleep(RENEWAL_SECONDS)
+            try:
+                await anyio.to_thread.run_sync(lock.renew)
+            except ReleaseFailure:
+                return
+
+    async with running(renew):
+        yield
 
 
 def _is_stale(holder: dict[str, Any], host: str) -> bool:

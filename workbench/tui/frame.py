@@ -15,6 +15,7 @@ from textual.timer import Timer
 from textual.widgets import Footer, Input
 
 from workbench.present import errors, reconcile
+from workbench.present.rows import Key
 from workbench.present.text import Line, Span, Tone, line
 from workbench.project import StackPath
 from workbench.tui import filters
@@ -24,6 +25,8 @@ from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
 
 if TYPE_CHECKING:
+    from workbench.engine.changes import Change
+    from workbench.engine.spec import Spec
     from workbench.tui.app import WorkbenchApp
 
 
@@ -296,6 +299,18 @@ class Frame(Screen[None]):
         """Saves the screen as an SVG file in the working folder; secrets are masked in it as they are here."""
         path = self.app.save_screenshot(path=".")
         self.notify(f"saved {path}")
+
+    def edit_field(self, spec: Spec, change: Change, row: Key | None) -> None:
+        """Opens the editor at the line that set the field of a row of `diff.detail_rows`, else the resource."""
+        match row:
+            case (tuple() as path, int()):
+                chain = spec.chain(change.address.id, path)
+            case _:
+                chain = change.source
+        if chain:
+            self.workbench.edit(chain[0].file, chain[0].line)
+        else:
+            self.notify("no source line is known for this", severity="warning")
 
     def action_zoom(self) -> None:
         """Gives the focused table the whole screen, or gives the others their room back."""

@@ -143,7 +143,7 @@ async def test_a_comparison_has_an_age_and_is_no_all_clear_while_a_cluster_is_aw
         app.screen.redraw()  # type: ignore[attr-defined]
         assert says(app, "= 3m") and says(app, "compared 3m ago")
         del clusters.by_name["sh"]
-        app.session._runtimes.clear()
+        app.session._connections.open.clear()
         await pilot.press("d")
         await until(pilot, lambda: says(app, "connection refused"))
         assert says(app, "not everything could") and not says(app, "no difference:")

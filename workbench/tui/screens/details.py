@@ -56,15 +56,7 @@ class StepScreen(Frame):
         change = made.by_address().get(self._address) if made else None
         if made is None or change is None:
             return
-        match self.query_one("#fields", ResourceTable).current:
-            case (tuple() as path, int()):
-                chain = made.spec.chain(self._address.id, path)
-            case _:
-                chain = change.source
-        if chain:
-            self.workbench.edit(chain[0].file, chain[0].line)
-        else:
-            self.notify("no source line is known for this", severity="warning")
+        self.edit_field(made.spec, change, self.query_one("#fields", ResourceTable).current)
 
     def on_resource_table_chosen(self) -> None:
         self.action_source()

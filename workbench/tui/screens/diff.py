@@ -132,12 +132,4 @@ class DiffScreen(Frame):
         change, found = self._change(), self.state.diff if self.state else None
         if change is None or found is None:
             return
-        match self.query_one("#fields", ResourceTable).current:
-            case (tuple() as path, int()):
-                chain = found.spec.chain(change.address.id, path)
-            case _:
-                chain = change.source
-        if chain:
-            self.workbench.edit(chain[0].file, chain[0].line)
-        else:
-            self.notify("no source line is known for this", severity="warning")
+        self.edit_field(found.spec, change, self.query_one("#fields", ResourceTable).current)
