@@ -36,8 +36,10 @@ from workbench.project import (
     StackPath,
     UnknownStack,
     affected,
+    checkout,
     discover,
     find_root,
+    refuse_outside,
 )
 from workbench.settings import Settings
 
@@ -261,6 +263,7 @@ class Session:
             ),
             environment={key: value for key, value in os.environ.items() if key.startswith("WB_PLUGIN_")},
         )
+        self.refuse_outside(folder)
         chosen = None if only is None else tuple((self._root / each).resolve() for each in only)
         return prepare(
             Wanted(self.tree(), inputs or CompileInputs(), folder.resolve(), format_, plugins, chosen, force)
@@ -342,10 +345,15 @@ class Session:
         """
         return await self._planning().plan_destroy(stack, inputs, accept_lost=accept_lost, adopts=adopt)
 
+    def refuse_outside(self, output: Path) -> None:
+        """Raises `OutsideRepository` where a link of the checkout leads the file or folder to be written out of it."""
+        refuse_outside(output, checkout(self._root), hint="remove the link, or name another place")
+
     def save_plan(self, plan: Plan, path: str | Path) -> None:
         """Writes what is needed to make the same plan again, without secrets; raises `EngineError`."""
         from workbench.engine import plan_file
 
+        self.refuse_outside(Path(path))
         plan_file.save(plan, Path(path), self._root)
 
     async def load_plan(self, path: str | Path, inputs: CompileInputs | None = None) -> Plan:

@@ -43,6 +43,7 @@ class Order:
 
 
 def compile_everything(context: Context, here: Path, order: Order) -> ExitCode:
+    from workbench.engine.compiled_index import INDEX_FILE
     from workbench.engine.crews import cores, in_processes, on_scheduler
 
     output = context.output
@@ -52,6 +53,12 @@ def compile_everything(context: Context, here: Path, order: Order) -> ExitCode:
     sweep = session.compile_all(
         folder, order.inputs, format_=order.format, only=_only(session, here, order), force=order.force
     )
+    for name in sweep.ignored:
+        output.talk(
+            Span("warning: ", Tone.WARN),
+            f"{folder / INDEX_FILE}: its record of {name} names a file outside of the folder, and is ignored; "
+            "remove the file if it came with the repository",
+        )
     crew = on_scheduler(order.scheduler) if order.scheduler else in_processes(order.jobs or cores())
     failed: list[Outcome] = []
     warned = 0

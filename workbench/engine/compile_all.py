@@ -32,6 +32,7 @@ from workbench.engine.compiled_index import (
     State,
     code_state,
     digest_of,
+    place,
     write_private,
     written_state,
 )
@@ -123,12 +124,16 @@ Crew = Callable[[Sequence[Chunk]], Iterator[Sequence[Outcome]]]
 
 @dataclass
 class Sweep:
-    """`stale` is what is to be compiled. `fresh` are up to date, `left` out of date and not wanted now."""
+    """`stale` is what is to be compiled. `fresh` are up to date, `left` out of date and not wanted now.
+
+    `ignored` are stacks whose record in the folder names a file outside of it: nothing was done to that file.
+    """
 
     wanted: Wanted
     stale: tuple[Stack, ...]
     fresh: int
     left: int
+    ignored: tuple[str, ...]
     _index: Index = field(repr=False)
     _keys: Mapping[str, str] = field(repr=False)
 
@@ -160,7 +165,7 @@ class Sweep:
 
     def _note(self, outcome: Outcome, began: Moment) -> None:
         if outcome.failure is not None:
-            _remove(self.wanted.folder / outcome.file)
+            _remove(self.wanted.folder, outcome.file)
             return
         record = Record(
             self._keys[outcome.stack], outcome.file, outcome.written, outcome.lines, outcome.shared, outcome.own
@@ -184,11 +189,11 @@ def prepare(wanted: Wanted) -> Sweep:
         if not is_current or wanted.force:
             index.records.pop(name, None)
         if name not in stacks or record.file != spec_file(stacks[name].path, wanted.format):
-            _remove(wanted.folder / record.file)
+            _remove(wanted.folder, record.file)
     chosen = _touched(wanted, known) if wanted.only is not None else stacks.keys()
     outdated = [each for name, each in stacks.items() if name not in index.records]
     stale = tuple(each for each in outdated if each.name in chosen)
-    return Sweep(wanted, stale, len(stacks) - len(outdated), len(outdated) - len(stale), index, keys)
+    return Sweep(wanted, stale, len(stacks) - len(outdated), len(outdated) - len(stale), index.ignored, index, keys)
 
 
 def spec_file(path: StackPath, format_: Format) -> str:
@@ -222,8 +227,8 @@ def compile_chunk(chunk: Chunk) -> Sequence[Outcome]:
 def _outcome(chunk: Chunk, stack: Stack, sets: dict[frozenset[str], frozenset[str]]) -> Outcome:
     started = time.perf_counter()
     file = spec_file(stack.path, chunk.format)
-    target = chunk.folder / file
     try:
+        target = place(chunk.folder, file)
         compiled = compile_now(stack, chunk.inputs, _kept.cache_for(chunk.root), chunk.plugins)
     except WorkbenchError as error:
         rendered = error.rendered if isinstance(error, CompileFailed) else ""
@@ -333,9 +338,20 @@ def _key(stack: Stack, wanted: Wanted, common: str) -> str:
     return digest_of([common, str(stack.path), str(stack.directory), str(stack.project_directory), by])[:32]
 
 
-def _remove(file: Path) -> None:
-    with suppress(FileNotFoundError):
-        file.unlink()
+def _remove(folder: Path, file: str) -> None:
+    """What a link leads to outside of the folder is not the Spec that was written, and stays."""
+    try:
+        found = place(folder, file)
+    except EngineError:
+        return
+    try:
+        found.unlink()
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except OSError as error:
+        raise EngineError(
+            f"cannot be removed: {error.strerror}", where=str(found), hint="name another folder with --into"
+        ) from error
 
 
 @cache

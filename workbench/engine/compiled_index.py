@@ -4,6 +4,9 @@ For every stack the files it was read from, and for every such file what it held
 its stamp is another (`kcl.cache.stamps`, the rule of all caches); a folder counts as what it lists, a missing file as
 missing. The record is one JSON file beside the Specs. One that cannot be read, or was written by another version, is as
 good as none.
+
+A record may have come with the repository, and says what is to be removed and what is up to date: it is believed of
+files that a compilation would write, and of nothing else. One that is a link is not read.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from typing import Any
 
 from kcl.api import Moment, Stamp, settled_each, stamp
 from workbench.engine.errors import EngineError
+from workbench.project import lies_below
 
 INDEX_FILE = ".konfig-index.json"
 _FORMAT = 2
@@ -66,6 +70,8 @@ class Index:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.records: dict[str, Record] = {}
+        self.ignored: tuple[str, ...] = ()
+        """Stacks whose record names a file that lies outside of the folder."""
         self._states: dict[str, State] = {}
         self._sets: dict[frozenset[str], frozenset[str]] = {}
 
@@ -73,21 +79,24 @@ class Index:
     def load(cls, folder: Path) -> Index:
         index = cls(folder)
         try:
-            index._read(json.loads((folder / INDEX_FILE).read_bytes()))
-        except (OSError, ValueError, TypeError, KeyError, IndexError, AttributeError):
+            index._read(json.loads(_bytes(folder / INDEX_FILE)))
+        except (OSError, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
             return cls(folder)
         return index
 
     def _read(self, document: Any) -> None:
         if document["format"] != _FORMAT:
             return
-        names: list[str] = document["paths"]
+        names = [_path_text(each) for each in document["paths"]]
         for name, state in zip(names, document["states"], strict=True):
             self._states[name] = _state(*state)
         sets = [self._kept(frozenset(names[each] for each in members)) for members in document["sets"]]
         for stack, (key, file, written, lines, shared, own) in document["stacks"].items():
+            if not _leads_below(_path_text(file)):
+                self.ignored += (stack,)
+                continue
             self.records[stack] = Record(
-                key, file, _state(*written), lines, sets[shared], frozenset(names[each] for each in own)
+                str(key), file, _state(*written), int(lines), sets[shared], frozenset(names[each] for each in own)
             )
 
     def drop_outdated(self) -> dict[str, Record]:
@@ -111,7 +120,11 @@ class Index:
 
     def is_written(self, record: Record) -> bool:
         """Whether the Spec lies there as it was written."""
-        return _look(str(self.folder / record.file), record.written).digest == record.written.digest
+        try:
+            file = place(self.folder, record.file)
+        except EngineError:
+            return False
+        return not file.is_symlink() and _look(str(file), record.written).digest == record.written.digest
 
     def put(self, stack: str, record: Record, *, began: Moment) -> None:
         """Notes a stack that was compiled just now, in a run that began then.
@@ -180,6 +193,32 @@ def written_state(file: Path, content: bytes) -> State:
     return State(stamp(str(file), _ALL_TIMES), hashlib.sha256(content).hexdigest())
 
 
+def place(folder: Path, file: str) -> Path:
+    """Returns where a file of the folder lies; raises `EngineError` where a link on the way leads out of the folder."""
+    found = folder / file
+    on_the_way = [each for each in found.parents if each != folder and each.is_relative_to(folder)]
+    if any(each.is_symlink() for each in on_the_way) and not lies_below(found.parent, folder):
+        raise EngineError(
+            f"leads out of the folder, to {os.path.realpath(found.parent)}: not written",
+            where=str(found.parent),
+            hint="remove the link, or name another folder with --into",
+        )
+    return found
+
+
+def _leads_below(file: str) -> bool:
+    return not file.startswith("/") and all(part and not part.startswith(".") for part in file.split("/"))
+
+
+def _path_text(value: object) -> str:
+    """Raises TypeError or ValueError for what can't be the path of a file."""
+    if not isinstance(value, str):
+        raise TypeError("no path")
+    if b"\0" in os.fsencode(value):
+        raise ValueError("no path")
+    return value
+
+
 def write_private(file: Path, content: bytes) -> None:
     """Puts a whole file in place at once, readable by its owner only: Specs hold secrets.
 
@@ -188,13 +227,20 @@ def write_private(file: Path, content: bytes) -> None:
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         made = file.with_name(f".{file.name}.{os.getpid()}.part")
-        with open(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as stream:
+        made.unlink(missing_ok=True)  # of a process that was killed; or a link, which would be written through
+        with open(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
             stream.write(content)
         made.replace(file)
     except OSError as error:
         raise EngineError(
             f"cannot be written: {error.strerror}", where=str(file), hint="name another folder with --into"
         ) from error
+
+
+def _bytes(file: Path) -> bytes:
+    if not stat.S_ISREG(os.lstat(file).st_mode):  # of a device, or a pipe, there may be no end
+        raise OSError("no regular file")
+    return file.read_bytes()
 
 
 _UNRELIABLE = State(None, "moved", is_reliable=False)

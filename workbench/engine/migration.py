@@ -32,7 +32,7 @@ from kcl.tools.migrate import (
 )
 from workbench.engine.compile import CompileFailed, CompileInputs, failed, program_of, shown
 from workbench.engine.errors import EngineError, Refused
-from workbench.project import Stack
+from workbench.project import Stack, refuse_outside
 
 _TEST_SETTINGS = "ci-test/settings.yaml"
 """What Konfig repositories compile their stacks with when they test them."""
@@ -108,6 +108,8 @@ class Migration:
                 where=str(self.root),
                 hint="give the options they need with -D or -Y, or correct them first",
             )
+        for path in self.plan.after:
+            refuse_outside(Path(path), self.root, hint="take the link out, or migrate what it leads to by itself")
         try:
             write(self.plan)
         except NotWritten as error:

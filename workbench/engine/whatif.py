@@ -17,6 +17,7 @@ from workbench.engine import whole_file
 from workbench.engine.compile import CompileInputs
 from workbench.engine.errors import EditFailed
 from workbench.engine.spec import SourceSite
+from workbench.project import is_git
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +85,12 @@ class WhatIf:
     def write(self) -> tuple[Path, ...]:
         """Writes the edited files, each as a whole or not at all; returns them.
 
-        Raises `EditFailed` before the first write if one was changed on disk since it was edited here.
+        Raises `EditFailed` before the first write if one was changed on disk since it was edited here, or if its
+        folder is a link now.
         """
         for path in self.edits:
+            if self._inside(path) != path:
+                raise EditFailed("is reached by a link meanwhile", where=str(path), hint="start the what-if again")
             if _read(path) != self.originals[path]:
                 raise EditFailed("changed on disk meanwhile", where=str(path), hint="start the what-if again")
         for path, text in self.edits.items():
@@ -107,7 +111,11 @@ class WhatIf:
     def _inside(self, file: Path | str) -> Path:
         path = (self.root / file).resolve()
         if not path.is_relative_to(self.root):
-            raise EditFailed("lies outside of the repository", where=str(path))
+            raise EditFailed(
+                "lies outside of the repository", where=str(path), hint="a what-if edits files of the repository only"
+            )
+        if is_git(path, self.root):
+            raise EditFailed("lies in .git", where=str(path), hint="a what-if edits files of the repository only")
         return path
 
 

@@ -407,6 +407,10 @@ class WhatIfEdit(Shown):
             raise readable(EditFailed("there are no edits", where=self._stack.name, hint="set(...) or edit(...) first"))
         target = Path(path)
         try:
+            self._stack.session.refuse_outside(target)
+        except WorkbenchError as error:
+            raise readable(error) from None
+        try:
             target.write_text(self.patch(), encoding="utf-8", newline="")
         except OSError as error:
             raise readable(EditFailed(f"cannot be written: {error.strerror}", where=str(target))) from error

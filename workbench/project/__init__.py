@@ -8,9 +8,11 @@ clusters     clusters.yaml: which stack goes to which clusters
 plugins      plugins.yaml: which Python functions KCL may call
 readiness    readiness.yaml: when resources count as ready
 impact       files → stacks
+bounds       how far a repository reaches: what may be written for it
 errors       the root `WorkbenchError`
 """
 
+from workbench.project.bounds import is_git, lies_below, refuse_outside
 from workbench.project.clusters import (
     TERRAFORM_PLACE,
     Cluster,
@@ -23,6 +25,7 @@ from workbench.project.discovery import checkout, discover, find_root
 from workbench.project.errors import (
     BrokenFile,
     NotARepository,
+    OutsideRepository,
     ProjectError,
     UnknownCluster,
     UnknownStack,
@@ -45,6 +48,7 @@ __all__ = [
     "NamespaceBy",
     "NamespaceRule",
     "NotARepository",
+    "OutsideRepository",
     "Placement",
     "Project",
     "ProjectError",
@@ -60,4 +64,7 @@ __all__ = [
     "checkout",
     "discover",
     "find_root",
+    "is_git",
+    "lies_below",
+    "refuse_outside",
 ]

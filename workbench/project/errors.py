@@ -30,5 +30,9 @@ class UnknownCluster(ProjectError):
     """A stack should go to a cluster that the mapping does not name."""
 
 
+class OutsideRepository(ProjectError):
+    """A path of the repository leads out of it, or into its .git; `where` is the path or the link."""
+
+
 class BrokenFile(ProjectError):
     """project.yaml, stack.yaml or clusters.yaml that cannot be read; `where` is `file:line:column`."""
