@@ -1,6 +1,7 @@
-"""What this machine knows of a repository besides its releases: plugins its user trusts, practice clusters that run.
+"""What this machine knows of a repository besides its releases: what its user trusts, practice clusters that run.
 
     STATE/local/REPOSITORY/trusted.json    digests of plugin code by name
+                          /backends.json   digests of Terraform backends that may be used, with their names
                           /practice.json   where the practice clusters and their CMDB are, while somebody serves them
                           /practice.lock   held by who serves them: without it practice.json is a left-over
 
@@ -67,6 +68,20 @@ class LocalState:
 
     def distrust_plugin(self, name: str) -> None:
         self._write("trusted.json", {key: value for key, value in self.trusted_plugins().items() if key != name})
+
+    # Backends of Terraform
+
+    def trusts_backend(self, digest: str) -> bool:
+        """Returns whether the backend of this digest may be used; nothing that cannot be read is trusted."""
+        return digest in _read(self._folder / "backends.json")
+
+    def trust_backend(self, digest: str, name: str) -> None:
+        """Raises `LocalStateFailure`."""
+        self._write("backends.json", {**_read(self._folder / "backends.json"), digest: name})
+
+    def distrust_backend(self, digest: str) -> None:
+        others = {key: value for key, value in _read(self._folder / "backends.json").items() if key != digest}
+        self._write("backends.json", others)
 
     # Practice clusters
 

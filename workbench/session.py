@@ -174,6 +174,27 @@ class Session:
         by_practice = self._served.trusted.get(name) if self._served else None
         return self._settings.trusts_plugins or digest in (by_practice, self._local.trusted_plugins().get(name))
 
+    def needs_trust(self, stack: Stack) -> bool:
+        """Returns whether the stack's Terraform backend is one that its user has to trust before it is used."""
+        from workbench import backend_trust
+
+        folder = self._store().workspace_folder(stack.path)
+        return backend_trust.needs_trust(stack.terraform.backend, folder=folder, root=self._root)
+
+    def backend_digest(self, stack: Stack) -> str:
+        """Returns what trust in the stack's Terraform backend is bound to, "" where it names none."""
+        from workbench import backend_trust
+
+        backend = stack.terraform.backend
+        folder = self._store().workspace_folder(stack.path)
+        return backend_trust.digest(backend, folder=folder) if backend is not None else ""
+
+    def trusts_backend(self, stack: Stack) -> bool:
+        """Returns whether the stack's Terraform backend may be used: its own file, or trusted by its user."""
+        if self._settings.trusts_backends or not self.needs_trust(stack):
+            return True
+        return self._local.trusts_backend(self.backend_digest(stack))
+
     def tree(self) -> KonfigTree:
         """Reads the repository anew."""
         return discover(self._root)
@@ -610,7 +631,12 @@ class Session:
         from workbench.workspaces import Workspaces
 
         if self._workspaces is None:
-            self._workspaces = Workspaces(self._settings, self._store().workspace_folder, self._connect_workspace)
+            self._workspaces = Workspaces(
+                self._settings,
+                self._store().workspace_folder,
+                self._connect_workspace,
+                may_use=self.trusts_backend,
+            )
         return self._workspaces
 
     def _store(self) -> ReleaseStore:

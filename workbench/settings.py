@@ -13,6 +13,7 @@ Precedence is flag, then environment, then default. Environment variables:
     WB_ALLOW_EXEC  1: a kubeconfig inside the repository is trusted as the user's own is
     WB_TERRAFORM   the terraform or tofu to use; else the one on PATH
     WB_TERRAFORM_MIRROR  folders with providers, as `terraform providers mirror` makes them, taken before any registry
+    WB_TRUST_BACKENDS  1: Terraform backends that the repository names may be used
     WB_TRUST_PLUGINS  1: Python functions of the repository may run when its KCL calls them
     WB_PLUGIN_NAME_KEY  the setting `key` of the plugin `name`, such as WB_PLUGIN_CMDB_TOKEN
     KUBECONFIG     as kubectl reads it
@@ -61,6 +62,7 @@ class Settings:
     timeout_seconds: float = _DEFAULT_TIMEOUT_SECONDS
     allows_exec_credentials: bool = False
     trusts_plugins: bool = False
+    trusts_backends: bool = False
     terraform: str = ""
     terraform_mirrors: tuple[Path, ...] = ()
     terraform_config: str = ""
@@ -87,6 +89,7 @@ class Settings:
             timeout_seconds=_seconds(env, "WB_TIMEOUT", _DEFAULT_TIMEOUT_SECONDS),
             allows_exec_credentials=_flag(env, "WB_ALLOW_EXEC"),
             trusts_plugins=_flag(env, "WB_TRUST_PLUGINS"),
+            trusts_backends=_flag(env, "WB_TRUST_BACKENDS"),
             terraform=env.get("WB_TERRAFORM", ""),
             terraform_mirrors=tuple(
                 Path(each) for each in env.get("WB_TERRAFORM_MIRROR", "").split(os.pathsep) if each

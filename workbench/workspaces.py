@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from workbench import backend_trust
 from workbench.project import TERRAFORM_PLACE, Stack, StackPath
 from workbench.release.checkouts import state_resources
 from workbench.settings import Settings
@@ -30,12 +31,20 @@ if TYPE_CHECKING:
 
 
 class Workspaces:
-    """`folder_of` names the working folder of a stack. `connect` replaces the way workspaces are reached."""
+    """`folder_of` names the working folder of a stack. `connect` replaces the way workspaces are reached.
+
+    `may_use` says whether a stack's backend may be used: without it none is that another than the user chose.
+    """
 
     def __init__(
-        self, settings: Settings, folder_of: Callable[[StackPath], Path], connect: ConnectWorkspace | None = None
+        self,
+        settings: Settings,
+        folder_of: Callable[[StackPath], Path],
+        connect: ConnectWorkspace | None = None,
+        *,
+        may_use: Callable[[Stack], bool] = lambda stack: stack.terraform.backend is None,
     ) -> None:
-        self._settings, self._folder_of = settings, folder_of
+        self._settings, self._folder_of, self._may_use = settings, folder_of, may_use
         self._connect = connect or self._connected
         self._open: dict[StackPath, TerraformPlace] = {}
 
@@ -80,6 +89,13 @@ class Workspaces:
         from runtimes.registry import connect
 
         settings, options = self._settings, stack.terraform
+        if options.backend is not None and not self._may_use(stack):
+            raise Misconfigured(
+                f"the Terraform backend {backend_trust.named(options.backend)} is not trusted on this machine and was "
+                f"not contacted; {backend_trust.where(options)} names it",
+                target=TERRAFORM_PLACE,
+                hint=f"read it there; if the state belongs there: wb trust backend {stack.path}",
+            )
         runtime = connect(
             RuntimeType.TERRAFORM,
             {

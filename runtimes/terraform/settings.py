@@ -41,6 +41,8 @@ RESERVED: Final = {
     "dynamic": "write the blocks as a list",
     "//": "Terraform would take it for a comment",
 }
+RUNNING: Final = ("provisioner", "connection")
+"""What runs commands while Terraform applies. No diff or plan shows it, so nobody could approve it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,7 @@ def of(resource: Resource, id_: TerraformId) -> Settings:
         if name in resource.attributes:
             raise _refused(id_, name, f"Terraform keeps the attribute {name!r} for itself", hint)
     extensions = resource.extensions
+    _refuse_running(resource, id_)
     return Settings(
         resource_type=_resource_type(extensions, id_),
         import_id=next((_text(extensions, name, id_) for name in IMPORT_IDS if extensions.get(name)), ""),
@@ -69,6 +72,27 @@ def of(resource: Resource, id_: TerraformId) -> Settings:
         lifecycle=_lifecycle(extensions, id_) or _lifecycle(resource.attributes, id_),
         timeouts=_mapping(extensions, "timeouts", id_),
     )
+
+
+def _refuse_running(resource: Resource, id_: TerraformId) -> None:
+    """Refuses commands beside the attributes, among the extensions and in either's lifecycle.
+
+    Deeper down these names are those of data, which Terraform never runs.
+    """
+    for holder in (resource.attributes, resource.extensions):
+        lifecycle = holder.get("lifecycle")
+        for name in RUNNING:
+            if name in holder:
+                raise _refused(id_, name, _why_running(name), _RUN_ELSEWHERE)
+            if isinstance(lifecycle, Mapping) and name in lifecycle:
+                raise _refused(id_, "lifecycle", _why_running(f"lifecycle.{name}"), _RUN_ELSEWHERE)
+
+
+_RUN_ELSEWHERE: Final = "take it out; run such commands yourself, or as a Kubernetes Job, where a plan shows them"
+
+
+def _why_running(name: str) -> str:
+    return f"{name!r} would run commands when it is applied, which no diff or plan shows"
 
 
 def _resource_type(extensions: Mapping[str, Any], id_: TerraformId) -> str:

@@ -37,6 +37,7 @@ _COMMANDS = {
     "run": "recover failing hosts, as a program such as AppRecovery.k declares it",
     "audit": "what was written to clusters: who, where from, what, how it ended",
     "release": "what was released from this machine",
+    "trust": "what the repository may use on this machine because you say so",
     "plugins": "Python functions that the KCL of the repository may call",
     "cache": "what KCL keeps on disk between processes",
     "sandbox": "embedded clusters to practise on",

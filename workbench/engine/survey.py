@@ -59,6 +59,7 @@ from workbench.engine.spec import Spec
 from workbench.engine.values import Filled, NoSuchValue, Value
 from workbench.engine.workspace import Clusters, Known, Surveyed, Wanted
 from workbench.engine.workspace import ask as ask_workspace
+from workbench.engine.workspace import failure as workspace_failure
 from workbench.engine.workspace import read as read_workspace
 from workbench.project import TERRAFORM_PLACE
 
@@ -186,7 +187,7 @@ class _Terraform:
     def read(self) -> Surveyed:
         """Returns the answer as it is shown with what is known to be secret by now."""
         if self._failure is not None:
-            return Surveyed(problems=(problem(TERRAFORM_PLACE, self._failure),))
+            return Surveyed(problems=(workspace_failure(self._spec, self._failure, self._root),))
         if self._answer is None:
             return Surveyed()
         plan, asked = self._answer

@@ -6,10 +6,11 @@ Kubernetes is put in place before; references inside the workspace are left for 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, assert_never
+from typing import Any, Final, assert_never
 
 import anyio
 
@@ -23,6 +24,7 @@ from runtimes.base import (
     PlannedAction,
     ReadRequest,
     Reference,
+    Rejected,
     Resource,
     ResourceId,
     ResourcePlan,
@@ -480,6 +482,24 @@ def _problem(spec: Spec, finding: Finding, root: Path | None) -> Problem:
         what += f" ({chain[0].relative_to(root) if root else f'{chain[0].file}:{chain[0].line}'})"
     address = Address(TERRAFORM_PLACE, finding.id) if finding.id is not None else None
     return Problem(TERRAFORM_PLACE, "Rejected", what, finding.detail, address, chain)
+
+
+def failure(spec: Spec, error: RuntimeFailure, root: Path | None) -> Problem:
+    """Returns why nothing could be planned, at the line of the resource and the field that it names, if it does."""
+    resource = next((each for each in spec if error.subject and str(each.id) == error.subject), None)
+    if resource is None:
+        return Problem(TERRAFORM_PLACE, type(error).__name__, error.message, error.hint)
+    causes = error.causes if isinstance(error, Rejected) else ()
+    field_ = _FIRST_STEP.match(causes[0][0]) if causes else None
+    path: FieldPath = (field_[0],) if field_ else ()
+    is_extension = bool(field_) and path[0] in resource.extensions and path[0] not in resource.attributes
+    chain = (spec.extension_chain if is_extension else spec.chain)(resource.id, path)
+    said = f" ({chain[0].relative_to(root) if root else f'{chain[0].file}:{chain[0].line}'})" if chain else ""
+    address = Address(TERRAFORM_PLACE, resource.id)
+    return Problem(TERRAFORM_PLACE, type(error).__name__, error.message + said, error.hint, address, chain)
+
+
+_FIRST_STEP: Final = re.compile(r"[^.\[]+")
 
 
 def _line(finding: Finding) -> str:

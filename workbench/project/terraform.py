@@ -26,11 +26,15 @@ _LOCK_TIMEOUT_SECONDS = 10.0
 
 @dataclass(frozen=True, slots=True)
 class TerraformOptions:
-    """`backend` is `{"type": ..., "config": {...}}`, None for a file in the state folder of this machine."""
+    """`backend` is `{"type": ..., "config": {...}}`, None for a file in the state folder of this machine.
+
+    `backend_file` is the project.yaml or stack.yaml that names it.
+    """
 
     backend: Mapping[str, Any] | None = field(default=None, repr=False)
     required_version: str = ""
     lock_timeout_seconds: float = _LOCK_TIMEOUT_SECONDS
+    backend_file: Path | None = None
 
 
 def terraform_options(content: Mapping[str, Any], path: Path, above: TerraformOptions) -> TerraformOptions:
@@ -43,7 +47,7 @@ def terraform_options(content: Mapping[str, Any], path: Path, above: TerraformOp
             raise BrokenFile(f"terraform has the unknown key {key!r}; known: {', '.join(_KEYS)}", where=where)
     options = above
     if "backend" in said:
-        options = replace(options, backend=_backend(said, path))
+        options = replace(options, backend=_backend(said, path), backend_file=path)
     if "requiredVersion" in said:
         with _placed(path, "requiredVersion"):
             options = replace(options, required_version=text_at(said, "requiredVersion", path))

@@ -26,12 +26,12 @@ async def test_one_half_is_changed_without_the_other_and_both_are_found_from_els
     file = orders.root / "storefront/orders/dev/stack.yaml"
     backend = f"{{type: local, config: {{path: {orders.home / 'shared.tfstate'}}}}}"
     file.write_text(f"{file.read_text().rstrip()}\nterraform: {{backend: {backend}}}\n")
-    first = orders.session()
+    first = orders.session(trusts_backends=True)
     stack = first.select(STACK)
     await release(first, stack)
 
     orders.edit("base/base.k", "orders:5.2.0", "orders:5.2.1")
-    without = orders.session(terraform=str(orders.home / "no-such-binary"))
+    without = orders.session(terraform=str(orders.home / "no-such-binary"), trusts_backends=True)
     assert (await without.plan(stack)).is_refused
     part = await without.plan(stack, clusters=["hangzhou"])
     assert part.is_certain and [each.address.id.name for each in part.steps()] == ["orders-api"]
@@ -41,7 +41,7 @@ async def test_one_half_is_changed_without_the_other_and_both_are_found_from_els
     assert container["image"].endswith("orders:5.2.1") and orders.counts() == ALL_THERE
 
     elsewhere = replace(orders, home=orders.home / "second", world_path=orders.world.path)
-    second = elsewhere.session()
+    second = elsewhere.session(trusts_backends=True)
     found = await second.plan_destroy(stack)
     assert {each.address.id for each in found.steps()} == IN_TERRAFORM
     assert len([each for each in found.gaps if each.exists]) == len(IN_KUBERNETES) and not found.is_certain
