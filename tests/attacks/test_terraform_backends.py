@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.attacks.hostile import STACK, TERRAFORM, Hostile, data
+from tests.attacks.with_terraform import STACK, TERRAFORM, HostileStack, data
 from workbench import backend_trust
 from workbench.engine.errors import Refused
 
@@ -54,7 +54,7 @@ def http(host: Host, **more: Any) -> dict[str, Any]:
 
 @NEEDS_TERRAFORM
 async def test_nobody_is_contacted_before_the_user_trusts_it(tmp_path: Path, host: Host) -> None:
-    hostile = Hostile(tmp_path)
+    hostile = HostileStack(tmp_path)
     hostile.write(data(), terraform=http(host))
     async with hostile.session() as opened:
         stack = opened.select(STACK)
@@ -86,7 +86,7 @@ async def test_nobody_is_contacted_before_the_user_trusts_it(tmp_path: Path, hos
 
 @NEEDS_TERRAFORM
 async def test_a_ci_says_it_in_its_settings(tmp_path: Path, host: Host) -> None:
-    hostile = Hostile(tmp_path)
+    hostile = HostileStack(tmp_path)
     hostile.write(data(), terraform=http(host))
     async with hostile.session(trusts_backends=True) as opened:
         assert (await opened.plan(opened.select(STACK))).is_certain
@@ -95,7 +95,7 @@ async def test_a_ci_says_it_in_its_settings(tmp_path: Path, host: Host) -> None:
 
 @NEEDS_TERRAFORM
 async def test_no_file_outside_is_written(tmp_path: Path) -> None:
-    hostile, victim = Hostile(tmp_path), tmp_path / "victim.tfstate"
+    hostile, victim = HostileStack(tmp_path), tmp_path / "victim.tfstate"
     hostile.write(data(), terraform={"backend": {"type": "local", "config": {"path": str(victim)}}})
     said = hostile.wb("apply", "--yes", STACK)
     assert said.code not in (0, 1) and "is not trusted on this machine" in said.text, said.text

@@ -9,7 +9,7 @@ import pytest
 
 from runtimes.base import Rejected, Resource, RuntimeType, TerraformId
 from runtimes.terraform import settings
-from tests.attacks.hostile import STACK, TERRAFORM, Hostile, data
+from tests.attacks.with_terraform import STACK, TERRAFORM, HostileStack, data
 from workbench.engine.errors import Refused
 
 NEEDS_TERRAFORM = pytest.mark.skipif(TERRAFORM is None, reason="neither terraform nor tofu is on PATH")
@@ -22,7 +22,7 @@ def local_exec(loot: Path) -> list[dict[str, Any]]:
 @NEEDS_TERRAFORM
 @pytest.mark.parametrize("name", ["provisioner", "connection"])
 async def test_no_command_runs_and_the_line_is_named(tmp_path: Path, name: str) -> None:
-    hostile = Hostile(tmp_path)
+    hostile = HostileStack(tmp_path)
     written = {"provisioner": local_exec(hostile.loot), "connection": {"host": "127.0.0.1"}}[name]
     hostile.write(data(attributes={name: written}))
     lines = (hostile.root / "shop/dev/main.k").read_text().splitlines()
@@ -86,7 +86,7 @@ def test_data_of_these_names_is_data() -> None:
 
 @NEEDS_TERRAFORM
 async def test_data_of_these_names_never_runs(tmp_path: Path) -> None:
-    hostile = Hostile(tmp_path)
+    hostile = HostileStack(tmp_path)
     hostile.write(data(attributes={"input": {"provisioner": local_exec(hostile.loot), "connection": {"host": "h"}}}))
     said = hostile.wb("apply", "--yes", STACK)
     assert said.code == 0, said.text
@@ -107,7 +107,7 @@ READS = (
 @NEEDS_TERRAFORM
 async def test_a_text_never_reads_a_file(tmp_path: Path) -> None:
     """As a value, as a key, in the id to import by, and in the trigger of a replacement."""
-    hostile = Hostile(tmp_path)
+    hostile = HostileStack(tmp_path)
     canary = tmp_path / "canary"
     canary.write_text("canary-4711")
     texts = [each.replace("CANARY", str(canary)) for each in READS]

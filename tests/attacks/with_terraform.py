@@ -27,7 +27,7 @@ class Ended:
 
 
 @dataclass(frozen=True)
-class Hostile:
+class HostileStack:
     """`home` holds the repository, and beside it what the user has and the repository must not touch."""
 
     home: Path
