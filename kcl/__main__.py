@@ -1,10 +1,16 @@
-"""`python -m kcl`.
+"""`python -m kcl`, and the command `kcl`.
 
 A run whose output was kept, and which rests on nothing that has changed since, is over before the language is loaded.
 """
 
-import os
 import sys
+
+# `-m` puts the current folder first, which may be a checkout nobody has read: its json.py would be imported as ours.
+if __name__ == "__main__" and not sys.flags.safe_path and sys.path:
+    if sys.path[0] != __file__.rpartition("/")[0].rpartition("/")[0]:
+        del sys.path[0]
+
+import os
 
 from kcl.cache.runs import key_of, look_up
 from kcl.cache.store import Store, folder_for
@@ -22,7 +28,8 @@ def _kept() -> str | None:
     return None if folder is None or key is None else look_up(Store(folder), key)
 
 
-if __name__ == "__main__":
+def main() -> int:
+    """The command of this process."""
     text = _kept()
     if text is not None:
         sys.stdout.write(text)
@@ -30,4 +37,8 @@ if __name__ == "__main__":
         os._exit(0)  # nothing is open any more: taking the interpreter apart would take longer than all of this
     from kcl.cli import entry
 
-    sys.exit(entry())
+    return entry()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

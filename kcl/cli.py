@@ -1,4 +1,4 @@
-"""`python -m kcl`: the official command line over `kcl.api`.
+"""`kcl`: the official command line over `kcl.api`.
 
     kcl run [FILE]... [-D key=value] [-Y settings.yaml...] [-S path] [-O path=value] [-o FILE] [--format yaml|json] ...
     kcl mod COMMAND ...            packages: the only command that reaches other machines

@@ -7,11 +7,11 @@ The notebook face is imported when one of its names is first asked for, so the t
 of what only notebooks need.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
-
+# Nothing is imported here: with `python -m workbench` this runs while the current folder is still searched first.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from workbench.notebook import load_ipython_extension as load_ipython_extension
     from workbench.notebook import open as open  # the name reads as `wb.open`
     from workbench.notebook import unload_ipython_extension as unload_ipython_extension
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _OF_NOTEBOOKS = frozenset({"load_ipython_extension", "open", "unload_ipython_extension"})
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     if name not in _OF_NOTEBOOKS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module

@@ -26,7 +26,8 @@ _PASSWORD: Final = re.compile(r"[^/]*://[^/@]*:[^/@]*@")
 _REFERENCE: Final = re.compile(r"(?!-)[\w./+@-]+")
 _SECURE: Final = (
     "-c", "core.hooksPath=/dev/null", "-c", "core.symlinks=false", "-c", "core.autocrlf=false",
-    "-c", "core.fsmonitor=false", "-c", "advice.detachedHead=false",
+    "-c", "core.fsmonitor=false", "-c", "core.attributesFile=/dev/null", "-c", "core.pager=cat",
+    "-c", "diff.external=", "-c", "safe.bareRepository=explicit", "-c", "advice.detachedHead=false",
 )  # fmt: skip
 
 
@@ -106,9 +107,11 @@ class Git:
             "GIT_ALLOW_PROTOCOL": _PROTOCOLS,
             "GIT_SSH_COMMAND": self.environment.get("GIT_SSH_COMMAND", "ssh -oBatchMode=yes"),
             "GCM_INTERACTIVE": "never",
+            # The folder may lie in a checkout, whose configuration could name a credential helper or another address.
+            "GIT_CEILING_DIRECTORIES": os.path.realpath(folder.parent),
             "LC_ALL": "C",
         }
-        for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE"):
+        for name in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_TEMPLATE_DIR"):
             environment.pop(name, None)
         try:
             done = subprocess.run(

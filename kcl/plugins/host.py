@@ -160,7 +160,7 @@ class _Worker:
                 load: dict[str, Any] = {"file": path, "text": text}
             case EntryPointCode(group, name):
                 load = {"entryPoint": [group, name]}
-        paths = [str(Path(each).absolute()) for each in sys.path]
+        paths = _search_path()
         try:
             self._process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "kcl.plugins.worker"],
@@ -218,6 +218,13 @@ class _Worker:
         with contextlib.suppress(OSError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+
+
+def _search_path() -> list[str]:
+    """Where this program finds modules, without the current folder: that may be a checkout nobody has read."""
+    current, own = Path.cwd(), Path(__file__).parents[2]
+    places = [Path(each).absolute() for each in sys.path]
+    return [str(each) for each in places if each == own or each != current]
 
 
 def _listen(process: subprocess.Popen[bytes], lines: queue.Queue[bytes | None]) -> None:

@@ -7,12 +7,16 @@ fails with a message that says so; nothing is granted by default but reading the
 from __future__ import annotations
 
 import os.path
+import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
+from typing import Final
 
 from kcl.evaluator.value import ValueFailure
 from kcl.source import FileSystem, InMemoryFileSystem
+
+_GIT_NAMES: Final = frozenset({".git", "git~1"})
 
 
 def _local_now() -> datetime:
@@ -87,6 +91,9 @@ class Access:
                 f"it lies outside of {_shown(self.write_roots)}" if self.write_roots else "this run may write nothing"
             )
             raise ValueFailure(f"writing '{path}' is not allowed: {where}")
+        named = os.path.normpath(os.path.join(folder, path))
+        if _in_git(absolute, _real(self.write_roots)) or _in_git(named, self.write_roots):
+            raise ValueFailure(f"writing '{path}' is not allowed: it belongs to git, which runs what is written there")
         return absolute
 
 
@@ -102,6 +109,21 @@ def _escapes(path: str, folder: str) -> ValueFailure:
 
 def _inside(path: str, roots: tuple[str, ...]) -> bool:
     return any(path == root or path.startswith(root.rstrip(os.sep) + os.sep) for root in roots)
+
+
+def _in_git(path: str, roots: tuple[str, ...]) -> bool:
+    """Whether a path leads into a `.git` of a root that holds it, in any spelling some file system takes for `.git`."""
+    return any(
+        _spelled(part) in _GIT_NAMES
+        for root in roots
+        if _inside(path, (root,))
+        for part in os.path.relpath(path, root).split(os.sep)
+    )
+
+
+def _spelled(name: str) -> str:
+    """A file's name as the most lenient file systems compare it: without case and without invisible characters."""
+    return "".join(each for each in name if unicodedata.category(each) != "Cf").casefold().rstrip(". ")
 
 
 def _real(roots: tuple[str, ...]) -> tuple[str, ...]:

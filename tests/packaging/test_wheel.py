@@ -84,6 +84,7 @@ def test_installed_wheel_runs_the_demo_in_an_empty_folder(wheel: Path, tmp_path:
     assert _run(place / "bin" / "workbench", "--version", cwd=empty) == _run(
         place / "bin" / "wb", "--version", cwd=empty
     )
+    assert "E2G22" in _run(place / "bin" / "kcl", "explain", "E2G22", cwd=empty)
     # the sample is left for people to play with, complete and theirs to edit
     assert [each.name for each in empty.iterdir()] == ["sample-konfig"]
     listed = _run(place / "bin" / "wb", "ls", "-o", "name", cwd=empty / "sample-konfig")

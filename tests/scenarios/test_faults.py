@@ -110,7 +110,7 @@ async def test_an_error_in_the_kcl(desk: Desk) -> None:
         lines = ended.err.splitlines()
         at = next(index for index, line in enumerate(lines) if "image = [3]" in line)
         assert lines[at].index("image") == lines[at + 1].index("^") and "expected str" in lines[at + 1]
-        hint = "→ correct the source (`python -m kcl explain E2G22` says more); nothing was sent to a cluster"
+        hint = "→ correct the source (`kcl explain E2G22` says more); nothing was sent to a cluster"
         assert lines[-1] == hint
     assert desk.is_untouched()
 

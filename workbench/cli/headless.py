@@ -116,7 +116,7 @@ async def _cmdb(place: Practice) -> AsyncIterator[tuple[str, str]]:
     clusters = [word for name, context in CONTEXTS.items() for word in ("--cluster", f"{name}={context}")]
     arguments = ("--kubeconfig", place.settings.kubeconfig, "--database", str(place.home / "cmdb.sqlite"), *clusters)
     process = await anyio.open_process(
-        [sys.executable, "-m", "runtimes.sandbox.cmdb", "--parent", str(os.getpid()), *arguments],
+        [sys.executable, "-P", "-m", "runtimes.sandbox.cmdb", "--parent", str(os.getpid()), *arguments],
         stdin=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         start_new_session=True,

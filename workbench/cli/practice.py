@@ -158,7 +158,7 @@ async def _clusters(kubeconfig: Path) -> AsyncIterator[None]:
         f"{MISSING_IMAGE}=missing",
     )
     process = await anyio.open_process(
-        [sys.executable, "-m", "workbench", "sandbox", "start", "--parent", str(os.getpid()), *arguments],
+        [sys.executable, "-P", "-m", "workbench", "sandbox", "start", "--parent", str(os.getpid()), *arguments],
         stdin=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         start_new_session=True,  # a ^C meant for the screen is not meant for the clusters

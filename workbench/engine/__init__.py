@@ -3,6 +3,7 @@
 spec       compiled documents → Spec (resources, where each field was said)
 compile    stack → Spec, on a worker thread
 compile_all  all stacks → files, each only when it is out of date: compiled_index knows, crews do the work
+git        git, so that it runs nothing a checkout names
 revisions  what git says has changed
 graph      what comes before what
 masking    secrets as digests

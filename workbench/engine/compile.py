@@ -72,7 +72,7 @@ class CompileFailed(EngineError):
 
     def __init__(self, message: str, *, where: str, diagnostics: tuple[Diagnostic, ...], rendered: str) -> None:
         codes = " ".join(dict.fromkeys(each.code.number for each in diagnostics))
-        hint = f"correct the source (`python -m kcl explain {codes}` says more); nothing was sent to a cluster"
+        hint = f"correct the source (`kcl explain {codes}` says more); nothing was sent to a cluster"
         super().__init__(message, where=where, hint=hint)
         self.diagnostics, self.rendered = diagnostics, rendered
 

@@ -16,6 +16,8 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from multiprocessing import forkserver
 from multiprocessing.context import BaseContext
 
 from workbench.engine.compile_all import Chunk, Crew, Failure, Outcome, compile_chunk, spec_file
@@ -25,6 +27,7 @@ _AHEAD = 2
 """Chunks that wait for each process: none runs dry, and little is lost when one dies."""
 _CONNECT_SECONDS = 15.0
 _RETRIES = 5
+_SAFE_PATH = "PYTHONSAFEPATH"
 
 
 def cores() -> int:
@@ -83,7 +86,23 @@ def _context() -> BaseContext:
         return multiprocessing.get_context("spawn")
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["workbench.engine.compile_all"])
+    with _without_current_folder():
+        forkserver.ensure_running()
     return context
+
+
+@contextmanager
+def _without_current_folder() -> Iterator[None]:
+    """Python processes started meanwhile import nothing from the current folder, which may be a hostile checkout."""
+    before = os.environ.get(_SAFE_PATH)
+    os.environ[_SAFE_PATH] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[_SAFE_PATH]
+        else:
+            os.environ[_SAFE_PATH] = before
 
 
 def _begin() -> None:

@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 from workbench.engine.errors import EngineError
+from workbench.engine.git import run_git
 
 _SECONDS = 60.0
 
@@ -22,16 +23,9 @@ def changed_since(root: Path, revision: str) -> list[Path]:
     return [root / each for each in dict.fromkeys((changed + new).split("\0")) if each]
 
 
-def _git(root: Path, *arguments: str) -> str:
+def _git(root: Path, command: str, *arguments: str) -> str:
     try:
-        ended = subprocess.run(
-            ["git", "-C", str(root), *arguments],
-            capture_output=True,
-            timeout=_SECONDS,
-            check=False,
-            text=True,
-            errors="surrogateescape",
-        )
+        ended = run_git(root, command, *arguments, timeout=_SECONDS)
     except FileNotFoundError as error:
         raise EngineError("git is not installed", hint="name the files with --changed") from error
     except subprocess.TimeoutExpired as error:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+from workbench.engine.git import run_git
+
 _PATIENCE_SECONDS = 10.0
-# A repository may name programs for git to run; looking at it must run none of them.
-_GIT = ("git", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
 
 
 def uncommitted(root: Path) -> tuple[Path, ...] | None:
@@ -19,17 +19,9 @@ def uncommitted(root: Path) -> tuple[Path, ...] | None:
     return tuple(Path(top.rstrip("\n")) / each[3:] for each in status.split("\0") if each)
 
 
-def _ask(root: Path, *arguments: str) -> str | None:
+def _ask(root: Path, command: str, *arguments: str) -> str | None:
     try:
-        done = subprocess.run(
-            [*_GIT, "-C", str(root), *arguments],
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            errors="surrogateescape",
-            timeout=_PATIENCE_SECONDS,
-            check=False,
-        )
+        done = run_git(root, command, *arguments, timeout=_PATIENCE_SECONDS)
     except (OSError, subprocess.TimeoutExpired):
         return None
     return done.stdout if done.returncode == 0 else None

@@ -1,0 +1,89 @@
+"""Git as this program runs it: it looks at a checkout and starts nothing the checkout names.
+
+The configuration and the attributes of a repository can name programs: hooks, a file system monitor, clean and smudge
+filters, external diffs, text conversions, a pager, and, where objects are missing and a promised remote would have to
+send them, credential helpers, an ssh command or a transport. A branch nobody has read may come with all of them, as a
+repository embedded in the tree too. What stands on the command line and in the environment overrules them.
+
+A file that only a filter makes equal to its committed form (LFS) may thus count as changed: too much, never too little.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+_FIXED: Final = (
+    "--no-pager", "--no-optional-locks",
+    "-c", "safe.bareRepository=explicit",
+    "-c", "core.fsmonitor=false",
+    "-c", "core.hooksPath=/dev/null",
+    "-c", "core.attributesFile=/dev/null",
+    "-c", "core.pager=cat",
+    "-c", "diff.external=",
+    "-c", "credential.helper=",
+)  # fmt: skip
+_DIFFS: Final = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty")
+# A look into a submodule would be a git of its own, with the configuration of that submodule.
+_OPTIONS: Final = {"diff": _DIFFS, "status": ("--ignore-submodules=dirty",)}
+_NO_FILTER: Final = {"clean": "", "smudge": "", "process": "", "required": "false"}
+
+
+def run_git(root: Path, command: str, *arguments: str, timeout: float) -> subprocess.CompletedProcess[str]:
+    """Runs a git command that only looks, in a folder; without a network, a prompt, or a program of the repository.
+
+    Raises `OSError` where git cannot be started and `subprocess.TimeoutExpired` where it does not answer.
+    """
+    environment = _environment()
+    names = _run(root, environment, timeout, "config", "--null", "--name-only", "--get-regexp", r"^filter\.")
+    if names.returncode not in (0, 1):  # 1: there are none
+        return names
+    environment |= _without_filters(environment, names.stdout)
+    return _run(root, environment, timeout, command, *_OPTIONS.get(command, ()), *arguments)
+
+
+def _run(root: Path, environment: Mapping[str, str], timeout: float, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["git", *_FIXED, "-C", str(root), *words],
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=timeout,
+        check=False,
+        text=True,
+        encoding="utf-8",
+        errors="surrogateescape",
+    )
+
+
+def _environment() -> dict[str, str]:
+    """Returns the environment of this process, with nothing left to ask and no remote to ask for missing objects."""
+    return {
+        **os.environ,
+        "GIT_TERMINAL_PROMPT": "0",
+        "GIT_ALLOW_PROTOCOL": "none",  # also overrules `protocol.ext.allow` of the repository
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_SSH_COMMAND": "false",
+        "GIT_ASKPASS": "false",
+        "GCM_INTERACTIVE": "never",
+    }
+
+
+def _without_filters(environment: Mapping[str, str], names: str) -> dict[str, str]:
+    """Returns the variables that empty every filter driver named.
+
+    In the environment, because `-c` ends a key at its first `=`, and a driver's name may hold one.
+    """
+    drivers = dict.fromkeys(
+        each.removeprefix("filter.").rpartition(".")[0] for each in names.split("\0") if each.count(".") > 1
+    )
+    settings = [(f"filter.{driver}.{key}", value) for driver in drivers for key, value in _NO_FILTER.items()]
+    count = environment.get("GIT_CONFIG_COUNT", "")
+    first = int(count) if count.isdecimal() else 0
+    result = {"GIT_CONFIG_COUNT": str(first + len(settings))}
+    for position, (key, value) in enumerate(settings, first):
+        result |= {f"GIT_CONFIG_KEY_{position}": key, f"GIT_CONFIG_VALUE_{position}": value}
+    return result
