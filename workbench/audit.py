@@ -30,6 +30,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from runtimes.base.documents import load_json
 from workbench.audit_chain import BEGUN_AGAIN, FIRST, Anchor, Chain, Link, digest, follow, link
 from workbench.release.files import failure, make_folder
 
@@ -124,7 +125,7 @@ class AuditTrail:
                 if limit is not None and len(found) >= limit:
                     return tuple(found)
                 try:
-                    found.append(_entry(json.loads(line)))
+                    found.append(_entry(load_json(line)))
                 except (ValueError, TypeError, KeyError):
                     continue  # `verify` names it
         return tuple(found)

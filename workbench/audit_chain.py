@@ -13,6 +13,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from runtimes.base.documents import load_json
+
 FIRST = "0" * 64
 BEGUN_AGAIN = "begun again"
 """The result of an entry that begins a new chain, because the one before it was broken and set aside."""
@@ -92,7 +94,7 @@ class Chain:
 def link(line: bytes, where: str) -> Link | None:
     """Reads a line; None for one that is no entry. Its hash is not checked here."""
     try:
-        content = json.loads(line)
+        content = load_json(line)
         number, previous, hash_ = content["number"], content["previous"], content["hash"]
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None

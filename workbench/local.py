@@ -20,6 +20,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from runtimes.base.documents import load_json
 from workbench.project import WorkbenchError
 
 
@@ -152,7 +153,7 @@ class LocalState:
 
 def _read(path: Path) -> dict[str, Any]:
     with suppress(OSError, ValueError):
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = load_json(path.read_text(encoding="utf-8"))
         # a file that others may write says nothing about what this user trusts
         if isinstance(content, dict) and not path.stat().st_mode & 0o022 and path.stat().st_uid == os.getuid():
             return content

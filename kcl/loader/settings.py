@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
 from kcl.diagnostics import Code, KclError, error
+from kcl.loader.bounds import check_depth
 from kcl.loader.known import Readings
 from kcl.loader.yaml_text import YamlError, load_yaml
 from kcl.source import FileSystem
@@ -107,7 +108,9 @@ def argument_value(text: str) -> Any:
     if _SCIENTIFIC.fullmatch(text):
         return text
     try:
-        return json.loads(text, parse_constant=_no_constant)
+        value = json.loads(text, parse_constant=_no_constant)
+        check_depth(value)
+        return value
     except (ValueError, RecursionError):
         return text
 

@@ -7,6 +7,7 @@ import re
 from typing import Any, Final
 
 from kcl.diagnostics import Code, KclError, Span, error
+from kcl.loader.bounds import MOST_DEPTH, check_depth, check_toml
 
 _PLACE: Final = re.compile(r"at line (\d+), column (\d+)")
 _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
@@ -19,7 +20,10 @@ def parse_toml(path: str, text: str) -> dict[str, Any]:
     import tomllib  # only repositories with a manifest pay for it
 
     try:
-        return tomllib.loads(text)
+        check_toml(text)
+        data = tomllib.loads(text)
+        check_depth(data)
+        return data
     except tomllib.TOMLDecodeError as problem:
         found = _PLACE.search(str(problem))
         offset = len(text)
@@ -28,6 +32,14 @@ def parse_toml(path: str, text: str) -> dict[str, Any]:
             offset = sum(map(len, lines[: int(found[1]) - 1])) + int(found[2]) - 1
         span = Span(path, offset, offset)
         raise KclError((error(Code.INVALID_SETTINGS, f"not valid TOML: {problem}", span),)) from None
+    except RecursionError:
+        raise _unreadable(path, f"is nested deeper than the limit of {MOST_DEPTH} levels") from None
+    except ValueError as problem:  # over a limit; also a number of more digits than Python reads
+        raise _unreadable(path, str(problem)) from None
+
+
+def _unreadable(path: str, why: str) -> KclError:
+    return KclError((error(Code.INVALID_SETTINGS, f"{path} cannot be read: {why}", Span(path, 0, 0)),))
 
 
 def quoted(text: str, *, as_key: bool = False) -> str:

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
+from kcl.loader.bounds import MOST_DIGITS, LimitError, check_depth, check_yaml, count_nodes
+
 if TYPE_CHECKING:
     import yaml
 
@@ -50,7 +52,9 @@ def load_all_yaml(text: str) -> list[Any]:
     import yaml
 
     try:
-        return list(yaml.load_all(text, Loader=_loader()))
+        return _bounded(text)
+    except LimitError as over:
+        raise YamlError(over.problem, over.line) from None
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         problem = error.problem or error.context or "not YAML"
@@ -60,9 +64,24 @@ def load_all_yaml(text: str) -> list[Any]:
         raise YamlError(str(error).replace("\n", " ")) from None
     except RecursionError:
         raise YamlError("the document is nested too deeply") from None
+    except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError):
+        # what the constructors of PyYAML raise for values that their tags do not allow: `!!int x`, a 13th month
+        raise YamlError("a value is not what its tag says") from None
 
 
-_MOST_DIGITS = 400  # a number with more of them is infinite as a float
+def _bounded(text: str) -> list[Any]:
+    """Raises LimitError, and what PyYAML raises."""
+    import yaml
+
+    check_yaml(text)
+    try:
+        documents = list(yaml.load_all(text, Loader=_loader()))
+        for each in documents:
+            check_depth(each)
+    except (LimitError, RecursionError):
+        count_nodes(text)  # knows the line
+        raise
+    return documents
 
 
 def plain_scalar(text: str) -> Any:
@@ -73,8 +92,8 @@ def plain_scalar(text: str) -> Any:
     if known is not None:
         return known
     if _INT.fullmatch(text):
-        return int(text) if len(text) < _MOST_DIGITS else float(text)
-    if _BASED_INT.fullmatch(text):
+        return int(text) if len(text) < MOST_DIGITS else float(text)
+    if len(text) < MOST_DIGITS and _BASED_INT.fullmatch(text):
         return int(text, 0)
     if _FLOAT.fullmatch(text) and not _LEADING_ZERO.match(text):
         return float(text)

@@ -7,6 +7,8 @@ import math
 import re
 from typing import Any, Final
 
+from kcl.loader.bounds import LimitError, check_depth, check_size
+
 _INCOMPLETE_WORD: Final = re.compile(r"(?:t|tr|tru|f|fa|fal|fals|n|nu|nul)\Z")
 
 
@@ -17,7 +19,11 @@ class JsonError(ValueError):
 def parse_json(text: str) -> Any:
     """Raises JsonError."""
     try:
+        check_size(text)
         found = json.loads(text, parse_constant=_refused, parse_float=_finite, parse_int=_whole)
+        check_depth(found)
+    except LimitError as problem:
+        raise JsonError(str(problem)) from None
     except json.JSONDecodeError as problem:
         raise JsonError(_described(text, problem.msg, problem.pos)) from None
     except _ConstantError as problem:

@@ -8,6 +8,7 @@ references references from a field of one resource to a value of another, and va
 runtime    the `Runtime` protocol with its requests and results
 workspace  the `Workspace` protocol: many resources planned and applied in one go
 operations the `LiveOperations` protocol: restarting, cordoning and scaling what is there
+documents  YAML and JSON that others wrote, read within limits
 errors     everything a runtime may raise
 """
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 from runtimes.base import KubernetesId, NotThere, Rejected, RuntimeFailure
+from runtimes.base.documents import load_json
 from runtimes.kubernetes.apply_body import CONTENT_TYPE, apply_body
 from runtimes.kubernetes.discovery import ApiResource, Discovery
 from runtimes.kubernetes.failures import Expired, failure
@@ -152,7 +152,7 @@ class Client:
     async def _events(self, lines: AsyncIterator[bytes]) -> AsyncIterator[WatchEvent]:
         async for line in lines:
             try:
-                event = json.loads(line)
+                event = load_json(line)
                 type_, body = event["type"], event["object"]
             except (ValueError, KeyError, TypeError):
                 raise RuntimeFailure("a watch sent something that is not an event", target=self.place) from None

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any, assert_never
 
 from runtimes.base import Misconfigured, Unauthenticated
+from runtimes.base.documents import load_json
 from runtimes.kubernetes.kubeconfig import ClientCertificate, Connection, ExecPlugin, Password, Token, TokenFile
 
 EXEC_TIMEOUT_SECONDS = 60.0
@@ -145,7 +146,7 @@ class Credentials:
             )
         output = await self._output(plugin)
         try:
-            answer = json.loads(output)
+            answer = load_json(output)
             status = answer["status"]
             if answer.get("kind") != "ExecCredential" or not isinstance(status, Mapping):
                 raise ValueError

@@ -21,6 +21,7 @@ from datetime import datetime
 from typing import Any
 
 from runtimes.base import FieldConflict, FieldOwner, FieldPath, ListKey, PathStep, value_at
+from runtimes.base.documents import load_json
 
 Object = Mapping[str, Any]
 
@@ -68,12 +69,12 @@ def _step(key: str, live: Object, path: FieldPath) -> str | int | ListKey | None
         case "f":
             return text
         case "k":
-            return ListKey(tuple(json.loads(text).items()))
+            return ListKey(tuple(load_json(text).items()))
         case "i":
             return int(text)
         case "v":
             members = value_at(live, path)
-            value = json.loads(text)
+            value = load_json(text)
             return members.index(value) if isinstance(members, list) and value in members else None
     return None
 
@@ -94,7 +95,7 @@ def _collect_list_keys(tree: Any, path: tuple[str, ...], found: dict[tuple[str, 
         if sort == "f":
             _collect_list_keys(below, (*path, text), found)
         elif sort == "k":
-            found.setdefault(path, tuple(json.loads(text)))
+            found.setdefault(path, tuple(load_json(text)))
             _collect_list_keys(below, path, found)
 
 
@@ -144,7 +145,7 @@ def _begins_with(text: str, key: str) -> bool:
 def _element(inside: str) -> int | ListKey:
     if inside.isdigit():
         return int(inside)
-    return ListKey(tuple((name, json.loads(value)) for name, value in _KEY_VALUE.findall(inside)))
+    return ListKey(tuple((name, load_json(value)) for name, value in _KEY_VALUE.findall(inside)))
 
 
 def _every_path(tree: Any, live: Object, path: FieldPath = ()) -> Iterator[FieldPath]:
@@ -185,12 +186,12 @@ def part(body: Any, tree: Any) -> Any:
         for key, below in tree.items():
             sort, _, text = key.partition(":")
             if sort == "k":
-                identity = ListKey(tuple(json.loads(text).items()))
+                identity = ListKey(tuple(load_json(text).items()))
                 element = next((each for each in body if identity.matches(each)), None)
                 if element is not None:
                     found.append({**dict(identity.fields), **part(element, below)})
-            elif sort == "v" and json.loads(text) in body:
-                found.append(json.loads(text))
+            elif sort == "v" and load_json(text) in body:
+                found.append(load_json(text))
         return found
     return body
 

@@ -16,9 +16,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-import yaml
-
 from runtimes.base import Misconfigured
+from runtimes.base.documents import DocumentError, OverLimit, load_yaml, read_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,15 +154,15 @@ class Kubeconfig:
 
     def _read(self, file: Path) -> None:
         try:
-            document = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
+            document = load_yaml(read_text(file)) or {}
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "not UTF-8 text"
             raise Misconfigured(f"kubeconfig {file} cannot be read: {reason}") from None
-        except yaml.YAMLError as error:
-            # the error's own text quotes the line, which may hold a token
-            mark = getattr(error, "problem_mark", None)
-            where = f", line {mark.line + 1}" if mark else ""
-            raise Misconfigured(f"kubeconfig {file}{where} is not valid YAML") from None
+        except DocumentError as error:
+            # what the parser says may quote the line, which may hold a token
+            why = error.problem if isinstance(error, OverLimit) else "is not valid YAML"
+            where = f", line {error.line}" if error.line else ""
+            raise Misconfigured(f"kubeconfig {file}{where} {why}") from None
         if not isinstance(document, Mapping):
             raise Misconfigured(f"kubeconfig {file} is not a mapping")
         self.current_context = self.current_context or str(document.get("current-context") or "")

@@ -12,7 +12,6 @@ happened.
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import random
 import socket
@@ -32,6 +31,7 @@ from kubernetes.aio.client.configuration import Configuration
 from kubernetes.aio.client.rest import RESTClientObject
 
 from runtimes.base import Misconfigured, RuntimeFailure, Unreachable
+from runtimes.base.documents import load_json
 from runtimes.kubernetes.credentials import Credentials, Grant
 from runtimes.kubernetes.failures import failure
 from runtimes.kubernetes.kubeconfig import ClientCertificate, Connection
@@ -139,7 +139,7 @@ class Transport:
                 continue
             if 200 <= status < 300:
                 try:
-                    answer = content.decode("utf-8", "replace") if is_text else json.loads(content)
+                    answer = content.decode("utf-8", "replace") if is_text else load_json(content)
                     return Reply(status, answer, _warnings(headers))
                 except ValueError:
                     if is_read and attempt < _READ_ATTEMPTS:
@@ -268,7 +268,7 @@ class Transport:
 
     def _failure(self, status: int, content: bytes, subject: str, secrets: Sequence[str]) -> RuntimeFailure:
         try:
-            body = json.loads(content)
+            body = load_json(content)
         except ValueError:
             body = content.decode("utf-8", "replace")
         return failure(

@@ -16,6 +16,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from runtimes.base.documents import DocumentError, load_json
+
 from . import quantity
 from .schema.registry import OBJECT_META, KindSchema, Registry
 from .schema.types import Field, MapShape, Type
@@ -41,11 +43,15 @@ class Pairs(dict[str, Any]):
 def parse_json(text: str | bytes) -> Any:
     """JSON in which duplicate members can still be found. Raises DecodeError."""
     try:
-        return json.loads(text, object_pairs_hook=Pairs)
+        return load_json(text, object_pairs_hook=Pairs)
     except json.JSONDecodeError as error:
         raise DecodeError(_syntax_message(error)) from error
     except UnicodeDecodeError as error:
         raise DecodeError("invalid UTF-8 in body") from error
+    except DocumentError as error:
+        raise DecodeError(f"the body {error.problem}") from error
+    except ValueError as error:  # more digits than Python reads
+        raise DecodeError("cannot unmarshal number: value out of range") from error
 
 
 def _syntax_message(error: json.JSONDecodeError) -> str:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from runtimes.base.documents import load_json
+
 from .resources import Resource
 from .store import Object, copied
 
@@ -152,6 +154,6 @@ def _autoscaler_to_v2(hpa: Object) -> Object:
 
 def _read_json(text: str | None, otherwise: Any) -> Any:
     try:
-        return json.loads(text) if text else otherwise
+        return load_json(text) if text else otherwise
     except ValueError:
         return otherwise

@@ -14,7 +14,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-import yaml
+from runtimes.base.documents import load_yaml, read_text
 
 TIMEOUT_SECONDS = 10.0
 
@@ -60,7 +60,7 @@ def _send(kubeconfig: Path, context: str, method: str, path: str, change: dict[s
 
 def _access(kubeconfig: Path, context: str) -> tuple[str, str, str]:
     """Returns the server's URL, the certificate it is to be trusted by (PEM, empty for http), and the token."""
-    content = yaml.safe_load(kubeconfig.read_text(encoding="utf-8"))
+    content = load_yaml(read_text(kubeconfig))
     chosen = _named(content["contexts"], context)["context"]
     cluster = _named(content["clusters"], chosen["cluster"])["cluster"]
     server = cluster["server"]

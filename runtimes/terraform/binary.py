@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 from collections.abc import Mapping
@@ -10,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runtimes.base import Misconfigured
+from runtimes.base.documents import load_json
 from runtimes.terraform.arguments import Arguments
 from runtimes.terraform.process import Command, run
 
@@ -87,7 +87,7 @@ async def _asked(path: Path, environment: Mapping[str, str], folder: Path) -> Bi
     command = Command(Arguments(str(path)).version(), environment, folder)
     try:
         said = await run(command, patience_seconds=_PATIENCE_SECONDS)
-        document = json.loads(said.output)
+        document = load_json(said.output)
         binary = Binary(path, str(document["terraform_version"]), str(document.get("platform") or ""))
     except (OSError, TimeoutError, ValueError, KeyError, TypeError) as error:
         why = error if isinstance(error, OSError) else "it did not tell its version"

@@ -10,6 +10,7 @@ from typing import Final
 from urllib.parse import quote, quote_plus
 
 from runtimes.base import FieldPath, PlainPath, Resource, ResourceId, TerraformId
+from runtimes.base.documents import load_json
 from runtimes.terraform import expressions, names, values
 from runtimes.terraform.names import ProviderSource
 
@@ -95,7 +96,7 @@ class Configuration:
             case ("resource", str() as resource_type, str() as label, *rest):
                 return Place(self.addresses.get(f"{resource_type}.{label}"), _as_written(rest))
             case ("provider", str() as local, int() as index, *rest):
-                alias = json.loads(self.text)["provider"][local][index].get("alias", "")
+                alias = load_json(self.text)["provider"][local][index].get("alias", "")
                 users = (id_ for id_, (source, its) in self.aliases.items() if its == alias and source.name in local)
                 return Place(next(users, None), _as_written(rest), in_provider=True)
             case ("import", int() as index, *_):

@@ -6,12 +6,13 @@ that a newer version adds, are left out.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
+
+from runtimes.base.documents import load_json
 
 
 class Phase(StrEnum):
@@ -83,7 +84,7 @@ Event = ApplyHook | Provisioned | PlannedChange | Diagnosed | Summed
 def parse(line: bytes) -> Event | None:
     """Returns None for a line that tells nothing needed here, or is no event."""
     try:
-        content = json.loads(line)
+        content = load_json(line)
     except ValueError:
         return None
     if not isinstance(content, Mapping):

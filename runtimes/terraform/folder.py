@@ -29,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from runtimes.base import Misconfigured, Overloaded
+from runtimes.base.documents import load_json
 
 _POLL_SECONDS = 0.05
 
@@ -169,7 +170,7 @@ def is_in_use(state: Path) -> bool:
 def read_json(path: Path) -> Any:
     """Returns None for a file that is absent or that is not whole."""
     try:
-        return json.loads(path.read_bytes())
+        return load_json(path.read_bytes())
     except (OSError, ValueError):
         return None
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from runtimes.base import FieldPath, TerraformId
+from runtimes.base.documents import load_json
 from runtimes.terraform import values
 from runtimes.terraform.configured import Configuration
 from runtimes.terraform.schema import Schemas
@@ -76,7 +76,7 @@ def read(
 ) -> PlannedState:
     """Raises `UnreadablePlan`."""
     try:
-        document = json.loads(content) if isinstance(content, str | bytes) else content
+        document = load_json(content) if isinstance(content, str | bytes) else content
         if "format_version" not in document:
             raise UnreadablePlan("what terraform shows of its plan is no plan")
         return PlannedState(

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from runtimes.base.documents import load_json
 from runtimes.terraform import seen
 from runtimes.terraform.events import ApplyHook, Event, Phase
 from runtimes.terraform.folder import Folder, is_in_use
@@ -95,7 +96,7 @@ def without(content: bytes, addresses: Collection[str]) -> bytes:
     """Returns a state of format 4 without the objects at some addresses."""
     if not addresses:
         return content
-    document = json.loads(content)
+    document = load_json(content)
     for resource in document.get("resources", []):
         if resource.get("mode") == "managed":
             resource["instances"] = [

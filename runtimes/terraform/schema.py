@@ -6,13 +6,13 @@ come back.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
 from runtimes.base import FieldPath
+from runtimes.base.documents import load_json
 
 
 class Form(StrEnum):
@@ -89,7 +89,7 @@ def read(content: Mapping[str, Any] | str | bytes, *, types: Collection[str] | N
     `UnreadableSchema`.
     """
     try:
-        document = json.loads(content) if isinstance(content, str | bytes) else content
+        document = load_json(content) if isinstance(content, str | bytes) else content
         return Schemas(
             {
                 name: _block(described["block"])

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runtimes.base import FieldPath, TerraformId, value_at
+from runtimes.base.documents import load_json
 from runtimes.terraform import names, schema, values
 from runtimes.terraform.names import ProviderSource
 from runtimes.terraform.schema import Form, Schemas, Type
@@ -114,7 +115,7 @@ def _document(content: Content) -> Mapping[str, Any]:
     if not content.strip():
         return {}
     try:
-        document = json.loads(content)
+        document = load_json(content)
     except ValueError as error:
         raise UnreadableState("the state is not JSON; it may have been cut off while it was written") from error
     if not isinstance(document, Mapping) or not document:

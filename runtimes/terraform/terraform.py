@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from runtimes.base import Finding, Misconfigured, RuntimeFailure
+from runtimes.base.documents import load_json
 from runtimes.terraform import binary, cli_config, diagnostics, events, schema
 from runtimes.terraform.arguments import Arguments
 from runtimes.terraform.binary import Binary
@@ -152,7 +153,7 @@ class Terraform:
             said = await run(self._command(self._arguments.schemas(), configuration))
             if said.code != 0:
                 return None
-            kept = {"digest": digest, "asked": sorted(types), "content": _reduced(json.loads(said.output), types)}
+            kept = {"digest": digest, "asked": sorted(types), "content": _reduced(load_json(said.output), types)}
             self.folder.write(self.folder.schemas, json.dumps(kept))
         return schema.read(kept["content"], types=types)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
@@ -26,6 +25,7 @@ from runtimes.base import (
     WorkspacePlanRequest,
     WorkspaceRun,
 )
+from runtimes.base.documents import load_json
 from runtimes.terraform import adoption, configuration, diagnostics, events, former, plan, record, restoring, seen
 from runtimes.terraform.adoption import Adoption
 from runtimes.terraform.configuration import Configuration
@@ -294,7 +294,7 @@ class TerraformWorkspace:
                 raise diagnostics.failure(planned.errors, place=self.place, doing="plan")
             result = plan.unfinished(prior, written, schemas=schemas)
         elif always_show or planned.is_changing or planned.is_drifted:
-            shown = json.loads(await terraform.show_plan(written))
+            shown = load_json(await terraform.show_plan(written))
             assert shown is not None
             result = plan.read(shown, written, schemas=schemas, recorded=prior)
         else:

@@ -8,7 +8,6 @@ Where terraform is, there is a cloud to practise on beside them: a file, and a p
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import subprocess
@@ -23,6 +22,7 @@ from typing import TYPE_CHECKING
 
 import anyio
 
+from runtimes.base.documents import load_json
 from workbench.project import WorkbenchError
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ async def lacking_for_cloud(settings: Settings) -> str:
         return f"Python has no {', '.join(absent)}: pip install 'konfig-workbench[practice,terraform]'"
     try:
         done = await anyio.run_process([program, "version", "-json"], check=False, stderr=subprocess.DEVNULL)
-        version = str(json.loads(done.stdout)["terraform_version"])
+        version = str(load_json(done.stdout)["terraform_version"])
         is_enough = tuple(int(each) for each in version.split("-")[0].split(".")[:2]) >= _OLDEST_TERRAFORM
     except (OSError, ValueError, KeyError, TypeError):
         return f"{program} does not say which version of terraform it is"

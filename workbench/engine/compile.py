@@ -29,6 +29,7 @@ import anyio.to_thread
 
 from kcl import api
 from kcl.diagnostics import Diagnostic, position
+from runtimes.base.documents import DocumentError, load_all_yaml, load_yaml, read_text
 from runtimes.base.secret_texts import MASK, secret_texts, telling
 from workbench.engine.errors import EngineError, SpecInvalid
 from workbench.engine.secret_options import fed_secrets, named_secret
@@ -204,20 +205,11 @@ def with_settings(stack: Stack, inputs: CompileInputs) -> CompileInputs:
 @lru_cache(maxsize=16)
 def _text_options(settings: str) -> Mapping[str, str]:
     """Options whose values are texts, of a settings file that is the same in all compilations of a session."""
-    import yaml
-
-    with contextlib.suppress(yaml.YAMLError):
-        match yaml.load(settings, Loader=_yaml_loader()):
+    with contextlib.suppress(DocumentError):  # the language says what is wrong with its settings
+        match load_yaml(settings):
             case {"kcl_options": list(options)}:
                 return {str(one["key"]): one["value"] for one in options if _is_text_option(one)}
     return {}
-
-
-def _yaml_loader() -> Any:
-    """The safe loader, of C where PyYAML was built with it: some ten times as fast."""
-    import yaml
-
-    return getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 def _is_text_option(option: Any) -> bool:
@@ -274,7 +266,10 @@ def _definitions(stack: Stack) -> Iterator[Any]:
     folder = stack.project_directory / "crd"
     for file in sorted(folder.glob("*.y*ml")) if folder.is_dir() else ():
         try:
-            yield from pickle.loads(_definitions_in(file.read_text(encoding="utf-8")))
+            yield from pickle.loads(_definitions_in(read_text(file)))
+        except DocumentError as error:
+            message = f"cannot be read as YAML: {error.problem}"
+            raise SpecInvalid(message, where=error.place(str(file)), hint="correct the file") from error
         except (OSError, ValueError) as error:
             raise SpecInvalid("cannot be read as YAML", where=str(file)) from error
 
@@ -283,12 +278,6 @@ def _definitions(stack: Stack) -> Iterator[Any]:
 def _definitions_in(text: str) -> bytes:
     """Pickled, so that every stack has its own. Reading YAML takes longer than compiling, and definitions are long.
 
-    Raises ValueError for what is no YAML.
+    Raises DocumentError for what is no YAML.
     """
-    import yaml
-
-    try:
-        found = [each for each in yaml.load_all(text, Loader=_yaml_loader()) if each]
-    except yaml.YAMLError as error:
-        raise ValueError(str(error)) from error
-    return pickle.dumps(found)
+    return pickle.dumps([each for each in load_all_yaml(text) if each])

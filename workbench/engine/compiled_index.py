@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from kcl.api import Moment, Stamp, settled_each, stamp
+from runtimes.base.documents import load_json
 from workbench.engine.errors import EngineError
 from workbench.project import lies_below
 
@@ -79,7 +80,7 @@ class Index:
     def load(cls, folder: Path) -> Index:
         index = cls(folder)
         try:
-            index._read(json.loads(_bytes(folder / INDEX_FILE)))
+            index._read(load_json(_bytes(folder / INDEX_FILE)))
         except (OSError, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
             return cls(folder)
         return index

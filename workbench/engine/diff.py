@@ -11,7 +11,6 @@ infrastructure would change it: it decides, for one, the order of environment va
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -27,6 +26,7 @@ from runtimes.base import (
     is_unknown,
     starts_with,
 )
+from runtimes.base.documents import load_json
 from workbench.engine.changes import Actor, ChangeClass, FieldChange, Op
 from workbench.engine.fields import MISSING, find
 from workbench.engine.masking import LAST_APPLIED, Seal, is_sensitive, masked, sealed, sensitive_paths
@@ -342,7 +342,7 @@ class _Judge:
     def _last_applied(self) -> Any:
         text = find(self._prediction.before, ("metadata", "annotations", LAST_APPLIED))
         try:
-            return json.loads(text) if isinstance(text, str) else {}
+            return load_json(text) if isinstance(text, str) else {}
         except ValueError:
             return {}
 

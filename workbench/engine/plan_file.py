@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from runtimes.base.documents import DocumentError, load_json
 from workbench.engine import whole_file
 from workbench.engine.compile import CompileInputs
 from workbench.engine.errors import EngineError, MovedObject, StalePlan
@@ -85,9 +86,11 @@ def save(plan: Plan, path: Path, root: Path) -> None:
 def load(path: Path, root: Path) -> SavedPlan:
     """Raises `PlanFileInvalid`."""
     try:
-        content: Any = json.loads(path.read_bytes())
+        content: Any = load_json(path.read_bytes())
     except OSError as error:
         raise PlanFileInvalid(f"cannot be read: {error.strerror}", where=str(path)) from error
+    except DocumentError as error:
+        raise PlanFileInvalid(f"is not a saved plan: it {error.problem}", where=str(path)) from error
     except ValueError as error:
         raise PlanFileInvalid("is not a saved plan", where=str(path), hint="`wb plan --out FILE` saves one") from error
     try:

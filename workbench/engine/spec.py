@@ -31,6 +31,7 @@ from runtimes.base import (
     parse_id,
     parts,
 )
+from runtimes.base.documents import DocumentError, load_all_yaml
 from workbench.engine.errors import DependencyCycle, SpecInvalid
 from workbench.engine.fields import MISSING, find, plain_steps
 from workbench.engine.graph import find_cycle, found_references, reference_texts
@@ -231,12 +232,10 @@ def _check_references(spec: Spec, ids: Mapping[str, ResourceId]) -> None:
 
 def load(text: str, *, stack: str, where: str) -> Spec:
     """Reads a Spec file as Kusion or `to_yaml` writes it; `where` names it in errors."""
-    import yaml
-
     try:
-        documents = [each for each in yaml.load_all(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)) if each]
-    except yaml.YAMLError as error:
-        raise SpecInvalid("is not valid YAML", where=where) from error
+        documents = [each for each in load_all_yaml(text) if each]
+    except DocumentError as error:
+        raise SpecInvalid(f"is not valid YAML: {error.problem}", where=error.place(where)) from error
     return build(documents, stack=stack)
 
 

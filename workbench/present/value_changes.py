@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from runtimes.base import FieldPath, format_path
+from runtimes.base.documents import load_json, load_yaml
 from workbench.engine.diff import same
 from workbench.engine.fields import MISSING
 from workbench.engine.masking import Masked
@@ -212,7 +213,7 @@ def _json(text: str) -> _Structure | None:
     if text[:1] not in ("{", "["):
         return None
     try:
-        value = json.loads(text)
+        value = load_json(text)
     except (ValueError, RecursionError):
         return None
     body = text.removesuffix("\n")
@@ -232,7 +233,7 @@ def _yaml(text: str) -> _Structure | None:
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        value = yaml.load(text, Loader=loader)
+        value = load_yaml(text)
         node = yaml.compose(text, Loader=loader)
     except (yaml.YAMLError, ValueError, RecursionError):
         return None

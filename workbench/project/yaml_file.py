@@ -8,6 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from runtimes.base.documents import DocumentError, check_yaml, load_yaml, read_text
 from workbench.project.errors import BrokenFile
 
 _LARGEST_BYTES = 1_000_000
@@ -16,8 +17,6 @@ _SHORT = 1_000
 
 def read_mapping(path: Path) -> Mapping[str, Any]:
     """Returns the file's top-level mapping, empty for an empty file; raises `BrokenFile` with file, line and column."""
-    import yaml  # costs more than the rest of a start-up that may not need it
-
     try:
         if path.stat().st_size > _LARGEST_BYTES:
             raise BrokenFile(f"larger than {_LARGEST_BYTES} bytes", where=str(path))
@@ -27,13 +26,10 @@ def read_mapping(path: Path) -> Mapping[str, Any]:
     except UnicodeDecodeError as error:
         raise BrokenFile(f"is not UTF-8 text (byte {error.start})", where=str(path)) from error
     try:
-        value = copy.deepcopy(_loaded(text)) if len(text) <= _SHORT else _load(text)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        where = f"{path}:{mark.line + 1}:{mark.column + 1}" if mark else str(path)
-        raise BrokenFile(f"is not valid YAML: {error.problem}", where=where, hint="correct the file") from error
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        raise BrokenFile("is not valid YAML", where=str(path), hint="correct the file") from error
+        value = copy.deepcopy(_loaded(text)) if len(text) <= _SHORT else load_yaml(text)
+    except DocumentError as error:
+        message = f"is not valid YAML: {error.problem}"
+        raise BrokenFile(message, where=error.place(str(path)), hint="correct the file") from error
     if value is None:
         return {}
     if not isinstance(value, dict):
@@ -44,13 +40,7 @@ def read_mapping(path: Path) -> Mapping[str, Any]:
 @lru_cache(maxsize=256)
 def _loaded(text: str) -> Any:
     """What a short text says: those of stacks are often the same. Not to be changed."""
-    return _load(text)
-
-
-def _load(text: str) -> Any:
-    import yaml
-
-    return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # the safe loader in C
+    return load_yaml(text)
 
 
 def text_at(content: Mapping[str, Any], key: str, path: Path) -> str:
@@ -87,8 +77,10 @@ def place_of(path: Path, *keys: str) -> str:
 
     where = str(path)
     try:
-        node = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        text = read_text(path)
+        check_yaml(text)
+        node = yaml.compose(text, Loader=yaml.SafeLoader)
+    except (OSError, ValueError, RecursionError, yaml.YAMLError):
         return where
     for key in keys:
         found = [each for each in node.value if each[0].value == key] if isinstance(node, yaml.MappingNode) else []

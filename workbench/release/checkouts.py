@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from runtimes.base import TerraformId
+from runtimes.base.documents import load_json
 from workbench.engine.errors import ReleaseFailure
 from workbench.release.encoding import BrokenRecord, decode
 from workbench.release.files import failure, write_atomically
@@ -79,7 +80,7 @@ def others(state_dir: Path, own: str, stack_folder: Path) -> Iterator[Records]:
 def state_resources(path: Path) -> int:
     """Counts what a local state holds; 0 without one, -1 for one that can't be read."""
     try:
-        content = json.loads(path.read_bytes())
+        content = load_json(path.read_bytes())
     except (FileNotFoundError, NotADirectoryError):
         return 0
     except (OSError, ValueError):
@@ -140,7 +141,7 @@ def _released(folder: Path) -> int:
 
 def _root(folder: Path) -> Path | None:
     try:
-        return Path(str(json.loads((folder / _FILE).read_bytes())["root"]))
+        return Path(str(load_json((folder / _FILE).read_bytes())["root"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from runtimes.base import Address, InvalidResourceId, ResourceId, RuntimeType, parse_id
+from runtimes.base.documents import DocumentError, load_json
 from workbench.engine.events import Action, Event, StepFailed, StepFinished, StepSkipped
 from workbench.engine.release import Phase, Release, ReleasedResource, StepState, type_of
 
@@ -39,7 +40,7 @@ def encode(release: Release) -> bytes:
 def decode(data: bytes) -> Release:
     """Raises `BrokenRecord`."""
     try:
-        record = json.loads(data.decode("utf-8", "surrogatepass"))
+        record = load_json(data.decode("utf-8", "surrogatepass"))
         if record["format"] != _FORMAT:
             raise BrokenRecord(f"has format {record['format']}, this version reads {_FORMAT}")
         content = record["release"]
@@ -49,7 +50,8 @@ def decode(data: bytes) -> Release:
     except (KeyError, TypeError, AttributeError, RecursionError, ValueError) as error:
         if isinstance(error, BrokenRecord):
             raise
-        raise BrokenRecord("is not a release record") from error
+        why = f": it {error.problem}" if isinstance(error, DocumentError) else ""
+        raise BrokenRecord(f"is not a release record{why}") from error
 
 
 def encode_event(event: Event) -> bytes:
@@ -81,7 +83,7 @@ def decode_events(log: bytes) -> Iterator[Event]:
         checksum, _, text = line.partition(b" ")
         if not text or hashlib.sha256(text).hexdigest()[:16].encode() != checksum:
             return
-        yield _event(json.loads(text))
+        yield _event(load_json(text))
 
 
 def _event(content: dict[str, Any]) -> Event:

@@ -21,6 +21,7 @@ from typing import Any
 
 import anyio
 
+from runtimes.base.documents import load_json
 from workbench.engine.errors import Locked, ReleaseFailure
 from workbench.engine.tasks import running
 from workbench.release.files import failure, make_folder, write_atomically
@@ -95,7 +96,7 @@ class Lock:
     def _read(self) -> dict[str, Any] | None:
         """Returns None for no lock, and for one that is not readable: nobody can renew such."""
         try:
-            content = json.loads(self.path.read_bytes())
+            content = load_json(self.path.read_bytes())
         except FileNotFoundError:
             return None
         except OSError as error:

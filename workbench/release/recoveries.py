@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from runtimes.base.documents import load_json
 from workbench.engine.errors import Locked, ReleaseFailure
 from workbench.engine.recovery.ledger import Ledger, RunBegan, decode_run, decode_step, encode_run, encode_step, merged
 from workbench.engine.recovery.values import StepResult
@@ -46,7 +47,7 @@ class RecoveryStore:
             if not line:
                 continue
             try:
-                content = json.loads(line)
+                content = load_json(line)
                 if "run" in content:
                     runs.append(decode_run(content["run"]))
                 else:

@@ -6,11 +6,12 @@ Read into the same plain objects as JSON; answers are always JSON, which those c
 from __future__ import annotations
 
 import base64
-import json
 import struct
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
+
+from runtimes.base.documents import load_json
 
 from ..data import read
 from ..errors import JsonObject
@@ -167,7 +168,7 @@ def _int_or_string(fields: dict[int, Any]) -> int | str:
 def _json(fields: dict[int, Any]) -> Any:
     raw = _bytes(fields.get(1, b""))
     try:
-        return json.loads(raw) if raw else None
+        return load_json(raw) if raw else None
     except ValueError as error:
         raise Malformed(f"embedded JSON cannot be read: {error}") from error
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, unquote
 
-import yaml
+from runtimes.base.documents import DocumentError, load_yaml
 
 from ..decode import DecodeError, parse_json
 from ..errors import ApiError, JsonObject, bad_request, invalid
@@ -277,9 +277,9 @@ def read_applied(content: bytes) -> Any:
     """The body of an apply, in YAML or JSON. Raises 400."""
     try:
         body = read_yaml(content)
-    except yaml.YAMLError as error:
-        problem = getattr(error, "problem", None) or "cannot be parsed"
-        raise bad_request(f"error decoding YAML: error converting YAML to JSON: yaml: {problem}") from error
+    except DocumentError as error:
+        why = f"error converting YAML to JSON: yaml: {error.problem}"
+        raise bad_request(f"error decoding YAML: {why}") from error
     if body is not None and not isinstance(body, dict):
         name = {list: "array", str: "string", bool: "bool"}.get(type(body), "number")
         target = "Go value of type map[string]interface {}"
@@ -289,31 +289,15 @@ def read_applied(content: bytes) -> Any:
 
 
 def read_yaml(content: bytes) -> Any:
-    """Plain data. Raises yaml.YAMLError."""
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    # timestamps stay text, as in JSON
-    return yaml.load(content, Loader=_without_timestamps(loader))
-
-
-def _without_timestamps(loader: Any) -> Any:
-    if loader not in _LOADERS:
-        resolvers = {
-            first: [(tag, pattern) for tag, pattern in pairs if tag != "tag:yaml.org,2002:timestamp"]
-            for first, pairs in loader.yaml_implicit_resolvers.items()
-        }
-        _LOADERS[loader] = type("PlainLoader", (loader,), {"yaml_implicit_resolvers": resolvers})
-    return _LOADERS[loader]
-
-
-_LOADERS: dict[Any, Any] = {}
+    """Plain data; timestamps stay text, as in JSON. Raises DocumentError."""
+    return load_yaml(content, timestamps=False)
 
 
 def _read_yaml(content: bytes, kind: str) -> Any:
     try:
         body = read_yaml(content)
-    except yaml.YAMLError as error:
-        problem = getattr(error, "problem", None) or "cannot be parsed"
-        why = f"yaml: {problem} ({_summary(content)})"
+    except DocumentError as error:
+        why = f"yaml: {error.problem} ({_summary(content)})"
         raise bad_request(f"the object provided is unrecognized (must be of type {kind}): {why}") from error
     if not isinstance(body, dict):
         raise _unrecognized(kind, "the body is not an object")

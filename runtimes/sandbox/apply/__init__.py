@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from runtimes.base.documents import load_json
+
 from .. import decode, defaults
 from ..schema.registry import KindSchema
 from . import managed as managed_fields
@@ -350,7 +352,7 @@ def _owned_by_last_applied(kind: KindSchema, live: Object) -> FieldSet | None:
     if not text:
         return None
     try:
-        applied = json.loads(text)
+        applied = load_json(text)
         if applied.get("apiVersion") != kind.api_version:
             return None
         typed.check(kind.type, applied, allow_duplicates=False)

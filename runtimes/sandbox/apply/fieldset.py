@@ -12,6 +12,8 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from runtimes.base.documents import load_json
+
 from ..schema.types import Type
 
 Path = tuple[str, ...]
@@ -44,9 +46,9 @@ def element_text(element: str) -> str:
         case "f":
             return f".{rest}"
         case "k":
-            return "[" + ",".join(f"{name}={_go_text(value)}" for name, value in json.loads(rest).items()) + "]"
+            return "[" + ",".join(f"{name}={_go_text(value)}" for name, value in load_json(rest).items()) + "]"
         case "v":
-            return f"[={_go_text(json.loads(rest))}]"
+            return f"[={_go_text(load_json(rest))}]"
     return f"[{rest}]"
 
 
@@ -73,9 +75,9 @@ def _rank(element: str) -> tuple[Any, ...]:
         case "f":
             return (0, rest)
         case "k":
-            return (1, tuple((name, _order(value)) for name, value in json.loads(rest).items()))
+            return (1, tuple((name, _order(value)) for name, value in load_json(rest).items()))
         case "v":
-            return (2, _order(json.loads(rest)))
+            return (2, _order(load_json(rest)))
     return (3, int(rest or 0))
 
 
@@ -209,7 +211,7 @@ class FieldSet:
                 continue  # the caller has taken it
             if len(key) < 2 or key[1] != ":" or not isinstance(below, Mapping):
                 raise ValueError(f"not a path element: {key!r}")
-            element = f"{key[:2]}{_json(json.loads(key[2:]))}" if key[0] in "kv" else key
+            element = f"{key[:2]}{_json(load_json(key[2:]))}" if key[0] in "kv" else key
             if "." in below or not below:
                 made.members.add(element)
             inner = FieldSet.decode(below)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from runtimes.base.documents import load_json
 from runtimes.sandbox.provider.faults import strike
 from runtimes.sandbox.provider.kinds import KINDS, Field, Kind, Refused, sealed
 from runtimes.sandbox.provider.world import Content, World
@@ -65,7 +65,7 @@ def _value(field: Field, value: Any) -> Any:
     if field.form == "string" or not isinstance(value, str):
         return value
     try:
-        found = json.loads(value)
+        found = load_json(value)
     except ValueError:
         found = value.split(",") if field.form == "list" else value
     forms: dict[str, tuple[type, ...]] = {"number": (int, float), "bool": (bool,), "list": (list,), "map": (dict,)}

@@ -24,6 +24,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from runtimes.base.documents import load_json
+
 WORLD_VARIABLE: Final = "KONFIG_PRACTICE_WORLD"
 """Environment variable: the file, where the provider's configuration names none."""
 
@@ -119,7 +121,7 @@ def _written(content: Content) -> str:
 
 def _parsed(text: str, path: Path) -> Content:
     try:
-        document = json.loads(text)
+        document = load_json(text)
     except ValueError as error:
         raise WorldBroken(f"{path} is not JSON: {error}") from error
     if not isinstance(document, dict):

@@ -24,6 +24,7 @@ from datetime import datetime, timedelta
 import anyio
 
 from runtimes.base import Forbidden, LiveOperations, Moved, NotThere, Record, RuntimeFailure
+from runtimes.base.documents import load_json
 from workbench.engine.errors import EngineError, Locked, MovedObject, StalePlan
 from workbench.engine.recovery.document import InventoryState, RecoveryDocument
 from workbench.engine.recovery.ledger import (
@@ -309,9 +310,9 @@ def _decode(record: Record, cluster: str, namespace: str, incident: str) -> Ledg
     for name, text in record.entries.items():
         try:
             if name.startswith(_STEP):
-                steps.append(_step_here(decode_step(json.loads(text)), cluster))
+                steps.append(_step_here(decode_step(load_json(text)), cluster))
             elif name.startswith(_RUN):
-                runs.append(_run_here(decode_run(json.loads(text)), cluster))
+                runs.append(_run_here(decode_run(load_json(text)), cluster))
         except (ValueError, KeyError, TypeError, AttributeError):
             raise BrokenRecord(
                 f"{name} of its record of the incident cannot be read",

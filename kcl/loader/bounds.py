@@ -1,0 +1,128 @@
+"""Limits of the YAML, TOML and JSON that programs and repositories hand to the language.
+
+A file of a few lines can stand for gigabytes (aliases of aliases), end the process (the parser of C recurses on nested
+brackets) or loop for ever (an alias inside itself). Every document from outside passes here, so that each of these is
+a finding instead. What is checked costs little for real files: a look at the bytes says whether the events of the
+parser need to be counted before anything is built from them.
+
+The workbench keeps the same rules in `runtimes.base.documents`: neither may import the other.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+MOST_BYTES: Final = 16_000_000
+"""Of one text. The largest definitions of custom resources have two million."""
+MOST_BYTES_OF_TOML: Final = 1_000_000
+"""Of a manifest or a lock file, whose parser is slow."""
+MOST_DEPTH: Final = 200
+"""Lists and mappings in one another: what is done with them later recurses, and Python ends at a thousand calls."""
+MOST_NODES: Final = 1_000_000
+"""Keys, values and collections of YAML, with every alias counted as what it stands for."""
+MOST_DIGITS: Final = 400
+"""Of a whole number of YAML. More digits than that no float can hold, and long numbers take quadratic time."""
+_SAFE_NESTING: Final = 1_000  # of brackets or columns that the parser may recurse on before anybody counted
+_CHARACTERS_OF_A_NODE: Final = 100  # a longer text counts as several nodes: aliases repeat it, too
+_ANCHOR: Final = re.compile(rb"&[0-9A-Za-z_-]")
+_ALIAS: Final = re.compile(rb"\*[0-9A-Za-z_-]")
+_INDICATORS: Final = bytes.maketrans(b"\t-?:", b"    ")
+
+
+class LimitError(ValueError):
+    """A document over a limit. `line` counts from 1; 0 means unknown."""
+
+    def __init__(self, problem: str, line: int = 0) -> None:
+        super().__init__(problem + (f" at line {line}" if line else ""))
+        self.problem = problem
+        self.line = line
+
+
+def check_size(text: str | bytes) -> None:
+    """Raises LimitError for a text that is too long to be read at all."""
+    if len(text) > MOST_BYTES:
+        raise LimitError(f"is larger than the limit of {MOST_BYTES} bytes")
+
+
+def check_depth(value: Any) -> None:
+    """Raises LimitError. Goes level by level: recursion is what has to be prevented."""
+    level: list[Any] = [value] if isinstance(value, dict | list) else []
+    for _ in range(MOST_DEPTH):
+        level = [
+            child
+            for each in level
+            for child in (each.values() if isinstance(each, dict) else each)
+            if isinstance(child, dict | list | tuple)
+        ]
+    if level:
+        raise LimitError(f"is nested deeper than the limit of {MOST_DEPTH} levels")
+
+
+def check_toml(text: str) -> None:
+    """Raises LimitError. The parser of the standard library takes quadratic memory for the parts of a dotted key."""
+    if len(text) > MOST_BYTES_OF_TOML:
+        raise LimitError(f"is larger than the limit of {MOST_BYTES_OF_TOML} bytes")
+    if text.count(".") <= MOST_DEPTH:
+        return
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.count(".") > MOST_DEPTH:
+            raise LimitError(f"has a line with more than the limit of {MOST_DEPTH} dots", number)
+
+
+def check_yaml(text: str | bytes) -> None:
+    """Raises LimitError for YAML that must not be built. What is no YAML is for the parser to say."""
+    check_size(text)
+    raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
+    if _may_be_harmful(raw):
+        count_nodes(text)
+
+
+def _may_be_harmful(raw: bytes) -> bool:
+    if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return True  # UTF-16, whose bytes tell nothing
+    if b"&" in raw and b"*" in raw and _ANCHOR.search(raw) and _ALIAS.search(raw):
+        return True
+    if raw.count(b"[") + raw.count(b"{") > _SAFE_NESTING:
+        return True
+    if b" " * _SAFE_NESTING in raw.translate(_INDICATORS):  # nesting in blocks needs a column for each level
+        return True
+    if len(raw) <= MOST_NODES:
+        return False
+    return 2 * (len(raw) - len(raw.translate(None, b",:-?[{"))) > MOST_NODES
+
+
+def count_nodes(text: str | bytes) -> None:
+    """Follows the events of the parser, which neither recurses nor builds anything. Raises LimitError."""
+    import yaml
+
+    total = 0
+    weights: dict[str | None, int] = {}
+    unfinished: list[tuple[str | None, int]] = []
+    for event in yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+        line = event.start_mark.line + 1 if event.start_mark else 0
+        match event:
+            case yaml.ScalarEvent():
+                weight = 1 + len(event.value) // _CHARACTERS_OF_A_NODE
+                total += weight
+                if event.anchor:
+                    weights[event.anchor] = weight
+            case yaml.AliasEvent():
+                if any(anchor == event.anchor for anchor, _ in unfinished):
+                    raise LimitError("has an alias inside of what it stands for", line)
+                total += weights.get(event.anchor, 1)
+            case yaml.CollectionStartEvent():
+                unfinished.append((event.anchor, total))
+                total += 1
+                if len(unfinished) > MOST_DEPTH:
+                    raise LimitError(f"is nested deeper than the limit of {MOST_DEPTH} levels", line)
+            case yaml.CollectionEndEvent():
+                anchor, before = unfinished.pop()
+                if anchor:
+                    weights[anchor] = total - before
+            case yaml.DocumentStartEvent():
+                weights.clear()
+        if total > MOST_NODES:
+            raise LimitError(
+                f"stands for more than the limit of {MOST_NODES} nodes, aliases counted as written out", line
+            )
