@@ -154,7 +154,7 @@ class Planner:
             return
         hint = "destroy it where it was applied; machines that share a backend in stack.yaml share what they know"
         if compiled is None:
-            said = "the stack does not compile, and no release of it is here: whether it has Terraform resources"
+            said = "the stack does not compile, and no release here has Terraform resources: whether there are any"
             yield Gap(TERRAFORM_PLACE, f"{said} is not known", hint)
         elif count := len(terraform(compiled)):
             said = f"{count} resources are configured, and neither a release nor a state on this machine knows them"

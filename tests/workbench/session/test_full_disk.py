@@ -17,7 +17,7 @@ from workbench.engine.events import ApplyFinished, Event, Outcome, RecordFailed
 from workbench.engine.release import Phase
 from workbench.project import WorkbenchError
 
-EVERY = int(os.environ.get("KONFIG_WORKBENCH_FAULTS_EVERY", "9"))
+EVERY = int(os.environ.get("KONFIG_WORKBENCH_FAULTS_EVERY", "25"))
 """One in so many writes fails in turn, and each of the last; 1 is all of them."""
 LAST = 6
 
