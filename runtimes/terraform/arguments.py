@@ -63,6 +63,9 @@ class Arguments:
     def push_state(self, file: str, *, lock_timeout_seconds: float) -> tuple[str, ...]:
         return self._built("state push", after=(file,), lock_timeout=_seconds(lock_timeout_seconds))
 
+    def remove_from_state(self, addresses: Sequence[str], *, lock_timeout_seconds: float) -> tuple[str, ...]:
+        return self._built("state rm", after=tuple(addresses), lock_timeout=_seconds(lock_timeout_seconds))
+
     def _built(self, command: str, *flags: str, after: Sequence[str] = (), **options: Any) -> tuple[str, ...]:
         from python_terraform import IsFlagged
 

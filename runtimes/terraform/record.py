@@ -28,11 +28,17 @@ _CRASHED = re.compile(r"plugin did not respond|request cancell?ed|plugin .*crash
 
 @dataclass(frozen=True, slots=True)
 class Creation:
-    """A resource that an apply creates. `candidates` are texts by which it may be found and imported, best first."""
+    """A resource that an apply creates. `candidates` are texts by which it may be found and imported, best first.
+
+    `former` is the id in the infrastructure of what the state had under this address, and which is gone when the
+    creation begins: deleted before, or found to be no more. Empty where there was nothing, or where it stays until the
+    new one is there.
+    """
 
     id: TerraformId
     address: str
     candidates: tuple[str, ...] = ()
+    former: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +55,15 @@ class Doubt:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """`process` is None once the apply has ended and was looked at. `ids` are by the addresses it works on."""
+    """`process` is None once the apply has ended and was looked at. `ids` are by the addresses it works on. `serial` is
+    that of the state it was planned over."""
 
     process: ProcessMark | None
     begun: str
     creations: tuple[Creation, ...]
     ids: Mapping[str, TerraformId]
     doubts: tuple[Doubt, ...]
+    serial: int = 0
 
     @property
     def is_open(self) -> bool:
@@ -100,6 +108,26 @@ def doubts(
     return tuple(found)
 
 
+def outlived(
+    record: Record, events: Iterable[Event], identities: Mapping[TerraformId, str], serial: int
+) -> frozenset[str]:
+    """Returns the addresses under which a state still has what was gone when something new was begun there.
+
+    `identities` are the ids in the infrastructure that the state has. An object that is no more would hide the new one:
+    what the state knows is not looked for. Where both have the same id, the state has the new one if it was written
+    after that was made.
+    """
+    creations = [each for each in events if isinstance(each, ApplyHook) and each.action == "create"]
+    begun = {each.address for each in creations if each.phase is Phase.STARTED}
+    made = {each.address: each.id_value for each in creations if each.phase is Phase.COMPLETED}
+    return frozenset(
+        each.address
+        for each in record.creations
+        if each.former and each.address in begun and identities.get(each.id) == each.former
+        and (serial <= record.serial or made.get(each.address) != each.former)
+    )  # fmt: skip
+
+
 def candidates(planned: Mapping[str, Any], masks: Any) -> tuple[str, ...]:
     """Returns the texts among a planned resource's values by which it may be found, none of them secret.
 
@@ -128,6 +156,7 @@ def load(folder: Folder) -> Record:
                 tuple(_creation(each) for each in creations),
                 {address: _id(text) for address, text in ids.items()},
                 tuple(Doubt(_creation(each["creation"]), each["since"]) for each in open_doubts),
+                serial if isinstance(serial := rest.get("serial"), int) else 0,
             )
         case _:
             return NOTHING
@@ -139,17 +168,24 @@ def save(folder: Folder, record: Record) -> None:
         "begun": record.begun,
         "creations": [_written(each) for each in record.creations],
         "ids": {address: str(id_) for address, id_ in record.ids.items()},
+        "serial": record.serial,
         "doubts": [{"creation": _written(each.creation), "since": each.since} for each in record.doubts],
     }
     folder.write(folder.run, json.dumps(document, indent=2) + "\n")
 
 
 def _written(creation: Creation) -> dict[str, Any]:
-    return {"id": str(creation.id), "address": creation.address, "candidates": list(creation.candidates)}
+    return {
+        "id": str(creation.id),
+        "address": creation.address,
+        "candidates": list(creation.candidates),
+        "former": creation.former,
+    }
 
 
 def _creation(document: Mapping[str, Any]) -> Creation:
-    return Creation(_id(document["id"]), document["address"], tuple(document["candidates"]))
+    former = str(document.get("former") or "")
+    return Creation(_id(document["id"]), document["address"], tuple(document["candidates"]), former)
 
 
 def _id(text: str) -> TerraformId:

@@ -71,6 +71,13 @@ def put_back(folder: Folder, state_file: Path, deleted: Collection[str]) -> None
     seen.save(folder, replace(before, resources=left, repair=repair))
 
 
+def take_out(folder: Folder, state_file: Path, addresses: Collection[str]) -> None:
+    """Takes objects that are no more out of a local state, as terraform does: the next serial tells of it."""
+    document = json.loads(without(state_file.read_bytes(), addresses))
+    document["serial"] += 1
+    folder.write(state_file, json.dumps(document, indent=2) + "\n")
+
+
 def start_over(state_file: Path) -> None:
     """Puts a state that can't be read aside: there was none before the apply that tore it."""
     if state_file.exists():

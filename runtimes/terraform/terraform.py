@@ -17,7 +17,7 @@ from typing import Any
 
 from runtimes.base import Finding, Misconfigured, RuntimeFailure
 from runtimes.base.documents import load_json
-from runtimes.terraform import binary, cli_config, diagnostics, events, schema
+from runtimes.terraform import binary, cli_config, diagnostics, events, restoring, schema
 from runtimes.terraform.arguments import Arguments
 from runtimes.terraform.binary import Binary
 from runtimes.terraform.configuration import Configuration
@@ -245,6 +245,18 @@ class Terraform:
             for path in (self.state_file, self.state_file.with_name(self.state_file.name + ".backup")):
                 with contextlib.suppress(OSError):
                     path.chmod(0o600)
+
+    async def take_out_of_state(self, addresses: Collection[str]) -> None:
+        """Takes what is no more out of the state. Raises `RuntimeFailure`."""
+        if self.has_local_state:
+            restoring.take_out(self.folder, self.state_file, addresses)
+            return
+        seconds = self._settings.lock_timeout_seconds
+        said = await run(
+            self._command(self._arguments.remove_from_state(sorted(addresses), lock_timeout_seconds=seconds))
+        )
+        if said.code != 0:
+            raise self._failed("take what is no more out of its state", said.code, said.errors, None)
 
     async def restore_state(self) -> None:
         """Gives the backend the state that terraform could not write at the end of an apply, if there is such.

@@ -178,6 +178,7 @@ class TerraformWorkspace:
             await self._without_torn(terraform, left, accepts_lost)
         await terraform.restore_state()
         if left.process is not None:
+            await self._take_out_outlived(terraform, left, events.read(folder.apply_events))
             content = await terraform.state()
             state = self._read(content)
             if terraform.has_local_state:
@@ -185,6 +186,11 @@ class TerraformWorkspace:
             record.save(folder, left.closed(events.read(folder.apply_events), lambda id_: id_ in state.resources))
             folder.apply_events.unlink(missing_ok=True)
         folder.sweep()
+
+    async def _take_out_outlived(self, terraform: Terraform, left: Record, told: tuple[events.Event, ...]) -> None:
+        state = await self._prior(terraform)
+        if addresses := record.outlived(left, told, seen.identities(state, frozenset()), state.serial):
+            await terraform.take_out_of_state(addresses)
 
     async def _without_torn(self, terraform: Terraform, left: Record, accepts_lost: bool) -> None:
         """Puts a torn state aside where there was none before the apply that tore it, or where that is accepted."""
@@ -369,6 +375,7 @@ class TerraformWorkspace:
                 if each.action is not PlannedAction.NONE and isinstance(each.id, TerraformId)
             },
             record.load(folder).doubts,
+            configured.prior.serial,
         )
         record.save(folder, opened)
         await running.go()
@@ -393,6 +400,8 @@ class TerraformWorkspace:
         if terraform.has_local_state:
             restoring.put_back(folder, terraform.state_file, restoring.deletions(told))
             await self._without_torn(terraform, opened, accepts_lost=False)
+        if running.code:
+            await self._take_out_outlived(terraform, opened, told)
         content = await terraform.state()
         try:
             state = read_new(content, schemas=configured.schemas)
@@ -450,14 +459,16 @@ def _limited(found: WorkspacePlan, request: WorkspacePlanRequest) -> WorkspacePl
 
 
 def _creations(attempt: _Attempt) -> tuple[Creation, ...]:
-    written = attempt.configured.written
+    written, prior = attempt.configured.written, attempt.configured.prior
+    identities = seen.identities(prior, written.secrets)
     found = []
     for each in (attempt.shown or {}).get("resource_changes") or ():
         change = each["change"]
         id_ = written.id_at(each["address"], each.get("provider_name") or "")
         if id_ is not None and "create" in change["actions"]:
             candidates = record.candidates(change.get("after") or {}, change.get("after_sensitive"))
-            found.append(Creation(id_, each["address"], candidates))
+            stays = list(change["actions"]) == ["create", "delete"]
+            found.append(Creation(id_, each["address"], candidates, "" if stays else identities.get(id_, "")))
     return tuple(found)
 
 

@@ -21,6 +21,7 @@ from runtimes.terraform import record as run_record
 from runtimes.terraform import restoring, seen
 from runtimes.terraform.folder import Folder
 from runtimes.terraform.process import ProcessMark
+from runtimes.terraform.record import Record
 from runtimes.terraform.runtime import TerraformRuntime
 from runtimes.terraform.seen import Condition, Seen
 from runtimes.terraform.state import PriorState, Recorded, read_prior
@@ -287,6 +288,28 @@ def test_what_an_apply_deleted_before_it_was_killed_is_not_missed(applied: Folde
     before, found = seen.load(folder), read_prior(folder.state.read_bytes())
     assert {each.name for each in found.resources} == {"a", "b"}
     assert seen.condition(found, before) is Condition.WHOLE
+
+
+async def test_what_was_made_after_the_old_one_was_gone_is_looked_for_though_the_copy_has_the_old_one(
+    applied: Folder, tmp_path: Path
+) -> None:
+    """An apply found `c` gone, made it again and was killed before the state said so; then the state was emptied."""
+    folder = copied(applied, tmp_path)
+    old = (seen.load(folder) or Seen()).resources[as_id(DATA[2])]
+    made = run_record.Creation(as_id(DATA[2]), "terraform_data.c", ("c",), former=old)
+    serial = read_prior(folder.state.read_bytes()).serial
+    dead = ProcessMark(2**22 + 1, "", socket.gethostname())
+    run_record.save(folder, Record(dead, "then", (made,), {"terraform_data.c": as_id(DATA[2])}, (), serial))
+    hooks = [("apply_start", ""), ("apply_complete", "11111111-2222-3333-4444-555555555555")]
+    events = [
+        {"type": type_, "hook": {"resource": {"addr": "terraform_data.c"}, "action": "create", "id_value": id_value}}
+        for type_, id_value in hooks
+    ]
+    folder.apply_events.write_text("".join(json.dumps(each) + "\n" for each in events))
+    emptied(folder.state)
+    found = await planned(folder, *DATA, released=RELEASED)
+    assert actions(found) == {"a": NONE, "b": NONE, "c": IMPORT}
+    assert next(each.import_id for each in found.resources if each.import_id) == hooks[1][1]
 
 
 async def test_what_a_killed_apply_made_is_in_the_copy_before_its_events_are_gone(

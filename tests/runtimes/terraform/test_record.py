@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +60,39 @@ def test_what_may_have_been_created_without_the_state_knowing(
     assert record.doubts([CREATION], events, lambda id_: is_known) == doubts
 
 
+STARTED, MADE = hook(Phase.STARTED), hook(Phase.COMPLETED, id_value="b-8")
+MADE_ALIKE = hook(Phase.COMPLETED, id_value="b-7")
+
+
+@pytest.mark.parametrize(
+    ("former", "events", "has", "serial", "is_outlived"),
+    [
+        ("b-7", [STARTED], "b-7", 5, True),
+        ("b-7", [STARTED, MADE], "b-7", 5, True),
+        ("b-7", [STARTED, MADE_ALIKE], "b-7", 5, True),
+        # written after another resource was done, and before this one was
+        ("b-7", [STARTED], "b-7", 6, True),
+        ("b-7", [STARTED, MADE], "b-7", 6, True),
+        # the state has the new one
+        ("b-7", [STARTED, MADE], "b-8", 6, False),
+        ("b-7", [STARTED, MADE_ALIKE], "b-7", 6, False),
+        # nothing new was begun, or what was there stays until the new one is
+        ("b-7", [], "b-7", 5, False),
+        ("b-7", [hook(Phase.STARTED, "delete")], "b-7", 5, False),
+        ("", [STARTED], "b-7", 5, False),
+        ("b-7", [STARTED], None, 5, False),
+    ],
+)
+def test_what_is_no_more_does_not_hide_what_was_begun_after_it(
+    former: str, events: list[Event], has: str | None, serial: int, is_outlived: bool
+) -> None:
+    planned = replace(CREATION, former=former)
+    opened = Record(ProcessMark(1, "2", "here"), BEGUN, (planned,), {}, (), serial=5)
+    identities = {BUCKET: has} if has is not None else {}
+    found = record.outlived(opened, events, identities, serial)
+    assert found == ({CREATION.address} if is_outlived else frozenset())
+
+
 def test_a_doubt_stays_until_the_state_knows_the_resource() -> None:
     opened = Record(ProcessMark(1, "2", "here"), BEGUN, (), {}, (Doubt(CREATION, "earlier"),))
     assert opened.closed([], lambda id_: False).doubts == (Doubt(CREATION, "earlier"),)
@@ -75,7 +109,8 @@ def test_a_record_is_read_back_as_it_was_written(tmp_path: Path) -> None:
         BEGUN,
         (CREATION,),
         {"sandbox_bucket.invoices": BUCKET},
-        (Doubt(CREATION, "earlier"),),
+        (Doubt(replace(CREATION, former="b-6"), "earlier"),),
+        7,
     )
     record.save(folder, written)
     assert record.load(folder) == written
