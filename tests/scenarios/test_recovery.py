@@ -432,7 +432,7 @@ async def test_another_machine_knows_what_was_done_and_waits_for_who_is_at_it(gr
 async def test_where_no_record_may_be_kept_it_says_so_and_goes_on(ground: Ground) -> None:
     ground.sandbox.clusters[0].create("deployments.apps", "shop", deployment("web", 1))
     await ground.ready(0, 1)
-    real = await ground.session._operations("hangzhou")
+    real = await ground.session._connections.operations("hangzhou")
 
     class Narrow:
         def __getattr__(self, name: str) -> Any:
@@ -444,7 +444,7 @@ async def test_where_no_record_may_be_kept_it_says_so_and_goes_on(ground: Ground
     async def reach(cluster: str) -> LiveOperations:
         return Narrow()  # type: ignore[return-value]
 
-    ground.session._operations = reach  # type: ignore[method-assign]
+    ground.session._connections.operations = reach  # type: ignore[method-assign]
     recovery = await ground.session.recovery(document(ground.hosts(0), reason="INC-4"))
     assert "what other machines did about it cannot be read" in recovery.warnings[0]
     report, _ = await run(ground.session, recovery)
@@ -464,7 +464,7 @@ async def test_what_a_killed_run_took_away_is_still_under_way(ground: Ground) ->
     with store.log(recovery.id) as log:
         log.begin(RunBegan("1", "ann@box", datetime.now(UTC), recovery.phrase, recovery.originals))
         log.record(StepResult(first, StepState.STARTED, started=datetime.now(UTC)))
-    real = await ground.session._operations("hangzhou")
+    real = await ground.session._connections.operations("hangzhou")
     await real.delete_pod(PodTarget("shop", first.name, first.uid))
     async with asyncio.timeout(30):
         while True:
@@ -487,7 +487,7 @@ async def test_a_lost_answer_is_looked_after_and_never_sent_again(ground: Ground
     ground.sandbox.clusters[0].create("deployments.apps", "shop", deployment("web", 3))
     await ground.ready(0, 3)
     hosts = ground.hosts(0)
-    real = await ground.session._operations("hangzhou")
+    real = await ground.session._connections.operations("hangzhou")
     asked: list[str] = []
 
     class Breaking:
@@ -505,7 +505,7 @@ async def test_a_lost_answer_is_looked_after_and_never_sent_again(ground: Ground
     async def reach(cluster: str) -> LiveOperations:
         return Breaking()  # type: ignore[return-value]
 
-    ground.session._operations = reach  # type: ignore[method-assign]
+    ground.session._connections.operations = reach  # type: ignore[method-assign]
     limits = replace(QUICK, batch=3, per_owner=3)
     recovery = await ground.session.recovery(document(hosts, limits=limits))
     report, events = await run(ground.session, recovery)
