@@ -34,11 +34,11 @@ from runtimes.base.secret_texts import MASK, secret_texts, telling
 from workbench.engine.errors import EngineError, SpecInvalid
 from workbench.engine.secret_options import fed_secrets, named_secret
 from workbench.engine.spec import Chain, SourceSite, Spec, build
-from workbench.project import Stack
+from workbench.project import Stack, refuse_foreign
 
 ParseCache = api.ParseCache
 PluginFinder = api.PluginFinder
-_STACK_SETTINGS = "kcl.yaml"
+_STACK_SETTINGS, _MODULE = "kcl.yaml", "kcl.mod"
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,12 @@ class StackProgram:
 
 
 def program_of(stack: Stack, inputs: CompileInputs) -> StackProgram:
-    """Raises `EngineError` for a settings file that is not there, `SpecInvalid` for a stack without any KCL."""
+    """Raises `EngineError` for a settings file that is not there, `SpecInvalid` for a stack without any KCL.
+
+    Raises `OutsideRepository` where a file of the stack is a link out of the repository.
+    """
+    for name in (_STACK_SETTINGS, _MODULE):
+        refuse_foreign(stack.directory / name, stack.directory)
     has_settings = stack.directory / _STACK_SETTINGS in inputs.overlay or (stack.directory / _STACK_SETTINGS).is_file()
     for each in inputs.settings:
         path = stack.directory / each
@@ -240,7 +245,11 @@ def shown(text: str, inputs: CompileInputs) -> str:
 
 
 def _own_files(stack: Stack, inputs: CompileInputs) -> list[str]:
-    files = [*_kcl_files(stack.project_directory / "base", inputs), *_kcl_files(stack.directory, inputs)]
+    base = stack.project_directory / "base"
+    refuse_foreign(base, stack.project_directory)
+    files = [*_kcl_files(base, inputs), *_kcl_files(stack.directory, inputs)]
+    for each in files:
+        refuse_foreign(Path(each), stack.project_directory)
     if not files:
         raise SpecInvalid("has neither kcl.yaml nor KCL files", where=str(stack.directory), hint="add a main.k")
     return files
@@ -264,7 +273,9 @@ def _told(stack: Stack) -> api.Settings:
 def _definitions(stack: Stack) -> Iterator[Any]:
     """Yields the custom resource definitions kept beside the stacks of a project."""
     folder = stack.project_directory / "crd"
+    refuse_foreign(folder, stack.project_directory)
     for file in sorted(folder.glob("*.y*ml")) if folder.is_dir() else ():
+        refuse_foreign(file, stack.project_directory)
         try:
             yield from pickle.loads(_definitions_in(read_text(file)))
         except DocumentError as error:

@@ -8,11 +8,11 @@ clusters     clusters.yaml: which stack goes to which clusters
 plugins      plugins.yaml: which Python functions KCL may call
 readiness    readiness.yaml: when resources count as ready
 impact       files → stacks
-bounds       how far a repository reaches: what may be written for it
+bounds       how far a repository reaches: what may be read and written for it
 errors       the root `WorkbenchError`
 """
 
-from workbench.project.bounds import is_git, lies_below, refuse_outside
+from workbench.project.bounds import is_git, lies_below, refuse_foreign, refuse_outside
 from workbench.project.clusters import (
     TERRAFORM_PLACE,
     Cluster,
@@ -66,5 +66,6 @@ __all__ = [
     "find_root",
     "is_git",
     "lies_below",
+    "refuse_foreign",
     "refuse_outside",
 ]

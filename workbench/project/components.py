@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from workbench.project.bounds import is_foreign
 from workbench.project.tree import Component
 
 _INSTANCE = re.compile(r"^([A-Za-z][\w]*)\s*:\s*([A-Za-z_][\w.]*)\s*[({]")
@@ -37,13 +38,17 @@ def _components(folder: Path, before: Iterable[Component]) -> tuple[Component, .
 
 
 def _kcl_files(folder: Path) -> Iterator[Path]:
+    if is_foreign(folder, folder.parent):
+        return
     try:
         names = os.listdir(folder)  # noqa: PTH208 - without an object for each of a repository's files
     except OSError:
         return
     for name in sorted(names):
         if name.endswith(".k") and name != ".k" and not name.endswith("_test.k"):
-            yield folder / name
+            file = folder / name
+            if not is_foreign(file, folder):
+                yield file
 
 
 def _instances(file: Path) -> Iterator[Component]:

@@ -16,6 +16,7 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
+from workbench.project.bounds import is_foreign
 from workbench.project.clusters import (
     CLUSTERS_FILE,
     ClusterMapping,
@@ -109,6 +110,8 @@ def _unmarked_projects(root: str, folders: Iterable[str]) -> Iterator[tuple[Path
 
 def _is_run(folder: str) -> bool:
     """Whether the kcl.mod of a folder, if there is one, says which files are run."""
+    if is_foreign(Path(folder, MODULE_FILE), Path(folder)):
+        return False
     try:
         if _ENTRIES not in Path(folder, MODULE_FILE).read_text(encoding="utf-8", errors="replace"):
             return False

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from runtimes.base.documents import DocumentError, check_yaml, load_yaml, read_text
+from workbench.project.bounds import refuse_foreign
 from workbench.project.errors import BrokenFile
 
 _LARGEST_BYTES = 1_000_000
@@ -16,7 +17,12 @@ _SHORT = 1_000
 
 
 def read_mapping(path: Path) -> Mapping[str, Any]:
-    """Returns the file's top-level mapping, empty for an empty file; raises `BrokenFile` with file, line and column."""
+    """Returns the file's top-level mapping, empty for an empty file; raises `BrokenFile` with file, line and column.
+
+    Raises `OutsideRepository` where the file is a link out of the repository.
+    """
+    if path.is_symlink():
+        refuse_foreign(path, path.parent)
     try:
         if path.stat().st_size > _LARGEST_BYTES:
             raise BrokenFile(f"larger than {_LARGEST_BYTES} bytes", where=str(path))
