@@ -7,6 +7,9 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 BROWSER := $(VENV)/.browser
 
+# tests start wb hundreds of times: Python keeps what it compiled, even where the environment says otherwise
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: demo test check format bench fuzz screenshots tables clean
 
 demo: $(STAMP)
