@@ -20,6 +20,7 @@ from workbench.cli.stacks import (
     workdir_option,
 )
 from workbench.exit_codes import ExitCode
+from workbench.project.errors import UnknownStack
 
 if TYPE_CHECKING:
     from workbench.cli.main import Context
@@ -72,8 +73,13 @@ def command(
         session = context.open(workdir=workdir)
         found = None
     else:
+        try:
+            session, found = find(context, stack, workdir)
+        except UnknownStack as error:
+            if stack:
+                error.message += f", and no saved plan at {plan_file}"
+            raise
         plan_file = None
-        session, found = find(context, stack, workdir)
     output = context.output
     session.reason = reason or session.reason
 

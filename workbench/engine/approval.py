@@ -9,6 +9,7 @@ from workbench.engine.plan import Level, Plan
 def approve(plan: Plan, confirm: str) -> None:
     """Raises `Refused`, `UnresolvedConflict` or `ConfirmationRequired`. The phrase is as good as a yes."""
     failed = [each for each in plan.guards if not each.passed]
+    failed = [each for each in failed if not each.is_unknown] or failed
     conflicts = [(change.address, each) for change in plan.changes for each in change.conflicts]
     if [each.name for each in failed] == ["no conflicts"]:
         raise UnresolvedConflict(conflicts, where=plan.stack)

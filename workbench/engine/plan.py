@@ -40,11 +40,15 @@ class Confirmation:
 
 @dataclass(frozen=True, slots=True)
 class Guard:
-    """One check made before anything runs. A guard that did not pass refuses the plan; `message` is one sentence."""
+    """One check made before anything runs. A guard that did not pass refuses the plan; `message` is one sentence.
+
+    `is_unknown`: there was nobody to check it with. It did not pass then, and the guard that says why comes before it.
+    """
 
     name: str
     passed: bool
     message: str = ""
+    is_unknown: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -189,24 +189,33 @@ def _guards(diff: StackDiff, stack: Stack, *, force: bool, is_read_only: bool, d
     away = [each for each in diff.problems if each.address is None and each not in terraform]
     refused = [each for each in diff.problems if each.address is not None and each not in terraform]
     conflicts = [each for each in diff.changes if each.conflicts]
-    guards = [
-        Guard("clusters answer", not away, _lines(away)),
-        Guard("dry run accepted", not refused, _lines(refused)),
-        Guard(
-            "no conflicts",
-            not conflicts or force,
-            "; ".join(f"{each.address}: fields are owned by {_managers(each)}" for each in conflicts)
-            + (" (taken over, as the plan is forced)" if conflicts and force else ""),
-        ),
-        Guard("writing allowed", not is_read_only, "this session is read-only (WB_READONLY)" if is_read_only else ""),
-    ]
+    guards: list[Guard] = []
+    if diff.clusters:
+        owned = "; ".join(f"{each.address}: fields are owned by {_managers(each)}" for each in conflicts)
+        forced = " (taken over, as the plan is forced)" if conflicts and force else ""
+        guards = [
+            Guard("clusters answer", not away, _lines(away)),
+            _checked("dry run accepted", not refused, _lines(refused), away),
+            _checked("no conflicts", not conflicts or force, owned + forced, away),
+        ]
     if diff.workspace:
         guards.insert(2, Guard("terraform plans", not terraform, _lines(terraform)))
+    guards.append(
+        Guard("writing allowed", not is_read_only, "this session is read-only (WB_READONLY)" if is_read_only else "")
+    )
     if destroys:
         is_protected = stack.placement is not None and stack.placement.protected
         why = "take `protected` out of its placement first" if is_protected else ""
         guards.append(Guard("stack not protected", not is_protected, why))
     return tuple(guards)
+
+
+def _checked(name: str, passed: bool, message: str, away: Iterable[Problem]) -> Guard:
+    """A guard that clusters check: of those that are away, a pass of the others says nothing."""
+    unasked = ", ".join(dict.fromkeys(each.cluster for each in away))
+    if not passed or not unasked:
+        return Guard(name, passed, message)
+    return Guard(name, False, f"not known of {unasked}", is_unknown=True)
 
 
 def _lines(problems: Iterable[Problem]) -> str:

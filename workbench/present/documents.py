@@ -75,7 +75,10 @@ def plan(made: Plan, root: Path) -> dict[str, Any]:
         summary=_summary(made.summary),
         waves=[[{"cluster": each.cluster, "id": str(each.id)} for each in wave] for wave in made.waves],
         changes=[_change(each, root) for each in made.steps()],
-        guards=[{"name": each.name, "passed": each.passed, "message": each.message} for each in made.guards],
+        guards=[
+            {"name": each.name, "passed": None if each.is_unknown else each.passed, "message": each.message}
+            for each in made.guards
+        ],
         confirmation={
             "level": made.confirmation.level.value,
             "phrase": made.confirmation.phrase,

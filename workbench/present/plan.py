@@ -63,8 +63,9 @@ def gates(plan: Plan, glyphs: Glyphs, *, compact: bool = False) -> Iterator[Line
     for guard in plan.guards:
         if compact and guard.passed:
             continue
-        sign = Span(f"{glyphs.good} ", Tone.GOOD) if guard.passed else Span(f"{glyphs.bad} ", Tone.BAD)
-        message = "no" if not guard.passed and _is_told_below(plan, guard) else guard.message
+        sign = _sign(guard, glyphs)
+        is_no = not guard.passed and not guard.is_unknown
+        message = "no" if is_no and _is_told_below(plan, guard) else guard.message
         yield line(sign, guard.name, Span(f": {message}" if message else "", Tone.MUTED))
     yield from problem_lines(plan.problems, glyphs)
     yield from gap_lines(plan.gaps, glyphs)
@@ -75,6 +76,12 @@ def gates(plan: Plan, glyphs: Glyphs, *, compact: bool = False) -> Iterator[Line
     passed = ", ".join(each.name for each in plan.guards if each.passed)
     if compact and passed:
         yield line(Span(f"{glyphs.good} ", Tone.GOOD), passed)
+
+
+def _sign(guard: Guard, glyphs: Glyphs) -> Span:
+    if guard.is_unknown:
+        return Span(f"{glyphs.unknown} ", Tone.WARN)
+    return Span(f"{glyphs.good} ", Tone.GOOD) if guard.passed else Span(f"{glyphs.bad} ", Tone.BAD)
 
 
 def _is_told_below(plan: Plan, guard: Guard) -> bool:
@@ -94,7 +101,7 @@ def _conflicts(plan: Plan, glyphs: Glyphs) -> Iterator[Line]:
 
 def refusal(plan: Plan, glyphs: Glyphs) -> Iterator[Line]:
     """Yields what a refused plan means and what to do, to stand after the plan itself."""
-    failed = [each.name for each in plan.guards if not each.passed]
+    failed = [each.name for each in plan.guards if not each.passed and not each.is_unknown]
     yield line(Span(f"{glyphs.bad} refused by: {', '.join(failed)}. Nothing was applied.", Tone.BAD))
     if hint := _way_round(plan):
         yield line(Span(f"{glyphs.arrow} {hint}", Tone.MUTED))

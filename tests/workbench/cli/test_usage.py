@@ -71,6 +71,7 @@ def test_version(wb: Wb) -> None:
         (["sandbox", "start"], "--kubeconfig"),
         (["sandbox", "start", "--kubeconfig", "f", "--token", "canary"], "USER=TOKEN"),
         (["compile", "web/nowhere"], "there is no stack 'web/nowhere'"),
+        (["apply", "nowhere.plan"], "there is no stack 'nowhere.plan', and no saved plan at "),
         (["compile"], "no stack is named"),
         (["plan", "web/prd"], "did you mean web/prod"),
     ],

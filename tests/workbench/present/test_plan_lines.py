@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 
 from runtimes.base import Address, KubernetesId, Unreachable
+from tests.workbench.engine.fake_cluster import FakeCluster
 from tests.workbench.engine.fake_workspace import FakeWorkspace, thing
 from tests.workbench.engine.world import World, namespace, resource
 from workbench.engine.events import Action, Event, StepFinished, StepProgress, StepStarted
-from workbench.present import plan
+from workbench.present import documents, plan
 from workbench.present.glyphs import UNICODE
 
 
@@ -55,3 +57,21 @@ def test_what_takes_its_time_is_told_until_it_ends() -> None:
     )
     assert plan.running(events) == (namespace_, DB)
     assert [str(each) for each in plan.going_on(events, UNICODE)] == ["◐ create thing db @terraform: a backup  20s"]
+
+
+async def test_what_no_cluster_checked_is_not_said_to_have_passed() -> None:
+    there = World({"hz": FakeCluster("hz"), "sh": Unreachable("connection refused")})
+    made = await there.plan(namespace())
+    shown = [str(each) for each in plan.gates(made, UNICODE)]
+    assert shown[0] == "✗ clusters answer: no"
+    assert shown[1:3] == ["? dry run accepted: not known of sh", "? no conflicts: not known of sh"]
+    assert documents.plan(made, Path())["guards"][1]["passed"] is None
+    assert next(str(each) for each in plan.refusal(made, UNICODE)).endswith(
+        "refused by: clusters answer. Nothing was applied."
+    )
+
+
+async def test_clusters_are_not_spoken_of_where_none_is_asked() -> None:
+    there = World({}, workspace=FakeWorkspace())
+    made = await there.plan(resource("db"))
+    assert [each.name for each in made.guards] == ["terraform plans", "writing allowed"]
