@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
+from kcl.bounds import check_depth
 from kcl.diagnostics import Code, KclError, error
-from kcl.loader.bounds import check_depth
 from kcl.loader.known import Readings
 from kcl.loader.yaml_text import YamlError, load_yaml
 from kcl.source import FileSystem

@@ -6,8 +6,8 @@ import json
 import re
 from typing import Any, Final
 
+from kcl.bounds import MOST_DEPTH, check_depth, check_toml
 from kcl.diagnostics import Code, KclError, Span, error
-from kcl.loader.bounds import MOST_DEPTH, check_depth, check_toml
 
 _PLACE: Final = re.compile(r"at line (\d+), column (\d+)")
 _BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from kcl.loader.bounds import MOST_DIGITS, LimitError, check_depth, check_yaml, count_nodes
+from kcl.bounds import MOST_DIGITS, LimitError, check_depth, check_yaml, count_nodes
 
 if TYPE_CHECKING:
     import yaml

@@ -7,7 +7,7 @@ import math
 import re
 from typing import Any, Final
 
-from kcl.loader.bounds import LimitError, check_depth, check_size
+from kcl.bounds import LimitError, check_depth, check_size
 
 _INCOMPLETE_WORD: Final = re.compile(r"(?:t|tr|tru|f|fa|fal|fals|n|nu|nul)\Z")
 

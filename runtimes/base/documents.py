@@ -1,34 +1,19 @@
 """Reads YAML and JSON that others wrote, within limits.
 
-A file of a few lines can stand for gigabytes (aliases of aliases), end the process (the parser of C recurses on nested
-brackets) or loop for ever (an alias inside itself). Every document from outside passes here, so that each of these is
-a finding instead. What is checked costs little for real files: a look at the bytes says whether the events of the
-parser need to be counted before anything is built from them.
-
-The language keeps the same rules in `kcl.loader.bounds`: neither may import the other.
+The limits are those of the language, in `kcl.bounds`. What is over one is a finding with its line; every document from
+outside passes here.
 """
 
 from __future__ import annotations
 
 import json
-import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
-MOST_BYTES: Final = 16_000_000
-"""Of one text. The largest definitions of custom resources have two million."""
-MOST_DEPTH: Final = 200
-"""Lists and mappings in one another: what is done with them later recurses, and Python ends at a thousand calls."""
-MOST_NODES: Final = 1_000_000
-"""Keys, values and collections of YAML, with every alias counted as what it stands for."""
-MOST_DIGITS: Final = 400
-"""Of a whole number of YAML. More digits than that no float can hold, and long numbers take quadratic time."""
-_SAFE_NESTING: Final = 1_000  # of brackets or columns that the parser may recurse on before anybody counted
-_CHARACTERS_OF_A_NODE: Final = 100  # a longer text counts as several nodes: aliases repeat it, too
-_ANCHOR: Final = re.compile(rb"&[0-9A-Za-z_-]")
-_ALIAS: Final = re.compile(rb"\*[0-9A-Za-z_-]")
-_INDICATORS: Final = bytes.maketrans(b"\t-?:", b"    ")
+from kcl import bounds
 
 
 class DocumentError(ValueError):
@@ -52,8 +37,9 @@ class OverLimit(DocumentError):
 def read_text(path: Path) -> str:
     """The text of a file that is not over the limit. Raises OSError, UnicodeDecodeError and DocumentError."""
     with path.open("rb") as file:
-        content = file.read(MOST_BYTES + 1)
-    check_size(content)
+        content = file.read(bounds.MOST_BYTES + 1)
+    with _over_limit():
+        bounds.check_size(content)
     return content.decode("utf-8")
 
 
@@ -62,9 +48,9 @@ def load_json(text: str | bytes, **hooks: Any) -> Any:
     try:
         value = json.loads(text, **hooks)
     except RecursionError:
-        raise OverLimit(f"is nested deeper than the limit of {MOST_DEPTH} levels") from None
+        raise OverLimit(f"is nested deeper than the limit of {bounds.MOST_DEPTH} levels") from None
     brackets = text.count("[") + text.count("{") if isinstance(text, str) else text.count(b"[") + text.count(b"{")
-    if brackets > MOST_DEPTH:
+    if brackets > bounds.MOST_DEPTH:
         check_depth(value)
     return value
 
@@ -96,8 +82,8 @@ def load_all_yaml(text: str | bytes, *, timestamps: bool = True) -> list[Any]:
     except yaml.YAMLError:
         raise DocumentError("cannot be parsed") from None
     except RecursionError:
-        _count(text)
-        raise OverLimit(f"is nested deeper than the limit of {MOST_DEPTH} levels") from None
+        _find_limit(text)
+        raise OverLimit(f"is nested deeper than the limit of {bounds.MOST_DEPTH} levels") from None
     except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError):
         # what the constructors of PyYAML raise for values that their tags do not allow: `!!int x`, a 13th month
         raise DocumentError("has a value that its tag does not allow") from None
@@ -105,7 +91,7 @@ def load_all_yaml(text: str | bytes, *, timestamps: bool = True) -> list[Any]:
         for each in documents:
             check_depth(each)
     except OverLimit:
-        _count(text)  # knows the line
+        _find_limit(text)  # knows the line
         raise
     return documents
 
@@ -130,87 +116,35 @@ def _loader(timestamps: bool) -> Any:
 
 def _number(construct: Any) -> Any:
     def bounded(loader: Any, node: Any) -> Any:
-        if len(node.value) > MOST_DIGITS:
+        if len(node.value) > bounds.MOST_DIGITS:
             mark = node.start_mark
-            raise OverLimit(f"has a number of more than {MOST_DIGITS} digits", mark.line + 1, mark.column + 1)
+            raise OverLimit(f"has a number of more than {bounds.MOST_DIGITS} digits", mark.line + 1, mark.column + 1)
         return construct(loader, node)
 
     return bounded
 
 
-def check_size(text: str | bytes) -> None:
-    """Raises OverLimit for a text that is too long to be read at all."""
-    if len(text) > MOST_BYTES:
-        raise OverLimit(f"is larger than the limit of {MOST_BYTES} bytes")
+def _find_limit(text: str | bytes) -> None:
+    """Raises OverLimit with the line, where the text itself is over one."""
+    with _over_limit():
+        bounds.count_nodes(text)
 
 
 def check_depth(value: Any) -> None:
-    """Raises OverLimit. Goes level by level: recursion is what has to be prevented."""
-    level: list[Any] = [value] if isinstance(value, dict | list) else []
-    for _ in range(MOST_DEPTH):
-        level = [
-            child
-            for each in level
-            for child in (each.values() if isinstance(each, dict) else each)
-            if isinstance(child, dict | list | tuple)
-        ]
-    if level:
-        raise OverLimit(f"is nested deeper than the limit of {MOST_DEPTH} levels")
+    """Raises OverLimit for what is nested too deep to be worked with."""
+    with _over_limit():
+        bounds.check_depth(value)
 
 
 def check_yaml(text: str | bytes) -> None:
     """Raises OverLimit for YAML that must not be built. What is no YAML is for the parser to say."""
-    check_size(text)
-    raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text
-    if _may_be_harmful(raw):
-        _count(text)
+    with _over_limit():
+        bounds.check_yaml(text)
 
 
-def _may_be_harmful(raw: bytes) -> bool:
-    if raw[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return True  # UTF-16, whose bytes tell nothing
-    if b"&" in raw and b"*" in raw and _ANCHOR.search(raw) and _ALIAS.search(raw):
-        return True
-    if raw.count(b"[") + raw.count(b"{") > _SAFE_NESTING:
-        return True
-    if b" " * _SAFE_NESTING in raw.translate(_INDICATORS):  # nesting in blocks needs a column for each level
-        return True
-    if len(raw) <= MOST_NODES:
-        return False
-    return 2 * (len(raw) - len(raw.translate(None, b",:-?[{"))) > MOST_NODES
-
-
-def _count(text: str | bytes) -> None:
-    """Follows the events of the parser, which neither recurses nor builds anything."""
-    import yaml
-
-    total = 0
-    weights: dict[str | None, int] = {}
-    unfinished: list[tuple[str | None, int]] = []
-    for event in yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
-        line = event.start_mark.line + 1 if event.start_mark else 0
-        match event:
-            case yaml.ScalarEvent():
-                weight = 1 + len(event.value) // _CHARACTERS_OF_A_NODE
-                total += weight
-                if event.anchor:
-                    weights[event.anchor] = weight
-            case yaml.AliasEvent():
-                if any(anchor == event.anchor for anchor, _ in unfinished):
-                    raise OverLimit("has an alias inside of what it stands for", line)
-                total += weights.get(event.anchor, 1)
-            case yaml.CollectionStartEvent():
-                unfinished.append((event.anchor, total))
-                total += 1
-                if len(unfinished) > MOST_DEPTH:
-                    raise OverLimit(f"is nested deeper than the limit of {MOST_DEPTH} levels", line)
-            case yaml.CollectionEndEvent():
-                anchor, before = unfinished.pop()
-                if anchor:
-                    weights[anchor] = total - before
-            case yaml.DocumentStartEvent():
-                weights.clear()
-        if total > MOST_NODES:
-            raise OverLimit(
-                f"stands for more than the limit of {MOST_NODES} nodes, aliases counted as written out", line
-            )
+@contextmanager
+def _over_limit() -> Iterator[None]:
+    try:
+        yield
+    except bounds.LimitError as error:
+        raise OverLimit(error.problem, error.line) from None

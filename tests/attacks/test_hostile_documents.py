@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from kcl.loader import bounds
 from runtimes.base import documents
 from tests.attacks.hostile_documents import SLOW_TO_REFUSE
 from tests.attacks.readers import READERS
@@ -79,11 +78,6 @@ def test_the_finding_names_file_line_and_limit(reader: str, tmp_path: Path) -> N
     told = f"{getattr(raised.value, 'where', '')} {raised.value} {getattr(raised.value, 'diagnostics', '')}"
     assert str(tmp_path) in told
     assert "nested deeper than the limit of 200 levels" in told
-
-
-def test_the_language_and_the_workbench_have_the_same_limits() -> None:
-    names = ("MOST_BYTES", "MOST_DEPTH", "MOST_NODES", "MOST_DIGITS")
-    assert [getattr(bounds, each) for each in names] == [getattr(documents, each) for each in names]
 
 
 def test_real_files_are_far_from_the_limits() -> None:

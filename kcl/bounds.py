@@ -1,11 +1,11 @@
-"""Limits of the YAML, TOML and JSON that programs and repositories hand to the language.
+"""Limits of the YAML, TOML and JSON that programs, repositories and clusters hand over.
 
 A file of a few lines can stand for gigabytes (aliases of aliases), end the process (the parser of C recurses on nested
 brackets) or loop for ever (an alias inside itself). Every document from outside passes here, so that each of these is
 a finding instead. What is checked costs little for real files: a look at the bytes says whether the events of the
 parser need to be counted before anything is built from them.
 
-The workbench keeps the same rules in `runtimes.base.documents`: neither may import the other.
+`runtimes.base.documents` reads what is not the language's own within the same limits.
 """
 
 from __future__ import annotations
