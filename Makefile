@@ -10,7 +10,7 @@ BROWSER := $(VENV)/.browser
 # tests start wb hundreds of times: Python keeps what it compiled, even where the environment says otherwise
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test check format bench fuzz screenshots tables clean
+.PHONY: demo test check format bench fuzz screenshots tables lock sbom pythons clean
 
 demo: $(STAMP)
 	@$(BIN)/wb demo
@@ -45,13 +45,26 @@ screenshots: $(STAMP)
 tables: $(STAMP)
 	$(BIN)/python -m kcl.syntax.generate
 
-$(STAMP): pyproject.toml
+# What is installed: exact versions with their hashes, from .ci/locked. LOCKED=no takes the newest that pyproject allows.
+LOCK := .ci/locked
+PIP = $(BIN)/python -m pip install -q --disable-pip-version-check
+ifeq ($(LOCKED),no)
+INSTALL := $(PIP) -e '.[dev,notebook]'
+INSTALL_PRACTICE := $(PIP) --no-deps tf==1.2.0
+INSTALL_BROWSER := $(PIP) jupyterlab playwright
+else
+INSTALL := $(PIP) --require-hashes -r $(LOCK)/dev.txt && $(PIP) --no-deps --no-build-isolation -e .
+INSTALL_PRACTICE := $(PIP) --no-deps --require-hashes -r $(LOCK)/practice.txt
+INSTALL_BROWSER := $(PIP) --require-hashes -r $(LOCK)/browser.txt
+endif
+
+$(STAMP): pyproject.toml $(LOCK)/dev.txt $(LOCK)/practice.txt
 	@test -n "$(PYTHON)" || { echo "Python 3.11 or newer with venv is needed: install it, or say make PYTHON=/path/to/python3"; exit 1; }
 	@echo "installing into $(VENV) (once, about a minute) ..." >&2
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev,notebook]'
+	@$(INSTALL) || { echo "what is locked in $(LOCK) can't be had here; make LOCKED=no takes what pyproject.toml allows" >&2; exit 1; }
 # tf, of the practice provider, asks for an older protobuf than the official KCL compiler, and works with the newer one
-	@$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps tf==1.2.0 2>/dev/null \
+	@$(INSTALL_PRACTICE) 2>/dev/null \
 		|| echo "tf can't be had: what needs the Terraform provider to practise with is left out" >&2
 	@touch $@
 
@@ -60,13 +73,47 @@ $(STAMP): pyproject.toml
 $(BROWSER): $(STAMP)
 ifndef NO_BROWSER
 	@echo "installing what the browser test needs (once) ..." >&2
-	@timeout 300 $(BIN)/python -m pip install -q --disable-pip-version-check jupyterlab playwright \
+	@timeout 300 $(INSTALL_BROWSER) \
 		|| echo "JupyterLab or Playwright can't be had: the browser test is skipped" >&2
 	@command -v chromium >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && timeout 300 sh -c \
 		'apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends chromium' \
 		>/dev/null 2>&1; } || echo "chromium can't be installed here: the browser test is skipped" >&2
 endif
 	@touch $@
+
+# after a change of pyproject.toml: choose the versions anew, the newest that it allows, for every Python and system
+UV = build/tools/bin/uv pip compile --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --upgrade -q
+lock: build/tools/.installed
+	$(UV) pyproject.toml --extra dev --extra notebook -o $(LOCK)/dev.txt
+	printf 'jupyterlab\nplaywright\n' | $(UV) - -c $(LOCK)/dev.txt -o $(LOCK)/browser.txt
+	printf 'tf==1.2.0\n' | $(UV) - --no-deps -o $(LOCK)/practice.txt
+	printf 'uv\ncyclonedx-bom\npip-licenses\n' | $(UV) - -o $(LOCK)/tools.txt
+
+# what is shipped, in a clean environment without anything of development: pip check, an SBOM and the licences
+sbom: build/tools/.installed
+	rm -rf build/shipped && $(PYTHON) -m venv build/shipped
+	sed -n '/^setuptools==/,/[^\\]$$/p' $(LOCK)/dev.txt > build/setuptools.txt
+	build/shipped/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r build/setuptools.txt
+	build/shipped/bin/python -m pip install -q --disable-pip-version-check --no-build-isolation '.[notebook,terraform,oci,scheduler,practice]'
+	rm -rf build/lib build/bdist.*
+	build/shipped/bin/python -m pip check
+	build/tools/bin/cyclonedx-py environment build/shipped/bin/python --pyproject pyproject.toml --of JSON -o build/sbom.cdx.json
+	build/tools/bin/pip-licenses --python build/shipped/bin/python --format markdown --with-urls --output-file build/licences.md
+
+build/tools/.installed: $(LOCK)/tools.txt
+	$(PYTHON) -m venv build/tools
+	build/tools/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r $(LOCK)/tools.txt
+	@touch $@
+
+# demo and fast tests on every Python that is promised, each in a clean environment; what is not here is said
+pythons:
+	@for v in 3.11 3.12 3.13 3.14; do \
+		python$$v -c '' 2>/dev/null || { echo "python$$v is not here: not tested" >&2; continue; }; \
+		$(MAKE) --no-print-directory VENV=build/python$$v PYTHON=python$$v NO_BROWSER=1 demo check-python </dev/null || exit 1; \
+	done
+
+check-python: $(STAMP)
+	$(BIN)/python -m pytest -q -m "not slow" -n 2 --dist loadfile --no-loadscope-reorder
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

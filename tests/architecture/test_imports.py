@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -82,3 +83,57 @@ def test_nothing_names_a_place_on_one_machine() -> None:
         if suspect in path.read_text(encoding="utf-8", errors="replace")
     ]
     assert found == []
+
+
+OFFLINE = """
+import sys
+used = []
+
+def notice(event, values):  # a path is a socket of this machine: workers are spoken to through one
+    if event == "socket.getaddrinfo" or (event == "socket.connect" and isinstance(values[1], tuple)):
+        used.append((event, values))
+
+sys.addaudithook(notice)
+arguments = {arguments!r}
+if arguments[0] == "kcl":
+    from kcl.__main__ import main
+    sys.argv = list(arguments)
+else:
+    from workbench.cli.main import main as wb
+    main = lambda: wb(list(arguments))
+try:
+    main()
+except SystemExit as end:
+    assert not end.code, end.code
+network = ("aiohttp", "kubernetes", "requests", "urllib3", "http.client", "urllib.request", "oras", "distributed")
+sys.stderr.write(str([*used, *(name for name in network if name in sys.modules)]))
+"""
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("ls",),
+        ("compile", "checkout/prod"),
+        ("compile", "--all"),
+        ("explain", "checkout/prod", "Deployment/web", "spec.replicas"),
+        ("audit",),
+        ("trust", "--help"),
+        ("cache", "info"),
+        ("kcl", "run", "storefront/checkout/prod/main.k"),
+    ],
+    ids=lambda arguments: " ".join(arguments),
+)
+def test_what_needs_no_network_loads_no_code_for_it(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    script = OFFLINE.format(arguments=arguments)
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        cwd=ROOT / "sample-konfig",
+        env=environment,
+        timeout=120,
+        check=False,
+    )
+    assert (done.returncode, done.stderr[-500:][done.stderr[-500:].rfind("[") :]) == (0, "[]"), done.stderr
