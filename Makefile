@@ -10,7 +10,7 @@ BROWSER := $(VENV)/.browser
 # tests start wb hundreds of times: Python keeps what it compiled, even where the environment says otherwise
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test check format bench fuzz screenshots tables lock sbom pythons clean
+.PHONY: demo test check format bench fuzz fuzz-files screenshots tables lock sbom pythons clean
 
 demo: $(STAMP)
 	@$(BIN)/wb demo
@@ -37,6 +37,10 @@ bench: $(STAMP)
 DURATION ?= 600
 fuzz: $(STAMP)
 	$(BIN)/python -m tests.properties.fuzz $(DURATION) build/fuzz
+
+# the same for files: project.yaml, kcl.mod, plans, releases, states, kubeconfigs and all the others that are read
+fuzz-files: $(STAMP)
+	$(BIN)/python -m tests.properties.documents $(DURATION) build/fuzz-files
 
 screenshots: $(STAMP)
 	$(BIN)/python -m tests.screenshots docs/screenshots

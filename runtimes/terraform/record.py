@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from runtimes.base import InvalidResourceId, RuntimeType, TerraformId, parse_id
+from runtimes.base import InvalidResourceId, Misconfigured, RuntimeType, TerraformId, parse_id
+from runtimes.base.documents import load_json
 from runtimes.base.sensitive import is_secret_name
 from runtimes.terraform.events import ApplyHook, Diagnosed, Event, Phase
-from runtimes.terraform.folder import Folder, read_json
+from runtimes.terraform.folder import Folder
 from runtimes.terraform.process import ProcessMark
 
 # By what a provider may know a resource again, in the order they are tried. `id` only where it is known before.
@@ -146,20 +147,36 @@ def candidates(planned: Mapping[str, Any], masks: Any) -> tuple[str, ...]:
 
 
 def load(folder: Folder) -> Record:
-    """Returns `NOTHING` where there is no record. One that is not whole can't be: it is written in one piece."""
-    match read_json(folder.run):
-        case {"creations": list(creations), "ids": dict(ids), "doubts": list(open_doubts), **rest}:
-            process: Any = rest.get("process")
-            return Record(
-                ProcessMark(**process) if process else None,
-                str(rest.get("begun") or ""),
-                tuple(_creation(each) for each in creations),
-                {address: _id(text) for address, text in ids.items()},
-                tuple(Doubt(_creation(each["creation"]), each["since"]) for each in open_doubts),
-                serial if isinstance(serial := rest.get("serial"), int) else 0,
-            )
-        case _:
-            return NOTHING
+    """Returns `NOTHING` where no apply was recorded; raises `Misconfigured` for what is no record: it may be of one."""
+    try:
+        document = load_json(folder.run.read_bytes())
+        if not isinstance(document, dict):
+            raise TypeError("no mapping")
+        return _record(document)
+    except FileNotFoundError:
+        return NOTHING
+    except OSError as error:
+        why = error.strerror or "it is no file"
+    except (KeyError, TypeError, ValueError, AttributeError, InvalidResourceId):
+        why = "it is no record of this version"
+    raise Misconfigured(
+        f"what the last apply did is not known, as its record can't be read: {why}",
+        subject=str(folder.run),
+        hint="compare what exists with the state, wb's releases and terraform's backup; then move the file away",
+    )
+
+
+def _record(document: dict[str, Any]) -> Record:
+    process, serial = document["process"], document.get("serial", 0)
+    ids: Mapping[str, str] = document["ids"]
+    return Record(
+        _process(process) if process else None,
+        _text(document["begun"]),
+        tuple(map(_creation, document["creations"])),
+        {address: _id(text) for address, text in ids.items()},
+        tuple(Doubt(_creation(each["creation"]), _text(each["since"])) for each in document["doubts"]),
+        int(serial),
+    )
 
 
 def save(folder: Folder, record: Record) -> None:
@@ -184,8 +201,21 @@ def _written(creation: Creation) -> dict[str, Any]:
 
 
 def _creation(document: Mapping[str, Any]) -> Creation:
-    former = str(document.get("former") or "")
-    return Creation(_id(document["id"]), document["address"], tuple(document["candidates"]), former)
+    candidates = tuple(map(_text, document["candidates"]))
+    return Creation(_id(document["id"]), _text(document["address"]), candidates, _text(document.get("former") or ""))
+
+
+def _process(document: Mapping[str, Any]) -> ProcessMark:
+    pid = document["pid"]
+    if not isinstance(pid, int) or pid <= 1:
+        raise ValueError("no process that was started")  # signals to 0 and below go to many
+    return ProcessMark(pid, _text(document["started"]), _text(document["host"]))
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("no text")
+    return value
 
 
 def _id(text: str) -> TerraformId:

@@ -131,8 +131,13 @@ class _Observer(AsyncIterator[WatchReport]):
         return _VALID_SECONDS if self._state_file is not None else _ELSEWHERE_SECONDS + _VALID_SECONDS
 
     async def _look(self) -> None:
-        self._look_at_the_apply()
-        await self._look_at_the_state()
+        try:
+            self._look_at_the_apply()
+            await self._look_at_the_state()
+        except RuntimeFailure as failure:
+            since = self._answered_at or self._began
+            if (datetime.now(UTC) - since).total_seconds() > _GRACE_SECONDS:
+                self._lost = Lost(since, type(failure).__name__, failure.message, failure.hint)
         if self._state is None and self._lost is None:
             return
         for id_ in self._ids:
@@ -172,14 +177,8 @@ class _Observer(AsyncIterator[WatchReport]):
             if self._state_file is not None:
                 self._answered_at = datetime.now(UTC)
             return
-        try:
-            self._state = await self._read()
-        except RuntimeFailure as failure:
-            since = self._answered_at or self._began
-            if (datetime.now(UTC) - since).total_seconds() > _GRACE_SECONDS:
-                self._lost = Lost(since, type(failure).__name__, failure.message, failure.hint)
-        else:
-            self._state_mark, self._answered_at, self._lost = mark, datetime.now(UTC), None
+        self._state = await self._read()
+        self._state_mark, self._answered_at, self._lost = mark, datetime.now(UTC), None
 
 
 def _at_work(work: Work) -> Health | None:

@@ -291,6 +291,17 @@ async def test_what_was_left_by_a_plan_that_was_killed_is_swept(place: Place) ->
     assert not place.folder.plan.exists() and not place.folder.plan_events.exists()
 
 
+@pytest.mark.parametrize(
+    "damage", ["", "{", "[]", "{}", '{"process": {"pid": 1}, "creations": [{}], "ids": {}, "doubts": []}']
+)
+async def test_a_record_of_an_apply_that_is_none_is_told(place: Place, damage: str) -> None:
+    await place.apply(bucket("invoices"))
+    place.folder.run.write_text(damage)
+    with pytest.raises(RuntimeFailure, match="what the last apply did is not known") as raised:
+        await place.plan(bucket("invoices"))
+    assert raised.value.subject == str(place.folder.run) and "move the file away" in raised.value.hint
+
+
 async def test_a_state_that_is_not_whole_is_told(place: Place) -> None:
     await place.apply(bucket("invoices"))
     place.folder.state.write_text('{"version": 4, "resources": [')
