@@ -54,6 +54,7 @@ from kcl.loader import (
 )
 from kcl.plugins.code import EntryPointCode, FileCode, PluginCode, PluginFinder, PluginRefused
 from kcl.results import Asked, KeptResults, Provenance, RunResult, SourceChanged
+from kcl.secrecy.rules import BUILT_IN
 from kcl.semantic import CheckCache
 from kcl.source import (
     FileSystem,
@@ -215,7 +216,7 @@ def run(
     )
     read_from = file_system or OsFileSystem()
     kept = None if access is not None else _results(cache, read_from)
-    name = None if kept is None else asked.name()
+    name = None if kept is None else asked.name(cache.secrets if cache is not None else BUILT_IN)
     if kept is None or name is None:
         return _run(asked, RecordingFileSystem(read_from), access, plugins, cache)
     found = kept.look_up(name)
@@ -413,7 +414,7 @@ def _results(cache: ParseCache | None, file_system: FileSystem) -> KeptResults |
     if cache is None or cache.store is None or not cache.results or not is_disk(file_system):
         return None
     if "results" not in cache.kept:
-        cache.kept.setdefault("results", KeptResults(cache.store))
+        cache.kept.setdefault("results", KeptResults(cache.store, cache.secrets))
     kept: KeptResults = cache.kept["results"]
     return kept
 

@@ -239,7 +239,11 @@ class Planner:
         """Returns the difference, and whether it looked for what is to be deleted: not where something is withheld."""
         narrowed = await self._narrowed(stack, spec, places, prior)
         spec, prune = narrowed.spec, prune and not narrowed.gaps
-        seals = replace(seals, screen=seals.screen.knowing(spec.secrets), record=seals.record.knowing(spec.secrets))
+        seals = replace(
+            seals,
+            screen=seals.screen.knowing(spec.secrets, spec.rules),
+            record=seals.record.knowing(spec.secrets, spec.rules),
+        )
         workspace: Workspace | RuntimeFailure | None = None
         if places.terraform and self.workspaces.is_needed(stack, spec, prior):
             try:

@@ -243,7 +243,7 @@ class Session:
         """Raises `CompileFailed` (the KCL is wrong) or `SpecInvalid` (what it yields is no Spec)."""
         from workbench.engine.compile import CompileInputs, compile_stack, new_cache
 
-        self._parsed = self._parsed or new_cache()
+        self._parsed = self._parsed or new_cache(secrets=stack.secrets)
         compiled = await compile_stack(stack, inputs or CompileInputs(), self._parsed, self._plugins())
         self._read[stack.path] = compiled.dependencies
         compiled = replace(compiled, spec=self._with_sensitive(stack, compiled.spec))
@@ -446,7 +446,7 @@ class Session:
                 user=self._settings.user,
                 host=self._settings.host,
                 now=self._now(),
-                seal=store.seal().knowing(plan.spec.secrets),
+                seal=store.seal().knowing(plan.spec.secrets, plan.spec.rules),
             )
             with AuditedApply(
                 self.audit(), self._actor(), self._now, plan, confirm=confirm, reason=self.reason
@@ -541,10 +541,11 @@ class Session:
         from workbench.engine.recovery.compile import compile_document
         from workbench.engine.recovery.document import RecoveryDocument
         from workbench.engine.recovery.preview import preview
+        from workbench.project.masking import read_masking
         from workbench.release.recoveries import RecoveryStore
 
         if not isinstance(source, RecoveryDocument):
-            self._parsed = self._parsed or new_cache()
+            self._parsed = self._parsed or new_cache(secrets=read_masking(self._root))
             file = self._file(Path(source))
             source = await compile_document(
                 file, inputs or CompileInputs(), plugins=self._plugins(), cache=self._parsed

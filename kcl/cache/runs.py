@@ -24,14 +24,6 @@ if TYPE_CHECKING:
     from kcl.cache.stamps import Moment, Stamp
     from kcl.cache.store import Store
 
-SUSPICIOUS: Final = ("pass", "secret", "token", "key", "credential", "private", "auth", "pwd", "dsn", "jwt")
-_SIGNS: Final = (
-    r"(?i)secret|passw|passphrase|pwd|token|jwt|dsn|credential|terraform"
-    r"|(api|access|private|signing|encryption|auth)[_-]?key"
-)
-"""Where one of these stands in an output there may be a secret in it: in a Secret, in a variable or attribute that is
-called one, or, with Terraform, in an attribute of which only its provider knows that it is sensitive.
-"""
 _ASKED_OF_ENVIRONMENT: Final = ("KCL_PKG_PATH", "HOME", "USERPROFILE")
 _ALL_TIMES: Final = 1 << 63
 """Later than the time of any file: those of the compiler itself are taken as they are."""
@@ -42,24 +34,19 @@ _WITH_VALUE: Final = "DYSOEf"
 def key_of(arguments: Sequence[str], folder: str, environment: Mapping[str, str]) -> str | None:
     """The name of the entry for a command line; None where what it does must not be kept."""
     for each in arguments:
-        name, equals, _ = each.partition("=")
-        if _does_more(each) or (equals and suggests_secret(name)):
+        name, equals, value = each.partition("=")
+        if _does_more(each) or (equals and _may_be_secret(name, value)):
             return None
     asked = [environment.get(name, "") for name in _ASKED_OF_ENVIRONMENT]
     whole = (list(arguments), folder, asked, compiler())
     return "run-" + blake2b(marshal.dumps(whole, 2), digest_size=20).hexdigest()
 
 
-def suggests_secret(name: str) -> bool:
-    """Whether an option of this name may have a value that must not be kept, nor a digest of it."""
-    return any(word in name.lower() for word in SUSPICIOUS)
+def _may_be_secret(name: str, value: str) -> bool:
+    """Whether an option may have a value that must not be kept, nor a digest of it."""
+    from kcl.secrecy.names import suggests_secret  # most runs are given none
 
-
-def may_hold_secret(output: bytes) -> bool:
-    """Whether an output is to be kept sealed."""
-    import re  # who only looks something up can do without
-
-    return re.search(_SIGNS.encode(), output) is not None
+    return suggests_secret(name.removeprefix("-D")) or ("://" in value and "@" in value)
 
 
 def _does_more(argument: str) -> bool:
@@ -107,7 +94,9 @@ def keep(store: Store, key: str, text: str, paths: Iterable[str], started: Momen
     kept = settled(sorted(set(paths)), started)
     if kept is None:
         return False
-    if not may_hold_secret(text.encode("utf-8", "surrogatepass")):
+    from kcl.secrecy.rules import BUILT_IN  # who only looks something up can do without
+
+    if not BUILT_IN.may_be_in(text):
         return store.write(key, marshal.dumps((text, kept, None)))
     if not only_files:
         return False

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from kcl.cache.digest import blake2b
-from kcl.cache.runs import compiler, suggests_secret
+from kcl.cache.runs import compiler
 from kcl.emit.planning import PlanOptions
 from kcl.evaluator.dialect import Dialect
 from kcl.evaluator.runtime import Limits
 from kcl.loader import Settings
+from kcl.secrecy.rules import BUILT_IN, SecretRules
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +44,14 @@ class Asked:
         told = [each.options for each in self.settings if isinstance(each, Settings) and not each.is_public]
         return {**{name: value for options in told for name, value in options}, **self.options}
 
-    def name(self) -> str | None:
+    def name(self, secrets: SecretRules = BUILT_IN) -> str | None:
         """What tells this from everything else that this compiler can be asked for.
 
         None where the result must not be kept: where texts are given instead of files, or options whose names suggest
         a secret (a digest of such a value would be enough to try guesses); or where it depends on the folder that the
         process is in.
         """
-        if self.texts or self.overrides or _has_secret_names(self.given()):
+        if self.texts or self.overrides or _tells_secrets(self.given(), secrets):
             return None
         if self.vendor_dir is not None and not os.path.isabs(self.vendor_dir):
             return None
@@ -58,7 +59,7 @@ class Asked:
         whole = (
             (compiler(), self.files, self.folder, list(self.options.items()), told),
             (sorted(self.package_maps.items()), self.vendor_dir, self.vendored, self.sort_keys, self.path_selector),
-            (repr(self.dialect), repr(self.output), repr(self.limits)),
+            (repr(self.dialect), repr(self.output), repr(self.limits), repr(secrets)),
         )
         try:
             return "result-" + blake2b(marshal.dumps(whole, 2), digest_size=20).hexdigest()
@@ -71,8 +72,12 @@ def _plain(settings: Settings) -> list[Any]:
     return [sorted(each.items()) if isinstance(each, Mapping) else each for each in values]
 
 
-def _has_secret_names(value: object) -> bool:
-    """Whether the name of an option, or of anything in its value, suggests that it is secret."""
-    if isinstance(value, Mapping):
-        return any(map(suggests_secret, map(str, value))) or any(map(_has_secret_names, value.values()))
-    return isinstance(value, list | tuple) and any(map(_has_secret_names, value))
+def _tells_secrets(value: object, secrets: SecretRules) -> bool:
+    """Whether the name of an option, or of anything in its value, suggests that it is secret, or its look says so."""
+    match value:
+        case Mapping():
+            return any(secrets.suggests(str(each)) for each in value) or _tells_secrets(list(value.values()), secrets)
+        case list() | tuple():
+            return any(_tells_secrets(each, secrets) for each in value)
+        case _:
+            return isinstance(value, str) and secrets.is_secret_text(value)

@@ -5,7 +5,7 @@ had then: files and folders, kcl.mod and settings, and what was looked for in va
 function of these is kept: none that failed, asked for the time, chance, the environment or a file's content, called a
 plugin, or had its files changed by overrides. What is told of the run, warnings and what it printed, comes back too.
 
-A result that may hold a secret (`kcl.cache.runs.may_hold_secret`), or one that had an option from a file whose name
+A result that may hold a secret (`SecretRules.may_be_in`), or one that had an option from a file whose name
 suggests a secret, is sealed by the contents of the files (`kcl.cache.sealing`). If also options were given that no
 file holds, it is not kept at all: they may have a part in the secret, and may be easy to guess. Who gives options of
 which anybody may know says so (`Settings.is_public`).
@@ -21,7 +21,6 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from kcl.cache.objects import BROKEN, from_bytes, to_bytes
-from kcl.cache.runs import may_hold_secret, suggests_secret
 from kcl.cache.sealing import digest_of, key_from, opened, seal
 from kcl.cache.stamps import Moment, Stamp, hold, settled
 from kcl.cache.store import Store
@@ -33,6 +32,7 @@ from kcl.results.asked import Asked
 from kcl.results.places import KeptProvenance, packed
 from kcl.results.result import RunResult
 from kcl.results.texts import KeptTexts
+from kcl.secrecy.rules import BUILT_IN, SecretRules
 
 _MODULES: Final = ("kcl.diagnostics.", "kcl.evaluator.dialect", "kcl.loader.")
 _MOST_REMEMBERED: Final = 16 * 1024 * 1024
@@ -73,8 +73,8 @@ class _Entry:
 class KeptResults:
     """The results in a store. Safe to share between threads."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, secrets: SecretRules = BUILT_IN) -> None:
+        self._store, self._secrets = store, secrets
         self._remembered = _Remembered()
         self._digests = _Digests()
         self._facts: dict[bytes, _Facts] = {}
@@ -129,7 +129,8 @@ class KeptResults:
         except ValueError:  # nested too deeply
             return False
         files = None
-        if may_hold_secret(values) or may_hold_secret(told) or any(map(suggests_secret, provenance.givers)):
+        says = f"{result.documents!r} {result.printed} {[each.message for each in result.diagnostics]!r}"
+        if any(map(self._secrets.suggests, provenance.givers)) or self._secrets.may_be_in(says):
             files = tuple(path for path in own if path in result.sources or os.path.isfile(path))
             key = key_from(name, files, self._digests.taken(stamps))
             if key is None or asked.given():

@@ -19,9 +19,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any, Final
-from urllib.parse import quote, quote_plus, unquote, urlsplit
+from urllib.parse import quote, quote_plus, unquote
 
-from runtimes.base.sensitive import is_secret_name
+from kcl.secrecy.rules import BUILT_IN, is_secret_name
 
 MASK: Final = "«masked»"
 _SHORTEST_PART: Final = 8
@@ -193,14 +193,10 @@ def inside(text: str) -> Iterator[str]:
             if decoded.isprintable() or "\n" in decoded:
                 yield decoded
                 yield from inside(decoded)
-    if "://" in stripped and "@" in stripped:
-        try:
-            password = urlsplit(stripped).password
-        except ValueError:
-            password = None
-        if password:
-            yield password
-            yield unquote(password)
+    for found in BUILT_IN.found([stripped]):
+        if found != stripped:
+            yield found
+            yield unquote(found)
     for name, value in _PAIR.findall(stripped):
         if is_secret_name(name):
             yield value.strip("\"'")

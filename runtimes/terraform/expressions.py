@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from kcl.secrecy.rules import BUILT_IN, is_secret_name
 from runtimes.base import (
     UNKNOWN,
     FieldPath,
@@ -26,7 +27,6 @@ from runtimes.base import (
     refers,
     starts_with,
 )
-from runtimes.base.sensitive import is_secret_name
 from runtimes.terraform import names, values
 from runtimes.terraform.schema import Form, Type
 
@@ -127,7 +127,7 @@ class Hiding:
             return False
         if any(starts_with(path, each) for each in self.paths):
             return True
-        if isinstance(value, str) and values.holds_secret(value, self.texts):
+        if isinstance(value, str) and (values.holds_secret(value, self.texts) or BUILT_IN.is_secret_text(value)):
             return True
         named = next((step for step in reversed(path) if isinstance(step, str)), "")
         return is_secret_name(named)

@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from kcl.secrecy.rules import is_secret_name
 from runtimes.base import InvalidResourceId, Resource, RuntimeType, parse_id
-from runtimes.base.sensitive import is_secret_name
 from runtimes.terraform.folder import Folder, read_json
 
 _KEPT = ("provider", "providerMeta", "resourceType")

@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from kcl.secrecy.rules import is_secret_name
 from runtimes.base import Misconfigured, Resource, TerraformId
-from runtimes.base.sensitive import is_secret_name
 from runtimes.terraform.names import BUILT_IN, DEFAULT_HOST, ProviderSource
 
 _VERSION = re.compile(r"\s*(?:[~<>=!]|v?\d)")

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from kcl.secrecy.rules import is_secret_name
 from runtimes.base import InvalidResourceId, Misconfigured, RuntimeType, TerraformId, parse_id
 from runtimes.base.documents import load_json
-from runtimes.base.sensitive import is_secret_name
 from runtimes.terraform.events import ApplyHook, Diagnosed, Event, Phase
 from runtimes.terraform.folder import Folder
 from runtimes.terraform.process import ProcessMark

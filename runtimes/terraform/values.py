@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from kcl.secrecy.rules import BUILT_IN, is_secret_name
 from runtimes.base import UNKNOWN, FieldPath
-from runtimes.base.sensitive import is_secret_name
 
 SHORTEST_PART: Final = 4
 """A secret of fewer characters is found where it is a whole text, not where it is a part of one."""
@@ -117,7 +117,7 @@ def secret_paths(
                 yield from secret_paths(each, secrets, (*path, index), is_named=is_named)
         case _ if is_named and is_secret_value(value):
             yield path
-        case str() if holds_secret(value, secrets):
+        case str() if holds_secret(value, secrets) or BUILT_IN.is_secret_text(value):
             yield path
 
 

@@ -29,9 +29,11 @@ import anyio.to_thread
 
 from kcl import api
 from kcl.diagnostics import Diagnostic, position
+from kcl.secrecy.rules import BUILT_IN, SecretRules
 from runtimes.base.documents import DocumentError, load_all_yaml, load_yaml, read_text
-from runtimes.base.secret_texts import MASK, secret_texts, telling
+from runtimes.base.secret_texts import MASK, telling
 from workbench.engine.errors import EngineError, SpecInvalid
+from workbench.engine.scrubbing import masked_text
 from workbench.engine.secret_options import fed_secrets, named_secret
 from workbench.engine.spec import Chain, SourceSite, Spec, build
 from workbench.project import Stack, refuse_foreign
@@ -39,6 +41,8 @@ from workbench.project import Stack, refuse_foreign
 ParseCache = api.ParseCache
 PluginFinder = api.PluginFinder
 _STACK_SETTINGS, _MODULE = "kcl.yaml", "kcl.mod"
+_WRITTEN = re.compile(r"""(([A-Za-z_][\w.-]{0,60})["']?\s{0,3}[=:]\s{0,3}["'])([^"'\n]{3,})(["'])""")
+"""A text that is given to a name, in a source line or in a value that a message quotes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +82,14 @@ class CompileFailed(EngineError):
         self.diagnostics, self.rendered = diagnostics, rendered
 
 
-def new_cache(*, results: bool = True) -> ParseCache:
+def new_cache(*, results: bool = True, secrets: SecretRules = BUILT_IN) -> ParseCache:
     """Returns a cache of parsed files, to be handed to every compilation of one repository.
 
     What it learns of shared packages it keeps on disk as well, unless `KCL_RUN_CACHE` says off; with `results` also
     what whole stacks amount to.
     """
     folder = api.folder_for(os.environ)
-    return api.ParseCache(store=None if folder is None else api.Store(folder), results=results)
+    return api.ParseCache(store=None if folder is None else api.Store(folder), results=results, secrets=secrets)
 
 
 async def compile_stack(
@@ -116,7 +120,7 @@ def compile_now(
             vendor_dir=api.downloaded_folder(os.environ),
         )
     except api.ProgramError as error:
-        raise failed(error, str(stack.directory), with_settings(stack, inputs)) from None
+        raise failed(error, str(stack.directory), with_settings(stack, inputs), stack.secrets) from None
 
     def chain(document: int, path: tuple[str | int, ...]) -> Chain:
         found = result.provenance.lookup(document, path)
@@ -127,18 +131,19 @@ def compile_now(
         stack=str(stack.path),
         lookup=chain,
         drop_empty_lists=result.dialect == api.KONFIG_2023 or result.manifest.omit_empty_lists,
+        rules=stack.secrets,
     )
     options = with_settings(stack, inputs).options
-    spec = replace(spec, secrets=spec.secrets | named_secret(options) | fed_secrets(spec, options))
+    spec = replace(spec, secrets=spec.secrets | named_secret(options, stack.secrets) | fed_secrets(spec, options))
     seconds = perf_counter() - started
     dependencies = frozenset(map(_path, result.dependency_names))
-    printed = secret_texts(spec.secrets).masked(result.printed) if result.printed else ""
-    diagnostics = tuple(_without_secrets(each, spec.secrets) for each in result.diagnostics)
+    printed = masked_text(result.printed, spec.secrets, spec.rules) if result.printed else ""
+    diagnostics = tuple(_without_secrets(each, spec) for each in result.diagnostics)
     return CompiledStack(spec, diagnostics, dependencies, seconds, printed)
 
 
-def _without_secrets(diagnostic: Diagnostic, secrets: frozenset[str]) -> Diagnostic:
-    return replace(diagnostic, message=secret_texts(secrets).masked(diagnostic.message)) if secrets else diagnostic
+def _without_secrets(diagnostic: Diagnostic, spec: Spec) -> Diagnostic:
+    return replace(diagnostic, message=masked_text(diagnostic.message, spec.secrets, spec.rules))
 
 
 @lru_cache(maxsize=1 << 14)
@@ -168,6 +173,8 @@ def program_of(stack: Stack, inputs: CompileInputs) -> StackProgram:
 
     Raises `OutsideRepository` where a file of the stack is a link out of the repository.
     """
+    if (finding := stack.unmasked) is not None:
+        raise EngineError(finding.message, where=finding.where, hint=finding.hint or "correct the file")
     for name in (_STACK_SETTINGS, _MODULE):
         refuse_foreign(stack.directory / name, stack.directory)
     has_settings = stack.directory / _STACK_SETTINGS in inputs.overlay or (stack.directory / _STACK_SETTINGS).is_file()
@@ -221,7 +228,7 @@ def _is_text_option(option: Any) -> bool:
     return isinstance(option, Mapping) and "key" in option and isinstance(option.get("value"), str)
 
 
-def failed(error: api.ProgramError, where: str, inputs: CompileInputs) -> CompileFailed:
+def failed(error: api.ProgramError, where: str, inputs: CompileInputs, rules: SecretRules = BUILT_IN) -> CompileFailed:
     """Takes the language's first finding as the message, and its place: `where` if it tells none.
 
     Messages quote values, also those of options: where an option's name says that it is secret, its value is masked.
@@ -232,16 +239,18 @@ def failed(error: api.ProgramError, where: str, inputs: CompileInputs) -> Compil
         place = position(error.sources.get(first.primary.path, ""), first.primary.start)
         where = f"{first.primary.path}:{place.line}:{place.column}"
 
-    message = shown(f"{first.code.title}: {first.message}", inputs)
-    diagnostics = tuple(replace(each, message=shown(each.message, inputs)) for each in error.diagnostics)
-    return CompileFailed(message, where=where, diagnostics=diagnostics, rendered=shown(error.render(), inputs))
+    message = shown(f"{first.code.title}: {first.message}", inputs, rules)
+    diagnostics = tuple(replace(each, message=shown(each.message, inputs, rules)) for each in error.diagnostics)
+    return CompileFailed(message, where=where, diagnostics=diagnostics, rendered=shown(error.render(), inputs, rules))
 
 
-def shown(text: str, inputs: CompileInputs) -> str:
-    """The text of a message without the values of options whose names say that they are secret."""
-    for value in named_secret(inputs.options):
+def shown(text: str, inputs: CompileInputs, rules: SecretRules = BUILT_IN) -> str:
+    """The text of a message without what is secret by name or look: in options, and in the source lines it quotes."""
+    options = named_secret(inputs.options, rules)
+    for value in options:
         text = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", MASK, text)
-    return secret_texts(telling(named_secret(inputs.options))).masked(text)
+    text = _WRITTEN.sub(lambda found: found[1] + MASK + found[4] if rules.names_secret(found[2]) else found[0], text)
+    return masked_text(text, telling(options), rules)
 
 
 def _own_files(stack: Stack, inputs: CompileInputs) -> list[str]:

@@ -15,16 +15,19 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from kcl.secrecy.rules import BUILT_IN, SecretRules
 from runtimes.base import (
     Body,
     FieldOwner,
     FieldPath,
     KubernetesId,
     ListKey,
+    PathStep,
     Prediction,
     Resource,
     is_unknown,
     starts_with,
+    value_at,
 )
 from runtimes.base.documents import load_json
 from workbench.engine.changes import Actor, ChangeClass, FieldChange, Op
@@ -99,8 +102,11 @@ def diff_fields(
     return Fields(tuple(sorted(shown, key=lambda each: _order(each.path))), defaulted, claims)
 
 
-def sensitive(prediction: Prediction) -> tuple[FieldPath, ...]:
-    return tuple(dict.fromkeys((*prediction.sensitive, *sensitive_paths(prediction.id, prediction.after))))
+def sensitive(prediction: Prediction, rules: SecretRules = BUILT_IN) -> tuple[FieldPath, ...]:
+    """Returns what is secret in what is there and in what would be, by what the runtime says and by rule."""
+    bodies = (each for each in (prediction.before, prediction.after) if each is not None)
+    by_rule = (path for each in bodies for path in sensitive_paths(prediction.id, each, rules))
+    return tuple(dict.fromkeys((*prediction.sensitive, *by_rule)))
 
 
 def differences(
@@ -235,7 +241,7 @@ class _Judge:
         self._referenced = referenced
         self._prediction, self._chain, self._screen = prediction, chain, screen_seal
         self._desired = resource.attributes
-        self._sensitive = sensitive(prediction)
+        self._sensitive = sensitive(prediction, screen_seal.rules)
         self._now = sealed(self._desired, self._sensitive, record_seal) if previous is not None else None
         self._previous = previous
         self._owners: tuple[FieldOwner, ...] = prediction.live.owners if prediction.live else ()
@@ -244,6 +250,7 @@ class _Judge:
 
     def change(self, difference: Difference) -> FieldChange:
         path = difference.path
+        place = self._place(path)
         op = Op.ADD if difference.before is MISSING else Op.REMOVE if difference.after is MISSING else Op.CHANGE
         class_ = self._class(path, op)
         conflict = next((each for each in self._prediction.conflicts if _overlap(each.path, path)), None)
@@ -257,9 +264,9 @@ class _Judge:
             path=path,
             op=op,
             class_=class_,
-            before=self._screen.mask(difference.before) if hides_both else self._shown(difference.before, path),
-            after=self._screen.mask(difference.after) if hides_both else self._shown(difference.after, path),
-            is_masked=self._hides(path)
+            before=self._screen.mask(difference.before) if hides_both else self._shown(difference.before, place),
+            after=self._screen.mask(difference.after) if hides_both else self._shown(difference.after, place),
+            is_masked=self._hides(place)
             or self._screen.hides(difference.before)
             or self._screen.hides(difference.after),
             source=self._chain(path),
@@ -288,9 +295,9 @@ class _Judge:
                 path=path,
                 op=Op.KEPT,
                 class_=ChangeClass.DRIFT,
-                before=self._shown(value, path),
-                after=self._shown(value, path),
-                is_masked=self._hides(path) or self._screen.hides(value),
+                before=self._shown(value, self._place(path)),
+                after=self._shown(value, self._place(path)),
+                is_masked=self._hides(self._place(path)) or self._screen.hides(value),
                 actor=Actor(owner.manager, owner.operation, owner.when),
             )
         return [each for path, each in found.items() if not _only_repeats_identity(path, found)]
@@ -348,6 +355,27 @@ class _Judge:
 
     def _restarts(self, path: FieldPath) -> bool:
         return self._prediction.live is not None and self._kind in _RESTARTING and starts_with(path, _TEMPLATE)
+
+    def _place(self, path: FieldPath) -> FieldPath:
+        """Returns the path with elements named as secret paths name them, where it counts them.
+
+        Where nobody told how elements of a list are told apart, or two are alike, differences count them.
+        """
+        if not any(isinstance(step, int) for step in path):
+            return path
+        place: FieldPath = ()
+        for length, step in enumerate(path, 1):
+            place = (*place, self._named(path[:length], place) if isinstance(step, int) else step)
+        return place
+
+    def _named(self, path: FieldPath, place: FieldPath) -> PathStep:
+        elements = [value_at(each, path) for each in (self._prediction.before, self._prediction.after)]
+        for each in self._sensitive:
+            if len(each) > len(place) and each[: len(place)] == place:
+                named = each[len(place)]
+                if isinstance(named, ListKey) and any(named.matches(element) for element in elements):
+                    return named
+        return path[-1]
 
     def _hides(self, path: FieldPath) -> bool:
         return is_sensitive(path, self._sensitive) or any(starts_with(each, path) for each in self._sensitive)

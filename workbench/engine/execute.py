@@ -518,7 +518,7 @@ class _Execution:
                 await self._tell_alone(event)
 
     async def _tell_alone(self, event: Event) -> None:
-        event = scrubbed(event, self._plan.spec.secrets)  # an answer may quote what it was sent
+        event = scrubbed(event, self._plan.spec.secrets, self._plan.spec.rules)  # an answer may quote what it was sent
         try:
             await anyio.to_thread.run_sync(self._journal.record, event)
         except ReleaseFailure as error:

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kcl.secrecy.rules import BUILT_IN, SecretRules
 from runtimes.base import (
     UNKNOWN,
     Body,
@@ -64,21 +65,30 @@ class Masked:
 class Seal:
     """Digests values with a key of at least 16 bytes; its repr shows neither.
 
-    It may know texts that are secret wherever they turn up (`secret_values`), and hides what they are in.
+    It hides what is secret by its look, and may know texts that are secret wherever they turn up (`secret_values`): it
+    hides what these are in.
     """
 
-    __slots__ = ("_key", "_secrets")
+    __slots__ = ("_key", "_rules", "_secrets")
 
-    def __init__(self, key: bytes, secrets: frozenset[str] = frozenset()) -> None:
+    def __init__(self, key: bytes, secrets: frozenset[str] = frozenset(), rules: SecretRules = BUILT_IN) -> None:
         if len(key) < 16:
             raise ValueError("a seal needs a key of at least 16 bytes")
-        self._key, self._secrets = key, secrets
+        self._key, self._secrets, self._rules = key, secrets, rules
 
-    def knowing(self, secrets: frozenset[str]) -> Seal:
+    def knowing(self, secrets: frozenset[str], rules: SecretRules = BUILT_IN) -> Seal:
         """Returns a seal with the same key, so the same digests, that hides these texts too."""
-        return Seal(self._key, self._secrets | secrets) if secrets else self
+        if not secrets and rules == BUILT_IN:
+            return self
+        return Seal(self._key, self._secrets | secrets, self._rules if rules == BUILT_IN else rules)
+
+    @property
+    def rules(self) -> SecretRules:
+        return self._rules
 
     def hides(self, value: Any) -> bool:
+        if isinstance(value, str) and self._rules.is_secret_text(value):
+            return True
         return bool(self._secrets) and secret_texts(self._secrets).hides(value)
 
     @classmethod
@@ -98,13 +108,13 @@ class Seal:
         return "Seal()"
 
 
-def secret_values(resources: Iterable[Resource]) -> frozenset[str]:
-    """Returns the texts that are secret by their place in some resource, and so wherever they are repeated.
+def secret_values(resources: Iterable[Resource], rules: SecretRules = BUILT_IN) -> frozenset[str]:
+    """Returns the texts that are secret by place or look in some resource, and so wherever they are repeated.
 
     Names of the resources are public, whatever else has them as its value.
     """
     every = tuple(resources)
-    found = [text for each in every for text in secrets_of(each)]
+    found = [text for each in every for text in secrets_of(each, rules)]
     return secret_texts_in(found, every) if found else frozenset()
 
 
@@ -125,13 +135,20 @@ def _names(id_: ResourceId) -> tuple[str, ...]:
             return id_.provider_namespace, id_.provider, id_.resource_type, id_.name, str(id_)
 
 
-def secrets_of(resource: Resource) -> Iterator[str]:
-    """Yields the texts of a resource that are secret by their place, also those that are secret nowhere else."""
+def secrets_of(resource: Resource, rules: SecretRules = BUILT_IN) -> Iterator[str]:
+    """Yields what is secret in a resource by its place or its look, also what is secret nowhere else."""
     for body, paths in (
-        (resource.attributes, resource_paths(resource)),
-        (resource.extensions, tuple(secret_names(resource.extensions))),
+        (resource.attributes, resource_paths(resource, rules)),
+        (resource.extensions, tuple(secret_names(resource.extensions, rules))),
     ):
         yield from (text for text in sensitive_texts(body, paths) if _REFERENCE not in text)
+        yield from secret_looks(body, rules)
+
+
+def secret_looks(body: Body | None, rules: SecretRules = BUILT_IN) -> Iterator[str]:
+    """Yields what is secret in the texts of a body by its look: passwords in URLs, keys, tokens."""
+    if body:
+        yield from rules.found(texts(body), repr(body))
 
 
 def sensitive_texts(body: Body | None, paths: Iterable[FieldPath]) -> Iterator[str]:
@@ -143,21 +160,23 @@ def sensitive_texts(body: Body | None, paths: Iterable[FieldPath]) -> Iterator[s
 def secrets_at(body: Body | None, paths: Iterable[FieldPath]) -> Iterator[str]:
     """As `sensitive_texts`, without the input of kubectl: that is all of an object, and no secret as a whole."""
     yield from sensitive_texts(body, (each for each in paths if each[-1:] != (LAST_APPLIED,)))
+    yield from secret_looks(body)
 
 
-def sensitive_paths(id_: ResourceId, body: Body) -> tuple[FieldPath, ...]:
+def sensitive_paths(id_: ResourceId, body: Body, rules: SecretRules = BUILT_IN) -> tuple[FieldPath, ...]:
     """Returns what is secret by the resource's content alone, before any runtime was asked."""
     if not isinstance(id_, KubernetesId):
-        return tuple(secret_names(body))
+        kind = id_.resource_type if isinstance(id_, TerraformId) else ""
+        return (*secret_names(body, rules), *(path for each in rules.paths for path in each.paths(kind, body)))
     named = {"apiVersion": id_.api_version, "kind": id_.kind}
-    return (*sensitive.sensitive_paths({**body, **named}), ("metadata", "annotations", LAST_APPLIED))
+    return (*sensitive.sensitive_paths({**body, **named}, rules), ("metadata", "annotations", LAST_APPLIED))
 
 
-def resource_paths(resource: Resource) -> tuple[FieldPath, ...]:
+def resource_paths(resource: Resource, rules: SecretRules = BUILT_IN) -> tuple[FieldPath, ...]:
     """As `sensitive_paths`, with what the resource itself names in `extensions.sensitive`."""
     named = resource.extensions.get("sensitive") or ()
     own = (_steps(each) for each in named if isinstance(each, str)) if isinstance(named, list | tuple) else ()
-    return (*sensitive_paths(resource.id, resource.attributes), *own)
+    return (*sensitive_paths(resource.id, resource.attributes, rules), *own)
 
 
 def _steps(path: str) -> FieldPath:
@@ -168,17 +187,24 @@ def _steps(path: str) -> FieldPath:
     )
 
 
-def secret_names(value: Any, path: FieldPath = ()) -> Iterator[FieldPath]:
-    """Yields attributes whose names say that they are secret: the most that is known before Terraform was asked."""
+def secret_names(value: Any, rules: SecretRules = BUILT_IN, path: FieldPath = ()) -> Iterator[FieldPath]:
+    """Yields attributes whose names say that they are secret: the most that is known before Terraform was asked.
+
+    A switch is none: whether something has a password is for everybody to read.
+    """
     if isinstance(value, Mapping):
         for key, each in value.items():
-            if sensitive.is_secret_name(str(key)):
+            is_group = isinstance(each, Mapping) or (
+                isinstance(each, list) and any(isinstance(i, Mapping) for i in each)
+            )
+            names_it = rules.names_block if is_group else rules.names_secret
+            if not isinstance(each, bool) and names_it(str(key)):
                 yield (*path, key)
             else:
-                yield from secret_names(each, (*path, key))
+                yield from secret_names(each, rules, (*path, key))
     elif isinstance(value, list | tuple):
         for index, each in enumerate(value):
-            yield from secret_names(each, (*path, index))
+            yield from secret_names(each, rules, (*path, index))
 
 
 def is_opaque(value: str) -> bool:

@@ -4,19 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
+from functools import partial
 from typing import Any, TypeVar
 
+from kcl.secrecy.rules import BUILT_IN, SecretRules
 from runtimes.base import Address, KubernetesId, ObjectRef, TerraformId
-from runtimes.base.secret_texts import secret_texts
+from runtimes.base.secret_texts import MASK, secret_texts
 
 Said = TypeVar("Said")
 _IDENTITIES = (Address, KubernetesId, ObjectRef, TerraformId)
 """These name things; names are no secrets, and have to stay what they are."""
 
 
-def scrubbed(said: Said, secrets: frozenset[str]) -> Said:
-    """Returns a value with the secrets masked in all texts of it, the same value where it holds none."""
-    return _scrubbed(said, secret_texts(secrets).masked) if secrets else said
+def scrubbed(said: Said, secrets: frozenset[str], rules: SecretRules = BUILT_IN) -> Said:
+    """Returns a value with secrets masked in all texts of it, the same value where it holds none.
+
+    Secrets are those that are known, and what is one by its look.
+    """
+    changed: Said = _scrubbed(said, partial(masked_text, secrets=secrets, rules=rules))
+    return changed
+
+
+def masked_text(text: str, secrets: frozenset[str], rules: SecretRules = BUILT_IN) -> str:
+    known = secret_texts(secrets).masked(text) if secrets else text
+    return rules.masked(known, MASK)
 
 
 def _scrubbed(value: Any, masked: Callable[[str], str]) -> Any:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from kcl.secrecy.rules import BUILT_IN, SecretRules
 from runtimes.base.secret_texts import inside, secret_texts, texts
-from runtimes.base.sensitive import suggests_secret
 from workbench.engine.masking import Seal, is_opaque, masked, secrets_of
 from workbench.engine.spec import Spec
 
@@ -19,13 +19,17 @@ _NO_SECRETS = frozenset({"true", "false", "none", "null"})
 Options = Mapping[str, str]
 
 
-def named_secret(options: Options) -> frozenset[str]:
-    """Returns the values of options whose names say that they are secret; very short ones would hide everything."""
-    return frozenset(
+def named_secret(options: Options, rules: SecretRules = BUILT_IN) -> frozenset[str]:
+    """Returns the values of options whose names say that they are secret, and secrets by their look in any.
+
+    Very short ones would hide everything.
+    """
+    named = {
         value
         for name, value in options.items()
-        if suggests_secret(name) and len(value) >= _SHORTEST and value.lower() not in _NO_SECRETS
-    )
+        if rules.suggests(name) and len(value) >= _SHORTEST and value.lower() not in _NO_SECRETS
+    }
+    return frozenset({*named, *rules.found(options.values())})
 
 
 def fed_secrets(spec: Spec, options: Options) -> frozenset[str]:
@@ -46,11 +50,11 @@ def withheld(spec: Spec, options: Options) -> frozenset[str]:
     """
     secret = every_secret(spec)
     if not secret:
-        return frozenset(name for name in options if suggests_secret(name))
+        return frozenset(name for name, value in options.items() if _tells(spec.rules, name, value))
     finder, open_texts = secret_texts(spec.secrets), "\n".join(_open_texts(spec))
 
     def is_withheld(name: str, value: str) -> bool:
-        if suggests_secret(name) or finder.hides(value):
+        if _tells(spec.rules, name, value) or finder.hides(value):
             return True
         is_part = value in secret or (len(value) >= _SHORTEST and any(value in each for each in secret))
         return (is_part or is_opaque(value)) and value not in open_texts
@@ -58,13 +62,17 @@ def withheld(spec: Spec, options: Options) -> frozenset[str]:
     return frozenset(name for name, value in options.items() if is_withheld(name, value))
 
 
+def _tells(rules: SecretRules, name: str, value: str) -> bool:
+    return rules.suggests(name) or rules.is_secret_text(value)
+
+
 def every_secret(spec: Spec) -> frozenset[str]:
     """All that is secret in a Spec, what is too short to be looked for included."""
-    found = {text for each in spec for text in secrets_of(each)} | spec.secrets
+    found = {text for each in spec for text in secrets_of(each, spec.rules)} | spec.secrets
     return frozenset({*found, *(part for text in found for part in inside(text))})
 
 
 def _open_texts(spec: Spec) -> Iterable[str]:
-    seal = Seal.random().knowing(spec.secrets)
+    seal = Seal.random().knowing(spec.secrets, spec.rules)
     for each in spec:
         yield from texts(masked(each.attributes, spec.hidden(each), seal))

@@ -19,6 +19,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from kcl.secrecy.rules import BUILT_IN, SecretRules
 from runtimes.base import (
     FieldPath,
     InvalidReference,
@@ -93,6 +94,8 @@ class Spec:
     """Texts that are secret wherever they turn up: those of Secrets and sensitive attributes, and secret options."""
     sensitive: Mapping[ResourceId, tuple[FieldPath, ...]] = field(default_factory=dict, compare=False, repr=False)
     """What is not shown beside what tells itself: attributes that are, or may be, sensitive to their providers."""
+    rules: SecretRules = field(default=BUILT_IN, compare=False, repr=False)
+    """What is secret by name and by look, with what the repository adds."""
     former: tuple[Resource, ...] = field(default=(), compare=False, repr=False)
     """Resources as once configured, where the Spec only takes them away: that may need their provider's settings."""
     _by_id: Mapping[ResourceId, Resource] = field(init=False, compare=False, repr=False)
@@ -111,7 +114,7 @@ class Spec:
 
     def hidden(self, resource: Resource) -> tuple[FieldPath, ...]:
         """Returns the paths of a resource that are not shown."""
-        return (*resource_paths(resource), *self.sensitive.get(resource.id, ()))
+        return (*resource_paths(resource, self.rules), *self.sensitive.get(resource.id, ()))
 
     def with_sensitive(self, told: Mapping[ResourceId, tuple[FieldPath, ...] | None]) -> Spec:
         """Returns the Spec with what providers call sensitive; None where they never said.
@@ -190,7 +193,12 @@ class Spec:
 
 
 def build(
-    documents: Sequence[Any], *, stack: str, lookup: Lookup | None = None, drop_empty_lists: bool = False
+    documents: Sequence[Any],
+    *,
+    stack: str,
+    lookup: Lookup | None = None,
+    drop_empty_lists: bool = False,
+    rules: SecretRules = BUILT_IN,
 ) -> Spec:
     """Builds a Spec from compiled documents; raises `SpecInvalid`, saying which document is wrong and how.
 
@@ -209,7 +217,7 @@ def build(
         origins.setdefault(resource.id, Origin(document, (*prefix, *inner)))
     by_text = {str(each.id): each.id for each in resources}
     linked = [_linked(each, needs, by_text, stack) for each, needs in zip(resources, wanted, strict=True)]
-    spec = Spec(stack, tuple(linked), origins, lookup, secret_values(linked))
+    spec = Spec(stack, tuple(linked), origins, lookup, secret_values(linked, rules), rules=rules)
     _check_references(spec, by_text)
     validate(linked, stack, spec.chain)
     return spec

@@ -138,14 +138,14 @@ async def survey(
     return StackDiff(
         replace(spec, secrets=secrets),
         tuple(runtimes),
-        tuple(replace(each, warnings=scrubbed(each.warnings, secrets)) for each in changes),
+        tuple(replace(each, warnings=scrubbed(each.warnings, secrets, spec.rules)) for each in changes),
         at,
-        scrubbed(tuple(each for place in places for each in found[place].problems), secrets),
-        scrubbed(tuple(each for place in places for each in found[place].warnings), secrets),
+        scrubbed(tuple(each for place in places for each in found[place].problems), secrets, spec.rules),
+        scrubbed(tuple(each for place in places for each in found[place].warnings), secrets, spec.rules),
         TERRAFORM_PLACE if workspace is not None else "",
         release=prior.revision if prior is not None else 0,
-        cautions=scrubbed(terraform.read().cautions, secrets),
-        gaps=scrubbed(tuple(each for place in places for each in found[place].gaps), secrets),
+        cautions=scrubbed(terraform.read().cautions, secrets, spec.rules),
+        gaps=scrubbed(tuple(each for place in places for each in found[place].gaps), secrets, spec.rules),
     )
 
 
@@ -286,7 +286,9 @@ class _Surveyor:
             self._uids.add(prediction.live.identity.uid)
         self._predictions[resource.id], self._filled[resource.id] = prediction, filled
         bodies = (prediction.before, prediction.after, prediction.live.body if prediction.live else None)
-        self._terraform.learn(text for body in bodies for text in secrets_at(body, sensitive(prediction)))
+        self._terraform.learn(
+            text for body in bodies for text in secrets_at(body, sensitive(prediction, self._spec.rules))
+        )
 
     def finish(self) -> None:
         """Makes changes of the answers, now that all that is secret is known."""
@@ -356,7 +358,7 @@ class _Surveyor:
                 if find(filled.resource.attributes, each) is not MISSING
             ),
         )
-        hidden = sensitive(prediction)
+        hidden = sensitive(prediction, self._spec.rules)
         written = [each for each in fields.shown if each.op is not Op.KEPT]
         live = prediction.live
         was_deleted = was_deleted_since(released_as(self._prior, address), live)

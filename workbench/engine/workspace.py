@@ -146,7 +146,7 @@ def read(
 ) -> Surveyed:
     """Turns a workspace's answer into changes, problems and warnings."""
     secrets = secret_texts_in(asked.secrets.union(*(_secrets(each) for each in plan.resources)), spec)
-    screen = screen.knowing(spec.secrets | secrets)
+    screen = screen.knowing(spec.secrets | secrets, spec.rules)
     resolved = {each.id: each for each in asked.resources}
     known = values.ids(spec)
     changes: dict[ResourceId, Change] = {}
@@ -306,7 +306,7 @@ def _change(
 ) -> Change:
     prediction, action = plan.prediction, action_of(plan.action)
     live = prediction.live
-    named = resource_paths(resource) if resource else ()
+    named = resource_paths(resource, spec.rules) if resource else ()
     hidden = tuple(dict.fromkeys((*prediction.sensitive, *(live.hidden if live else ()), *named)))
     fields, defaulted = _fields(spec, plan, resource, hidden, screen)
     has_after = action not in (Action.DELETE, Action.FORGET)

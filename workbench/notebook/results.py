@@ -100,7 +100,12 @@ class Compiled(Shown):
     def df(self) -> pd.DataFrame:
         from workbench.notebook import frames
 
-        return frames.spec(self.value.spec, self._clusters, self._roots[-1], _SEAL.knowing(self.value.spec.secrets))
+        return frames.spec(
+            self.value.spec,
+            self._clusters,
+            self._roots[-1],
+            _SEAL.knowing(self.value.spec.secrets, self.value.spec.rules),
+        )
 
     def _picture(self) -> Picture:
         spec = self.value.spec

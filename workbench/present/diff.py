@@ -254,9 +254,9 @@ def _new_body(change: Change) -> Mapping[str, Any] | None:
 def _whole(
     change: Change, body: Mapping[str, Any], sign: str, tone: Tone, spec: Spec, roots: Roots, glyphs: Glyphs
 ) -> Iterator[_Detail]:
-    sensitive = change.sensitive or sensitive_paths(change.address.id, body)
+    sensitive = change.sensitive or sensitive_paths(change.address.id, body, spec.rules)
     ids = {str(each.id): each.id for each in spec}
-    shown = masked(body, sensitive, _SEAL.knowing(spec.secrets))
+    shown = masked(body, sensitive, _SEAL.knowing(spec.secrets, spec.rules))
     for each in yaml_lines(shown):
         is_said = not change.resource or find(change.resource.attributes, each.path[:1]) is not MISSING
         # what the provider fills in is on no line

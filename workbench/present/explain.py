@@ -48,7 +48,7 @@ def lines(spec: Spec, resource_text: str, path_text: str, root: Path) -> Iterato
     """Yields the value, then each site of its chain with the source line it stands in."""
     resource = find(spec, resource_text)
     path = paths.parse(path_text)
-    body = masked(resource.attributes, spec.hidden(resource), Seal.random().knowing(spec.secrets))
+    body = masked(resource.attributes, spec.hidden(resource), Seal.random().knowing(spec.secrets, spec.rules))
     missing = object()
     value = value_at(body, path, missing)
     if value is missing:

@@ -34,7 +34,7 @@ def _cells(id_: ResourceId) -> tuple[Line, ...]:
 
 def yaml_rows(resource: Resource, spec: Spec, *roots: Path) -> tuple[Row, ...]:
     """Returns the resource as YAML, keyed by (path, line number); a source is named where it differs from above."""
-    body = masked(resource.attributes, spec.hidden(resource), _SEAL.knowing(spec.secrets))
+    body = masked(resource.attributes, spec.hidden(resource), _SEAL.knowing(spec.secrets, spec.rules))
     found: list[Row] = []
     above = ""
     for number, each in enumerate(yaml_lines(body)):
@@ -49,9 +49,11 @@ def masked_documents(spec: Spec) -> list[dict[str, object]]:
     """Returns the Spec's documents with secrets as masks, for a screen."""
     found = []
     for resource, document in zip(spec, spec.documents(), strict=True):
-        seal = _SEAL.knowing(spec.secrets)
+        seal = _SEAL.knowing(spec.secrets, spec.rules)
         shown = {"attributes": masked(resource.attributes, spec.hidden(resource), seal)}
         if resource.extensions:  # the settings of a provider may hold credentials
-            shown["extensions"] = masked(resource.extensions, tuple(secret_names(resource.extensions)), seal)
+            shown["extensions"] = masked(
+                resource.extensions, tuple(secret_names(resource.extensions, spec.rules)), seal
+            )
         found.append({**document, **{key: documents.plain(each) for key, each in shown.items()}})
     return found

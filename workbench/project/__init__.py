@@ -7,6 +7,7 @@ components   what a stack configures, by a quick look at its text
 clusters     clusters.yaml: which stack goes to which clusters
 plugins      plugins.yaml: which Python functions KCL may call
 readiness    readiness.yaml: when resources count as ready
+masking      masking.yaml: what else is secret
 impact       files → stacks
 bounds       how far a repository reaches: what may be read and written for it
 errors       the root `WorkbenchError`

@@ -16,6 +16,7 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
+from kcl.secrecy.rules import BUILT_IN
 from workbench.project.bounds import is_foreign
 from workbench.project.clusters import (
     CLUSTERS_FILE,
@@ -26,6 +27,7 @@ from workbench.project.clusters import (
 )
 from workbench.project.components import base_components, read_components
 from workbench.project.errors import NotARepository, ProjectError
+from workbench.project.masking import read_masking
 from workbench.project.names import ProjectName, StackName, StackPath
 from workbench.project.terraform import TerraformOptions, terraform_options
 from workbench.project.tree import Component, Finding, KonfigTree, Project, Stack
@@ -49,7 +51,23 @@ def discover(path: Path) -> KonfigTree:
         clusters = ClusterMapping((), ())
         findings.append(Finding.of(error))
     projects = [_project(folder, stacks, root, clusters) for folder, stacks in _projects(root)]
+    projects = _with_masking(projects, root, findings)
     return KonfigTree(root, tuple(_with_unique_names(projects, root)), clusters, tuple(findings))
+
+
+def _with_masking(projects: list[Project], root: Path, findings: list[Finding]) -> list[Project]:
+    """Tells all stacks what the repository calls secret, or that nobody knows."""
+    try:
+        rules, unmasked = read_masking(root), None
+    except ProjectError as error:
+        rules, unmasked = BUILT_IN, Finding.of(error)
+        findings.append(unmasked)
+    if rules == BUILT_IN and unmasked is None:
+        return projects
+    return [
+        replace(each, stacks=tuple(replace(stack, secrets=rules, unmasked=unmasked) for stack in each.stacks))
+        for each in projects
+    ]
 
 
 def find_root(path: Path) -> Path:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 
+from kcl.secrecy.rules import BUILT_IN, SecretRules
 from workbench.project.clusters import ClusterMapping, Placement
 from workbench.project.errors import UnknownStack, WorkbenchError
 from workbench.project.names import ProjectName, StackPath
@@ -56,6 +57,10 @@ class Stack:
     findings: tuple[Finding, ...] = ()
     doubts: tuple[Finding, ...] = ()
     terraform: TerraformOptions = field(default_factory=TerraformOptions)
+    secrets: SecretRules = BUILT_IN
+    """What is secret by name and by look, with what the repository adds."""
+    unmasked: Finding | None = None
+    """Why it is not known what the repository adds; nothing may be shown of the stack then."""
 
     @property
     def name(self) -> str:

@@ -14,8 +14,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kcl.cache import runs
-from runtimes.base import sensitive
 from runtimes.base.secret_texts import MASK, SecretTexts, telling
 
 SECRET = 's3cr/t+"qu\'oted" ü{v}%alue'
@@ -108,9 +106,3 @@ def test_looking_takes_no_longer_for_more_secrets() -> None:
 
     few, many = took(20), took(2000)
     assert many < 20 * few + 0.5
-
-
-def test_the_language_and_the_runtimes_suspect_the_same_names() -> None:
-    assert runs.SUSPICIOUS == sensitive.SUSPICIOUS
-    for name in ("door_password", "parcelKey", "AUTH_HEADER", "db_dsn", "replicas", "image"):
-        assert runs.suggests_secret(name) == sensitive.suggests_secret(name)

@@ -1,0 +1,258 @@
+"""A repository with a hundred secrets of twelve kinds, each another text, and a way to look for them.
+
+Half of the values are such as nothing else looks like, which are found wherever they are repeated. The others are short
+words, which are secret by their place alone: whoever hides them has to know the place.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, quote_plus
+
+SPACE = "vault-new"
+_VARIABLES = (
+    "PGPASSWORD DB_PASS SESSION_KEY AUTH_HEADER JWT SMTP_AUTH DATABASE_DSN MYSQL_PWD GITHUB_TOKEN API_KEY ApiKey "
+    "awsSecretAccessKey COOKIE_SECRET HMAC_KEY X-API-KEY ADMIN_PASSPHRASE DOCKER_AUTH_CONFIG BEARER "
+    "CONNECTION_STRING clientsecret REDISCLI_AUTH"
+)
+VARIABLES = tuple(_VARIABLES.split())
+KINDS = (
+    "stringData",
+    "data",
+    "variable",
+    "URL",
+    "key",
+    "registry",
+    "token",
+    "option",
+    "settings",
+    "plugin",
+    "annotation",
+    "live",
+)
+
+_CONSONANTS = "bdfghjkmnpqrstvwxz"
+
+
+@dataclass(frozen=True)
+class Canary:
+    kind: str
+    where: str
+    value: str
+
+
+@dataclass
+class Canaries:
+    """Gives out texts that occur nowhere else, and remembers them."""
+
+    given: list[Canary] = field(default_factory=list)
+
+    def strong(self, kind: str, where: str) -> str:
+        return self.put(kind, where, f"cnry-{len(self.given):03}/Kq7+Zx{len(where):02}==w")
+
+    def weak(self, kind: str, where: str) -> str:
+        """Five letters, which tell nothing of themselves."""
+        first, second = divmod(len(self.given), len(_CONSONANTS))
+        return self.put(kind, where, f"q{_CONSONANTS[first]}z{_CONSONANTS[second]}x")
+
+    def put(self, kind: str, where: str, value: str) -> str:
+        assert kind in KINDS, kind
+        assert value not in {each.value for each in self.given}, value
+        self.given.append(Canary(kind, where, value))
+        return value
+
+    def leaks(self, said: str | bytes) -> list[str]:
+        """Returns which canaries a text gives away, in whatever form."""
+        text = said.decode("utf-8", "replace") if isinstance(said, bytes) else said
+        return [f"{each.kind} {each.where}" for each in self.given if any(one in text for one in forms(each.value))]
+
+    def leaking_files(self, *folders: Path) -> dict[str, list[str]]:
+        files = (path for folder in folders for path in folder.rglob("*") if path.is_file())
+        return {str(path): found for path in files if (found := self.leaks(path.read_bytes()))}
+
+
+def forms(secret: str) -> Iterator[str]:
+    yield from {secret, json.dumps(secret)[1:-1], quote(secret), quote(secret, safe=""), quote_plus(secret)}
+    data = secret.encode()
+    for shift in range(3) if len(data) > 8 else ():
+        encoded = base64.b64encode(b"x" * shift + data).decode()
+        yield encoded[(0, 4, 4)[shift] : len(encoded) - 4]  # what neighbours have a say in is left out
+
+
+@dataclass(frozen=True)
+class Vault:
+    """The stack vault/dev, all of whose objects are in a namespace that it creates itself."""
+
+    canaries: Canaries
+    files: Mapping[str, str]
+    arguments: tuple[str, ...]
+    environment: Mapping[str, str]
+
+    def write(self, root: Path) -> None:
+        for name, text in self.files.items():
+            path = root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
+
+def vault() -> Vault:
+    """Makes the repository anew, always the same."""
+    given = Canaries()
+    texts = {f"text-{index}": given.strong("stringData", str(index)) for index in range(5)}
+    texts |= {f"word-{index}": given.weak("stringData", f"word {index}") for index in range(5)}
+    data = {f"text-{index}": _encoded(given.strong("data", str(index))) for index in range(5)}
+    data |= {f"word-{index}": _encoded(given.weak("data", f"word {index}")) for index in range(5)}
+    config = {
+        **{
+            f"url-{scheme}": f"{scheme}://app:{quote(given.strong('URL', scheme), safe='')}@db.example/orders"
+            for scheme in ("postgres", "https", "amqp", "mongodb+srv")
+        },
+        "url-word": f"redis://:{given.weak('URL', 'word')}@cache.example:6379/0",
+        "dsn": f"app:{given.weak('URL', 'mysql')}@tcp(db.example:3306)/orders",
+        "libpq": f"host=db user=app password={given.weak('URL', 'libpq')} sslmode=require",
+        "odbc": f"Server=db;User Id=app;Password={given.strong('URL', 'odbc')};Encrypt=true",
+        **{f"pem-{kind or 'PKCS8'}": _pem(given, kind) for kind in ("", "RSA ", "EC ", "OPENSSH ", "ENCRYPTED ")},
+        "docker.json": json.dumps(
+            {"auths": {"registry.example": {"auth": _encoded(given.strong("registry", "auth"))}}}
+        ),
+        "docker-login.json": json.dumps(
+            {"auths": {"registry.example": {"username": "ann", "password": given.weak("registry", "word")}}}
+        ),
+        **{f"token-{name}": token for name, token in _tokens(given)},
+        "options": "".join(f"{name}=%s;" for name in OPTIONS[:2]),
+    }
+    options = {name: given.strong("option", name) for name in OPTIONS}
+    settings = {name: given.strong("settings", name) for name in SETTINGS}
+    annotations = {
+        "kubectl.kubernetes.io/last-applied-configuration": json.dumps(
+            {"kind": "ConfigMap", "data": {"was": given.strong("annotation", "last-applied")}}
+        )
+    }
+    annotations |= {"example.com/repeats": f"basic {_encoded('u:' + texts['text-0'])} {quote_plus(texts['text-1'])}"}
+    objects: list[Any] = [
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SPACE}},
+        _object("v1", "Secret", "texts", stringData=texts),
+        _object("v1", "Secret", "encoded", data=data),
+        _object(
+            "v1",
+            "Secret",
+            "registry",
+            type="kubernetes.io/dockerconfigjson",
+            data={
+                ".dockerconfigjson": _encoded(
+                    json.dumps({"auths": {"registry.example": {"auth": _encoded(given.strong("registry", "Secret"))}}})
+                )
+            },
+        ),
+        _object("v1", "ConfigMap", "settings", data=config, annotations=annotations),
+        *_workloads(given),
+    ]
+    main = "\n".join(
+        [
+            "import manifests",
+            *(f'_{name} = option("{name}")' for name in (*OPTIONS, *SETTINGS)),
+            f"_objects = {json.dumps(objects, indent=2)}",
+            f'_space = "{SPACE}"',
+            '_given = {apiVersion = "v1", kind = "Secret", metadata = {name = "given", namespace = _space}, '
+            f"stringData = {{{', '.join(f'{each} = _{each}' for each in (*OPTIONS, *SETTINGS))}}}}}",
+            '_repeated = {apiVersion = "v1", kind = "ConfigMap", metadata = {name = "again", namespace = _space}, '
+            f"data = {{{', '.join(map(_repeated, (*OPTIONS, *SETTINGS)))}}}}}",
+            *(f'print("{each} is", _{each})' for each in (*OPTIONS, *SETTINGS)),
+            "manifests.yaml_stream([*_objects, _given, _repeated])",
+        ]
+    )
+    kcl_options = [{"key": name, "value": value} for name, value in settings.items()]
+    files = {
+        "kcl.mod": '[package]\nname = "vault"\n',
+        "clusters.yaml": "clusters: {hz: {context: one}}\nplacements: [{stacks: ['*/*'], clusters: [hz]}]\n",
+        "vault/project.yaml": "name: vault\n",
+        "vault/dev/stack.yaml": "name: dev\n",
+        "vault/dev/main.k": main + "\n",
+        "vault/dev/settings.yaml": json.dumps({"kcl_options": kcl_options}),
+    }
+    arguments = ("-Y", "settings.yaml", *(word for each in options.items() for word in ("-D", "=".join(each))))
+    return Vault(given, files, arguments, {})
+
+
+OPTIONS = ("door", "db_password", "jwt", "smtp_auth", "parcelKey", "dsn", "session", "sundry")
+SETTINGS = ("gate", "pgpassword", "auth_header", "apiKey", "colour", "size")
+
+
+def _repeated(name: str) -> str:
+    return f'in_{name} = "x " + _{name} + " y"'
+
+
+def _encoded(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+def _pem(given: Canaries, kind: str) -> str:
+    line = given.put(
+        "key", f"{kind}PRIVATE KEY", f"cnry{len(given.given):03}PEM0123456789abcdefghijklmnopqrstuvwxyzABCD+/"
+    )
+    return f"-----BEGIN {kind}PRIVATE KEY-----\n{line}\n-----END {kind}PRIVATE KEY-----\n"
+
+
+def _tokens(given: Canaries) -> Iterator[tuple[str, str]]:
+    """Tokens whose look tells what they are, under names that say nothing."""
+    letters = "aB3dE6gH9jK2mN5pQ8sT1vW4yZ7cF0iL"
+    header = base64.urlsafe_b64encode(b'{"alg":"HS256","typ":"JWT"}').decode().rstrip("=")
+    payload = base64.urlsafe_b64encode(b'{"sub":"canary","exp":1}').decode().rstrip("=")
+    for name, token in {
+        "jwt": f"{header}.{payload}.{letters}_{letters[:10]}",
+        "github": f"ghp_{letters}{letters[4:8]}",
+        "gitlab": f"glpat-{letters[:20]}",
+        "slack": f"xoxb-123456789012-{letters[:24]}",
+        "stripe": f"sk_live_{letters[2:26]}",
+        "vault": f"hvs.{letters[:24]}",
+        "npm": f"npm_{letters}{letters[1:5]}",
+        "google": f"AIza{letters}{letters[3:6]}",
+        "bearer": f"Authorization: Bearer {letters[8:30]}",
+        "basic": f"Basic {_encoded('ann:' + letters[5:20])}",
+        "slack-hook": f"https://hooks.slack.com/services/T0123ABCD/B0123ABCD/{letters[:24]}",
+    }.items():
+        given.put("token", name, token.rpartition(" ")[2])
+        yield name, token
+
+
+def _object(version: str, kind: str, name: str, *, annotations: Mapping[str, str] = {}, **content: Any) -> Any:
+    metadata: dict[str, Any] = {"name": name, "namespace": SPACE}
+    if annotations:
+        metadata["annotations"] = dict(annotations)
+    return {"apiVersion": version, "kind": kind, "metadata": metadata, **content}
+
+
+def _workloads(given: Canaries) -> Iterable[Any]:
+    """The variables over all kinds of containers and workloads, every other one with a word for its value."""
+    env = [
+        {"name": name, "value": (given.weak if index % 2 else given.strong)("variable", name)}
+        for index, name in enumerate(VARIABLES)
+    ]
+    pod = {
+        "initContainers": [{"name": "first", "image": "init:1", "env": env[:4]}],
+        "containers": [
+            {"name": "web", "image": "web:1", "env": env[4:10]},
+            {"name": "side", "image": "side:1", "env": [{"name": "MODE", "value": "production"}, *env[10:14]]},
+        ],
+    }
+    labels = {"app": "web"}
+    template = {"metadata": {"labels": labels}, "spec": pod}
+    yield _object("apps/v1", "Deployment", "web", spec={"selector": {"matchLabels": labels}, "template": template})
+    last = {"restartPolicy": "Never", "containers": [{"name": "job", "image": "job:1", "env": env[14:]}]}
+    job = {"template": {"spec": last}}
+    yield _object("batch/v1", "CronJob", "night", spec={"schedule": "0 3 * * *", "jobTemplate": {"spec": job}})
+    lone = {
+        "containers": [
+            {
+                "name": "lone",
+                "image": "lone:1",
+                "env": [{"name": "ROOT_PASSWORD", "value": given.weak("variable", "of a Pod")}],
+            }
+        ]
+    }
+    yield _object("v1", "Pod", "lone", spec=lone)
