@@ -32,6 +32,10 @@ def main() -> int:
     """The command of this process."""
     text = _kept()
     if text is not None:
+        if sys.stdout.isatty():
+            from kcl.terminal import harmless_lines  # another program gets the text as it is
+
+            text = harmless_lines(text)
         sys.stdout.write(text)
         sys.stdout.flush()
         os._exit(0)  # nothing is open any more: taking the interpreter apart would take longer than all of this

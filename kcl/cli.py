@@ -21,7 +21,7 @@ from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final, NoReturn, TextIO
+from typing import Any, Final, NoReturn, TextIO, cast
 
 from kcl.api import KCL, PRESETS, Access, KclError, ParseCache, PlanOptions, ProgramError, RunResult, Settings, run
 from kcl.cache.runs import keep, key_of, look_up
@@ -41,6 +41,7 @@ from kcl.loader import (
 )
 from kcl.reports import FORMATS, report
 from kcl.source import FileSystem, OsFileSystem, RecordingFileSystem
+from kcl.terminal import WithoutOrders
 
 OK, FAILED, USAGE, NOT_THERE = 0, 1, 2, 64
 _STDIN_NAME: Final = "stdin.k"
@@ -301,8 +302,8 @@ def entry() -> int:
         sys.argv[1:],
         cwd=os.getcwd(),
         stdin=sys.stdin,
-        stdout=sys.stdout,
-        stderr=sys.stderr,
+        stdout=cast(TextIO, WithoutOrders(sys.stdout)) if sys.stdout.isatty() else sys.stdout,
+        stderr=cast(TextIO, WithoutOrders(sys.stderr)),
         environment=os.environ,
         store=None if kept_in is None else Store(kept_in),
     )

@@ -12,11 +12,10 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 _PLACEHOLDER: Final = re.compile(
     r"\$.*|\{\{.*|<.*>|%[({].*|\*+|x+|X+|\.{3}|changeme|password|secret|REDACTED|«.*»?", re.S
@@ -65,23 +64,15 @@ def _matches(pattern: str) -> Callable[[str], Iterable[str]]:
     return find
 
 
+_LOGIN: Final = re.compile(
+    r"""(?<=["'])(auth|password|identitytoken|registrytoken)\\?["']\s{0,3}:\s{0,3}\\?"([^"\\]{1,8192})"""
+)
+
+
 def _registry_logins(text: str) -> Iterator[str]:
-    """The file `~/.docker/config.json`, also as one of the texts of a Secret."""
-    if "auths" not in text:
-        return
-    try:
-        content = json.loads(text) if len(text) < 1_000_000 else None
-    except (ValueError, RecursionError):
-        content = None
-    logins = content.get("auths") if isinstance(content, dict) else None
-    for each in logins.values() if isinstance(logins, dict) else ():
-        yield from _login(each)
-
-
-def _login(entry: Any) -> Iterator[str]:
-    for name in ("auth", "password", "identitytoken", "registrytoken"):
-        said = entry.get(name) if isinstance(entry, dict) else None
-        if isinstance(said, str) and not is_placeholder(said):
+    """The file `~/.docker/config.json`, also where it is a part of something else."""
+    for name, said in _LOGIN.findall(text) if "auths" in text else ():
+        if not is_placeholder(said):
             yield said
             if name == "auth":
                 yield from _of_pair(said)

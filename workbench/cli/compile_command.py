@@ -78,7 +78,8 @@ def command(
     compiled = anyio.run(run)
     output = context.output
     if compiled.log:
-        output.talk(compiled.log.rstrip("\n"))
+        for printed in compiled.log.rstrip("\n").split("\n"):
+            output.talk(printed)
     for each in compiled.diagnostics:
         output.talk(Span("warning: ", Tone.WARN), each.message)
     for finding in (*found.doubts, *session.tree().findings):
@@ -90,8 +91,6 @@ def command(
 
         output.table(present.RESOURCE_COLUMNS, present.resource_rows(spec))
         return
-    from kcl.api import yaml_text
-
     masks = output.stdout.isatty() and not show_secrets
     documents = spec.documents()
     if masks:
@@ -99,11 +98,9 @@ def command(
 
         documents = present.masked_documents(spec)
     if format_ == "json":
-        import json
-
-        output.data(json.dumps(documents, indent=2, ensure_ascii=False))
+        output.json(documents)
     else:
-        output.data(yaml_text(documents))
+        output.yaml(documents)
 
 
 def _all(

@@ -76,9 +76,7 @@ def print_diff(output: Output, result: StackDiff, root: Path, format_: str, *, d
         output.json(documents.diff(result, root, drift_only=drift_only))
         return
     if format_ == "yaml":
-        from kcl.api import yaml_text
-
-        output.data(yaml_text(documents.diff(result, root, drift_only=drift_only)))
+        output.yaml(documents.diff(result, root, drift_only=drift_only))
         return
     now = datetime.now(UTC)
     for change in result.different():

@@ -48,9 +48,7 @@ def command(context: Context, globs: tuple[str, ...], workdir: Path | None, form
             if format_ == "json":
                 output.json(document)
             else:
-                from kcl.api import yaml_text
-
-                output.data(yaml_text(document))
+                output.yaml(document)
         case _:
             output.table(_COLUMNS, (_row(stack) for stack in stacks))
     for finding in tree.all_findings():

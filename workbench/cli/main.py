@@ -231,6 +231,7 @@ def _last_words(error: BaseException, second: Exception) -> int:
         f"{type(each).__name__}: {each}" if isinstance(each, ImportError) else type(each).__name__
         for each in (error, second)
     ]
-    sys.stderr.write(f"wb ended by {said[0]}, and could not show it ({said[1]}).\n")
+    ended = f"wb ended by {said[0]}, and could not show it ({said[1]}).".encode("ascii", "backslashreplace").decode()
+    sys.stderr.write("".join(each if each.isprintable() else "?" for each in ended) + "\n")
     sys.stderr.write("Is the installation whole? pip install --force-reinstall konfig-workbench\n")
     return 1

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, TextIO
 
+from kcl.terminal import harmless, harmless_lines, json_escaped
 from workbench.present.rows import Column, Row
 from workbench.present.text import Line, Span, Tone, line
 
@@ -62,7 +63,11 @@ class Output:
         return bool(os.environ.get("FORCE_COLOR")) or (stream.isatty() and os.environ.get("TERM") != "dumb")
 
     def data(self, text: str) -> None:
-        """Writes text as it is: what another program may read. It is UTF-8 whatever the locale."""
+        """Writes text as it is: what another program may read. It is UTF-8 whatever the locale.
+
+        A terminal gets no orders with it.
+        """
+        text = harmless_lines(text) if self.stdout.isatty() else text
         text = text if text.endswith("\n") or not text else text + "\n"
         buffer = None if _is_unicode(self.stdout) else getattr(self.stdout, "buffer", None)
         if buffer is None:
@@ -70,8 +75,13 @@ class Output:
         else:
             self._attempt(self.stdout, lambda: (buffer.write(text.encode("utf-8", "surrogateescape")), buffer.flush()))
 
-    def json(self, document: Mapping[str, Any]) -> None:
-        self.data(json.dumps(document, indent=2, ensure_ascii=False, default=str))
+    def json(self, document: Any) -> None:
+        self.data(json_escaped(json.dumps(document, indent=2, ensure_ascii=False, default=str)))
+
+    def yaml(self, document: Any) -> None:
+        from workbench.present.yaml_data import yaml_data
+
+        self.data(yaml_data(document))
 
     def line(self, *parts: Span | str | Line) -> None:
         self.lines([line(*parts)])
@@ -137,6 +147,8 @@ def _indented(row: Row, column: int, cell: Line) -> Line:
 def _styled(each: Line, color: bool) -> str:
     if not color:
         return str(each)
-    return "".join(
-        f"\x1b[{_STYLES[span.tone]}m{span.text}\x1b[0m" if span.tone in _STYLES else span.text for span in each.spans
-    )
+    return "".join(_colored(span.tone, harmless(span.text)) for span in each.spans)
+
+
+def _colored(tone: Tone, text: str) -> str:
+    return f"\x1b[{_STYLES[tone]}m{text}\x1b[0m" if tone in _STYLES else text

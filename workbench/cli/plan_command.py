@@ -79,9 +79,7 @@ def command(
         case "json":
             context.output.json(documents.plan(made, session.root))
         case "yaml":
-            from kcl.api import yaml_text
-
-            context.output.data(yaml_text(documents.plan(made, session.root)))
+            context.output.yaml(documents.plan(made, session.root))
         case _:
             context.output.lines(plan.lines(made, context.output.glyphs))
     if made.is_refused:

@@ -10,6 +10,7 @@ import os
 import sys
 from typing import Any
 
+from kcl.terminal import harmless_lines
 from workbench.settings import BadSetting
 
 _ON, _OFF, _AUTO = "on", "off", "auto"
@@ -27,7 +28,7 @@ def has_widgets() -> bool:
 
 def say(text: str) -> None:
     """Writes one line of progress below the cell that waits."""
-    sys.stdout.write(f"{text}\n")
+    sys.stdout.write(f"{harmless_lines(text)}\n")
     sys.stdout.flush()
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 
+from kcl.terminal import harmless
 from runtimes.base import RuntimeFailure
 from workbench.present import errors
 from workbench.present.glyphs import UNICODE
@@ -83,9 +84,8 @@ def _spans(line: Line) -> str:
 
 
 def _span(span: Span) -> str:
-    if span.tone is Tone.PLAIN or not span.text:
-        return escape(span.text)
-    return f'<span class="wb-{span.tone}">{escape(span.text)}</span>'
+    text = escape(harmless(span.text))
+    return text if span.tone is Tone.PLAIN or not text else f'<span class="wb-{span.tone}">{text}</span>'
 
 
 def _table(table: Table) -> str:

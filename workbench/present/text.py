@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from kcl.terminal import harmless
+
 
 class Tone(StrEnum):
     PLAIN = "plain"
@@ -48,14 +50,14 @@ class Line:
     spans: tuple[Span, ...] = ()
 
     def __str__(self) -> str:
-        return "".join(span.text for span in self.spans)
+        return "".join(harmless(span.text) for span in self.spans)
 
     def __len__(self) -> int:
         return sum(len(span.text) for span in self.spans)
 
 
 def line(*parts: Span | str | Line) -> Line:
-    """Joins parts to a line; text from outside is made harmless on the way."""
+    """Joins parts to a line; text from outside is made harmless on the way (`kcl.terminal`)."""
     return Line(tuple(_spans(parts)))
 
 
@@ -68,17 +70,3 @@ def _spans(parts: Iterable[Span | str | Line]) -> Iterable[Span]:
                 yield Span(harmless(part.text), part.tone)
             case Line():
                 yield from part.spans
-
-
-_CONTROLS = dict.fromkeys((*range(32), *range(127, 160), 8232, 8233), "�")
-_CONTROLS.update(dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A)), "�"))
-_CONTROLS[ord("\t")] = "    "
-_CONTROLS[ord("\n")] = "⏎"
-
-
-def harmless(text: str) -> str:
-    """Returns text that no terminal takes for an order: control and bidirectional characters become visible.
-
-    Names, annotations, events and logs come from clusters and may hold anything.
-    """
-    return text if text.isascii() and text.isprintable() else text.translate(_CONTROLS)

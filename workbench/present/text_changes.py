@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from kcl.terminal import harmless
 from workbench.present.alignment import align
-from workbench.present.text import Line, Span, Tone, harmless, line
+from workbench.present.text import Line, Span, Tone, line
 
 CONTEXT_LINES: Final = 2
 _CONTEXTS: Final = (24, 12, 5)
@@ -110,7 +111,7 @@ def looks_same(before: str, after: str) -> bool:
 
 def _look(text: str) -> str:
     seen = unicodedata.normalize("NFKC", text).translate(_LOOK_ALIKES)
-    return "".join(each for each in harmless(seen) if unicodedata.category(each) != "Cf").rstrip()
+    return harmless("".join(each for each in seen if unicodedata.category(each) != "Cf")).rstrip()
 
 
 def escaped(text: str) -> str:

@@ -22,10 +22,10 @@ from textual.app import App, SuspendNotSupported, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
+from kcl.terminal import harmless
 from runtimes.base import ObjectRef, RuntimeFailure, TerraformId
 from workbench.engine.events import ApplyFinished, Event
 from workbench.present import errors, glyphs
-from workbench.present.text import harmless
 from workbench.project import TERRAFORM_PLACE, KonfigTree, Stack, StackPath, UnknownStack, WorkbenchError
 from workbench.tui.frame import Frame, StateChanged
 from workbench.tui.key_queue import KeyQueue
@@ -39,7 +39,7 @@ from workbench.tui.screens.spec import SpecScreen
 from workbench.tui.screens.whatif import WhatIfScreen
 from workbench.tui.state import StackState
 from workbench.tui.themes import MONO, THEMES
-from workbench.tui.tones import ASCII_CLASS
+from workbench.tui.tones import ASCII_CLASS, WithoutOrders
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -103,6 +103,7 @@ class WorkbenchApp(App[int]):
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         super().__init__()
+        self._filters.append(WithoutOrders())
         self.now = now
         self.session = session
         self.konfig: KonfigTree = session.tree()

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from rich.cells import cell_len
+from rich.segment import Segment
 from rich.style import Style
+from textual.color import Color
+from textual.filter import LineFilter
 from textual.widget import Widget
 
+from kcl.terminal import harmless, has_orders
 from workbench.present.glyphs import plain
 from workbench.present.text import Line, Span, Tone
 
@@ -49,7 +54,23 @@ def tone_style(widget: Widget, tone: Tone) -> Style:
 def segments_of(widget: Widget, line: Line, base: Style) -> list[tuple[str, Style]]:
     """Returns what a line draws; where only ASCII can be shown, with the few signs of ours put in it."""
     shown = plain if widget.app.has_class(ASCII_CLASS) else str
-    return [(shown(span.text), base + tone_style(widget, span.tone)) for span in line.spans]
+    return [(shown(harmless(span.text)), base + tone_style(widget, span.tone)) for span in line.spans]
 
 
-__all__ = ["TONE_CLASSES", "Line", "Span", "Tone", "segments_of", "tone_css", "tone_style"]
+class WithoutOrders(LineFilter):
+    """The last thing that every line of every screen goes through: what a widget draws of itself gives no orders.
+
+    Texts that are edited, for one, are drawn as they are. The sign for an order would take a cell that nobody counted,
+    so what takes none is left out.
+    """
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        return [each if each.control or not has_orders(each.text) else _without_orders(each) for each in segments]
+
+
+def _without_orders(segment: Segment) -> Segment:
+    text = "".join(sign if cell_len(each) else "" for each in segment.text for sign in harmless(each))
+    return Segment(text, segment.style)
+
+
+__all__ = ["TONE_CLASSES", "Line", "Span", "Tone", "WithoutOrders", "segments_of", "tone_css", "tone_style"]

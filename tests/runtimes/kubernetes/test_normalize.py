@@ -65,26 +65,6 @@ def test_only_what_a_plan_is_about_tells_states_apart(now: dict[str, Any], is_sa
     assert normalize.is_same(seen, now) is is_same
 
 
-@pytest.mark.parametrize(
-    ("name", "is_secret"),
-    [
-        ("DB_PASSWORD", True),
-        ("apiKey", True),
-        ("API_KEY", True),
-        ("AWS_SECRET_ACCESS_KEY", True),
-        ("githubToken", True),
-        ("CLIENT-SECRET", True),
-        ("KEYBOARD", False),
-        ("MONKEY", False),
-        ("PARTITION_KEY", False),
-        ("TOKENIZER_PATH", False),
-        ("LOG_LEVEL", False),
-    ],
-)
-def test_names_of_variables_tell_secrets(name: str, is_secret: bool) -> None:
-    assert sensitive.is_secret_name(name) is is_secret
-
-
 def test_sensitive_paths_by_kind() -> None:
     secret = {"apiVersion": "v1", "kind": "Secret", "data": {"a": "YQ=="}, "metadata": {"name": "a"}}
     assert sensitive.sensitive_paths(secret) == (("data",), ("stringData",))

@@ -189,4 +189,4 @@ def test_secrets_are_found_by_name_and_by_text() -> None:
         "n": "abc",
     }
     paths = values.shortest(list(values.secret_paths(value, frozenset({"longer", "ab"}))))
-    assert paths == (("note",), ("password",), ("token", 0))
+    assert paths == (("note",), ("password",), ("token", 0), ("tokens", 0))
