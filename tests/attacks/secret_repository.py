@@ -108,15 +108,15 @@ def vault() -> Vault:
     data = {f"text-{index}": _encoded(given.strong("data", str(index))) for index in range(5)}
     data |= {f"word-{index}": _encoded(given.weak("data", f"word {index}")) for index in range(5)}
     config = {
-        **{
-            f"url-{scheme}": f"{scheme}://app:{quote(given.strong('URL', scheme), safe='')}@db.example/orders"
-            for scheme in ("postgres", "https", "amqp", "mongodb+srv")
-        },
+        **{f"url-{scheme}": _url(given, scheme) for scheme in ("postgres", "https", "amqp", "mongodb")},
         "url-word": f"redis://:{given.weak('URL', 'word')}@cache.example:6379/0",
         "dsn": f"app:{given.weak('URL', 'mysql')}@tcp(db.example:3306)/orders",
         "libpq": f"host=db user=app password={given.weak('URL', 'libpq')} sslmode=require",
         "odbc": f"Server=db;User Id=app;Password={given.strong('URL', 'odbc')};Encrypt=true",
-        **{f"pem-{kind or 'PKCS8'}": _pem(given, kind) for kind in ("", "RSA ", "EC ", "OPENSSH ", "ENCRYPTED ")},
+        **{
+            f"pem-{kind.strip() or 'PKCS8'}": _pem(given, kind)
+            for kind in ("", "RSA ", "EC ", "OPENSSH ", "ENCRYPTED ")
+        },
         "docker.json": json.dumps(
             {"auths": {"registry.example": {"auth": _encoded(given.strong("registry", "auth"))}}}
         ),
@@ -185,6 +185,10 @@ SETTINGS = ("gate", "pgpassword", "auth_header", "apiKey", "colour", "size")
 
 def _repeated(name: str) -> str:
     return f'in_{name} = "x " + _{name} + " y"'
+
+
+def _url(given: Canaries, scheme: str) -> str:
+    return f"{scheme}://app:{quote(given.strong('URL', scheme), safe='')}@db.example/orders"
 
 
 def _encoded(text: str) -> str:

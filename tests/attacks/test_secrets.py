@@ -1,17 +1,27 @@
-"""Canaries in every place where a secret may stand: no command, format, screen, record or cache has one in clear."""
+"""Canaries in every place where a secret may stand: no command, format, screen, record or cache has one in clear.
+
+Two things are left out: the repository itself, and `wb compile` to a pipe, which is what its user asked for.
+"""
 
 from __future__ import annotations
 
+import base64
+import json
+import os
+from collections import Counter
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from runtimes.sandbox.server import Sandbox
-from tests.attacks.secret_repository import Vault, vault
+from tests.attacks.secret_repository import KINDS, SPACE, Vault, vault
 from tests.workbench.cli.command import Ended, Wb
 from workbench.exit_codes import ExitCode
+
+FORMATS = ("table", "json", "yaml")
 
 
 @dataclass(frozen=True)
@@ -20,13 +30,38 @@ class Opened:
     home: Path
     sandbox: Sandbox
     wb: Wb
+    monkeypatch: pytest.MonkeyPatch
 
     async def __call__(self, *arguments: str, given: bool = True) -> Ended:
-        """Runs a command on the stack, with its options if it takes any."""
+        """Runs a command, with the options of the stack if it takes any."""
         return await self.wb.meanwhile(*arguments, *(self.vault.arguments if given else ()))
 
-    def leaks(self, ended: Ended) -> list[str]:
-        return self.vault.canaries.leaks(ended.text)
+    async def on_terminal(self, *arguments: str) -> Ended:
+        with self.monkeypatch.context() as patch:
+            patch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+            return await self(*arguments)
+
+    def leaks(self, said: Ended | str) -> list[str]:
+        return self.vault.canaries.leaks(said.text if isinstance(said, Ended) else said)
+
+    def leaking_files(self) -> dict[str, list[str]]:
+        """All that is written down on this machine beside the repository."""
+        folders = [each for each in self.home.iterdir() if each.is_dir() and each.name != "repo"]
+        return self.vault.canaries.leaking_files(*folders)
+
+    def change_by_hand(self) -> None:
+        """What a person leaves in the cluster, with secrets that are in no file."""
+        given = self.vault.canaries
+        before = base64.b64encode(given.strong("live", "data of a Secret").encode()).decode()
+        self._patch("secrets", "texts", {"data": {"text-0": before, "mine": before}})
+        url = f"postgres://app:{given.weak('live', 'URL')}@old.example/orders"
+        self._patch("configmaps", "settings", {"data": {"url-postgres": url, "mine": url}})
+        env = [{"name": "SIDE_PASSWORD", "value": given.weak("live", "variable")}]
+        container = {"containers": [{"name": "web", "env": env}]}
+        self._patch("deployments.apps", "web", {"spec": {"template": {"spec": container}}}, "strategic")
+
+    def _patch(self, resource: str, name: str, patch: Any, form: str = "merge") -> None:
+        self.sandbox.clusters[0].patch(resource, SPACE, name, patch, form, manager="kubectl-edit")
 
 
 @pytest.fixture
@@ -38,16 +73,167 @@ async def opened(wb: Wb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Asy
     async with Sandbox(names=("one",), clusters=1, tokens={"admin": "token-of-admin"}, seed=1) as sandbox:
         sandbox.write_kubeconfig(tmp_path / "kubeconfig")
         monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))
-        yield Opened(made, tmp_path, sandbox, wb)
+        yield Opened(made, tmp_path, sandbox, wb, monkeypatch)
+
+
+def format_of(format_: str) -> tuple[str, ...]:
+    return () if format_ == "table" else ("-o", format_)
 
 
 async def test_no_format_of_what_is_new_shows_a_secret(opened: Opened) -> None:
     """All objects are in a namespace that the plan itself creates, so no cluster was asked about them."""
     leaking = {}
     for verb in ("diff", "plan"):
-        for format_ in ("table", "json", "yaml"):
-            ended = await opened(verb, "vault/dev", *(() if format_ == "table" else ("-o", format_)))
+        for format_ in FORMATS:
+            ended = await opened(verb, "vault/dev", *format_of(format_))
             assert ended.code in (ExitCode.OK, ExitCode.DIFFERENT), ended.text
             assert "settings" in ended.out
             leaking[f"{verb} {format_}"] = opened.leaks(ended)
     assert not any(leaking.values()), leaking
+
+
+async def test_no_command_shows_or_keeps_a_secret(opened: Opened) -> None:
+    """From the first look to the end, with changes by hand in between."""
+    leaking: dict[str, list[str]] = {}
+
+    def look(name: str, ended: Ended, *codes: int) -> None:
+        assert ended.code in (codes or (0,)), f"{name}: {ended.text}"
+        leaking[name] = opened.leaks(ended)
+
+    for format_ in FORMATS:
+        look(f"compile {format_}", await opened.on_terminal("compile", "vault/dev", *format_of(format_)))
+    saved = str(opened.home / "out" / "a.plan")
+    Path(saved).parent.mkdir()
+    look("plan --out", await opened("plan", "vault/dev", "--out", saved))
+    look("apply a plan", await opened("apply", saved, "--confirm", "yes", "--no-watch"))
+    look("same", await opened("diff", "vault/dev"))
+    opened.change_by_hand()
+    for format_ in FORMATS:
+        look(f"drift {format_}", await opened("diff", "vault/dev", *format_of(format_)), ExitCode.DIFFERENT)
+        look(f"plan {format_}", await opened("plan", "vault/dev", "--force", *format_of(format_)))
+    look("drift alone", await opened("diff", "vault/dev", "--drift"), ExitCode.DIFFERENT)
+    for kind, name, path in (
+        ("Secret", "texts", "stringData.text-0"),
+        ("Secret", "encoded", "data.word-0"),
+        ("Secret", "given", "stringData.door"),
+        ("ConfigMap", "settings", "data.url-word"),
+        ("ConfigMap", "settings", "."),
+        ("ConfigMap", "again", "data.in_jwt"),
+        ("Deployment", "web", "spec.template.spec.containers[name=web].env[name=JWT].value"),
+        ("CronJob", "night", "spec.jobTemplate.spec.template.spec.containers[name=job].env"),
+    ):
+        look(f"explain {name} {path}", await opened("explain", "vault/dev", f"{kind}/{name}", path))
+    look("apply", await opened("apply", "vault/dev", "--force", "--confirm", "vault/dev", "--no-watch"))
+    look("watch", await opened("watch", "vault/dev", "--timeout", "1", "-o", "json"), 0, *ExitCode)
+    for arguments in (
+        ("release", "list", "vault/dev"),
+        ("release", "list", "vault/dev", "-o", "json"),
+        ("audit",),
+        ("audit", "-o", "json", "--verify"),
+        ("ls", "-o", "json"),
+    ):
+        look(" ".join(arguments), await opened(*arguments, given=False))
+    look("destroy", await opened("destroy", "vault/dev", "--confirm", "vault/dev", "--no-watch"), 0, *ExitCode)
+    assert not any(leaking.values()), {name: found for name, found in leaking.items() if found}
+    assert opened.leaking_files() == {}
+    assert any((opened.home / "state").rglob("*.json"))
+
+
+async def test_no_error_shows_a_secret(opened: Opened) -> None:
+    """The cluster refuses and quotes; the program fails in the midst of values; both are logged by CI."""
+    main = opened.home / "repo/vault/dev/main.k"
+    sound = main.read_text()
+    leaking = {}
+    for name, wrong in {
+        "a type": "x: int = _db_password\n",
+        "a type, in a line with another": 'password = "cnry-in-a-line-9x"\ny: int = _gate + "1"\n',
+        "an assertion": 'assert _jwt == "", "jwt is ${_jwt}, gate is ${_pgpassword}"\n',
+        "a schema": "schema A:\n    a: int\nb = A {a = _smtp_auth}\n",
+    }.items():
+        main.write_text(sound + wrong)
+        ended = await opened("diff", "vault/dev")
+        assert ended.code == ExitCode.DIFF_FAILED and "main.k" in ended.text
+        leaking[name] = [*opened.leaks(ended), *(["a line"] if "cnry-in-a-line-9x" in ended.text else [])]
+    main.write_text(sound.replace('"url-word"', '"not a name of a key"'))
+    ended = await opened("apply", "vault/dev", "--confirm", "yes", "--no-watch")
+    assert ended.code == ExitCode.PARTIAL and "regex" in ended.text
+    leaking["a refusal"] = opened.leaks(ended)
+    assert not any(leaking.values()), leaking
+
+
+async def test_no_screen_shows_a_secret(opened: Opened) -> None:
+    from tests.workbench.tui.test_screens import LARGE, says, shown, state, until
+    from tests.workbench.tui.test_screens import opened as started
+    from workbench.session import Session
+    from workbench.settings import Settings
+    from workbench.tui.app import WorkbenchApp
+
+    main = opened.home / "repo/vault/dev/main.k"
+    text = main.read_text()
+    for each in opened.vault.arguments:
+        name, equals, value = each.partition("=")
+        if equals:
+            text = text.replace(f'option("{name}")', f'option("{name}", default={json.dumps(value)})')
+    settings = json.loads((main.parent / "settings.yaml").read_text())["kcl_options"]
+    for each in settings:
+        text = text.replace(f'option("{each["key"]}")', f'option("{each["key"]}", default={json.dumps(each["value"])})')
+    main.write_text(text)
+    found = Settings(
+        opened.home / "state", opened.home / "cache", kubeconfig=os.environ["KUBECONFIG"], user="ann", host="box"
+    )
+    session = Session.open(opened.home / "repo", settings=found)
+    app = WorkbenchApp(session, open_at="vault/dev")
+    seen: dict[str, str] = {}
+
+    def look(name: str) -> None:
+        seen[name] = "\n".join(shown(app)) + app.export_screenshot().replace("&#160;", " ")
+
+    async with app.run_test(size=LARGE) as pilot:
+        await started(pilot)
+        await pilot.press("c")
+        await until(pilot, lambda: says(app, "compiled in"))
+        for number in range(10):
+            look(f"spec {number}")
+            await pilot.press("j")
+        await pilot.press("escape", "d")
+        await until(pilot, lambda: says(app, "create"))
+        for number in range(10):
+            look(f"diff {number}")
+            await pilot.press("j")
+        await pilot.press("P")
+        await until(pilot, lambda: state(app).plan is not None and not state(app).busy)
+        look("plan")
+    leaking = {name: opened.leaks(said) for name, said in seen.items()}
+    assert not any(leaking.values()), {name: each for name, each in leaking.items() if each}
+    assert "masked#" in "".join(seen.values())
+
+
+async def test_no_frame_of_a_notebook_has_a_secret(opened: Opened) -> None:
+    results: Any = pytest.importorskip("workbench.notebook.results")
+    from workbench.engine.compile import CompileInputs
+    from workbench.session import Session
+    from workbench.settings import Settings
+
+    options = dict(each.split("=", 1) for each in opened.vault.arguments if "=" in each)
+    inputs = CompileInputs(options, ("settings.yaml",))
+    settings = Settings(opened.home / "state", opened.home / "cache", kubeconfig=os.environ["KUBECONFIG"], user="ann")
+    said: dict[str, str] = {}
+    async with Session.open(opened.home / "repo", settings=settings) as session:
+        stack = session.select("vault/dev")
+        roots = results.roots_of(session.root, stack.project_directory)
+        compiled = results.Compiled(await session.compile(stack, inputs), ("hz",), roots)
+        found = results.Diff(await session.diff(stack, inputs), None, roots)
+        for name, each in (("compiled", compiled), ("diff", found)):
+            bundle = json.dumps(each._repr_mimebundle_(), ensure_ascii=False)
+            said[name] = "".join((bundle, str(each), repr(each), each.df.to_csv(), each.df.to_string()))
+        for each in compiled:
+            said[str(each)] = json.dumps(each._repr_mimebundle_()) + each.yaml + repr(each.explain("."))
+    leaking = {name: opened.leaks(each) for name, each in said.items()}
+    assert not any(leaking.values()), {name: each for name, each in leaking.items() if each}
+    assert "masked#" in said["diff"]
+
+
+def test_there_is_a_hundred_of_them() -> None:
+    given = vault().canaries.given
+    kinds = Counter(each.kind for each in given)
+    assert len(given) >= 80 and {*kinds} >= {*KINDS} - {"live", "plugin"}

@@ -337,7 +337,7 @@ def test_listing_stacks_loads_neither_client_nor_parser_nor_screen(root: Path) -
         "import sys; from workbench.session import Session;"
         f"names = [s.name for s in Session.open({str(root)!r}).tree().stacks()];"
         "assert names == ['web/dev', 'web/prod'], names;"
-        "light = ('kcl', 'kcl.secrecy', 'kcl.secrecy.names', 'kcl.secrecy.rules', 'kcl.secrecy.shapes');"
+        "light = ('kcl', 'kcl.bounds', 'kcl.secrecy', 'kcl.secrecy.names', 'kcl.secrecy.rules', 'kcl.secrecy.shapes');"
         "heavy = ('kubernetes', 'textual', 'lark', 'aiohttp', 'kcl');"
         "print([m for m in sys.modules if m.split('.')[0] in heavy and m not in light])"
     )
