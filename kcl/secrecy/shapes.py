@@ -15,6 +15,7 @@ import binascii
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 _PLACEHOLDER: Final = re.compile(
@@ -38,12 +39,16 @@ def secrets_by_shape(texts: Iterable[str], everything: str = "") -> Iterator[str
     `everything` is one text that holds them all, in whatever notation, to be looked through first.
     """
     every = tuple(texts) if not everything else texts
-    whole = everything or "\0".join(every)
-    likely = [shape for shape in _SHAPES if any(sign in whole for sign in shape.signs)]
-    if likely:
+    if likely := _likely(everything or "\0".join(every)):
         for text in every:
             for shape in likely:
                 yield from shape.find(text)
+
+
+@lru_cache(maxsize=1 << 10)
+def _likely(whole: str) -> tuple[_Shape, ...]:
+    """The shapes that may occur in a text. Remembered, as of what is compiled again and again most stays as it is."""
+    return tuple(shape for shape in _SHAPES if any(sign in whole for sign in shape.signs))
 
 
 def is_placeholder(text: str) -> bool:
