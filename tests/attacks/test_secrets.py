@@ -188,7 +188,7 @@ async def test_no_screen_shows_a_secret(opened: Opened) -> None:
     def look(name: str) -> None:
         seen[name] = "\n".join(shown(app)) + app.export_screenshot().replace("&#160;", " ")
 
-    async with app.run_test(size=LARGE) as pilot:
+    async with session, app.run_test(size=LARGE) as pilot:
         await started(pilot)
         await pilot.press("c")
         await until(pilot, lambda: says(app, "compiled in"))
