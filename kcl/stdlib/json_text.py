@@ -103,6 +103,8 @@ def _described(text: str, problem: str, position: int) -> str:
         found = f"EOF while parsing {what}"
         return _at(found, text, last) if text.strip() else f"{found} at line 1 column 0"
 
+    if problem.startswith("Illegal trailing comma"):  # Python 3.13 and later, with the place of the comma
+        return _at("trailing comma", text, len(text) - len(text[position + 1 :].lstrip()))
     if problem.startswith("Extra data"):
         return _at("trailing characters", text, position)
     if problem.startswith("Expecting value"):
@@ -115,10 +117,10 @@ def _described(text: str, problem: str, position: int) -> str:
             right = next(place for place in range(1, 6) if rest[:place] != word[:place]) - 1
             return _at("expected ident", text, position + right)
         return _at("expected value", text, position)
-    if problem.startswith(("Expecting property name", "Illegal trailing comma")):
+    if problem.startswith("Expecting property name"):
         if at_end:
             return ended("an object" if before == "{" else "a value")
-        comma = before == "," or problem.startswith("Illegal")
+        comma = before == ","
         return _at("trailing comma" if comma and rest[:1] in "}," else "key must be a string", text, position)
     if problem.startswith("Expecting ':'"):
         return ended("an object") if at_end else _at("expected `:`", text, position)

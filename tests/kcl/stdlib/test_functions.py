@@ -247,6 +247,7 @@ def test_pattern_that_is_none(pattern: str) -> None:
         ("[1,", "EOF while parsing a value at line 1 column 3"),
         ("[1", "EOF while parsing a list at line 1 column 2"),
         ("[1,]", "trailing comma at line 1 column 4"),
+        ('{"a": 1, }', "trailing comma at line 1 column 10"),
         ("[1 2]", "expected `,` or `]` at line 1 column 4"),
         ("{a: 1}", "key must be a string at line 1 column 2"),
         ("1 2", "trailing characters at line 1 column 3"),
