@@ -43,6 +43,8 @@ def command(
 ) -> None:
     """Watch a stack until everything is ready, something failed, or the time is up.
 
+    It looks at what is live. Whether that is what the configuration says by now, `wb diff` tells.
+
     Exit code: 0 ready; 5 not ready, and the last lines say why.
     """
     context: Context = ctx.obj
@@ -66,6 +68,11 @@ def command(
             if format_ == "json":
                 output.json(documents.status(last))
                 return ExitCode.OK if last.verdict is Verdict.READY else ExitCode.NOT_READY
-            return progress.show_end(last, output)
+            ended = progress.show_end(last, output)
+            if ended is ExitCode.OK:
+                output.talk(
+                    f"what is live is ready; `wb diff {found.path}` says whether the configuration says the same"
+                )
+            return ended
 
     ctx.exit(anyio.run(run))

@@ -254,6 +254,7 @@ async def test_watch_ends_when_all_is_ready(place: Place) -> None:
     await place.released()
     ended = await place("watch", "web/dev", "--timeout", "30")
     assert ended.code == 0 and "4/4 ready" in ended.out
+    assert "`wb diff web/dev` says whether" in ended.err, "what was edited since the apply is not there yet"
 
 
 async def test_a_saved_plan_is_applied_as_it_was_shown(place: Place, tmp_path: Path) -> None:
