@@ -174,6 +174,7 @@ def run(
     package_maps: Mapping[str, str] | None = None,
     vendor_dir: str | None = None,
     vendored: bool = False,
+    needs_sums: bool = False,
     output: PlanOptions | None = None,
     sort_keys: bool = False,
     path_selector: Sequence[str] = (),
@@ -191,7 +192,8 @@ def run(
     gives the text of some files by name instead of reading them. `dialect` defaults to what kcl.mod asks for.
     `output`, `sort_keys` and `path_selector` say what of the result to show, `overrides` (`path=value`) what to
     change in the main files for this run; they are put over the settings. Packages with a version are looked for in
-    the folder `vendor` beside kcl.mod and in `vendor_dir`, with `vendored` only in the first. By default a program
+    the folder `vendor` beside kcl.mod and in `vendor_dir`, with `vendored` only in the first; with `needs_sums` none
+    is taken whose checksum kcl.mod.lock does not tell, which `kcl run` does not ask for. By default a program
     may read files below its root and `work_dir`, and write none; `access` is given those capabilities and answers
     others. `plugins` finds what `import kcl_plugin.NAME` may mean; without it no plugin is found.
 
@@ -208,6 +210,7 @@ def run(
         package_maps=package_maps or {},
         vendor_dir=vendor_dir,
         vendored=vendored,
+        needs_sums=needs_sums,
         output=output,
         sort_keys=sort_keys,
         path_selector=tuple(path_selector),
@@ -256,6 +259,7 @@ def _run(
                 package_maps={**merged.package_maps, **asked.package_maps},
                 vendor_dir=asked.vendor_dir,
                 vendored=asked.vendored,
+                needs_sums=asked.needs_sums,
                 dedent_strings=None if dialect is None else dialect.dedent_triple_quoted,
             )
             loaded = load(request, reader, cache)

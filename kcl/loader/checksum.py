@@ -34,6 +34,25 @@ def _walk(root: str, inside: str, file_system: FileSystem) -> Iterator[str]:
             yield relative
 
 
+def uncovered_files(folder: str, file_system: FileSystem) -> Iterator[str]:
+    """Paths relative to `folder` of KCL files that a package is made of and its checksum says nothing about.
+
+    Below a folder that is left out there are none: no import can name it.
+    """
+    yield from _uncovered(folder, "", file_system)
+
+
+def _uncovered(root: str, inside: str, file_system: FileSystem) -> Iterator[str]:
+    for name in sorted(file_system.list_dir(os.path.join(root, inside))):
+        relative = os.path.join(inside, name)
+        is_left_out = any(part in name for part in _LEFT_OUT)
+        if not file_system.is_dir(os.path.join(root, relative)):
+            if is_left_out and name.endswith(".k"):
+                yield relative
+        elif not is_left_out:
+            yield from _uncovered(root, relative, file_system)
+
+
 def checksum(folder: str, file_system: FileSystem) -> str:
     """Raises OSError when a file cannot be read."""
     digest = hashlib.sha256()

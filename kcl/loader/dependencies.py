@@ -11,7 +11,7 @@ from __future__ import annotations
 import os.path
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from kcl.diagnostics import Code, Diagnostic, Label, error
@@ -34,9 +34,14 @@ class Dependency:
     locked: Locked | None
     looked_in: tuple[str, ...] = ()
     """Folders it would be in."""
+    root: str = ""
+    """The program's, whose kcl.mod.lock has to tell what the package holds."""
 
-    def problem(self, file_system: FileSystem) -> Diagnostic | None:
-        """What keeps the package from being imported, None when nothing does. Reads all its files for the checksum."""
+    def problem(self, file_system: FileSystem, *, needs_sum: bool = False) -> Diagnostic | None:
+        """What keeps the package from being imported, None when nothing does. Reads all its files for the checksum.
+
+        With `needs_sum`, a package that nothing says the checksum of is not taken on trust.
+        """
         name = self.requirement.key
         label = Label(self.requirement.span, "it is asked for here")
         if self.folder is None:
@@ -51,16 +56,32 @@ class Dependency:
                 Code.CANNOT_FIND_MODULE, message, None, labels=(label,), notes=("correct its path in kcl.mod",)
             )
         if self.locked is None or not self.locked.sum:
-            return None
-        from kcl.loader.checksum import checksum  # few programs have locked packages
+            return self._unlocked(label) if needs_sum else None
+        from kcl.loader.checksum import checksum, uncovered_files  # few programs have locked packages
 
         found = checksum(self.folder, file_system)
         if found == self.locked.sum:
-            return None
+            uncovered = next(uncovered_files(self.folder, file_system), None)
+            if uncovered is None or not needs_sum:
+                return None
+            message = f"the package '{name}' in {self.folder} has a file that no checksum covers: {uncovered}"
+            notes = ("remove it, or give it a name without .tar and .git in it",)
+            return error(Code.CANNOT_FIND_MODULE, message, None, labels=(label,), notes=notes)
         where = Label(self.locked.span, "this is its checksum") if self.locked.span is not None else label
         message = f"the package '{name}' in {self.folder} is not what was locked: its checksum is {found}"
         notes = (f"remove the folder and run 'kcl mod pull' to download {self.locked.full_name} again",)
         return error(Code.CANNOT_FIND_MODULE, message, None, labels=(where,), notes=notes)
+
+    def _unlocked(self, label: Label) -> Diagnostic:
+        name = self.requirement.key
+        if self.locked is None:
+            message = f"the package '{name}' in {self.folder} is not locked: no kcl.mod.lock says what it must hold"
+            labels = (label,)
+        else:
+            message = f"the package '{name}' in {self.folder} is locked without its checksum"
+            labels = (Label(self.locked.span, "there is no `sum` here") if self.locked.span is not None else label,)
+        notes = (f"run 'kcl mod update' in {self.root}: it writes kcl.mod.lock with the checksum; commit that file",)
+        return error(Code.CANNOT_FIND_MODULE, message, None, labels=labels, notes=notes)
 
 
 def find_dependencies(
@@ -86,7 +107,7 @@ def find_dependencies(
         chosen = locked.get(requirement.name)
         if chosen is not None and requirement.name in own and requirement.wanted not in ("", chosen.version):
             chosen = None  # kcl.mod was changed since
-        dependency = _located(requirement, chosen, places, file_system)
+        dependency = replace(_located(requirement, chosen, places, file_system), root=root)
         found[requirement.name] = dependency
         if dependency.folder is not None and file_system.is_file(os.path.join(dependency.folder, MANIFEST_NAME)):
             waiting += read_manifest(dependency.folder, file_system).requirements

@@ -113,6 +113,8 @@ class LoadRequest:
     """Folder of packages that were downloaded earlier; None for none."""
     vendored: bool = False
     """Take packages from the folder `vendor` beside kcl.mod and from nowhere else."""
+    needs_sums: bool = False
+    """Take no package, vendored or downloaded, whose checksum kcl.mod.lock does not tell."""
     dedent_strings: bool | None = None
     """Whether triple-quoted strings lose their common indentation; None leaves it to the age kcl.mod tells."""
     manifest_folder: str | None = None
@@ -318,6 +320,8 @@ class _Loader:
         None where packages are held against checksums: that is done in every load.
         """
         dependencies = self._dependencies.items()
+        if self._request.needs_sums and dependencies:
+            return None
         if any(each.locked is not None and each.locked.sum for _, each in dependencies):
             return None
         folders = {**{name: each.folder or "" for name, each in dependencies}, **self._externals}
@@ -334,7 +338,7 @@ class _Loader:
         if dependency is None:
             return None
         if name not in self._usable and name not in self._refused:
-            problem = dependency.problem(self._fs)
+            problem = dependency.problem(self._fs, needs_sum=self._request.needs_sums)
             if problem is None:
                 self._usable.add(name)
             else:

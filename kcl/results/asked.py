@@ -33,6 +33,7 @@ class Asked:
     package_maps: Mapping[str, str]
     vendor_dir: str | None
     vendored: bool
+    needs_sums: bool
     output: PlanOptions | None
     sort_keys: bool
     path_selector: tuple[str, ...]
@@ -60,6 +61,7 @@ class Asked:
             (compiler(), self.files, self.folder, list(self.options.items()), told),
             (sorted(self.package_maps.items()), self.vendor_dir, self.vendored, self.sort_keys, self.path_selector),
             (repr(self.dialect), repr(self.output), repr(self.limits), repr(secrets)),
+            self.needs_sums,
         )
         try:
             return "result-" + blake2b(marshal.dumps(whole, 2), digest_size=20).hexdigest()

@@ -13,6 +13,10 @@ from pathlib import Path
 
 import pytest
 
+from kcl.loader.checksum import checksum
+from kcl.loader.lock import Locked, lock_text
+from kcl.loader.requirement import OciSource
+from kcl.source import OsFileSystem
 from tests.conformance.kcl_suite import same
 from tests.differential.comparing import documents
 from tests.kcl.conformance import corpus
@@ -53,7 +57,16 @@ def _copied(folder: Path) -> Path:
     (folder / "packages/k8s_1.31.2").symlink_to(corpus("kcl-modules") / "k8s/1.31")
     for each in (folder / "konfig").rglob("*"):
         each.chmod(0o755 if each.is_dir() else 0o644)
+    _lock(folder / "konfig", folder / "packages/k8s_1.31.2")
     return folder / "konfig"
+
+
+def _lock(konfig: Path, k8s: Path) -> None:
+    """Writes beside every kcl.mod what `kcl mod update` writes there: nothing upstream has it."""
+    found = checksum(str(k8s), OsFileSystem())
+    locked = Locked("k8s", k8s.name, "1.31.2", found, OciSource("ghcr.io", "kcl-lang/k8s", "1.31.2"))
+    for manifest in konfig.rglob("kcl.mod"):
+        manifest.with_name("kcl.mod.lock").write_text(lock_text([locked]))
 
 
 def _official(stack: Stack, konfig: Path, peer: Official) -> tuple[str | None, str]:

@@ -118,6 +118,7 @@ def compile_now(
             plugins=plugins,
             cache=cache,
             vendor_dir=api.downloaded_folder(os.environ),
+            needs_sums=True,
         )
     except api.ProgramError as error:
         raise failed(error, str(stack.directory), with_settings(stack, inputs), stack.secrets) from None

@@ -6,8 +6,19 @@ from pathlib import Path
 
 import pytest
 
+from kcl.loader.checksum import checksum
+from kcl.loader.lock import Locked, lock_text
+from kcl.loader.requirement import OciSource
+from kcl.source import OsFileSystem
 from workbench.session import Session
 from workbench.settings import Settings
+
+
+def lock(root: Path, package: Path) -> None:
+    """What `kcl mod update` writes."""
+    name, _, version = package.name.partition("_")
+    locked = Locked(name, package.name, version, checksum(str(package), OsFileSystem()), OciSource("", "", version))
+    (root / "kcl.mod.lock").write_text(lock_text([locked]))
 
 
 async def test_a_stack_imports_a_package_from_the_folder_of_downloads(
@@ -27,6 +38,7 @@ async def test_a_stack_imports_a_package_from_the_folder_of_downloads(
         "import limits.sizes\n\n"
         'apiVersion = "v1"\nkind = "ConfigMap"\nmetadata = {name = "web"}\ndata = {memory = sizes.memory}\n'
     )
+    lock(root, package)
     monkeypatch.setenv("KCL_PKG_PATH", str(tmp_path / "packages"))
     session = Session.open(root, settings=Settings.load({"WB_STATE_DIR": str(tmp_path / "state")}))
     compiled = await session.compile(session.select("web/dev"))

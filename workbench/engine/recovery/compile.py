@@ -39,6 +39,7 @@ def compile_now(
             file_system=api.OverlayFileSystem(api.OsFileSystem(), overlay),
             cache=cache,
             plugins=plugins,
+            needs_sums=True,
         )
     except api.ProgramError as error:
         raise failed(error, str(file), inputs) from None
