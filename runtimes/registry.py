@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from runtimes.base import FieldPath, Misconfigured, Resource, ResourceId, Runtime, RuntimeType
+from runtimes.base import ClusterIdentity, FieldPath, Misconfigured, Resource, ResourceId, Runtime, RuntimeType
 
 _KUBERNETES_SETTINGS = frozenset({"kubeconfig", "context", "place", "untrusted", "limits"})
 _TERRAFORM_SETTINGS = frozenset(
@@ -45,6 +45,30 @@ def connect(type_: RuntimeType, settings: Mapping[str, Any]) -> Runtime:
             from runtimes.terraform.runtime import TerraformRuntime
 
             return TerraformRuntime.connect(**settings)
+
+
+def described(
+    kubeconfig: Iterable[str] | None, contexts: Mapping[str, str | None]
+) -> dict[str, ClusterIdentity | Misconfigured]:
+    """Returns where contexts of a kubeconfig lead, by the names they are given under, or why not; asks nobody.
+
+    Arguments as for `connect`. The uids are not known then.
+    """
+    from runtimes.kubernetes.kubeconfig import Kubeconfig
+
+    found: dict[str, ClusterIdentity | Misconfigured] = {}
+    try:
+        files = (
+            Kubeconfig.found() if kubeconfig is None else Kubeconfig([Path(each).expanduser() for each in kubeconfig])
+        )
+    except Misconfigured as failure:
+        return dict.fromkeys(contexts, failure)
+    for name, context in contexts.items():
+        try:
+            found[name] = files.place(context)
+        except Misconfigured as failure:
+            found[name] = failure
+    return found
 
 
 def recorded_sensitive(

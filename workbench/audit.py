@@ -48,6 +48,7 @@ class AuditEntry:
     action   apply, recovery: begins and ends; create, update, replace, delete, evict, rollout restart, ... : one object
     plan     id of the plan or recovery; `target` the stack, recovery or object; `cluster` empty where it is several
     result   begun, done, failed, skipped, ...: how it came out; `detail` in words
+    identity which cluster that name was: context, server, user and uid; of all clusters in the entry of an apply
     confirm  the phrase that was given; `reason` why it was done (an incident's number)
     """
 
@@ -60,6 +61,7 @@ class AuditEntry:
     plan: str
     target: str
     cluster: str = ""
+    identity: str = ""
     result: str = ""
     detail: str = ""
     confirm: str = ""

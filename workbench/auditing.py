@@ -103,12 +103,20 @@ class AuditedApply:
             plan=self._plan.id,
             target=target,
             cluster=address.cluster if address else "",
+            identity=self._identity(address),
             result=result,
             detail=detail,
             confirm=confirm,
             reason=self._reason,
         )
         self.anchor = f"{entry.number}:{entry.hash}"
+
+    def _identity(self, address: Address | None) -> str:
+        """Which cluster it is; of an entry about all of them, which each one is."""
+        identities = self._plan.identities
+        if address is not None:
+            return str(identities[address.cluster]) if address.cluster in identities else ""
+        return "; ".join(f"{name}: {each}" for name, each in identities.items())
 
 
 class AuditedRecovery:

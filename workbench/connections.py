@@ -6,7 +6,7 @@ The one place that names a concrete runtime, through the registry, which imports
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ from workbench.settings import Settings
 
 if TYPE_CHECKING:
     # a session that only lists stacks must not pay for the engine below these
-    from runtimes.base import LiveOperations, Runtime
+    from runtimes.base import ClusterIdentity, LiveOperations, Runtime, RuntimeFailure
 
 Connect = Callable[[str], "Awaitable[Runtime]"]
 """Gives the runtime of a cluster by the name the repository has for it, or raises `RuntimeFailure`."""
@@ -45,6 +45,13 @@ class Connections:
         if not isinstance(runtime, Operable):
             raise Misconfigured("has no operations on live objects", target=cluster)
         return runtime.operations
+
+    def described(self) -> Mapping[str, ClusterIdentity | RuntimeFailure]:
+        """Returns where each name of the repository leads by the kubeconfig, or why not; asks no cluster."""
+        from runtimes.registry import described
+
+        contexts = {each.name: each.context or self._settings.context or None for each in self._clusters().clusters}
+        return described(_kubeconfig_files(self._settings.kubeconfig), contexts)
 
     async def close(self) -> None:
         for runtime in self.open.values():

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import secrets
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
-from runtimes.base import LiveResource, Runtime, RuntimeFailure, TerraformId, Workspace
+from runtimes.base import ClusterIdentity, LiveResource, Runtime, RuntimeFailure, TerraformId, Workspace
 from workbench.destinations import Places, destinations, refuse_doubtful
 from workbench.engine.changes import Gap, StackDiff
 from workbench.engine.compile import CompiledStack, CompileInputs
 from workbench.engine.errors import EngineError, ReleaseFailure
+from workbench.engine.identities import Followed, Reached, follow, former_of, identify, refuse_others
 from workbench.engine.masking import Seal
 from workbench.engine.narrowing import Narrowed, to_clusters, to_workspace
 from workbench.engine.placement import PROJECT, STACK, ownership, place
@@ -60,7 +61,8 @@ class Planner:
             # Nothing is written, so this is no reason to show nothing; drift is then told from owners alone.
             prior, record, warnings = None, Seal.random(), (f"release records are not used: {error}",)
         places = destinations(self.root, stack, clusters, spec, prior)
-        found, _ = await self._survey(stack, spec, places, prior, Seals(self.screen, record, Seal.random()))
+        at = await self._reach(places, prior)
+        found, _ = await self._survey(stack, spec, places, at, Seals(self.screen, record, Seal.random()))
         return replace(found, warnings=(*(prior.warnings if prior else ()), *warnings, *found.warnings))
 
     async def plan(
@@ -74,8 +76,12 @@ class Planner:
         accept_lost: bool = False,
         adopts: bool = False,
         salt: bytes | None = None,
+        bound: Mapping[str, ClusterIdentity] | None = None,
     ) -> Plan:
-        """`salt` is that of a plan to be made again, None for a new one."""
+        """`salt` is that of a plan to be made again, `bound` the clusters it is for; both None for a new one.
+
+        Raises `OtherCluster` before anything else is asked of clusters that are not those it is bound to.
+        """
         refuse_doubtful(stack)
         inputs = inputs or CompileInputs()
         spec = (await self.compile(stack, inputs)).spec
@@ -92,6 +98,7 @@ class Planner:
             force=force,
             accept_lost=accept_lost,
             adopts=adopts,
+            bound=bound,
         )
 
     async def plan_destroy(
@@ -102,8 +109,9 @@ class Planner:
         *,
         accept_lost: bool = False,
         adopts: bool = False,
+        bound: Mapping[str, ClusterIdentity] | None = None,
     ) -> Plan:
-        """`salt` is that of a plan to be made again, None for a new one."""
+        """See `plan`."""
         refuse_doubtful(stack)
         prior = self.store.latest(stack.path)
         inputs = inputs or CompileInputs()
@@ -127,6 +135,7 @@ class Planner:
             adopts=adopts,
             destroys=True,
             gaps=tuple(self._unrecorded(stack, compiled)),
+            bound=bound,
         )
 
     def _everywhere(self, stack: Stack, compiled: Spec | None, prior: Release | None) -> Places:
@@ -138,7 +147,9 @@ class Planner:
         ids = [*(each.id for each in compiled or ()), *(each.id for each in (prior.resources if prior else ()))]
         if ids and all(isinstance(each, TerraformId) for each in ids):
             own = ()
-        others = declared if prior is None and mapping.is_declared else ()
+        # what is kept under a name of its own may be in any of them, under another name
+        is_unsure = prior is None or bool(written - {*declared, *stack.clusters, TERRAFORM_PLACE})
+        others = declared if is_unsure and mapping.is_declared else ()
         return Places(own, terraform=True, besides=tuple(each for each in others if each not in own))
 
     def _unrecorded(self, stack: Stack, compiled: Spec | None) -> Iterator[Gap]:
@@ -164,11 +175,20 @@ class Planner:
         """Yields clusters that the last release wrote to, and that nobody asks any more."""
         if prior is None or places.only:
             return
-        declared = {each.name for each in discover(self.root).clusters.clusters}
+        mapping = discover(self.root).clusters
+        declared = {each.name for each in mapping.clusters}
         counts = Counter(each.cluster for each in prior.resources if each.cluster != TERRAFORM_PLACE)
         for cluster in sorted(counts.keys() - {*places.clusters}):
             said = f"the last release has {counts[cluster]} resources there"
-            if cluster not in declared:
+            former = prior.clusters.get(cluster)
+            if former is not None and (name := former_of(cluster, former)):
+                if not mapping.is_declared and name in places.clusters:
+                    continue  # whoever has no clusters.yaml goes from cluster to cluster by context: that is a warning
+                said += f": {name} was {former} then, and leads to another cluster now"
+                yield Gap(
+                    cluster, f"{said}; what is there is left alone", _way_back(stack, cluster, former), exists=True
+                )
+            elif cluster not in declared:
                 hint = "put it back into clusters.yaml to destroy them, or delete them by hand"
                 yield Gap(cluster, f"{said}, and clusters.yaml names no such cluster any more", hint, exists=True)
             else:
@@ -199,11 +219,16 @@ class Planner:
         adopts: bool,
         destroys: bool = False,
         gaps: tuple[Gap, ...] = (),
+        bound: Mapping[str, ClusterIdentity] | None = None,
     ) -> Plan:
         salt = secrets.token_bytes(_SALT_BYTES) if salt is None else salt
         seals = Seals(self.screen, self.store.seal(), Seal(salt))
+        at = await self._reach(places, prior)
+        if bound is not None:
+            self._refuse_others(stack, bound, at)
+        prior = at.prior
         found, prune = await self._survey(
-            stack, spec, places, prior, seals, prune=prune, accept_lost=accept_lost, adopts=adopts
+            stack, spec, places, at, seals, prune=prune, accept_lost=accept_lost, adopts=adopts
         )
         others = () if prior is not None and prior.resources else self.store.elsewhere(stack.path)
         return make_plan(
@@ -229,7 +254,7 @@ class Planner:
         stack: Stack,
         spec: Spec,
         places: Places,
-        prior: Release | None,
+        at: _Reached,
         seals: Seals,
         *,
         prune: bool = True,
@@ -237,6 +262,7 @@ class Planner:
         adopts: bool = False,
     ) -> tuple[StackDiff, bool]:
         """Returns the difference, and whether it looked for what is to be deleted: not where something is withheld."""
+        prior = at.prior
         narrowed = await self._narrowed(stack, spec, places, prior)
         spec, prune = narrowed.spec, prune and not narrowed.gaps
         seals = replace(
@@ -252,7 +278,7 @@ class Planner:
                 workspace = failure
         found = await survey(
             spec,
-            await self._runtimes((*places.clusters, *places.besides)),
+            at.clusters.runtimes,
             workspace=workspace,
             prior=prior,
             labels=ownership(stack.path),
@@ -266,7 +292,27 @@ class Planner:
         gaps = [*narrowed.gaps, *found.gaps, *self._renamed(stack, found)]
         if prune:
             gaps += self._left_behind(stack, places, prior)
-        return replace(_without_silent(found, places), gaps=tuple(gaps), notes=narrowed.notes), prune
+        cautions = tuple(_other_cluster(at, prior)) if prior is not None else ()
+        found = replace(
+            found,
+            gaps=tuple(gaps),
+            notes=(*narrowed.notes, *_presumed(at.clusters.identities)),
+            warnings=(*found.warnings, *cautions, *at.followed.unsure, *_one_cluster_twice(at.clusters.identities)),
+            cautions=(*found.cautions, *cautions),
+            identities=at.clusters.identities,
+        )
+        return _without_silent(found, places), prune
+
+    async def _reach(self, places: Places, prior: Release | None) -> _Reached:
+        """Connects the clusters to be asked, and has the last release follow those that have other names now."""
+        reached = await identify(await self._runtimes((*places.clusters, *places.besides)))
+        return _Reached(reached, follow(prior, reached.identities))
+
+    def _refuse_others(self, stack: Stack, bound: Mapping[str, ClusterIdentity], at: _Reached) -> None:
+        for name, each in at.clusters.runtimes.items():
+            if isinstance(each, RuntimeFailure) and name in bound:
+                raise each  # it would be refused in any case, and this says why
+        refuse_others(stack.name, bound, at.clusters.identities, is_bound=True)
 
     async def _narrowed(self, stack: Stack, spec: Spec, places: Places, prior: Release | None) -> Narrowed:
         """Places the Spec, and leaves of it what goes to the places that are asked."""
@@ -295,6 +341,51 @@ class Planner:
         return found
 
 
+@dataclass(frozen=True, slots=True)
+class _Reached:
+    clusters: Reached
+    followed: Followed
+
+    @property
+    def prior(self) -> Release | None:
+        """The last release, with its resources under the names their clusters have now."""
+        return self.followed.release
+
+
+def _way_back(stack: Stack, cluster: str, former: ClusterIdentity) -> str:
+    return (
+        f"give that cluster a name in clusters.yaml again (context {former.context}): then wb destroy {stack.name} "
+        f"takes away what is there; if it is gone for good: wb release forget {stack.name} --cluster {cluster}"
+    )
+
+
+def _other_cluster(at: _Reached, prior: Release) -> Iterator[str]:
+    """Says of each cluster that has taken the place of another since the last release, and gets something now."""
+    for former, kept_as in at.followed.others.items():
+        now, then = at.clusters.identities.get(former), prior.clusters.get(kept_as)
+        if now is not None and then is not None:
+            is_rebuilt = now.server == then.server
+            what = "was made anew since" if is_rebuilt else "is another cluster than at"
+            yield f"{former} {what} release {prior.revision}: it is {now}, and was {then}"
+
+
+def _presumed(identities: Mapping[str, ClusterIdentity]) -> Iterator[str]:
+    for name, each in identities.items():
+        if not each.uid:
+            by = "its server and authority" if each.authority else "its server's address, which proves nothing"
+            yield f"which cluster {name} is can be told by {by} only: {each.unknown}"
+
+
+def _one_cluster_twice(identities: Mapping[str, ClusterIdentity]) -> Iterator[str]:
+    names: dict[str, list[str]] = {}
+    for name, each in identities.items():
+        if each.uid:
+            names.setdefault(each.uid, []).append(name)
+    for same in names.values():
+        if len(same) > 1:
+            yield f"{' and '.join(same)} are one and the same cluster: what goes to each of them goes there"
+
+
 def _without_silent(found: StackDiff, places: Places) -> StackDiff:
     """Makes warnings of clusters that need not answer and do not: the stack has nothing there as far as is known."""
     silent = {each.cluster: each for each in found.problems if each.cluster in places.besides}
@@ -308,5 +399,6 @@ def _without_silent(found: StackDiff, places: Places) -> StackDiff:
         found,
         clusters=tuple(each for each in found.clusters if each not in silent),
         problems=tuple(each for each in found.problems if each.cluster not in silent),
+        identities={name: each for name, each in found.identities.items() if name not in silent},
         warnings=(*found.warnings, *said),
     )

@@ -16,7 +16,7 @@ cancelled, and may run side by side on one event loop.
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -46,7 +46,7 @@ from workbench.settings import Settings
 if TYPE_CHECKING:
     # The engine pulls in the language; a session that only lists stacks must not pay for it.
     from kcl.tools.migrate import Outcome
-    from runtimes.base import ObjectRef, Runtime
+    from runtimes.base import ClusterIdentity, ObjectRef, Runtime, RuntimeFailure
     from workbench.audit import Actor, AuditTrail
     from workbench.engine.changes import StackDiff
     from workbench.engine.compile import CompiledStack, CompileInputs, ParseCache
@@ -199,6 +199,10 @@ class Session:
         """Reads the repository anew."""
         return discover(self._root)
 
+    def clusters(self) -> Mapping[str, ClusterIdentity | RuntimeFailure]:
+        """Returns where each cluster of the repository is by clusters.yaml and the kubeconfig; asks none of them."""
+        return self._connections.described()
+
     def select(self, text: str) -> Stack:
         """Finds a stack by `project/stack` or by folder (relative to `path` or to the root); raises `UnknownStack`."""
         try:
@@ -232,6 +236,25 @@ class Session:
         Raises `ReleaseFailure` if there are records and none can be read.
         """
         return self._store().releases(stack.path)
+
+    def forget(self, stack: Stack, cluster: str) -> tuple[str, ...]:
+        """Has the releases of a stack know nothing of a cluster any more, which is gone; returns what they had there.
+
+        Writes a release, and nothing to any cluster. Raises `Refused` in a read-only session, `Locked` or
+        `ReleaseFailure`.
+        """
+        from workbench.engine.errors import Refused
+
+        if self._settings.is_read_only:
+            raise Refused(["this session is read-only (WB_READONLY)"], where=stack.name)
+        settings = self._settings
+        gone = self._store().forget(stack.path, cluster, user=settings.user, host=settings.host, now=self._now())
+        detail = f"{len(gone)} resources are known no more, and left wherever they are"
+        self.audit().append(
+            self._actor(), self._now(), action="forget", plan="", target=stack.name, cluster=cluster, result="done",
+            detail=detail, reason=self.reason,
+        )  # fmt: skip
+        return tuple(str(each.address.id) for each in gone)
 
     def affected(self, files: Iterable[str | Path]) -> Impact:
         """Returns the stacks that changing these files touches; exact for stacks compiled in this session."""
@@ -380,6 +403,9 @@ class Session:
     async def load_plan(self, path: str | Path, inputs: CompileInputs | None = None) -> Plan:
         """Makes a saved plan again; raises `StalePlan` if it does not come out the same, saying what moved.
 
+        Clusters that are not, or are not known to be, those it was made for raise `OtherCluster` before they are asked
+        anything else.
+
         Options that look like secrets are not saved: hand them in again with `inputs`.
         """
         from workbench.engine import plan_file
@@ -389,7 +415,12 @@ class Session:
         completed = plan_file.completed(saved, inputs)
         if saved.destroys:
             plan = await self._planning().plan_destroy(
-                stack, completed, saved.salt, accept_lost=saved.accept_lost, adopts=saved.adopts
+                stack,
+                completed,
+                saved.salt,
+                accept_lost=saved.accept_lost,
+                adopts=saved.adopts,
+                bound=saved.identities,
             )
         else:
             plan = await self._planning().plan(
@@ -401,6 +432,7 @@ class Session:
                 accept_lost=saved.accept_lost,
                 adopts=saved.adopts,
                 salt=saved.salt,
+                bound=saved.identities,
             )
         plan_file.compare(saved, plan)
         return plan
@@ -421,18 +453,21 @@ class Session:
         from workbench.engine.approval import approve
         from workbench.engine.errors import MovedObject, StalePlan
         from workbench.engine.execute import check, check_workspace, execute
+        from workbench.engine.identities import check_clusters, follow
         from workbench.release.lock import renewing
 
         approve(plan, confirm)
         path = StackPath.parse(plan.stack)
         store = self._store()
-        lock = store.lock(path, user=self._settings.user, host=self._settings.host)
+        lock = store.lock(path, user=self._settings.user, host=self._settings.host, clusters=plan.identities)
         try:
             prior = store.latest(path)
             if (prior.revision if prior else 0) != plan.prior or store.next_revision(path) != plan.revision:
                 newer = f"release {store.next_revision(path) - 1} was made since"
                 raise StalePlan([MovedObject(None, newer)], where=plan.stack)
             runtimes = {cluster: await self._connections.runtime(cluster) for cluster in plan.clusters}
+            clusters = await check_clusters(plan.stack, plan.identities, runtimes)
+            prior = follow(prior, clusters).release
             workspace = await self._workspace().of(self.select(plan.stack)) if plan.workspace else None
             known = await check_workspace(plan, workspace, runtimes) if workspace is not None else {}
             identities = await check(plan, runtimes)
@@ -447,6 +482,7 @@ class Session:
                 host=self._settings.host,
                 now=self._now(),
                 seal=store.seal().knowing(plan.spec.secrets, plan.spec.rules),
+                clusters=clusters,
             )
             with AuditedApply(
                 self.audit(), self._actor(), self._now, plan, confirm=confirm, reason=self.reason

@@ -12,6 +12,7 @@ documents  YAML and JSON that others wrote, read within limits
 errors     everything a runtime may raise
 """
 
+from runtimes.base.clusters import ClusterIdentity, Identifiable, Sameness, compare
 from runtimes.base.errors import (
     Conflict,
     FieldConflict,
@@ -132,6 +133,7 @@ __all__ = [
     "Blocking",
     "Body",
     "Budget",
+    "ClusterIdentity",
     "Conflict",
     "Contact",
     "DeleteRequest",
@@ -142,6 +144,7 @@ __all__ = [
     "Finding",
     "Forbidden",
     "Health",
+    "Identifiable",
     "Identity",
     "Ids",
     "InvalidReference",
@@ -192,6 +195,7 @@ __all__ = [
     "Runtime",
     "RuntimeFailure",
     "RuntimeType",
+    "Sameness",
     "Status",
     "StatusNode",
     "Survey",
@@ -207,6 +211,7 @@ __all__ = [
     "WorkspacePlan",
     "WorkspacePlanRequest",
     "WorkspaceRun",
+    "compare",
     "composed",
     "escaped_references",
     "followed",

@@ -7,15 +7,16 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from runtimes.base import KubernetesId, NotThere, Rejected, RuntimeFailure
+from runtimes.base import ClusterIdentity, KubernetesId, NotThere, Rejected, RuntimeFailure
 from runtimes.base.documents import load_json
 from runtimes.kubernetes.apply_body import CONTENT_TYPE, apply_body
 from runtimes.kubernetes.discovery import ApiResource, Discovery
 from runtimes.kubernetes.failures import Expired, failure
-from runtimes.kubernetes.transport import Limits, Reply, Transport
+from runtimes.kubernetes.transport import Limits, Reply, TooLarge, Transport
 
 FIELD_MANAGER = "workbench"
 PAGE_SIZE = 500
+_SMALLER = 8
 _LOG_LIMIT_BYTES = 1024 * 1024
 
 Object = dict[str, Any]
@@ -49,6 +50,11 @@ class Client:
     @property
     def default_namespace(self) -> str:
         return self._transport.connection.namespace
+
+    @property
+    def identity(self) -> ClusterIdentity:
+        """Which cluster it is as far as its kubeconfig tells."""
+        return self._transport.connection.identity
 
     @property
     def limits(self) -> Limits:
@@ -119,17 +125,35 @@ class Client:
             query += [("labelSelector", labels)] if labels else []
             query += [("fieldSelector", fields)] if fields else []
             query += [("continue", after)] if after else []
-            reply = await self._transport.call(
-                "GET", resource.path(namespace), query=query, subject=f"{resource.kind} list"
-            )
+            try:
+                reply = await self._transport.call(
+                    "GET", resource.path(namespace), query=query, subject=f"{resource.kind} list"
+                )
+            except TooLarge:
+                if page_size == 1:
+                    raise
+                page_size = max(1, (page_size or PAGE_SIZE) // _SMALLER)  # of large objects, fewer at a time
+                continue
             page = _object(reply)
-            for item in page.get("items") or ():
+            for item in self._items(page, resource):
                 # elements of a list leave out what the list says for all
                 items.append({"apiVersion": resource.api_version, "kind": resource.kind, **item})
             metadata = page.get("metadata") or {}
-            after = metadata.get("continue") or ""
+            before, after = after, metadata.get("continue") or ""
+            if after and after == before:
+                raise RuntimeFailure("a list goes on for ever", target=self.place, subject=f"{resource.kind} list")
             if not after:
                 return Listing(str(metadata.get("resourceVersion") or ""), tuple(items))
+
+    def _items(self, page: Object, resource: ApiResource) -> list[Object]:
+        items = page.get("items") or []
+        if not isinstance(items, list) or not all(
+            isinstance(each, dict) and isinstance(each.get("metadata"), dict) for each in items
+        ):
+            raise RuntimeFailure(
+                "the server answered something that is no list", target=self.place, subject=f"{resource.kind} list"
+            )
+        return items
 
     @asynccontextmanager
     async def watch(
@@ -152,13 +176,16 @@ class Client:
     async def _events(self, lines: AsyncIterator[bytes]) -> AsyncIterator[WatchEvent]:
         async for line in lines:
             try:
-                event = load_json(line)
-                type_, body = event["type"], event["object"]
+                type_, body, code = _event(load_json(line))
             except (ValueError, KeyError, TypeError):
                 raise RuntimeFailure("a watch sent something that is not an event", target=self.place) from None
             if type_ == "ERROR":
-                raise failure(int(body.get("code") or 500), body, target=self.place)
+                raise failure(code, body, target=self.place)
             yield WatchEvent(type_, body)
+
+    async def system_namespace(self) -> Object:
+        """Returns the namespace kube-system; raises `Forbidden` or `NotThere`. Discovery need not be asked for it."""
+        return _object(await self._transport.call("GET", "/api/v1/namespaces/kube-system"))
 
     async def probe(self) -> None:
         """Asks the server something that costs it nothing; raises what it answers, or that it does not."""
@@ -223,3 +250,11 @@ def _object(reply: Reply) -> Object:
     if not isinstance(reply.body, dict):
         raise RuntimeFailure("the server answered something that is not an object")
     return reply.body
+
+
+def _event(content: Any) -> tuple[str, Object, int]:
+    """Returns type and object of an event, and the code of an error; raises for what is none."""
+    type_, body = content["type"], content["object"]
+    if not isinstance(body, dict) or not isinstance(body.get("metadata", {}), dict):
+        raise TypeError("its object is none")
+    return str(type_), body, int(body.get("code") or 500)

@@ -7,11 +7,12 @@ once more on the server, since its definition may have been made a moment ago.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from runtimes.base import NotThere
+from runtimes.base import NotThere, RuntimeFailure
 from runtimes.kubernetes.transport import Transport, path_of
 
 
@@ -55,7 +56,9 @@ class Discovery:
     async def every(self) -> tuple[ApiResource, ...]:
         """Returns each kind once, in its group's preferred version."""
         reply = await self._transport.call("GET", "/apis")
-        versions = ["v1", *(group["preferredVersion"]["groupVersion"] for group in reply.body.get("groups") or ())]
+        with self._as_served():
+            groups = reply.body.get("groups") or ()
+            versions = ["v1", *(str(group["preferredVersion"]["groupVersion"]) for group in groups)]
         found = await asyncio.gather(*(self._kinds(version, again=True) for version in versions))
         return tuple(resource for kinds in found for resource in kinds.values())
 
@@ -73,17 +76,29 @@ class Discovery:
             reply = await self._transport.call("GET", _root(api_version))
         except NotThere:
             return {}
-        return {
-            entry["kind"]: ApiResource(
-                api_version=api_version,
-                kind=entry["kind"],
-                plural=entry["name"],
-                is_namespaced=bool(entry.get("namespaced")),
-                verbs=frozenset(entry.get("verbs") or ()),
-            )
-            for entry in _entries(reply.body)
-            if "/" not in entry["name"]  # a subresource
-        }
+        with self._as_served():
+            return {
+                entry["kind"]: ApiResource(
+                    api_version=api_version,
+                    kind=entry["kind"],
+                    plural=entry["name"],
+                    is_namespaced=bool(entry.get("namespaced")),
+                    verbs=frozenset(entry.get("verbs") or ()),
+                )
+                for entry in _entries(reply.body)
+                if "/" not in entry["name"]  # a subresource
+            }
+
+    @contextmanager
+    def _as_served(self) -> Iterator[None]:
+        try:
+            yield
+        except (KeyError, TypeError, AttributeError):
+            raise RuntimeFailure(
+                "what it says it serves is not as an API server says it",
+                target=self._transport.place,
+                hint="does the address in the kubeconfig lead to an API server?",
+            ) from None
 
 
 def _entries(document: Any) -> list[Mapping[str, Any]]:

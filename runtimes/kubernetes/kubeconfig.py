@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +17,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from runtimes.base import Misconfigured
+from runtimes.base import ClusterIdentity, Misconfigured
+from runtimes.base.clusters import SYSTEM_TRUST
 from runtimes.base.documents import DocumentError, OverLimit, load_yaml, read_text
 
 
@@ -34,8 +36,16 @@ class Endpoint:
     def shown(self) -> str:
         """The address without anything secret that a URL may hold."""
         parts = urlsplit(self.server)
-        port = f":{parts.port}" if parts.port else ""
-        return f"{parts.scheme}://{parts.hostname or ''}{port}{parts.path}"
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+    @property
+    def authority(self) -> str:
+        """A digest of the certificates that vouch for the server; empty where nothing does, however it is reached."""
+        if self.skip_verify or not self.server.startswith("https://"):
+            return ""
+        if self.ca_pem is None:
+            return SYSTEM_TRUST
+        return hashlib.sha256("".join(self.ca_pem.split()).encode()).hexdigest()[:32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +90,8 @@ Credential = Token | TokenFile | Password | ExecPlugin | None
 class Connection:
     """One context, resolved. `namespace` is where objects without one go.
 
-    `cluster_file` and `user_file` are the files that say which server it is and as whom to ask it.
+    `cluster_file` and `user_file` are the files that say which server it is and as whom to ask it; `user` is the name
+    that the latter has for that.
     """
 
     context: str
@@ -91,6 +102,15 @@ class Connection:
     impersonate: tuple[tuple[str, str], ...] = ()
     cluster_file: Path | None = None
     user_file: Path | None = None
+    user: str = ""
+
+    @property
+    def identity(self) -> ClusterIdentity:
+        """Which cluster it is as far as the file tells, without asking it."""
+        acting = next((value for name, value in self.impersonate if name == "Impersonate-User"), "")
+        user = f"{self.user} for {acting}" if acting else self.user
+        shown, authority = self.endpoint.shown, self.endpoint.authority
+        return ClusterIdentity(self.context, shown, user, authority=authority, unknown="it was not asked")
 
 
 class Kubeconfig:
@@ -122,20 +142,19 @@ class Kubeconfig:
     def contexts(self) -> tuple[str, ...]:
         return tuple(self._contexts)
 
+    def place(self, context: str | None = None) -> ClusterIdentity:
+        """Returns where a context leads, by name, without its credentials and without reading any other file."""
+        cluster, user = self._names(context or self.current_context)
+        server = str(self._clusters[cluster][0].get("server") or "")
+        self._check_address(cluster, server)
+        shown = Endpoint(server.rstrip("/")).shown
+        return ClusterIdentity(context or self.current_context, shown, user, unknown="it was not asked")
+
     def connection(self, context: str | None = None) -> Connection:
         """Resolves a context by name; None means the current one."""
         name = context or self.current_context
-        if not name:
-            raise self._refused("no context was named and the file has no current-context", "name one with --context")
-        if name not in self._contexts:
-            known = ", ".join(self._contexts) or "none"
-            raise self._refused(f"there is no context {name!r}", f"known contexts: {known}")
+        cluster_name, user_name = self._names(name)
         entry = self._contexts[name]
-        cluster_name, user_name = str(entry.get("cluster") or ""), str(entry.get("user") or "")
-        if cluster_name not in self._clusters:
-            raise self._refused(f"context {name!r} names cluster {cluster_name!r}, which is not there", "")
-        if user_name and user_name not in self._users:
-            raise self._refused(f"context {name!r} names user {user_name!r}, which is not there", "")
         cluster, cluster_file = self._clusters[cluster_name]
         user, user_file = self._users.get(user_name, ({}, cluster_file))
         return Connection(
@@ -147,7 +166,23 @@ class Kubeconfig:
             impersonate=_impersonation(user),
             cluster_file=cluster_file,
             user_file=user_file,
+            user=user_name,
         )
+
+    def _names(self, name: str) -> tuple[str, str]:
+        """Returns the cluster and the user of a context, the latter empty where it names none."""
+        if not name:
+            raise self._refused("no context was named and the file has no current-context", "name one with --context")
+        if name not in self._contexts:
+            known = ", ".join(self._contexts) or "none"
+            raise self._refused(f"there is no context {name!r}", f"known contexts: {known}")
+        entry = self._contexts[name]
+        cluster_name, user_name = str(entry.get("cluster") or ""), str(entry.get("user") or "")
+        if cluster_name not in self._clusters:
+            raise self._refused(f"context {name!r} names cluster {cluster_name!r}, which is not there", "")
+        if user_name and user_name not in self._users:
+            raise self._refused(f"context {name!r} names user {user_name!r}, which is not there", "")
+        return cluster_name, user_name
 
     def _refused(self, message: str, hint: str) -> Misconfigured:
         return Misconfigured(f"kubeconfig {', '.join(map(str, self.files))}: {message}", hint=hint)
@@ -177,6 +212,7 @@ class Kubeconfig:
         server = str(cluster.get("server") or "")
         if not server.startswith(("https://", "http://")):
             raise self._refused(f"cluster {name!r} has no server URL", "it should read https://HOST:PORT")
+        self._check_address(name, server)
         return Endpoint(
             server=server.rstrip("/"),
             ca_pem=self._pem(f"cluster {name!r}", cluster, "certificate-authority", folder),
@@ -184,6 +220,23 @@ class Kubeconfig:
             tls_server_name=cluster.get("tls-server-name") or None,
             proxy=cluster.get("proxy-url") or None,
         )
+
+    def _check_address(self, name: str, server: str) -> None:
+        """Refuses an address that can't be used, or should not be: what is in one comes up in many places."""
+        try:
+            parts = urlsplit(server)
+            is_usable = bool(parts.hostname) and parts.port != 0
+        except ValueError:
+            is_usable = False
+        if "@" in server.partition("://")[2].partition("/")[0]:
+            raise self._refused(
+                f"the server's address of cluster {name!r} holds a user or a password (not shown here)",
+                "take USER:PASSWORD@ out of it, and write username and password into the user of the context",
+            )
+        if not is_usable or not server.isprintable():
+            raise self._refused(
+                f"the server's address of cluster {name!r} is no URL", "it should read https://HOST:PORT"
+            )
 
     def _credential(self, name: str, user: Mapping[str, Any], folder: Path) -> Credential:
         match user:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from runtimes.base import (
     ApplyRequest,
+    ClusterIdentity,
     DeleteRequest,
     Forbidden,
     Identity,
@@ -48,6 +51,8 @@ _VERSION_OF_NOTHING = "1"
 # Copies that controllers make with the labels of what they belong to.
 _MADE_BY_CONTROLLERS = frozenset({"Endpoints", "EndpointSlice", "Event", "ControllerRevision"})
 _CONTROL_PLANE = ("kube-", "kubelet", "kwok")
+_IDENTITY_SECONDS = 30.0
+_LONGEST_UID = 128
 
 
 class KubernetesRuntime:
@@ -55,6 +60,7 @@ class KubernetesRuntime:
 
     def __init__(self, client: Client) -> None:
         self._client = client
+        self._identified: tuple[float, ClusterIdentity] | None = None
 
     @classmethod
     def connect(
@@ -95,6 +101,26 @@ class KubernetesRuntime:
 
     async def close(self) -> None:
         await self._client.close()
+
+    async def identify(self, *, again: bool = False) -> ClusterIdentity:
+        """See `Identifiable`: by the uid of kube-system, which is made with the cluster and never anew."""
+        if self._identified is None or again or time.monotonic() - self._identified[0] > _IDENTITY_SECONDS:
+            self._identified = (time.monotonic(), await self._asked_identity())
+        return self._identified[1]
+
+    async def _asked_identity(self) -> ClusterIdentity:
+        known = self._client.identity
+        try:
+            system = await self._client.system_namespace()
+        except Forbidden:
+            return replace(known, unknown="its user may not read the namespace kube-system")
+        except NotThere:
+            return replace(known, unknown="it has no namespace kube-system")
+        metadata = system.get("metadata")
+        uid = metadata.get("uid") if isinstance(metadata, Mapping) else None
+        if not isinstance(uid, str) or not uid or len(uid) > _LONGEST_UID or not uid.isprintable():
+            return replace(known, unknown="its namespace kube-system has no uid")
+        return replace(known, uid=uid, unknown="")
 
     async def read(self, request: ReadRequest) -> LiveResource | None:
         id_ = _kubernetes(request.id)

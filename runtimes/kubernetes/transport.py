@@ -12,8 +12,8 @@ happened.
 from __future__ import annotations
 
 import asyncio
-import os
 import random
+import re
 import socket
 import ssl
 import tempfile
@@ -22,16 +22,19 @@ import weakref
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, urlencode
 
 import aiohttp
+from aiohttp import http_exceptions
 from kubernetes.aio.client.configuration import Configuration
 from kubernetes.aio.client.rest import RESTClientObject
 
-from runtimes.base import Misconfigured, RuntimeFailure, Unreachable
-from runtimes.base.documents import load_json
+from runtimes.base import Misconfigured, Overloaded, RuntimeFailure, Unauthenticated, Unreachable
+from runtimes.base.documents import OverLimit, load_json
+from runtimes.kubernetes import lost
 from runtimes.kubernetes.credentials import Credentials, Grant
 from runtimes.kubernetes.failures import failure
 from runtimes.kubernetes.kubeconfig import ClientCertificate, Connection
@@ -43,16 +46,26 @@ _MAX_LINE_BYTES = 32 * 1024 * 1024
 _READ_ATTEMPTS = 4
 _FAREWELL_SECONDS, _FAREWELL_STEPS = 0.5, 100
 _WARNING_PREFIX = '299 - "'
+_MAX_ERROR_BYTES = 1_000_000
+_SECONDS = re.compile(r"[0-9]{1,9}")
+_LOST = (OSError, aiohttp.ClientError, http_exceptions.HttpProcessingError, TimeoutError)
+
+
+class TooLarge(RuntimeFailure):
+    """An answer over the limit: it was not read to its end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How long to wait: for a connection, for one answer, between two bytes of a stream, for an overloaded server."""
+    """How long to wait: for a connection, for one answer, between two bytes of a stream, for a server that is
+    overloaded or does not answer; and how large an answer may be.
+    """
 
     connect_seconds: float = 5.0
     answer_seconds: float = 30.0
     silence_seconds: float = 90.0
     patience_seconds: float = 30.0
+    answer_bytes: int = 64_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +73,19 @@ class Reply:
     status: int
     body: Any = field(repr=False)
     warnings: tuple[str, ...] = ()
+
+
+class _Staying:
+    """A session that goes nowhere else: aiohttp would follow redirects with bodies, certificates and most headers."""
+
+    def __init__(self, session: aiohttp.ClientSession) -> None:
+        self._session = session
+
+    async def request(self, **arguments: Any) -> aiohttp.ClientResponse:
+        return await self._session.request(**arguments, allow_redirects=False)
+
+    async def close(self) -> None:
+        await self._session.close()
 
 
 class _Client(RESTClientObject):  # type: ignore[misc]  # the package has no types
@@ -72,6 +98,9 @@ class _Client(RESTClientObject):  # type: ignore[misc]  # the package has no typ
     def __init__(self, configuration: Configuration) -> None:
         super().__init__(configuration)
         self._sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
+
+    def _create_pool_manager(self) -> _Staying:
+        return _Staying(super()._create_pool_manager())
 
     def _create_connector(self) -> aiohttp.TCPConnector:
         return aiohttp.TCPConnector(limit=self.maxsize, ssl=self.ssl_context, socket_factory=self._socket)
@@ -125,6 +154,7 @@ class Transport:
         answer, and so is a lost connection.
         """
         is_read = method == "GET"
+        changes_nothing = is_read or ("dryRun", "All") in query
         give_up_at = time.monotonic() + self.limits.patience_seconds
         attempt, renewed = 0, False
         while True:
@@ -132,21 +162,29 @@ class Transport:
             grant = await self._credentials.grant()
             try:
                 status, headers, content = await self._exchange(method, path, query, body, content_type, grant)
-            except (OSError, aiohttp.ClientError, TimeoutError) as error:
-                if not is_read or is_once or attempt >= _READ_ATTEMPTS:
-                    raise self._unreachable(error, subject, is_read or ("dryRun", "All") in query) from None
+            except _LOST as error:
+                is_hopeless = _is_lasting(error) or time.monotonic() > give_up_at
+                if not is_read or is_once or attempt >= _READ_ATTEMPTS or is_hopeless:
+                    raise self._unreachable(error, subject, changes_nothing) from None
                 await asyncio.sleep(_pause(attempt))
                 continue
+            self._check_is_api(status, headers, content, subject, is_read=changes_nothing)
             if 200 <= status < 300:
+                if is_text:
+                    return Reply(status, content.decode("utf-8", "replace"), _warnings(headers))
                 try:
-                    answer = content.decode("utf-8", "replace") if is_text else load_json(content)
-                    return Reply(status, answer, _warnings(headers))
+                    return Reply(status, load_json(content), _warnings(headers))
+                except OverLimit as error:
+                    raise RuntimeFailure(f"its answer {error.problem}", target=self.place, subject=subject) from None
                 except ValueError:
                     if is_read and attempt < _READ_ATTEMPTS:
                         await asyncio.sleep(_pause(attempt))
                         continue
                     raise RuntimeFailure(
-                        "the answer is not complete JSON", target=self.place, subject=subject
+                        "the answer is not complete JSON",
+                        target=self.place,
+                        subject=subject,
+                        hint=f"does {self._shown} lead to an API server?",
                     ) from None
             if status == 401 and self._credentials.is_renewable and not renewed:
                 renewed = True
@@ -156,7 +194,7 @@ class Transport:
             if wait is not None and time.monotonic() + wait < give_up_at:
                 await asyncio.sleep(wait)
                 continue
-            raise self._failure(status, content, subject, secrets)
+            raise self._failure(status, content, subject, secrets, grant, attempt)
 
     @asynccontextmanager
     async def stream(self, path: str, query: Query) -> AsyncIterator[AsyncIterator[bytes]]:
@@ -167,16 +205,25 @@ class Transport:
         grant = await self._credentials.grant()
         try:
             response = await self._open("GET", path, query, None, "application/json", grant, is_stream=True)
-        except (OSError, aiohttp.ClientError, TimeoutError) as error:
+        except _LOST as error:
             raise self._unreachable(error, "", True) from None
         try:
             if not 200 <= response.status < 300:
-                if response.status == 401:
-                    self._credentials.forget(grant)
-                raise self._failure(response.status, await response.read(), "", ())
+                await self._refuse_stream(response, grant)
             yield self._lines(response)
         finally:
             response.close()
+
+    async def _refuse_stream(self, response: aiohttp.ClientResponse, grant: Grant) -> None:
+        try:
+            async with asyncio.timeout(self.limits.answer_seconds):
+                content = await self._content(response, _MAX_ERROR_BYTES)
+        except _LOST as error:
+            raise self._unreachable(error, "", True) from None
+        self._check_is_api(response.status, response.headers, content, "", is_read=True)
+        if response.status == 401:
+            self._credentials.forget(grant)
+        raise self._failure(response.status, content, "", (), grant)
 
     async def _lines(self, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
         rest = bytearray()
@@ -190,7 +237,7 @@ class Transport:
                     if line:
                         yield bytes(line)
                 rest = bytearray(last)
-        except (OSError, aiohttp.ClientError, TimeoutError) as error:
+        except _LOST as error:
             raise self._unreachable(error, "", True) from None
 
     async def _exchange(
@@ -198,9 +245,46 @@ class Transport:
     ) -> tuple[int, Mapping[str, str], bytes]:
         response = await self._open(method, path, query, body, content_type, grant)
         try:
-            return response.status, response.headers, await response.read()
-        finally:
-            response.release()
+            content = await self._content(response, self.limits.answer_bytes)
+        except BaseException:
+            response.close()  # the rest of it is not waited for
+            raise
+        response.release()
+        return response.status, response.headers, content
+
+    async def _content(self, response: aiohttp.ClientResponse, most: int) -> bytes:
+        """Reads an answer as it comes, and no further than it may be long; raises `TooLarge`."""
+        content = bytearray()
+        async for chunk in response.content.iter_any():
+            content += chunk
+            if len(content) > most:
+                raise TooLarge(
+                    f"an answer of {self._shown} is larger than {most / 1_000_000:g} MB",
+                    target=self.place,
+                    hint="is it an API server? An object of one is far smaller",
+                )
+        return bytes(content)
+
+    def _check_is_api(
+        self, status: int, headers: Mapping[str, str], content: bytes, subject: str, *, is_read: bool
+    ) -> None:
+        """Raises `Unreachable` where something else answers in the place of the API server."""
+        if 300 <= status < 400:
+            host = lost.shown_host(headers.get("Location", ""))
+            there = f" to {host}" if host else ""
+            raise self._no_api(
+                f"sends us on{there} (HTTP {status}): not followed, as credentials are for the server alone",
+                "log in, or write the address of the API server itself into the kubeconfig",
+                subject,
+                is_read=is_read,
+            )
+        if lost.is_web_page(headers.get("Content-Type", ""), content):
+            raise self._no_api(
+                f"answers with a web page (HTTP {status}), not as an API server does",
+                "a proxy, a gateway or a login page may be in between: log in, check network and VPN",
+                subject,
+                is_read=is_read,
+            )
 
     async def _open(
         self,
@@ -266,47 +350,50 @@ class Transport:
                 f"the certificates of context {self.connection.context!r} cannot be used: {reason}", target=self.place
             ) from None
 
-    def _failure(self, status: int, content: bytes, subject: str, secrets: Sequence[str]) -> RuntimeFailure:
+    def _failure(
+        self, status: int, content: bytes, subject: str, secrets: Sequence[str], grant: Grant, attempts: int = 1
+    ) -> RuntimeFailure:
         try:
             body = load_json(content)
         except ValueError:
-            body = content.decode("utf-8", "replace")
-        return failure(
+            body = content[:_MAX_ERROR_BYTES].decode("utf-8", "replace")
+        found = failure(
             status, body, target=self.place, subject=subject, context=self.connection.context, secrets=secrets
         )
+        if status == 401 and (end := _expired(grant)) is not None:
+            said = f"the token has expired: at {end:%Y-%m-%d %H:%M:%S} UTC"
+            return Unauthenticated(said, target=self.place, subject=subject, hint=found.hint)
+        if isinstance(found, Overloaded) and attempts > 1:
+            said = f"{found.message} (HTTP {status}, asked {attempts} times in {self.limits.patience_seconds:g} s)"
+            return Overloaded(said, target=self.place, subject=subject, hint=found.hint)
+        return found
 
     def _unreachable(self, error: BaseException, subject: str, is_read: bool) -> Unreachable:
-        match error:
-            case aiohttp.ClientConnectorCertificateError() | aiohttp.ClientSSLError() | ssl.SSLError():
-                what, hint = "the server's certificate is not trusted", "check certificate-authority in the kubeconfig"
-            case aiohttp.ConnectionTimeoutError():
-                what, hint = f"no connection within {self.limits.connect_seconds:g} s", "check address, network and VPN"
-            case TimeoutError():
-                what, hint = f"no answer within {self.limits.answer_seconds:g} s", "the API server may be overloaded"
-            case aiohttp.ClientConnectorDNSError():
-                what, hint = "the server's name is not known", "check the server address in the kubeconfig"
-            case aiohttp.ClientConnectorError():
-                what, hint = _in_words(error.os_error), "is the cluster up, and the address right?"
-            case _:
-                what, hint = "the connection was lost", "is the cluster up?"
+        what, hint = lost.reason(error, lost.Waits(self.limits.connect_seconds, self.limits.answer_seconds))
         # a connection that never was has carried nothing
         never_was = isinstance(error, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError)
         is_uncertain = not is_read and not never_was
         if is_uncertain:
             hint = f"whether the change was made is not known: read the object before trying again ({hint})"
-        endpoint = self.connection.endpoint.shown
         return Unreachable(
-            f"{endpoint} cannot be reached: {what}",
+            f"{self._shown} cannot be reached: {what}",
             target=self.place,
             subject=subject,
             hint=hint,
             is_uncertain=is_uncertain,
         )
 
+    def _no_api(self, what: str, hint: str, subject: str, *, is_read: bool) -> Unreachable:
+        """What answered is not the API server: whether it was asked at all, nobody knows."""
+        if not is_read:
+            hint = f"whether the change was made is not known: read the object before trying again ({hint})"
+        return Unreachable(
+            f"{self._shown} {what}", target=self.place, subject=subject, hint=hint, is_uncertain=not is_read
+        )
 
-def _in_words(error: OSError) -> str:
-    # asyncio puts the address where the system's words should be
-    return os.strerror(error.errno).lower() if error.errno else "no connection"
+    @property
+    def _shown(self) -> str:
+        return self.connection.endpoint.shown
 
 
 def path_of(*parts: str) -> str:
@@ -324,6 +411,17 @@ def _warnings(headers: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(texts))
 
 
+def _is_lasting(error: BaseException) -> bool:
+    """Whether asking again at once would end the same way: after a whole time limit, and where TLS says no."""
+    is_slow = isinstance(error, TimeoutError) and not isinstance(error, aiohttp.ConnectionTimeoutError)
+    return is_slow or isinstance(error, aiohttp.ClientSSLError | ssl.SSLError)
+
+
+def _expired(grant: Grant) -> datetime | None:
+    token = grant.headers.get("Authorization", "")
+    return lost.expired_at(token.removeprefix("Bearer ")) if token.startswith("Bearer ") else None
+
+
 def _pause(attempt: int) -> float:
     return float(0.1 * 3 ** (attempt - 1)) * random.uniform(0.5, 1.5)
 
@@ -332,7 +430,7 @@ def _seconds_to_wait(status: int, headers: Mapping[str, str], attempt: int, is_r
     """Returns how long to wait before sending again, or None if that would be wrong or hopeless."""
     if status == 429 or (status == 503 and "Retry-After" in headers):
         after = headers.get("Retry-After", "")
-        return float(after) if after.isdigit() else min(_pause(attempt), 10.0)
+        return float(after) if _SECONDS.fullmatch(after) else min(_pause(min(attempt, 9)), 10.0)
     if is_read and status in (500, 502, 503, 504) and attempt < _READ_ATTEMPTS:
         return _pause(attempt)
     return None

@@ -10,6 +10,7 @@ place, take `copied(obj)`. Refusals are raised as `ApiError`.
 from __future__ import annotations
 
 import builtins
+import uuid
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any
@@ -48,6 +49,11 @@ class Deleted:
     gone: bool
 
 
+def _own_uid(name: str, seed: int | None) -> str:
+    """The uid of a cluster's kube-system: by its name with a seed, by chance without one."""
+    return str(uuid.uuid4() if seed is None else uuid.uuid5(uuid.NAMESPACE_DNS, f"{seed}.{name}.sandbox"))
+
+
 class Cluster(State):
     """See the module. Parameters shared by the writing verbs:
 
@@ -66,12 +72,18 @@ class Cluster(State):
         history: int = 10_000,
         seed: int | None = None,
         has_system_namespaces: bool = True,
+        uid: str = "",
     ) -> None:
+        """`uid` is that of kube-system, by which clients tell clusters apart; by default one of its own."""
         super().__init__(name, clock, history=history, seed=seed)
         custom.serve_definitions(self)
         if has_system_namespaces:
             for namespace in ("default", "kube-node-lease", "kube-public", "kube-system"):
                 self.create("namespaces", None, {"metadata": {"name": namespace}})
+            # nobody has seen it yet; of two clusters with the same seed it has to differ all the same
+            system = self.store.get(("", "namespaces"), ("", "kube-system"))
+            assert system is not None, "it was just made"
+            system["metadata"]["uid"] = uid or _own_uid(name, seed)
 
     def resource(self, named: str | Resource) -> Resource:
         """Raises 404 for a resource that is not served."""

@@ -5,7 +5,8 @@
         sandbox.write_kubeconfig(path)      contexts sandbox-1, sandbox-2, ...
 
 `python -m runtimes.sandbox.server --kubeconfig FILE` serves until SIGINT or SIGTERM and prints one READY line.
-Nothing is kept: a sandbox starts empty and ends with its process.
+No object is kept: a sandbox starts empty and ends with its process. Which cluster it is stays in the kubeconfig that it
+writes: started again with the same file, it counts as the same cluster, whose objects somebody took away.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ import os
 import secrets
 import signal
 import sys
+import uuid
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import cast
 from weakref import WeakSet
 
@@ -30,6 +32,8 @@ from aiohttp import StreamReader, web
 from aiohttp.abc import AbstractStreamWriter
 from aiohttp.http_parser import RawRequestMessage
 from aiohttp.web_protocol import RequestHandler
+
+from runtimes.base.documents import load_json
 
 from . import certificates
 from . import controllers as controlling
@@ -47,6 +51,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {"admin": (MASTERS,), "alice": (MASTERS,
 PARENT_SECONDS = 1.0
 """How often a sandbox looks whether the process it serves is still there."""
 LARGEST_BODY = 3 * 1024 * 1024
+_UID_EXTENSION = "sandbox.workbench.konfig.io"
 
 
 def _request(
@@ -82,12 +87,16 @@ class Sandbox:
         seed: int | None = None,
         history: int = 10_000,
         tls: bool = True,
+        uids: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
+        """`uids` are those of kube-system by name of cluster, by which clients know a cluster again."""
         self.tokens = dict(tokens) if tokens is not None else {"admin": secrets.token_urlsafe(24)}
         users = {token: User(name, GROUPS.get(name, ()), f"{name}-uid") for name, token in self.tokens.items()}
         self.clock = clock or WallClock()
         self.names = [*names, *(f"sandbox-{n}" for n in range(len(names) + 1, clusters + 1))][:clusters]
-        self.clusters = [Cluster(name, self.clock, history=history, seed=seed) for name in self.names]
+        self.clusters = [
+            Cluster(name, self.clock, history=history, seed=seed, uid=uids.get(name, "")) for name in self.names
+        ]
         self._has_controllers, self._port = controllers, port
         self._certificate = certificates.make() if tls else None
         self.gateways = [Gateway(cluster, users) for cluster in self.clusters]
@@ -169,8 +178,8 @@ class Sandbox:
             "current-context": self.names[0],
             "preferences": {},
             "clusters": [
-                {"name": name, "cluster": {"server": url, **trust}}
-                for name, url in zip(self.names, self.urls, strict=True)
+                {"name": name, "cluster": {"server": url, **trust, "extensions": [_uid_extension(cluster)]}}
+                for name, url, cluster in zip(self.names, self.urls, self.clusters, strict=True)
             ],
             "users": [{"name": f"sandbox-{user}", "user": {"token": self.tokens[user]}}],
             "contexts": [
@@ -186,6 +195,22 @@ class Sandbox:
         with os.fdopen(descriptor, "w") as file:
             json.dump(self.kubeconfig(user), file, indent=2)
         draft.replace(path)
+
+
+def _uid_extension(cluster: Cluster) -> dict[str, object]:
+    system = cluster.get("namespaces", None, "kube-system")
+    return {"name": _UID_EXTENSION, "extension": {"uid": system["metadata"]["uid"]}}
+
+
+def written_uids(kubeconfig: Path) -> dict[str, str]:
+    """Returns the uids that an earlier sandbox wrote, by cluster: served again from the same file, it is the same."""
+    found: dict[str, str] = {}
+    with contextlib.suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
+        for each in load_json(kubeconfig.read_bytes())["clusters"]:
+            for extension in each["cluster"]["extensions"]:
+                if extension["name"] == _UID_EXTENSION:
+                    found[str(each["name"])] = str(uuid.UUID(extension["extension"]["uid"]))
+    return found
 
 
 async def serve(
@@ -210,7 +235,16 @@ async def serve(
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop.set)
-    sandbox = Sandbox(clusters, names=names, port=port, tokens=tokens, controllers=controllers, seed=seed, tls=tls)
+    sandbox = Sandbox(
+        clusters,
+        names=names,
+        port=port,
+        tokens=tokens,
+        controllers=controllers,
+        seed=seed,
+        tls=tls,
+        uids=written_uids(kubeconfig) if seed is None else {},
+    )
     async with sandbox:
         for faults in sandbox.faults:
             for pattern, behaviour in (failing_images or {}).items():

@@ -68,7 +68,7 @@ def command(
 
 
 def print_diff(output: Output, result: StackDiff, root: Path, format_: str, *, drift_only: bool = False) -> None:
-    from workbench.present import diff, documents, reconcile
+    from workbench.present import clusters, diff, documents, reconcile
     from workbench.present.glyphs import action_sign
     from workbench.present.text import line
 
@@ -88,6 +88,8 @@ def print_diff(output: Output, result: StackDiff, root: Path, format_: str, *, d
         output.line()
     for each in diff.remark_lines(result, output.glyphs):
         output.talk(each)
+    for each in clusters.lines(result.identities):
+        output.line(each)
     if drift_only:
         summary = diff.drift_line(result, output.glyphs)
     else:

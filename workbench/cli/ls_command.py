@@ -40,17 +40,24 @@ def command(context: Context, globs: tuple[str, ...], workdir: Path | None, form
             for stack in stacks:
                 output.data(stack.name)
         case "json" | "yaml":
-            from workbench.present import documents
+            from workbench.present import clusters, documents
 
             document = documents.tree(tree)
             names = {stack.name for stack in stacks}
             document["stacks"] = [each for each in document["stacks"] if each["stack"] in names]
+            document["clusters"] = clusters.places_document(session.clusters())
             if format_ == "json":
                 output.json(document)
             else:
                 output.yaml(document)
         case _:
+            from workbench.present import clusters
+
             output.table(_COLUMNS, (_row(stack) for stack in stacks))
+            used = {name for stack in stacks for name in stack.clusters}
+            if places := {name: each for name, each in session.clusters().items() if name in used}:
+                output.line()
+                output.table(clusters.COLUMNS, clusters.rows(places))
     for finding in tree.all_findings():
         output.talk(Span("! ", Tone.BAD), f"{finding.where}: {finding.message}", Span(f"  {finding.hint}", Tone.MUTED))
     if not stacks:

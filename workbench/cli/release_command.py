@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from workbench.cli.stacks import WorkPath, find, format_option, workdir_option
+from workbench.cli.stacks import WorkPath, find, format_option, reason_option, workdir_option
 from workbench.present.rows import Column, Row
 from workbench.present.text import Span, Tone, line
 from workbench.project import WorkbenchError
@@ -39,6 +39,8 @@ def command() -> None:
 @click.pass_obj
 def list_(context: Context, stack: str, workdir: Path | None, format_: str) -> None:
     """List the releases of a stack, newest first."""
+    from workbench.present import clusters
+
     session, found = find(context, stack, workdir)
     releases = session.releases(found)
     if format_ == "json":
@@ -56,6 +58,7 @@ def list_(context: Context, stack: str, workdir: Path | None, format_: str) -> N
                         "host": each.host,
                         "started": f"{each.started:%Y-%m-%dT%H:%M:%SZ}",
                         "plan": each.plan,
+                        "identities": clusters.document(each.clusters),
                         "resources": [
                             {"cluster": address.cluster, "id": str(address.id), "state": resource.state.value}
                             for address, resource in each.resources.items()
@@ -96,6 +99,8 @@ def list_(context: Context, stack: str, workdir: Path | None, format_: str) -> N
 @click.pass_obj
 def show(context: Context, stack: str, revision: int | None, workdir: Path | None) -> None:
     """Show one release: what became of every resource in it."""
+    from workbench.present import clusters
+
     session, found = find(context, stack, workdir)
     releases = session.releases(found)
     chosen = next((each for each in releases if revision in (None, each.revision)), None)
@@ -105,14 +110,16 @@ def show(context: Context, stack: str, revision: int | None, workdir: Path | Non
     when, who = f"{chosen.started:%Y-%m-%d %H:%M} UTC", f"{chosen.user}@{chosen.host}"
     title = Span(f"release #{chosen.revision} ", Tone.STRONG)
     context.output.line(title, f"{chosen.phase.value} by {who}, {when}, plan {chosen.plan[:7]}")
+    for each in clusters.lines(chosen.clusters):
+        context.output.line(each)
     rows = (
         Row(address, (line(each.action.value), line(each.state.value), line(str(address.id)), line(address.cluster)))
         for address, each in chosen.resources.items()
     )
     context.output.table(_RESOURCE_COLUMNS, rows)
-    for address, each in chosen.resources.items():
-        if each.error:
-            context.output.line(Span(f"{address}: ", Tone.MUTED), Span(each.error, Tone.BAD))
+    for address, resource in chosen.resources.items():
+        if resource.error:
+            context.output.line(Span(f"{address}: ", Tone.MUTED), Span(resource.error, Tone.BAD))
 
 
 @command.command("move")
@@ -123,3 +130,17 @@ def move(context: Context, former: Path, workdir: Path | None) -> None:
     """Take over the releases and Terraform states of a checkout that was moved here."""
     stacks = context.open(workdir=workdir).take_over(former.absolute())
     context.output.line(Span(f"taken over from {former}: ", Tone.GOOD), ", ".join(stacks))
+
+
+@command.command("forget")
+@click.argument("stack", default="", metavar="[STACK]")
+@click.option("--cluster", required=True, metavar="CLUSTER", help="The cluster that is gone, as plans name it.")
+@workdir_option
+@reason_option
+@click.pass_obj
+def forget(context: Context, stack: str, cluster: str, workdir: Path | None, reason: str) -> None:
+    """Forget what a stack has in a cluster that is gone for good; deletes nothing anywhere."""
+    session, found = find(context, stack, workdir)
+    session.reason = reason or session.reason
+    gone = session.forget(found, cluster)
+    context.output.line(Span(f"forgotten in {cluster}: ", Tone.GOOD), ", ".join(gone))

@@ -7,13 +7,23 @@ infrastructure fills it in or follows from something else; only counted. A whole
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from runtimes.base import Address, Body, FieldConflict, FieldPath, Identity, Resource, ResourceId, unknown_paths
+from runtimes.base import (
+    Address,
+    Body,
+    ClusterIdentity,
+    FieldConflict,
+    FieldPath,
+    Identity,
+    Resource,
+    ResourceId,
+    unknown_paths,
+)
 from workbench.engine.events import Action
 from workbench.engine.spec import Chain, Spec
 
@@ -227,6 +237,7 @@ class StackDiff:
     `workspace` is the place of its Terraform resources, empty where it has none and had none. `release` is the revision
     it was compared with, 0 where no release of the stack can be read here. `notes` say what was left out on purpose.
     `cautions` are those of the warnings that call for more than a yes: it is not known for sure what exists.
+    `identities` says which cluster each name is, for those that answered.
     """
 
     spec: Spec = field(repr=False)
@@ -240,6 +251,7 @@ class StackDiff:
     gaps: tuple[Gap, ...] = ()
     notes: tuple[str, ...] = ()
     cautions: tuple[str, ...] = ()
+    identities: Mapping[str, ClusterIdentity] = field(default_factory=dict)
 
     @property
     def stack(self) -> str:

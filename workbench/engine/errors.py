@@ -70,6 +70,17 @@ class StalePlan(EngineError):
         self.moved = tuple(moved)
 
 
+class OtherCluster(StalePlan):
+    """A cluster is not, or is not known to be, the one that was planned for. Nothing was written."""
+
+    def __init__(self, moved: Sequence[MovedObject], *, where: str = "") -> None:
+        super().__init__(moved, where=where)
+        self.message = "; ".join(each.what for each in moved)
+        self.hint = (
+            f"look at what the names of clusters.yaml and the kubeconfig lead to, then: wb plan {where}".rstrip()
+        )
+
+
 class UnresolvedConflict(Refused):
     """Other field managers own fields that the plan would change; `conflicts` names them."""
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from runtimes.base import Address, ResourceId
+from runtimes.base import Address, ClusterIdentity, ResourceId
 from workbench.engine.changes import Change, Gap, Problem, Summary
 from workbench.engine.compile import CompileInputs
 from workbench.engine.spec import Spec
@@ -63,7 +63,7 @@ class Plan:
     by name, empty for all. `gaps` are what it says nothing about. `adopts`: what carries the labels of the stack is
     taken as its own, though no release here made it. `released` are the Terraform resources that the last
     release left in existence, with their ids in the infrastructure. `salt` keys the digests, so that a saved plan can
-    be made again with the same id.
+    be made again with the same id. `identities` says which cluster each name is: the plan is for those and no others.
     """
 
     id: str
@@ -92,6 +92,7 @@ class Plan:
     gaps: tuple[Gap, ...] = ()
     accept_lost: bool = False
     released: Mapping[ResourceId, str] = field(default_factory=dict, repr=False)
+    identities: Mapping[str, ClusterIdentity] = field(default_factory=dict)
 
     @property
     def places(self) -> tuple[str, ...]:

@@ -8,14 +8,16 @@ compiled with, but for those that are secret or may be (secret_options.py): thes
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from runtimes.base import ClusterIdentity
 from runtimes.base.documents import DocumentError, load_json
 from workbench.engine import whole_file
 from workbench.engine.compile import CompileInputs
-from workbench.engine.errors import EngineError, MovedObject, StalePlan
+from workbench.engine.errors import EngineError, MovedObject, OtherCluster, StalePlan
 from workbench.engine.masking import Seal
 from workbench.engine.plan import Plan
 from workbench.engine.secret_options import withheld
@@ -31,7 +33,7 @@ class PlanFileInvalid(EngineError):
 class SavedPlan:
     """`objects` maps addresses to [action, uid, digest of content, and for Terraform of what is planned].
 
-    `withheld` names options that were not saved.
+    `withheld` names options that were not saved. `identities` says which cluster each name was.
     """
 
     id: str
@@ -49,6 +51,7 @@ class SavedPlan:
     withheld: tuple[str, ...]
     settings: tuple[str, ...]
     salt: bytes = field(repr=False)
+    identities: Mapping[str, ClusterIdentity] = field(default_factory=dict)
 
 
 def save(plan: Plan, path: Path, root: Path) -> None:
@@ -76,6 +79,7 @@ def save(plan: Plan, path: Path, root: Path) -> None:
         "withheld": sorted(secret),
         "settings": list(plan.inputs.settings),
         "salt": plan.salt.hex(),
+        "clusters": {name: each.to_mapping() for name, each in plan.identities.items()},
     }
     try:
         whole_file.write(path, json.dumps(content, indent=1).encode())
@@ -98,6 +102,12 @@ def load(path: Path, root: Path) -> SavedPlan:
             raise PlanFileInvalid(f"has format {content['format']!r}, not {_FORMAT}", where=str(path))
         if content["repository"] != root.name:
             raise PlanFileInvalid(f"is a plan of the repository {content['repository']!r}", where=str(path))
+        if "clusters" not in content:
+            raise PlanFileInvalid(
+                "does not say for which clusters it was made: an older version saved it",
+                where=str(path),
+                hint=f"plan again: wb plan {content['stack']} --out {path.name}",
+            )
         return SavedPlan(
             id=str(content["id"]),
             stack=str(content["stack"]),
@@ -114,6 +124,7 @@ def load(path: Path, root: Path) -> SavedPlan:
             withheld=tuple(str(each) for each in content["withheld"]),
             settings=tuple(str(each) for each in content["settings"]),
             salt=bytes.fromhex(content["salt"]),
+            identities={str(name): ClusterIdentity.of_mapping(each) for name, each in content["clusters"].items()},
         )
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise PlanFileInvalid("is not a saved plan", where=str(path), hint="`wb plan --out FILE` saves one") from error
@@ -132,6 +143,9 @@ def completed(saved: SavedPlan, inputs: CompileInputs | None) -> CompileInputs:
 
 def compare(saved: SavedPlan, plan: Plan) -> None:
     """Raises `StalePlan` unless the plan made again is the saved one."""
+    if plan.identities.keys() != saved.identities.keys():
+        names = ", ".join(sorted(plan.identities.keys() ^ saved.identities.keys()))
+        raise OtherCluster([MovedObject(None, f"it does not say for which cluster it is: {names}")], where=plan.stack)
     if plan.id == saved.id and plan.prior == saved.prior:
         return
     moved: list[MovedObject] = []

@@ -84,6 +84,7 @@ def make_plan(
         gaps=diff.gaps,
         accept_lost=accept_lost,
         released=in_workspace(prior),
+        identities=diff.identities,
     )
 
 

@@ -13,9 +13,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Protocol, assert_never
 
-from runtimes.base import Address, Body, ResourceId, RuntimeType, TerraformId
+from runtimes.base import Address, Body, ClusterIdentity, ResourceId, RuntimeType, TerraformId
 from workbench.engine.changes import Change
 from workbench.engine.events import (
     Action,
@@ -108,7 +109,8 @@ class Release:
     """`revision` counts from 1 for each stack. `resources` are all the stack owns after it, without finished deletions.
 
     `warnings` are what reading had to pass over, such as a newer record that is broken. `audit` is the newest entry
-    that the audit trail had when the record was written (NUMBER:HASH), empty in records of older versions.
+    that the audit trail had when the record was written (NUMBER:HASH), empty in records of older versions. `clusters`
+    says which cluster each name was, as far as the record does.
     """
 
     stack: str
@@ -122,6 +124,7 @@ class Release:
     resources: Mapping[Address, ReleasedResource] = field(repr=False)
     warnings: tuple[str, ...] = ()
     audit: str = ""
+    clusters: Mapping[str, ClusterIdentity] = field(default_factory=dict)
 
     def count(self, state: StepState) -> int:
         return sum(each.state is state for each in self.resources.values())
@@ -146,8 +149,12 @@ def begin(
     host: str,
     now: datetime,
     seal: Seal,
+    clusters: Mapping[str, ClusterIdentity] = MappingProxyType({}),
 ) -> Release:
-    """Returns the release as it stands before the first write: with everything it intends."""
+    """Returns the release as it stands before the first write: with everything it intends.
+
+    `clusters` says which cluster each name is; of those not asked, `prior` has to tell.
+    """
     former = dict(prior.resources) if prior else {}
     resources = {each.address: _intended(each, former.get(each.address), seal) for each in changes}
     looked_at = {each.address.cluster for each in changes} if pruned else set()
@@ -155,7 +162,10 @@ def begin(
         # Where pruning looked and gives no deletion, the object is gone or no longer ours.
         if address not in resources and address.cluster not in looked_at:
             resources[address] = _carried(each)
-    return Release(stack, revision, Phase.APPLYING, plan, user, host, now, None, resources)
+    named = {**(prior.clusters if prior else {}), **clusters}
+    used = {each.cluster for each in resources}
+    kept = {name: each for name, each in named.items() if name in used or name in clusters}
+    return Release(stack, revision, Phase.APPLYING, plan, user, host, now, None, resources, clusters=kept)
 
 
 def fold(release: Release, event: Event) -> Release:

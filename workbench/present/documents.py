@@ -15,6 +15,7 @@ from workbench.engine.masking import Masked
 from workbench.engine.plan import Plan
 from workbench.engine.spec import Chain
 from workbench.engine.status import WAITED_FOR, ResourceStatus, Source, StatusTree, Verdict
+from workbench.present import clusters
 from workbench.project import KonfigTree, Stack
 
 
@@ -55,6 +56,7 @@ def diff(found: StackDiff, root: Path, *, drift_only: bool = False) -> dict[str,
         stack=found.stack,
         comparedAt=_time(found.compared_at),
         clusters=list(found.clusters),
+        identities=clusters.document(found.identities),
         summary=_summary(found.summary),
         changes=[_change(each, root) for each in found.different()],
         problems=[_problem(each) for each in found.problems],
@@ -71,6 +73,7 @@ def plan(made: Plan, root: Path) -> dict[str, Any]:
         madeAt=_time(made.made_at),
         stack=made.stack,
         clusters=list(made.clusters),
+        identities=clusters.document(made.identities),
         release={"prior": made.prior, "next": made.revision},
         summary=_summary(made.summary),
         waves=[[{"cluster": each.cluster, "id": str(each.id)} for each in wave] for wave in made.waves],

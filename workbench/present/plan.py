@@ -21,7 +21,7 @@ from workbench.engine.events import (
     StepStarted,
 )
 from workbench.engine.plan import Guard, Level, Plan
-from workbench.present import reconcile
+from workbench.present import clusters, reconcile
 from workbench.present.diff import gap_lines, problem_lines, summary_line
 from workbench.present.glyphs import Glyphs, action_sign
 from workbench.present.rows import Column, Row
@@ -48,6 +48,7 @@ def title(plan: Plan, glyphs: Glyphs) -> Line:
 def lines(plan: Plan, glyphs: Glyphs) -> Iterator[Line]:
     """Yields the plan without its fields: summary, order, gates, problems, what to confirm."""
     yield title(plan, glyphs)
+    yield from clusters.lines(plan.identities)
     yield summary_line(plan.summary, glyphs, is_certain=plan.is_certain)
     changes = plan.by_address()
     for number, wave in enumerate(plan.waves, 1):

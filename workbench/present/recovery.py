@@ -284,6 +284,6 @@ def audit_row(entry: AuditEntry) -> Row:
         line(entry.target),
         line(Span(entry.cluster, Tone.ENVIRONMENT)),
         line(result),
-        line(Span(" ".join(part for part in (entry.detail, entry.reason) if part), Tone.MUTED)),
+        line(Span(" ".join(part for part in (entry.detail, entry.reason, entry.identity) if part), Tone.MUTED)),
     )
     return Row(entry.number, cells)

@@ -66,6 +66,7 @@ def audit(entries: tuple[AuditEntry, ...], check: AuditCheck | None) -> dict[str
             "plan": each.plan,
             "target": each.target,
             "cluster": each.cluster,
+            "identity": each.identity,
             "result": each.result,
             "detail": each.detail,
             "confirm": each.confirm,

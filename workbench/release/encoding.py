@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from runtimes.base import Address, InvalidResourceId, ResourceId, RuntimeType, parse_id
+from runtimes.base import Address, ClusterIdentity, InvalidResourceId, ResourceId, RuntimeType, parse_id
 from runtimes.base.documents import DocumentError, load_json
 from workbench.engine.events import Action, Event, StepFailed, StepFinished, StepSkipped
 from workbench.engine.release import Phase, Release, ReleasedResource, StepState, type_of
@@ -31,6 +31,7 @@ def encode(release: Release) -> bytes:
         "started": release.started.isoformat(),
         "finished": release.finished.isoformat() if release.finished else None,
         "audit": release.audit,
+        "clusters": {name: each.to_mapping() for name, each in sorted(release.clusters.items())},
         "resources": [_resource(each) for _, each in sorted(release.resources.items())],
     }
     record = {"format": _FORMAT, "checksum": _checksum(content), "release": content}
@@ -136,6 +137,8 @@ def _release(content: dict[str, Any]) -> Release:
         finished=datetime.fromisoformat(finished) if finished else None,
         resources={each.address: each for each in resources},
         audit=str(content.get("audit", "")),
+        # older versions did not write which clusters it was
+        clusters={str(name): ClusterIdentity.of_mapping(each) for name, each in content.get("clusters", {}).items()},
     )
 
 

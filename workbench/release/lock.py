@@ -12,15 +12,17 @@ import fcntl
 import json
 import os
 import secrets
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import time
+from types import MappingProxyType
 from typing import Any
 
 import anyio
 
+from runtimes.base import ClusterIdentity
 from runtimes.base.documents import load_json
 from workbench.engine.errors import Locked, ReleaseFailure
 from workbench.engine.tasks import running
@@ -38,12 +40,18 @@ class Lock:
     user: str
     host: str
     token: str
+    clusters: Mapping[str, ClusterIdentity] = field(default_factory=dict)
 
     @classmethod
-    def acquire(cls, folder: Path, *, user: str, host: str) -> Lock:
-        """Takes the lock of a folder; raises `Locked` with its holder, or `ReleaseFailure`."""
+    def acquire(
+        cls, folder: Path, *, user: str, host: str, clusters: Mapping[str, ClusterIdentity] = MappingProxyType({})
+    ) -> Lock:
+        """Takes the lock of a folder; raises `Locked` with its holder, or `ReleaseFailure`.
+
+        `clusters` are those its holder is at work on, for whoever is kept out.
+        """
         make_folder(folder)
-        lock = cls(folder / "lock", user, host, secrets.token_hex(8))
+        lock = cls(folder / "lock", user, host, secrets.token_hex(8), clusters)
         with lock._guard():
             holder = lock._read()
             if holder is not None and not _is_stale(holder, host):
@@ -90,6 +98,7 @@ class Lock:
             "pid": os.getpid(),
             "taken": time(),
             "until": time() + LIFETIME_SECONDS,
+            "clusters": {name: each.to_mapping() for name, each in self.clusters.items()},
         }
         write_atomically(self.path, json.dumps(content).encode())
 
@@ -117,6 +126,15 @@ class Lock:
             yield
         finally:
             os.close(handle)
+
+
+@contextmanager
+def held(lock: Lock) -> Iterator[Lock]:
+    """Releases a lock at the end; for what is over before it would have to be renewed."""
+    try:
+        yield lock
+    finally:
+        lock.release()
 
 
 @asynccontextmanager
@@ -159,4 +177,14 @@ def _described(holder: dict[str, Any]) -> str:
     since = (
         datetime.fromtimestamp(taken, UTC).strftime("%Y-%m-%d %H:%M:%S UTC") if isinstance(taken, int | float) else "?"
     )
-    return f"{holder.get('user')}@{holder.get('host')} pid {holder.get('pid')} since {since}"
+    who = f"{holder.get('user')}@{holder.get('host')} pid {holder.get('pid')} since {since}"
+    return f"{who}{_at_work_on(holder.get('clusters'))}"
+
+
+def _at_work_on(clusters: Any) -> str:
+    """Returns nothing for locks of older versions, and for what is no identity: only the holder matters then."""
+    try:
+        named = [f"{name} ({ClusterIdentity.of_mapping(each)})" for name, each in dict(clusters or {}).items()]
+    except (TypeError, ValueError):
+        return ""
+    return f", at work on {', '.join(named)}" if named else ""

@@ -13,21 +13,24 @@ import hashlib
 import os
 import re
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
+from types import MappingProxyType
 
+from runtimes.base import ClusterIdentity
 from workbench.engine import whole_file
 from workbench.engine.errors import ReleaseFailure
 from workbench.engine.events import ApplyFinished, Event
 from workbench.engine.masking import Seal
-from workbench.engine.release import Phase, Release, fold
+from workbench.engine.release import Phase, Release, ReleasedResource, fold
 from workbench.project import StackPath
 from workbench.release import checkouts
 from workbench.release.encoding import BrokenRecord, decode, decode_events, encode, encode_event
 from workbench.release.files import failure, make_folder, write_atomically
-from workbench.release.lock import Lock
+from workbench.release.lock import Lock, held
 
 _RECORD = re.compile(r"([1-9]\d*)\.json")
 _KEY_BYTES = 32
@@ -106,9 +109,37 @@ class ReleaseStore:
             )
         return checkouts.take_over(self._state_dir, repository_name(former), self._folder.name, self._root)
 
-    def lock(self, stack: StackPath, *, user: str, host: str) -> Lock:
+    def lock(
+        self, stack: StackPath, *, user: str, host: str, clusters: Mapping[str, ClusterIdentity] = MappingProxyType({})
+    ) -> Lock:
         checkouts.write_down(self._folder, self._root)
-        return Lock.acquire(self.folder(stack), user=user, host=host)
+        return Lock.acquire(self.folder(stack), user=user, host=host, clusters=clusters)
+
+    def forget(
+        self, stack: StackPath, cluster: str, *, user: str, host: str, now: datetime
+    ) -> tuple[ReleasedResource, ...]:
+        """Writes a release that knows nothing of a cluster any more; returns what the last one had there.
+
+        Raises `Locked` or `ReleaseFailure`, also where the last release has nothing there.
+        """
+        with held(self.lock(stack, user=user, host=host)) as lock:
+            latest = self.latest(stack)
+            resources = latest.resources if latest is not None else {}
+            gone = [each for address, each in resources.items() if address.cluster == cluster]
+            if latest is None or not gone:
+                there = ", ".join(sorted({each.cluster for each in resources}))
+                hint = f"it has some in: {there}" if there else "there is no release, or nothing in it"
+                raise ReleaseFailure(f"the last release has nothing in {cluster}", where=str(stack), hint=hint)
+            left = {address: each for address, each in latest.resources.items() if address.cluster != cluster}
+            clusters = {name: each for name, each in latest.clusters.items() if name != cluster}
+            revision = self.next_revision(stack)
+            after = replace(
+                latest, revision=revision, plan=f"forget {cluster}", user=user, host=host, started=now, finished=now,
+                resources=left, clusters=clusters, warnings=(), audit="",
+            )  # fmt: skip
+            lock.verify()
+            write_atomically(self._path(stack, revision), encode(after))
+            return tuple(gone)
 
     def journal(self, stack: StackPath, release: Release, lock: Lock) -> ReleaseJournal:
         """Writes the release as intended, before anything is applied; raises `ReleaseFailure`."""

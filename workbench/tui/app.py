@@ -12,7 +12,7 @@ import os
 import shlex
 import subprocess
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -23,7 +23,7 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
 from kcl.terminal import harmless
-from runtimes.base import ObjectRef, RuntimeFailure, TerraformId
+from runtimes.base import ClusterIdentity, ObjectRef, RuntimeFailure, TerraformId
 from workbench.engine.events import ApplyFinished, Event
 from workbench.present import errors, glyphs
 from workbench.project import TERRAFORM_PLACE, KonfigTree, Stack, StackPath, UnknownStack, WorkbenchError
@@ -107,6 +107,7 @@ class WorkbenchApp(App[int]):
         self.now = now
         self.session = session
         self.konfig: KonfigTree = session.tree()
+        self.places: Mapping[str, ClusterIdentity | RuntimeFailure] = session.clusters()
         self.states: dict[StackPath, StackState] = {}
         self.recovery: RecoveryJob | None = None
         self._open_at, self._message = open_at, message
@@ -179,6 +180,7 @@ class WorkbenchApp(App[int]):
         """Reads the repository again; what can't be read leaves what was read before, and says so."""
         try:
             self.konfig = self.session.tree()
+            self.places = self.session.clusters()
         except (WorkbenchError, OSError) as error:
             self.notify(f"the repository can't be read, this is how it was: {error}", severity="error")
             return

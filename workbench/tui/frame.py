@@ -14,7 +14,7 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Footer, Input
 
-from workbench.present import errors, reconcile
+from workbench.present import clusters, errors, reconcile
 from workbench.present.rows import Key
 from workbench.present.text import Line, Span, Tone, line
 from workbench.project import StackPath
@@ -34,6 +34,8 @@ OSC52_MOST_BYTES = 74_994
 DRAW_SECONDS = 0.1
 REST = 10.0
 """So many times longer than it took to draw is waited before drawing again."""
+_AROUND_CLUSTERS = 4
+"""The columns that stand before and after the clusters in the banner, its own margins with them."""
 AGES_SECONDS = 5.0
 """How often ages are drawn again where nothing else changes: each is bytes over SSH."""
 
@@ -173,15 +175,18 @@ class Frame(Screen[None]):
             tone = Tone.PROTECTED if placement.protected else Tone.ENVIRONMENT
             parts += [Span(f" {placement.environment.upper()} ", tone), " "]
         parts.append(Span(state.stack.name if state else str(self.workbench.session.root.name), Tone.STRONG))
-        if placement and placement.clusters:
-            parts.append(Span(f"  {', '.join(placement.clusters)}", Tone.MUTED))
+        after: list[Span | str] = []
         if state and state.inputs and state.whatif:
-            parts += ["  ", Span(f" WHAT-IF: {', '.join(each.name for each in state.whatif.files)} ", Tone.WARN)]
+            after += ["  ", Span(f" WHAT-IF: {', '.join(each.name for each in state.whatif.files)} ", Tone.WARN)]
         if self.name_in_trail:
-            parts.append(
+            after.append(
                 Span(f"  › {self.name_in_trail}" if not self.workbench.is_ascii else f"  > {self.name_in_trail}")
             )
-        return line(*parts)
+        if placement and placement.clusters:
+            room = self.app.size.width - len(line(*parts, *after)) - _AROUND_CLUSTERS
+            shown = clusters.in_short(placement.clusters, self.workbench.places, room)
+            parts.append(Span(f"  {shown}", Tone.MUTED))
+        return line(*parts, *after)
 
     def status(self) -> Line:
         state, parts = self.shown_state, []

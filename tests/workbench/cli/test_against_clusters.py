@@ -76,7 +76,9 @@ async def test_diff_of_the_same_says_so(place: Place) -> None:
     await place.released()
     ended = await place("diff", "web/dev")
     assert (ended.code, ended.err) == (ExitCode.OK, "")
-    assert ended.out == "web/dev: ✓ nothing to change  4 unchanged\n"
+    where, said = ended.out.splitlines()
+    assert re.fullmatch(r"hz  context one, https://127.0.0.1:\d+ as sandbox-admin, uid [0-9a-f]{8}", where)
+    assert said == "web/dev: ✓ nothing to change  4 unchanged"
 
 
 async def test_diff_shows_a_line_for_every_changed_field_in_three_shapes(place: Place) -> None:
@@ -157,7 +159,7 @@ async def test_no_drift_is_said_only_where_a_release_can_tell(place: Place) -> N
     await place.released("web/dev")
     place.edit("web/dev/main.k", "replicas = 1", "replicas = 2")
     same = await place("diff", "web/dev", "--drift")
-    assert same.code == ExitCode.OK and same.out.strip() == "web/dev: ✓ no drift"
+    assert same.code == ExitCode.OK and same.out.splitlines()[1:] == ["web/dev: ✓ no drift"]
 
 
 async def test_plan_says_order_and_gates_and_changes_nothing(place: Place) -> None:

@@ -4,20 +4,47 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 import yaml
 
 from tests.workbench.cli.command import Wb
 from workbench.exit_codes import ExitCode
 
 
-def test_table_has_every_stack_with_where_it_goes_and_what_it_holds(wb: Wb, root: Path) -> None:
+KUBECONFIG = """\
+clusters: [{name: a, cluster: {server: "https://10.0.0.1:6443"}}]
+users: [{name: ann, user: {token: canary-of-a-token}}]
+contexts: [{name: one, context: {cluster: a, user: ann}}]
+"""
+
+
+def test_table_has_every_stack_with_where_it_goes_and_what_it_holds(
+    wb: Wb, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "kubeconfig").write_text(KUBECONFIG)
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))
     ended = wb("ls")
     assert (ended.code, ended.err) == (0, "")
-    assert [line.split() for line in ended.out.splitlines()] == [
+    lines = [line.split() for line in ended.out.splitlines()]
+    assert lines[:6] == [
         ["STACK", "ENVIRONMENT", "CLUSTERS", "COMPONENTS"],
         ["web/dev", "hz", "front"],
         ["web/prod", "hz,", "sh", "front"],
+        [],
+        ["CLUSTER", "CONTEXT", "SERVER", "USER"],
+        ["hz", "one", "https://10.0.0.1:6443", "ann"],
     ]
+    assert lines[6][:2] == ["sh", "?"] and "there is no context 'two'" in ended.out
+
+
+def test_documents_say_where_each_cluster_is(
+    wb: Wb, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "kubeconfig").write_text(KUBECONFIG)
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))
+    hz, sh = wb("ls", "-o", "json").json()["clusters"]
+    assert hz == {"name": "hz", "context": "one", "server": "https://10.0.0.1:6443", "user": "ann", "problem": ""}
+    assert (sh["name"], sh["server"]) == ("sh", "") and "no context 'two'" in sh["problem"]
 
 
 def test_json_and_yaml_say_the_same(wb: Wb, root: Path) -> None:

@@ -18,6 +18,7 @@ import anyio
 from runtimes.base import (
     ApplyRequest,
     Blocking,
+    ClusterIdentity,
     Conflict,
     Contact,
     DeleteRequest,
@@ -95,6 +96,9 @@ class FakeCluster:
         self.clock: Callable[[], datetime] = lambda: datetime.now(UTC)
         self.unlisted: set[str] = set()
         """Kinds that may be read and not listed."""
+        self.identity = ClusterIdentity(
+            context=f"{place}-admin", server=f"https://{place}.test:6443", user="ann", uid=f"uid-of-{place}"
+        )
         self._changed: list[anyio.Event] = []
         self._count = 0
         self.now = EPOCH
@@ -154,6 +158,11 @@ class FakeCluster:
         return self.now
 
     # The contract
+
+    async def identify(self, *, again: bool = False) -> ClusterIdentity:
+        await anyio.lowlevel.checkpoint()
+        self._raise("identify", None)
+        return self.identity
 
     async def read(self, request: ReadRequest) -> LiveResource | None:
         await anyio.lowlevel.checkpoint()

@@ -10,7 +10,7 @@ from textual.containers import Container
 
 from runtimes.base import Address
 from workbench.engine.changes import Change
-from workbench.present import diff, durations
+from workbench.present import clusters, diff, durations
 from workbench.present.rows import Row
 from workbench.present.text import Line, Span, Tone, line
 from workbench.tui.frame import Frame
@@ -70,7 +70,7 @@ class DiffScreen(Frame):
         summary = diff.summary_line(found.summary, glyphs, is_certain=found.is_certain)
         age = durations.short((self.workbench.now() - found.compared_at).total_seconds())
         summary = line(summary, Span(f"  compared {age} ago", Tone.MUTED))
-        header = [summary, *diff.remark_lines(found, glyphs)]
+        header = [*clusters.few_lines(found.identities), summary, *diff.remark_lines(found, glyphs)]
         if self.drift_only:
             drift = diff.drift_line(found, glyphs)
             header.append(line(Span("drift only (D shows everything): ", Tone.WARN), drift))

@@ -14,7 +14,7 @@ from textual.binding import Binding, BindingType
 from runtimes.base import Address
 from workbench.engine.events import ApplyFinished, Outcome, RecordFailed, StepFailed
 from workbench.engine.plan import Level, Plan
-from workbench.present import diff, durations, plan
+from workbench.present import clusters, diff, durations, plan
 from workbench.present.text import Line, Span, Tone, line
 from workbench.tui.frame import Frame
 from workbench.tui.screens.details import StepScreen
@@ -78,7 +78,8 @@ class PlanScreen(Frame):
         summary = diff.summary_line(made.summary, glyphs, is_certain=made.is_certain)
         age = durations.short((self.workbench.now() - made.made_at).total_seconds())
         made_ago = Span(f"  made {age} ago", Tone.MUTED)
-        self.query_one("#head", ToneText).show(line(plan.title(made, glyphs), made_ago), summary)
+        title = line(plan.title(made, glyphs), made_ago)
+        self.query_one("#head", ToneText).show(title, *clusters.few_lines(made.identities), summary)
         if not made.is_certain:
             steps.empty = "no step, and not everything could be found out: what is missing is said below"
         elif made.destroys:
