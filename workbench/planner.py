@@ -9,6 +9,7 @@ from __future__ import annotations
 import secrets
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -18,7 +19,7 @@ from workbench.destinations import Places, destinations, refuse_doubtful
 from workbench.engine.changes import Gap, StackDiff
 from workbench.engine.compile import CompiledStack, CompileInputs
 from workbench.engine.errors import EngineError, ReleaseFailure
-from workbench.engine.identities import Followed, Reached, follow, former_of, identify, refuse_others
+from workbench.engine.identities import Followed, Reached, Waiting, follow, former_of, identify, refuse_others
 from workbench.engine.masking import Seal
 from workbench.engine.narrowing import Narrowed, to_clusters, to_workspace
 from workbench.engine.placement import PROJECT, STACK, ownership, place
@@ -50,6 +51,7 @@ class Planner:
     now: Callable[[], datetime]
     is_read_only: bool
     screen: Seal = field(default_factory=Seal.random, repr=False)
+    waiting: Waiting = field(default_factory=Waiting)
 
     async def diff(self, stack: Stack, inputs: CompileInputs | None, clusters: Iterable[str]) -> StackDiff:
         refuse_doubtful(stack)
@@ -276,19 +278,23 @@ class Planner:
                 workspace = await self.workspaces.of(stack)
             except RuntimeFailure as failure:
                 workspace = failure
-        found = await survey(
-            spec,
-            at.clusters.runtimes,
-            workspace=workspace,
-            prior=prior,
-            labels=ownership(stack.path),
-            prune=prune,
-            seals=seals,
-            at=self.now(),
-            adopts=adopts,
-            root=self.root,
-            accept_lost=accept_lost,
-        )
+        asked = [name for name, each in at.clusters.runtimes.items() if not isinstance(each, RuntimeFailure)]
+        with ExitStack() as waits:
+            for name in (*asked, *([TERRAFORM_PLACE] if workspace is not None else [])):
+                waits.enter_context(self.waiting.on(name))
+            found = await survey(
+                spec,
+                at.clusters.runtimes,
+                workspace=workspace,
+                prior=prior,
+                labels=ownership(stack.path),
+                prune=prune,
+                seals=seals,
+                at=self.now(),
+                adopts=adopts,
+                root=self.root,
+                accept_lost=accept_lost,
+            )
         gaps = [*narrowed.gaps, *found.gaps, *self._renamed(stack, found)]
         if prune:
             gaps += self._left_behind(stack, places, prior)
@@ -305,7 +311,7 @@ class Planner:
 
     async def _reach(self, places: Places, prior: Release | None) -> _Reached:
         """Connects the clusters to be asked, and has the last release follow those that have other names now."""
-        reached = await identify(await self._runtimes((*places.clusters, *places.besides)))
+        reached = await identify(await self._runtimes((*places.clusters, *places.besides)), self.waiting)
         return _Reached(reached, follow(prior, reached.identities))
 
     def _refuse_others(self, stack: Stack, bound: Mapping[str, ClusterIdentity], at: _Reached) -> None:

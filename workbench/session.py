@@ -377,6 +377,10 @@ class Session:
             stack, inputs, clusters, prune=prune, force=force, accept_lost=accept_lost, adopts=adopt
         )
 
+    def waits_for(self) -> Mapping[str, float]:
+        """Returns the places that a diff or plan has asked and that have not answered, with the seconds since then."""
+        return self._planner.waiting.seconds() if self._planner is not None else {}
+
     async def plan_destroy(
         self, stack: Stack, inputs: CompileInputs | None = None, *, accept_lost: bool = False, adopt: bool = False
     ) -> Plan:

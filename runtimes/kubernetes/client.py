@@ -145,15 +145,15 @@ class Client:
             if not after:
                 return Listing(str(metadata.get("resourceVersion") or ""), tuple(items))
 
-    def _items(self, page: Object, resource: ApiResource) -> list[Object]:
-        items = page.get("items") or []
+    def _items(self, page: Object, resource: ApiResource) -> Sequence[Object]:
+        items: Any = page.get("items") or []
         if not isinstance(items, list) or not all(
             isinstance(each, dict) and isinstance(each.get("metadata"), dict) for each in items
         ):
             raise RuntimeFailure(
                 "the server answered something that is no list", target=self.place, subject=f"{resource.kind} list"
             )
-        return items
+        return tuple(items)
 
     @asynccontextmanager
     async def watch(

@@ -3,17 +3,21 @@ of what is known of the former one, and nothing that was made on that one is for
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 
 from runtimes.base import ClusterIdentity, KubernetesId, Runtime, Unreachable
 from tests.workbench.engine.fake_cluster import FakeCluster
 from tests.workbench.session.shop import shop
+from workbench.cli.output import Output
+from workbench.cli.progress import while_asking
 from workbench.engine.changes import Gap
 from workbench.engine.errors import Locked, OtherCluster
 from workbench.engine.plan import Level, Plan
@@ -397,3 +401,34 @@ async def test_release_audit_and_lock_say_on_which_cluster(root: Path) -> None:
 def test_an_identity_survives_its_file() -> None:
     one = ClusterIdentity("c", "https://h", "u", "id", VERIFIED, "")
     assert ClusterIdentity.of_mapping(json.loads(json.dumps(one.to_mapping()))) == one
+
+
+class Silent(FakeCluster):
+    """It takes the question and gives no answer."""
+
+    async def identify(self, *, again: bool = False) -> ClusterIdentity:
+        await anyio.sleep_forever()
+        raise AssertionError
+
+
+class Heard(io.StringIO):
+    def __init__(self) -> None:
+        super().__init__()
+        self.has_said = anyio.Event()
+
+    def write(self, text: str) -> int:
+        if text.startswith("waiting for hz: "):
+            self.has_said.set()
+        return super().write(text)
+
+
+async def test_who_waits_is_told_for_which_cluster(root: Path) -> None:
+    said, errors = io.StringIO(), Heard()
+    output = Output(stdout=said, stderr=errors)
+    async with opened(root, Ways(hz=Silent("hz"), sh=cluster("sh"))) as session:
+        async with while_asking(session, output, every_seconds=0.01), anyio.create_task_group() as tasks:
+            tasks.start_soon(session.plan, session.select("web/prod"))
+            await errors.has_said.wait()
+            tasks.cancel_scope.cancel()
+        assert session.waits_for() == {}
+    assert said.getvalue() == "" and set(errors.getvalue().splitlines()) >= {"waiting for hz: 0 s"}

@@ -84,11 +84,12 @@ def command(
     session.reason = reason or session.reason
 
     from workbench.cli.applying import carry_out, confirmation, say_what_is_left
+    from workbench.cli.progress import while_asking
     from workbench.present import plan as present
 
     # Asking happens between two runs of the event loop: inside one, an answer would keep ^C from being heard.
     async def make() -> Plan:
-        async with session:
+        async with session, while_asking(session, output):
             if plan_file is not None:
                 return await session.load_plan(plan_file, given)
             assert found is not None

@@ -59,6 +59,7 @@ def command(
     7 out of date or somebody else holds the stack.
     """
     from workbench.cli.applying import carry_out, confirmation
+    from workbench.cli.progress import while_asking
     from workbench.present import plan as present
 
     context: Context = ctx.obj
@@ -68,7 +69,7 @@ def command(
     session.reason = reason or session.reason
 
     async def make() -> Plan:
-        async with session:
+        async with session, while_asking(session, output):
             return await session.plan_destroy(found, given, accept_lost=accept_lost, adopt=adopt)
 
     made = anyio.run(make)

@@ -45,8 +45,10 @@ def command(
         session, found = find(context, stack, workdir)
         given = inputs(options, settings)
 
+        from workbench.cli.progress import while_asking
+
         async def run() -> StackDiff:
-            async with session:
+            async with session, while_asking(session, context.output):
                 return await session.diff(found, given, clusters=clusters)
 
         result = anyio.run(run)

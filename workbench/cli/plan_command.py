@@ -63,8 +63,10 @@ def command(
     session, found = find(context, stack, workdir)
     given = inputs(options, settings)
 
+    from workbench.cli.progress import while_asking
+
     async def run() -> Plan:
-        async with session:
+        async with session, while_asking(session, context.output):
             made = await session.plan(
                 found, given, clusters=clusters, prune=not no_prune, force=force, accept_lost=accept_lost, adopt=adopt
             )

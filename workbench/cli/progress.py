@@ -4,18 +4,42 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import anyio
 
 from runtimes.base import Address, Status
 from workbench.cli.output import Output
 from workbench.engine.events import ApplyFinished, Event, StepProgress
 from workbench.engine.status import StatusTree, Verdict
+from workbench.engine.tasks import running
 from workbench.exit_codes import ExitCode
 from workbench.present import plan, reconcile
 from workbench.present.glyphs import status_line
 from workbench.present.text import Span, Tone
 
+if TYPE_CHECKING:
+    from workbench.session import Session
+
 HEARTBEAT_SECONDS = 30.0
+WAITING_SECONDS = 5.0
 PROGRESS_SECONDS = 10.0
+
+
+@asynccontextmanager
+async def while_asking(session: Session, output: Output, every_seconds: float = WAITING_SECONDS) -> AsyncIterator[None]:
+    """Says now and then which places are waited for, while a diff or plan is made: silence looks like a hang."""
+
+    async def tell() -> None:
+        while True:
+            await anyio.sleep(every_seconds)
+            waits = session.waits_for()
+            if waits:
+                output.talk(f"waiting for {', '.join(waits)}: {max(waits.values()):.0f} s")
+
+    async with running(tell):
+        yield
 
 
 async def show_events(events: AsyncIterator[Event], output: Output) -> ApplyFinished | None:

@@ -8,7 +8,8 @@ which every later release carries them on, and every plan says so, until somebod
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 import anyio
@@ -38,14 +39,38 @@ class Reached:
     identities: Mapping[str, ClusterIdentity] = field(default_factory=dict)
 
 
-async def identify(runtimes: Mapping[str, Runtime | RuntimeFailure], *, again: bool = False) -> Reached:
+class Waiting:
+    """Which places are asked right now, and since when: what a person who waits can be told."""
+
+    def __init__(self) -> None:
+        self._since: dict[str, float] = {}
+
+    @contextmanager
+    def on(self, place: str) -> Iterator[None]:
+        before = self._since.setdefault(place, anyio.current_time())
+        try:
+            yield
+        finally:
+            if self._since.get(place) == before:
+                del self._since[place]
+
+    def seconds(self) -> Mapping[str, float]:
+        """Returns for how long each place is waited for. To be called on the event loop that waits."""
+        return {place: anyio.current_time() - since for place, since in self._since.items()}
+
+
+async def identify(
+    runtimes: Mapping[str, Runtime | RuntimeFailure], waiting: Waiting | None = None, *, again: bool = False
+) -> Reached:
     """Asks all of them side by side; one that does not say who it is has its failure in the place of its runtime."""
+    waiting = waiting or Waiting()
     found: dict[str, Runtime | RuntimeFailure] = dict(runtimes)
     identities: dict[str, ClusterIdentity] = {}
 
     async def ask(name: str, runtime: Identifiable) -> None:
         try:
-            identities[name] = await runtime.identify(again=again)
+            with waiting.on(name):
+                identities[name] = await runtime.identify(again=again)
         except RuntimeFailure as failure:
             found[name] = failure
 
@@ -195,4 +220,4 @@ def _moved(release: Release, moves: Mapping[str, str]) -> Release:
     return replace(release, resources=dict(sorted(resources.items())), clusters=clusters)
 
 
-__all__ = ["Followed", "Reached", "check_clusters", "follow", "former_of", "identify", "refuse_others"]
+__all__ = ["Followed", "Reached", "Waiting", "check_clusters", "follow", "former_of", "identify", "refuse_others"]

@@ -10,7 +10,6 @@ import yaml
 from tests.workbench.cli.command import Wb
 from workbench.exit_codes import ExitCode
 
-
 KUBECONFIG = """\
 clusters: [{name: a, cluster: {server: "https://10.0.0.1:6443"}}]
 users: [{name: ann, user: {token: canary-of-a-token}}]
