@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext, suppress
 from datetime import datetime
 from typing import Self
 
-from runtimes.base import Address
+from runtimes.base import Address, ClusterIdentity
 from workbench.audit import Actor, AuditTrail
 from workbench.engine.errors import ReleaseFailure
 from workbench.engine.events import ApplyFinished, Event, StepFailed, StepFinished
@@ -123,7 +123,7 @@ class AuditedRecovery:
     """The ledger file of a run whose writes are in the audit trail as well, while its context lasts.
 
     Entering writes the intent. However the run ends, the trail says so once: by `finished`, else when the context ends.
-    `ledger` is None for a dry run.
+    `ledger` is None for a dry run. `identities` says which cluster each name is, as far as that is known.
     """
 
     def __init__(
@@ -136,8 +136,10 @@ class AuditedRecovery:
         *,
         confirm: str,
         is_dry_run: bool,
+        identities: Mapping[str, ClusterIdentity],
     ) -> None:
         self._trail, self._actor, self._now, self._recovery, self._ledger = trail, actor, now, recovery, ledger
+        self._identities = identities
         self._confirm, self._is_dry_run, self._has_ended = confirm, is_dry_run, False
 
     def __enter__(self) -> Self:
@@ -167,13 +169,16 @@ class AuditedRecovery:
         hosts = ", ".join(f"{number} {state}" for state, number in report.counts().items()) or "no hosts"
         self._append("recovery", self._recovery.name, result=report.outcome.value, detail=hosts)
 
-    def _append(self, action: str, target: str, **more: object) -> None:
+    def _append(self, action: str, target: str, *, cluster: str = "", **more: object) -> None:
+        named = {name: each for name, each in self._identities.items() if cluster in ("", name)}
         self._trail.append(
             self._actor,
             self._now(),
             action=action,
             plan=self._recovery.id,
             target=target,
+            cluster=cluster,
+            identity="; ".join(str(each) if cluster else f"{name}: {each}" for name, each in named.items()),
             reason=self._recovery.document.reason,
             is_dry_run=self._is_dry_run,
             **more,

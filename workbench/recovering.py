@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import datetime
 
 import anyio
 import anyio.to_thread
 
+from runtimes.base import ClusterIdentity
 from workbench.audit import Actor, AuditTrail
 from workbench.auditing import AuditedRecovery
 from workbench.engine.recovery.approval import check_unchanged
@@ -32,6 +33,7 @@ async def recovering(
     *,
     confirm: str,
     dry_run: bool,
+    identities: Mapping[str, ClusterIdentity],
 ) -> AsyncIterator[RecoveryRun]:
     """Runs an approved recovery. Raises `Locked`, `StalePlan` or `ReleaseFailure` before anything is written."""
     async with AsyncExitStack() as stack:
@@ -48,7 +50,9 @@ async def recovering(
             over = [each.id for each in ledger.runs]
             shared = await stack.enter_async_context(announced(recovery, reach, run, now, over))
         audited = stack.enter_context(
-            AuditedRecovery(trail, actor, now, recovery, file, confirm=confirm, is_dry_run=dry_run)
+            AuditedRecovery(
+                trail, actor, now, recovery, file, confirm=confirm, is_dry_run=dry_run, identities=identities
+            )
         )
         problems = shared.problems if shared else ()
         log = _IncidentLog(shared, audited)

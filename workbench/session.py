@@ -622,6 +622,7 @@ class Session:
             self._now,
             confirm=confirm,
             dry_run=dry_run,
+            identities=await self._identities(recovery.clusters),
         ) as run:
             yield run
 
@@ -648,6 +649,12 @@ class Session:
         from workbench.audit import Actor
 
         return Actor(self._settings.user, self._settings.host, self.origin)
+
+    async def _identities(self, clusters: Iterable[str]) -> Mapping[str, ClusterIdentity]:
+        """Which clusters these names are, as far as they say so."""
+        from workbench.engine.identities import identify
+
+        return (await identify({name: await self._connections.runtime(name) for name in clusters})).identities
 
     @cached_property
     def _connections(self) -> Connections:

@@ -86,6 +86,7 @@ async def test_run_shows_first_and_recovers_with_the_phrase(place: Place) -> Non
     trail = await place("audit", "--verify")
     assert trail.code == ExitCode.OK and "intact" in trail.out and "INC-5" in trail.out
     entries = (await place("audit", "-o", "json")).json()["entries"]
+    assert all("context one, https://127.0.0.1:" in each["identity"] for each in entries if each["cluster"] == "hz")
     assert {each["origin"] for each in entries} == {"cli"}
     assert [each["confirm"] for each in entries if each["result"] == "begun"] == [phrase(shown)] * 3
 
