@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from kcl.api import run
 from kcl.loader.checksum import checksum
 from kcl.loader.lock import Locked, lock_text
 from kcl.loader.requirement import OciSource
@@ -21,7 +22,8 @@ from tests.conformance.kcl_suite import same
 from tests.differential.comparing import documents
 from tests.kcl.conformance import corpus
 from tests.properties.official import Official, official
-from workbench.engine.compile import CompileFailed, CompileInputs, compile_now, new_cache
+from workbench.engine.compile import CompileFailed, CompileInputs, compile_now, new_cache, program_of
+from workbench.engine.errors import SpecInvalid
 from workbench.project import Stack, discover
 
 _PRIVATE, _PUBLIC = "__META_", "META_"
@@ -107,9 +109,23 @@ def test_stacks_compile_to_what_the_official_compiler_makes(
     for stack in same_stacks[:: max(1, len(same_stacks) // _STACKS)]:
         yaml, complaint = _official(stack, public, peer)
         assert yaml is not None, complaint
-        spec = compile_now(tree.select(stack.name), CompileInputs(), cache).spec
-        ours = [each["attributes"] for each in spec.documents()]
-        assert same(ours, documents(yaml + "\n")), stack.name
+        expected = documents(yaml + "\n")
+        chosen = tree.select(stack.name)
+        program = program_of(chosen, CompileInputs())
+        ran = run(
+            program.files,
+            work_dir=chosen.directory,
+            settings=program.settings,
+            options=program.options,
+            vendor_dir=str(public.parent / "packages"),
+        )
+        assert same(list(ran.documents), expected), stack.name
+        if all(each["metadata"]["name"] for each in expected):
+            spec = compile_now(chosen, CompileInputs(), cache).spec
+            assert same([each["attributes"] for each in spec.documents()], expected), stack.name
+        else:
+            with pytest.raises(SpecInvalid, match=r"needs apiVersion, kind and metadata\.name"):
+                compile_now(chosen, CompileInputs(), cache)
 
 
 def test_stacks_as_published_are_refused_where_the_official_compiler_refuses_them(
