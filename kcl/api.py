@@ -276,6 +276,7 @@ def _run(
             given = {**merged.option_values(), **asked.options}
             granted = _access(loaded, folder, reader, access)
             used: frozenset[str] = frozenset()
+            extensions: PluginModules | None = None
             values = {key: to_value(value) for key, value in given.items()}
             bounds = asked.limits or _limits(merged)
             has_plugins = not without_plugins(loaded.program)
@@ -314,7 +315,7 @@ def _run(
         diagnostics=(*loaded.diagnostics, *evaluation.warnings),
         sources=sources,
         dependency_names=loaded.program.dependencies | reader.seen | used,
-        printed=evaluation.printed,
+        printed=evaluation.printed + (extensions.printed if extensions is not None else ""),
         dialect=chosen,
         manifest=loaded.manifest,
         emitted=None if shown.omit_empty_lists else evaluation.emitted,

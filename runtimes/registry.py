@@ -9,12 +9,21 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from runtimes.base import ClusterIdentity, FieldPath, Misconfigured, Resource, ResourceId, Runtime, RuntimeType
+from runtimes.base import (
+    ClusterIdentity,
+    FieldPath,
+    Misconfigured,
+    ProviderUse,
+    Resource,
+    ResourceId,
+    Runtime,
+    RuntimeType,
+)
 
-_KUBERNETES_SETTINGS = frozenset({"kubeconfig", "context", "place", "untrusted", "limits"})
+_KUBERNETES_SETTINGS = frozenset({"kubeconfig", "context", "place", "untrusted", "trusted_kubeconfigs", "limits"})
 _TERRAFORM_SETTINGS = frozenset(
     {"folder", "place", "binary", "backend", "cli_config", "mirrors", "plugin_cache", "required_version"}
-    | {"lock_timeout_seconds", "environment"}
+    | {"lock_timeout_seconds", "environment", "lock", "may_run", "fetched"}
 )
 
 
@@ -23,14 +32,17 @@ def connect(type_: RuntimeType, settings: Mapping[str, Any]) -> Runtime:
 
     Settings for Kubernetes, all optional: `kubeconfig` (a path or several; as kubectl finds it), `context` (the
     current one), `place` (the name in messages and plans; the context's), `untrusted` (folders whose kubeconfigs may
-    not name credential programs or token files; none), `limits` (`runtimes.kubernetes.transport.Limits`).
+    not name credential programs or token files; none), `trusted_kubeconfigs` (SHA-256 of the content of those that
+    may; none), `limits` (`runtimes.kubernetes.transport.Limits`).
 
     Settings for Terraform, all optional but the first: `folder` (the stack's working folder, made if need be),
     `place` (terraform), `binary` (a name or path; terraform, else tofu, on PATH), `backend` (`{"type": ..., "config":
     {...}}`; a file in the folder), `cli_config` (the user's own file; none), `mirrors` (folders with
     providers, for `filesystem_mirror`), `plugin_cache` (a folder for downloaded providers), `required_version`,
-    `lock_timeout_seconds` (how long to wait for others; 10), `environment` (added to terraform's). What is connected
-    is a `Workspace` too.
+    `lock_timeout_seconds` (how long to wait for others; 10), `environment` (added to terraform's), `lock` (the text
+    of the repository's own lock file of providers), `may_run` (is told every `ProviderUse` before one is fetched or
+    run, and raises to refuse; all may), `fetched` (returns patterns of the providers that may be asked for of
+    their hosts, None for any; any). What is connected is a `Workspace` too.
     """
     match type_:
         case RuntimeType.KUBERNETES:
@@ -69,6 +81,15 @@ def described(
         except Misconfigured as failure:
             found[name] = failure
     return found
+
+
+def provider_uses(
+    resources: Iterable[Resource], *, secrets: frozenset[str], mirrors: Iterable[Path], lock: str
+) -> tuple[ProviderUse, ...]:
+    """Returns what terraform would fetch and run for these resources alone; raises `RuntimeFailure`. Asks nobody."""
+    from runtimes.terraform.uses import of_resources
+
+    return of_resources(resources, secrets=secrets, mirrors=tuple(mirrors), lock=lock)
 
 
 def recorded_sensitive(

@@ -6,6 +6,8 @@ import os
 import signal
 import threading
 
+from workbench.ci import CI_NUMBERS
+
 # A shell that starts the tests in the background makes them ignore ^C, and all they start with them: tests that send
 # it would then wait for ever. A handler of ours is not inherited, so what they start has the system's default.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and threading.current_thread() is threading.main_thread():
@@ -13,6 +15,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and threading.current_threa
 # So it is with the end of the terminal, where the tests are to outlive theirs.
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN and threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+# What runs the tests may build a pull request: what they write is theirs all the same.
+for _said_by_ci in ("GITHUB_EVENT_NAME", "CI_PIPELINE_SOURCE", "BUILD_REASON", *CI_NUMBERS):
+    os.environ.pop(_said_by_ci, None)
 
 # Processes that tests start neither take nor leave anything in the folder of whoever runs the tests.
 os.environ["KCL_RUN_CACHE"] = "off"

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.project import ClusterMapping, checkout
 from workbench.settings import Settings
+from workbench.trust import Trust
 
 if TYPE_CHECKING:
     # a session that only lists stacks must not pay for the engine below these
@@ -25,13 +25,20 @@ class Connections:
     """`clusters` reads the repository's mapping; `connect` replaces the way they are reached (tests, rehearsals)."""
 
     def __init__(
-        self, root: Path, settings: Settings, clusters: Callable[[], ClusterMapping], connect: Connect | None
+        self, trust: Trust, settings: Settings, clusters: Callable[[], ClusterMapping], connect: Connect | None
     ) -> None:
-        self._root, self._settings, self._clusters = root, settings, clusters
+        self._trust, self._settings, self._clusters = trust, settings, clusters
         self._connect = connect
+        self.may_compare = False
+        """Whether an untrusted repository's objects may be compared with live ones, because the user asked for it."""
         self.open: dict[str, Runtime] = {}
 
     async def runtime(self, cluster: str) -> Runtime:
+        if self._trust.untrusted and not self.may_compare:
+            from runtimes.base import Misconfigured
+
+            said = self._trust.refusal("no cluster was asked, so nothing is compared")
+            raise Misconfigured(said, target=cluster, hint=f"--server-dry-run asks it; {self._trust.lifting}")
         if cluster not in self.open:
             made = await self._connect(cluster) if self._connect else self._connected(cluster)
             self.open.setdefault(cluster, made)
@@ -62,7 +69,8 @@ class Connections:
         from runtimes.base import RuntimeType
         from runtimes.registry import connect
 
-        settings = self._settings
+        settings, trust = self._settings, self._trust
+        has_consent = settings.allows_exec_credentials and not trust.untrusted
         context = self._clusters().cluster(cluster).context or settings.context
         return connect(
             RuntimeType.KUBERNETES,
@@ -70,7 +78,8 @@ class Connections:
                 "kubeconfig": _kubeconfig_files(settings.kubeconfig),
                 "context": context or None,
                 "place": cluster,
-                "untrusted": () if settings.allows_exec_credentials else (checkout(self._root),),
+                "untrusted": () if has_consent else (checkout(trust.root),),
+                "trusted_kubeconfigs": trust.trusted_kubeconfigs(),
             },
         )
 

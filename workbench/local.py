@@ -1,7 +1,6 @@
 """What this machine knows of a repository besides its releases: what its user trusts, practice clusters that run.
 
-    STATE/local/REPOSITORY/trusted.json    digests of plugin code by name
-                          /backends.json   digests of Terraform backends that may be used, with their names
+    STATE/local/REPOSITORY/trust.json      digests of what may be used, by kind, with their names and since when
                           /practice.json   where the practice clusters and their CMDB are, while somebody serves them
                           /practice.lock   held by who serves them: without it practice.json is a left-over
 
@@ -17,6 +16,7 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -50,39 +50,49 @@ class ServedPractice:
     terraform_environment: Mapping[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class Trusted:
+    """Something that the user trusts: `digest` says exactly what, `name` is for people, `about` what it is one of."""
+
+    kind: str
+    digest: str
+    name: str = ""
+    about: str = ""
+    since: str = ""
+
+
 class LocalState:
     """The local state of the repository at `root` (absolute)."""
 
     def __init__(self, state_dir: Path, root: Path) -> None:
         self._folder = state_dir / "local" / f"{root.name}-{hashlib.sha256(str(root).encode()).hexdigest()[:12]}"
 
-    # Plugins
+    # What its user trusts
 
-    def trusted_plugins(self) -> Mapping[str, str]:
-        """Returns the digests of trusted code by plugin; nothing that cannot be read is trusted."""
-        content = _read(self._folder / "trusted.json")
-        return {key: value for key, value in content.items() if isinstance(value, str)}
+    def trusted(self, kind: str) -> tuple[Trusted, ...]:
+        """Returns what is trusted of one kind; nothing that cannot be read is."""
+        found = _entries(_read(self._folder / "trust.json"), kind)
+        return tuple(Trusted(kind, digest, *_told(each)) for digest, each in found.items())
 
-    def trust_plugin(self, name: str, digest: str) -> None:
-        """Trusts this code under this name, instead of any other; raises `LocalStateFailure`."""
-        self._write("trusted.json", {**self.trusted_plugins(), name: digest})
+    def stamp(self) -> int:
+        """Returns what changes when anything is trusted, or no longer."""
+        try:
+            return (self._folder / "trust.json").stat().st_mtime_ns
+        except OSError:
+            return 0
 
-    def distrust_plugin(self, name: str) -> None:
-        self._write("trusted.json", {key: value for key, value in self.trusted_plugins().items() if key != name})
-
-    # Backends of Terraform
-
-    def trusts_backend(self, digest: str) -> bool:
-        """Returns whether the backend of this digest may be used; nothing that cannot be read is trusted."""
-        return digest in _read(self._folder / "backends.json")
-
-    def trust_backend(self, digest: str, name: str) -> None:
+    def trust(self, kind: str, digest: str, name: str, *, about: str = "") -> None:
         """Raises `LocalStateFailure`."""
-        self._write("backends.json", {**_read(self._folder / "backends.json"), digest: name})
+        since = datetime.now(UTC).isoformat(timespec="seconds")
+        content = _read(self._folder / "trust.json")
+        entry = {"name": name, "about": about, "since": since}
+        self._write("trust.json", {**content, kind: {**_entries(content, kind), digest: entry}})
 
-    def distrust_backend(self, digest: str) -> None:
-        others = {key: value for key, value in _read(self._folder / "backends.json").items() if key != digest}
-        self._write("backends.json", others)
+    def revoke(self, kind: str, digest: str) -> None:
+        """Trusts it no longer, and does nothing where it was not; raises `LocalStateFailure`."""
+        content = _read(self._folder / "trust.json")
+        others = {key: value for key, value in _entries(content, kind).items() if key != digest}
+        self._write("trust.json", {**content, kind: others})
 
     # Practice clusters
 
@@ -149,6 +159,15 @@ class LocalState:
             whole_file.write(self._folder / name, json.dumps(content, indent=2).encode())
         except OSError as error:
             raise LocalStateFailure(f"cannot be written: {error.strerror}", where=str(self._folder / name)) from error
+
+
+def _entries(content: Mapping[str, Any], kind: str) -> dict[str, Mapping[str, Any]]:
+    found = content.get(kind)
+    return {key: each for key, each in found.items() if isinstance(each, dict)} if isinstance(found, dict) else {}
+
+
+def _told(entry: Mapping[str, Any]) -> tuple[str, str, str]:
+    return str(entry.get("name", "")), str(entry.get("about", "")), str(entry.get("since", ""))
 
 
 def _read(path: Path) -> dict[str, Any]:

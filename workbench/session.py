@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from workbench.engine.whatif import WhatIf
     from workbench.planner import Planner
     from workbench.release import ReleaseStore
+    from workbench.trust import Trust, Want
     from workbench.workspaces import ConnectWorkspace, Workspaces
 
 _STATUS_PATIENCE_SECONDS = 5.0
@@ -157,7 +158,8 @@ class Session:
 
     @property
     def settings(self) -> Settings:
-        return self._settings
+        """Those that hold here: with an untrusted repository nothing is written."""
+        return replace(self._settings, is_read_only=True) if self.trust.untrusted else self._settings
 
     @property
     def served(self) -> ServedPractice | None:
@@ -169,31 +171,16 @@ class Session:
         """What this machine knows of the repository, such as which plugins its user trusts."""
         return self._local
 
-    def trusts_plugin(self, name: str, digest: str) -> bool:
-        """Returns whether this plugin code of the repository may run: trusted by its user, or by serving practice."""
-        by_practice = self._served.trusted.get(name) if self._served else None
-        return self._settings.trusts_plugins or digest in (by_practice, self._local.trusted_plugins().get(name))
+    @cached_property
+    def trust(self) -> Trust:
+        """What the repository may make this machine do, as its user has it."""
+        from workbench.trust import Trust
 
-    def needs_trust(self, stack: Stack) -> bool:
-        """Returns whether the stack's Terraform backend is one that its user has to trust before it is used."""
-        from workbench import backend_trust
+        return Trust(self._root, self._settings, self._local, self._served.trusted if self._served else None)
 
-        folder = self._store().workspace_folder(stack.path)
-        return backend_trust.needs_trust(stack.terraform.backend, folder=folder, root=self._root)
-
-    def backend_digest(self, stack: Stack) -> str:
-        """Returns what trust in the stack's Terraform backend is bound to, "" where it names none."""
-        from workbench import backend_trust
-
-        backend = stack.terraform.backend
-        folder = self._store().workspace_folder(stack.path)
-        return backend_trust.digest(backend, folder=folder) if backend is not None else ""
-
-    def trusts_backend(self, stack: Stack) -> bool:
-        """Returns whether the stack's Terraform backend may be used: its own file, or trusted by its user."""
-        if self._settings.trusts_backends or not self.needs_trust(stack):
-            return True
-        return self._local.trusts_backend(self.backend_digest(stack))
+    def backend_want(self, stack: Stack) -> Want | None:
+        """Returns what the stack wants of a Terraform backend; None where it names none that needs trust."""
+        return self.trust.backend(stack, self._store().workspace_folder(stack.path))
 
     def tree(self) -> KonfigTree:
         """Reads the repository anew."""
@@ -296,15 +283,10 @@ class Session:
         from workbench.engine.compile import CompileInputs
         from workbench.engine.compile_all import TrustedCode, Wanted, prepare
 
-        trusted = {name: {digest} for name, digest in self._local.trusted_plugins().items()}
-        for name, digest in (self._served.trusted if self._served else {}).items():
-            trusted.setdefault(name, set()).add(digest)
         # what other processes are told is plain values
         plugins = replace(
             self._plugins(),
-            is_trusted=TrustedCode(
-                self._settings.trusts_plugins, {name: frozenset(each) for name, each in trusted.items()}
-            ),
+            is_trusted=TrustedCode(self._settings.trusts_plugins, self.trust.plugin_digests()),
             environment={key: value for key, value in os.environ.items() if key.startswith("WB_PLUGIN_")},
         )
         self.refuse_outside(folder)
@@ -341,13 +323,20 @@ class Session:
     # Against the clusters
 
     async def diff(
-        self, stack: Stack, inputs: CompileInputs | None = None, *, clusters: Iterable[str] = ()
+        self,
+        stack: Stack,
+        inputs: CompileInputs | None = None,
+        *,
+        clusters: Iterable[str] = (),
+        server_dry_run: bool = False,
     ) -> StackDiff:
         """Compares configuration and live in all clusters of the stack, or in those named. Writes nothing.
 
+        The clusters of an untrusted repository are asked only with `server_dry_run`.
         A cluster that does not answer is a `Problem` in the result; so is a resource that the cluster refuses.
         Raises as `compile` does, and `UnknownCluster`.
         """
+        self._connections.may_compare = self._connections.may_compare or server_dry_run
         found = await self._planning().diff(stack, inputs, clusters)
         self._secrets |= found.spec.secrets
         return found
@@ -611,7 +600,7 @@ class Session:
         from workbench.recovering import recovering
         from workbench.release.recoveries import RecoveryStore
 
-        approve(recovery, confirm, dry_run=dry_run, is_read_only=self._settings.is_read_only)
+        approve(recovery, confirm, dry_run=dry_run, is_read_only=self.settings.is_read_only)
         store = RecoveryStore(self._settings.state_dir, self._root)
         async with recovering(
             recovery,
@@ -638,7 +627,13 @@ class Session:
     def _plugins(self) -> RepositoryPlugins:
         from workbench.engine.plugins import RepositoryPlugins
 
-        return RepositoryPlugins(self._root, self.trusts_plugin, self._served.plugins if self._served else {})
+        trust = self.trust
+        return RepositoryPlugins(
+            self._root,
+            trust.trusts_plugin,
+            self._served.plugins if self._served else {},
+            refusal=f"{trust.refusal('no plugin runs')}; {trust.lifting}" if trust.untrusted else "",
+        )
 
     def _file(self, path: Path) -> Path:
         """A file as the user names it: from where they stand, else from the root of the repository."""
@@ -658,7 +653,7 @@ class Session:
 
     @cached_property
     def _connections(self) -> Connections:
-        return Connections(self._root, self._settings, lambda: self.tree().clusters, self._connect)
+        return Connections(self.trust, self._settings, lambda: self.tree().clusters, self._connect)
 
     def _planning(self) -> Planner:
         from workbench.planner import Planner
@@ -671,7 +666,7 @@ class Session:
                 compile=self.compile,
                 connect=self._connections.runtime,
                 now=self._now,
-                is_read_only=self._settings.is_read_only,
+                is_read_only=self.settings.is_read_only,
             )
         return self._planner
 
@@ -683,7 +678,7 @@ class Session:
                 self._settings,
                 self._store().workspace_folder,
                 self._connect_workspace,
-                may_use=self.trusts_backend,
+                trust=self.trust,
             )
         return self._workspaces
 

@@ -14,7 +14,9 @@ Precedence is flag, then environment, then default. Environment variables:
     WB_TERRAFORM   the terraform or tofu to use; else the one on PATH
     WB_TERRAFORM_MIRROR  folders with providers, as `terraform providers mirror` makes them, taken before any registry
     WB_TRUST_BACKENDS  1: Terraform backends that the repository names may be used
+    WB_TRUST_PROVIDERS  1: so may Terraform providers; or names of those that may, as host/namespace/name, * for any
     WB_TRUST_PLUGINS  1: Python functions of the repository may run when its KCL calls them
+    WB_UNTRUSTED   1: look at the repository as data only; 0: do not, whatever the rule for it says (docs/trust.md)
     WB_PLUGIN_NAME_KEY  the setting `key` of the plugin `name`, such as WB_PLUGIN_CMDB_TOKEN
     KUBECONFIG     as kubectl reads it
     TF_CLI_CONFIG_FILE  the user's own settings for terraform, such as credentials of registries
@@ -25,14 +27,17 @@ from __future__ import annotations
 
 import getpass
 import os
+import re
 import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
 
+from workbench.ci import pull_request
 from workbench.project import ProjectError
 
+_PATTERN = re.compile(r"[a-z0-9.:-]+(?:/(?:[A-Za-z0-9_.-]+|\*)){2}")
 _APPLICATION = "konfig-workbench"
 _DEFAULT_TIMEOUT_SECONDS = 600.0
 
@@ -45,7 +50,9 @@ class BadSetting(ProjectError):
 class Settings:
     """`kubeconfig` empty means: as kubectl finds it. `context` empty means the kubeconfig's current one.
 
-    `terraform` empty means the one on PATH. `terraform_environment` is added to what terraform gets.
+    `trusted_providers` are patterns, host/namespace/name. `is_untrusted` None means: by rule; `pull_request` is the
+    variable by which a CI says that it builds one. `terraform` empty means the one on PATH. `terraform_environment` is
+    added to what terraform gets.
     """
 
     state_dir: Path
@@ -63,6 +70,10 @@ class Settings:
     allows_exec_credentials: bool = False
     trusts_plugins: bool = False
     trusts_backends: bool = False
+    trusts_providers: bool = False
+    trusted_providers: tuple[str, ...] = ()
+    is_untrusted: bool | None = None
+    pull_request: str = ""
     terraform: str = ""
     terraform_mirrors: tuple[Path, ...] = ()
     terraform_config: str = ""
@@ -74,6 +85,7 @@ class Settings:
         from platformdirs import user_cache_path, user_state_path
 
         env = os.environ if environment is None else environment
+        trusts_providers, trusted_providers = _providers(env)
         return cls(
             state_dir=Path(env["WB_STATE_DIR"]) if env.get("WB_STATE_DIR") else user_state_path(_APPLICATION),
             cache_dir=Path(env["WB_CACHE_DIR"]) if env.get("WB_CACHE_DIR") else user_cache_path(_APPLICATION),
@@ -90,6 +102,10 @@ class Settings:
             allows_exec_credentials=_flag(env, "WB_ALLOW_EXEC"),
             trusts_plugins=_flag(env, "WB_TRUST_PLUGINS"),
             trusts_backends=_flag(env, "WB_TRUST_BACKENDS"),
+            trusts_providers=trusts_providers,
+            trusted_providers=trusted_providers,
+            is_untrusted=_flag(env, "WB_UNTRUSTED") if env.get("WB_UNTRUSTED", "").strip() else None,
+            pull_request=pull_request(env),
             terraform=env.get("WB_TERRAFORM", ""),
             terraform_mirrors=tuple(
                 Path(each) for each in env.get("WB_TERRAFORM_MIRROR", "").split(os.pathsep) if each
@@ -112,6 +128,20 @@ def _flag(env: Mapping[str, str], name: str) -> bool:
     if value in ("1", "true", "yes", "on"):
         return True
     raise BadSetting(f"{name} needs to be 0 or 1, got {value!r}", hint=f"unset {name}")
+
+
+def _providers(env: Mapping[str, str]) -> tuple[bool, tuple[str, ...]]:
+    """Returns whether all providers are trusted, and the patterns of those that are."""
+    text = env.get("WB_TRUST_PROVIDERS", "").strip()
+    if "/" not in text:
+        return _flag(env, "WB_TRUST_PROVIDERS"), ()
+    patterns = tuple(each for each in text.replace(",", " ").split() if each)
+    for each in patterns:
+        if not _PATTERN.fullmatch(each):
+            hint = "for example registry.terraform.io/acme/*"
+            message = f"WB_TRUST_PROVIDERS needs to be 0, 1 or host/namespace/name, got {each!r}"
+            raise BadSetting(message, hint=hint)
+    return False, patterns
 
 
 def _seconds(env: Mapping[str, str], name: str, default: float) -> float:

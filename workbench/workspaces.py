@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from workbench import backend_trust
-from workbench.project import TERRAFORM_PLACE, Stack, StackPath
+from workbench.project import TERRAFORM_PLACE, ProjectError, Stack, StackPath, provider_lock
 from workbench.release.checkouts import state_resources
 from workbench.settings import Settings
+from workbench.trust import Trust
 
 if TYPE_CHECKING:
     from runtimes.base import FieldPath, ResourceId, Runtime, Workspace
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 class Workspaces:
     """`folder_of` names the working folder of a stack. `connect` replaces the way workspaces are reached.
 
-    `may_use` says whether a stack's backend may be used: without it none is that another than the user chose.
+    `trust` says what of the repository's may be used.
     """
 
     def __init__(
@@ -42,9 +43,9 @@ class Workspaces:
         folder_of: Callable[[StackPath], Path],
         connect: ConnectWorkspace | None = None,
         *,
-        may_use: Callable[[Stack], bool] = lambda stack: stack.terraform.backend is None,
+        trust: Trust,
     ) -> None:
-        self._settings, self._folder_of, self._may_use = settings, folder_of, may_use
+        self._settings, self._folder_of, self._trust = settings, folder_of, trust
         self._connect = connect or self._connected
         self._open: dict[StackPath, TerraformPlace] = {}
 
@@ -74,6 +75,11 @@ class Workspaces:
 
     async def of(self, stack: Stack) -> TerraformPlace:
         """Raises `RuntimeFailure`."""
+        if self._trust.untrusted:
+            from runtimes.base import Misconfigured
+
+            said = self._trust.refusal("terraform was not started, so the Terraform resources are not compared")
+            raise Misconfigured(said, target=TERRAFORM_PLACE, hint=self._trust.lifting)
         if stack.path not in self._open:
             opened = await self._connect(stack)
             self._open.setdefault(stack.path, opened)
@@ -88,13 +94,14 @@ class Workspaces:
         from runtimes.base import Misconfigured, RuntimeType, Workspace
         from runtimes.registry import connect
 
-        settings, options = self._settings, stack.terraform
-        if options.backend is not None and not self._may_use(stack):
+        settings, options, trust = self._settings, stack.terraform, self._trust
+        backend = trust.backend(stack, self._folder_of(stack.path))
+        if backend is not None and not trust.allows(backend):
             raise Misconfigured(
-                f"the Terraform backend {backend_trust.named(options.backend)} is not trusted on this machine and was "
-                f"not contacted; {backend_trust.where(options)} names it",
+                f"the Terraform backend {backend.name} is not trusted on this machine and was not contacted; "
+                f"{backend.where} names it",
                 target=TERRAFORM_PLACE,
-                hint=f"read it there; if the state belongs there: wb trust backend {stack.path}",
+                hint=f"read it there; if the state belongs there: {backend.command}",
             )
         runtime = connect(
             RuntimeType.TERRAFORM,
@@ -109,11 +116,24 @@ class Workspaces:
                 "required_version": options.required_version,
                 "lock_timeout_seconds": options.lock_timeout_seconds,
                 "environment": dict(settings.terraform_environment),
+                "lock": _lock(stack, trust.root),
+                "may_run": partial(trust.refuse_providers, stack),
+                "fetched": trust.fetched_providers,
             },
         )
         if not isinstance(runtime, Workspace):
             raise Misconfigured("has no workspace", target=TERRAFORM_PLACE)
         return runtime
+
+
+def _lock(stack: Stack, root: Path) -> str:
+    """Returns the repository's own lock file of providers; raises `Misconfigured` where it can't be read."""
+    from runtimes.base import Misconfigured
+
+    try:
+        return provider_lock(stack.directory, root)
+    except ProjectError as error:
+        raise Misconfigured(str(error), target=TERRAFORM_PLACE, hint=error.hint) from error
 
 
 def plugin_cache(settings: Settings) -> Path:

@@ -17,6 +17,8 @@ runs the program: there are none by default, as in the official command line too
 
     contract.py  what a plugin's author imports
     worker.py    the process that holds the plugin's code
+    guard.py     ends that process with everything it started, and limits its memory
+    process.py   starts it bare, and listens to what it answers and prints
     code.py      where the code of a plugin is, and who decides about it
     host.py      the program's side: starts the worker, holds calls to signatures and time limits
 """

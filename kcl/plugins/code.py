@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from kcl.plugins.contract import DEFAULT_TIMEOUT_SECONDS
+from kcl.plugins.contract import DEFAULT_MEMORY_BYTES, DEFAULT_TIMEOUT_SECONDS
 
 
 class PluginRefused(Exception):
@@ -39,6 +39,13 @@ class PluginCode:
     budget_seconds: float = 120.0
     files: tuple[str, ...] = ()
     """Absolute paths of what was read to find it: the result of the run depends on them."""
+    name: str = ""
+    """What it is called in the log."""
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Variables that it gets beside those every program needs; no others of this process."""
+    secrets: frozenset[str] = field(default=frozenset(), repr=False)
+    """Texts that what it prints is logged without."""
+    memory_bytes: int = DEFAULT_MEMORY_BYTES
 
 
 class PluginFinder(Protocol):

@@ -9,6 +9,8 @@ from typing import Any, Final, TypeVar
 
 _Implementation = TypeVar("_Implementation", bound=Callable[..., Any])
 DEFAULT_TIMEOUT_SECONDS: Final = 10.0
+DEFAULT_MEMORY_BYTES: Final = 2 * 1024**3
+"""The address space of one process of a plugin: libraries map much more than they use."""
 
 
 class PluginError(Exception):

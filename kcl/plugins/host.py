@@ -6,28 +6,21 @@ are `ValueFailure`s, so the evaluator puts them at the KCL call that asked.
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import queue
-import signal
-import subprocess
-import sys
-import threading
 import time
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
 from kcl.evaluator.value import Builtin, Value, ValueFailure
 from kcl.plugins.code import EntryPointCode, FileCode, PluginCode, PluginFinder, PluginRefused
+from kcl.plugins.process import PluginProcess
 from kcl.stdlib.access import Access
 from kcl.stdlib.conversion import to_plain, to_value
 from kcl.stdlib.declaration import Function, Parameter, parse_signature
 
 PREFIX: Final = "kcl_plugin."
-LARGEST_ANSWER_BYTES: Final = 32 * 1024 * 1024
 START_SECONDS: Final = 20.0
 _CAPTURE: Final = "plugin"
 
@@ -48,6 +41,11 @@ class PluginModules(Mapping[str, Mapping[str, Builtin | Value]]):
     ) -> None:
         for worker in self._workers.values():
             worker.stop()
+
+    @property
+    def printed(self) -> str:
+        """What the plugins printed, once their processes have ended: lines of a log, each with its plugin's name."""
+        return "".join(worker.printed for worker in self._workers.values())
 
     @property
     def files(self) -> frozenset[str]:
@@ -105,9 +103,9 @@ class _Worker:
     def __init__(self, package: str, plugin: PluginCode) -> None:
         self.plugin = plugin
         self._package = package
-        self._process: subprocess.Popen[bytes] | None = None
-        self._lines: queue.Queue[bytes | None] = queue.Queue()
+        self._process: PluginProcess | None = None
         self._spent = 0.0
+        self.printed = ""
 
     def functions(self) -> dict[str, Function]:
         """Starts the process and returns what the plugin offers; raises ValueFailure."""
@@ -160,31 +158,20 @@ class _Worker:
                 load: dict[str, Any] = {"file": path, "text": text}
             case EntryPointCode(group, name):
                 load = {"entryPoint": [group, name]}
-        paths = _search_path()
         try:
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "kcl.plugins.worker"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)), "PYTHONIOENCODING": "utf-8"},
-                start_new_session=True,  # what it starts ends with it, and a ^C here is not meant for it
-            )
+            self._process = PluginProcess(self.plugin)
         except OSError as error:
             raise ValueFailure(f"the plugin {self._package} cannot be started: {error.strerror}") from None
-        self._lines = queue.Queue()
-        threading.Thread(target=_listen, args=(self._process, self._lines), daemon=True).start()
         request = {"load": load, "settings": dict(self.plugin.settings)}
         reply = self._ask(request, START_SECONDS, f"the plugin {self._package}")
         offered: list[dict[str, Any]] = reply["functions"]
         return offered
 
     def _ask(self, request: dict[str, Any], seconds: float, who: str) -> dict[str, Any]:
-        assert self._process is not None and self._process.stdin is not None
+        assert self._process is not None
         try:
-            self._process.stdin.write(json.dumps(request).encode() + b"\n")
-            self._process.stdin.flush()
-            line = self._lines.get(timeout=seconds)
+            self._process.send(json.dumps(request).encode())
+            line = self._process.lines.get(timeout=seconds)
         except queue.Empty:
             self.stop()
             raise ValueFailure(f"{who} did not answer within {seconds:g} s and was stopped") from None
@@ -210,29 +197,5 @@ class _Worker:
     def stop(self) -> None:
         """Ends the process and what it started. Never raises."""
         process, self._process = self._process, None
-        if process is None:
-            return
-        assert process.stdin is not None
-        with contextlib.suppress(OSError):
-            process.stdin.close()
-        with contextlib.suppress(OSError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-
-
-def _search_path() -> list[str]:
-    """Where this program finds modules, without the current folder: that may be a checkout nobody has read."""
-    current, own = Path.cwd(), Path(__file__).parents[2]
-    places = [Path(each).absolute() for each in sys.path]
-    return [str(each) for each in places if each == own or each != current]
-
-
-def _listen(process: subprocess.Popen[bytes], lines: queue.Queue[bytes | None]) -> None:
-    """Hands on what the process writes, line by line, then None. Its own thread: reading cannot be given a time."""
-    assert process.stdout is not None
-    with process.stdout as stream:
-        while line := stream.readline(LARGEST_ANSWER_BYTES):
-            lines.put(line)
-            if not line.endswith(b"\n"):
-                break
-    lines.put(None)
+        if process is not None:
+            self.printed += process.stop()

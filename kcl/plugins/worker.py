@@ -9,8 +9,8 @@ program that asked. One JSON object a line in each direction:
         → {"answer": VALUE}
     either → {"failed": MESSAGE, "hint": TEXT}
 
-What the plugin prints goes to standard error. Of an exception that is no `PluginError` only its type and its place are
-told: its text may hold data nobody meant to show.
+What the plugin prints goes to standard error, and from there into the log of the run. Of an exception that is no
+`PluginError` only its type and its place are told: its text may hold data nobody meant to show.
 """
 
 from __future__ import annotations
@@ -25,12 +25,18 @@ from importlib.metadata import entry_points
 from typing import Any, TextIO
 
 from kcl.plugins.contract import Call, Plugin, PluginError
+from kcl.plugins.guard import guarded
 
 _OBJECT = "PLUGIN"
 
 
 def main() -> int:
-    """Answers requests until standard input ends."""
+    """Answers requests until standard input ends, or whoever asks does: then all that the plugin started ends too."""
+    alive, memory_bytes = (int(each) for each in sys.argv[1:3])
+    return guarded(answer_requests, alive, memory_bytes)
+
+
+def answer_requests() -> int:
     requests, answers = _own_channels()
     plugin = Plugin()
     settings: Mapping[str, str] = {}
@@ -67,7 +73,7 @@ def _own_channels() -> tuple[TextIO, TextIO]:
     os.dup2(nothing, 0)
     os.close(nothing)
     os.dup2(2, 1)
-    sys.stdout = sys.stderr
+    sys.stdout = sys.stderr = os.fdopen(2, "w", buffering=1, encoding="utf-8", errors="replace", closefd=False)
     return requests, answers
 
 

@@ -92,6 +92,24 @@ class Finding:
 
 
 @dataclass(frozen=True, slots=True)
+class ProviderUse:
+    """A provider that terraform would fetch and run, and how it would be configured.
+
+    `source` is host/namespace/name, `version` a constraint, empty for any. `pin` is what the repository's own lock file
+    says of it: version and checksums, empty where it says nothing. `settings` are those of `providerMeta`, with what
+    they refer to. `id` is the resource that needs it, None where only the state names it. `is_local`: it lies in a
+    mirror of this machine, so that nobody is asked for it.
+    """
+
+    source: str
+    version: str = ""
+    pin: tuple[str, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    id: ResourceId | None = None
+    is_local: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class WorkspacePlanRequest:
     """`resources` are all that should be in the workspace: what its state has besides is to be deleted.
 

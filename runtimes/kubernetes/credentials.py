@@ -11,12 +11,13 @@ from __future__ import annotations
 import asyncio
 import base64
 import errno
+import hashlib
 import json
 import os
 import re
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -45,14 +46,15 @@ class Grant:
         return "Grant(...)"
 
 
-def without_consent(connection: Connection, untrusted: Sequence[Path]) -> str:
+def without_consent(connection: Connection, untrusted: Sequence[Path], trusted: Collection[str] = ()) -> str:
     """Returns why the credentials of a connection may not be used, as a clause; empty where they may.
 
     A file below one of the `untrusted` folders, by its name or behind links, may hold credentials for servers that it
-    names itself. It may not name programs and files, nor have credentials of other files sent to its servers.
+    names itself. It may not name programs and files, nor have credentials of other files sent to its servers, unless
+    its content is `trusted`, by SHA-256.
     """
-    by_user = _is_below(connection.user_file, untrusted)
-    by_cluster = _is_below(connection.cluster_file, untrusted)
+    by_user = _is_below(connection.user_file, untrusted) and not _is_among(connection.user_file, trusted)
+    by_cluster = _is_below(connection.cluster_file, untrusted) and not _is_among(connection.cluster_file, trusted)
     match connection.credential:
         case ExecPlugin(command=command) if by_user or by_cluster:
             return f"it gets its credentials from the program {command!r}, {_said(connection, by_user)}"
@@ -67,6 +69,15 @@ def without_consent(connection: Connection, untrusted: Sequence[Path]) -> str:
 def _said(connection: Connection, by_user: bool) -> str:
     file = connection.user_file if by_user else connection.cluster_file
     return f"and {file}, which says so, is a file of the repository"
+
+
+def _is_among(file: Path | None, trusted: Collection[str]) -> bool:
+    if file is None or not trusted:
+        return False
+    try:
+        return hashlib.sha256(file.read_bytes()).hexdigest() in trusted
+    except OSError:
+        return False
 
 
 def _is_below(file: Path | None, folders: Sequence[Path]) -> bool:
@@ -112,7 +123,7 @@ class Credentials:
             raise Misconfigured(
                 f"context {self._connection.context!r} is not trusted: {self._refusal}",
                 target=self._place,
-                hint="read that file; if you trust it as your own, say so with WB_ALLOW_EXEC=1",
+                hint="read that file; if you trust it as your own: wb trust kubeconfig FILE, or WB_ALLOW_EXEC=1",
             )
         certificate = self._connection.certificate
         match self._connection.credential:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from pathlib import Path
@@ -70,13 +70,14 @@ class KubernetesRuntime:
         context: str | None = None,
         place: str | None = None,
         untrusted: Sequence[str | Path] = (),
+        trusted_kubeconfigs: Collection[str] = (),
         limits: Limits | None = None,
     ) -> KubernetesRuntime:
         """Reads the kubeconfig; asks the cluster nothing yet. Raises `Misconfigured`.
 
         `kubeconfig` None means the files kubectl would use, `context` None the current one, `place` None the
         context's name. What kubeconfigs below one of the `untrusted` folders may not do is refused when it is needed
-        (`credentials.without_consent`).
+        (`credentials.without_consent`), unless the SHA-256 of their content is among the `trusted_kubeconfigs`.
         """
         match kubeconfig:
             case None:
@@ -86,7 +87,7 @@ class KubernetesRuntime:
             case _:
                 found = Kubeconfig([Path(each).expanduser() for each in kubeconfig])
         connection = found.connection(context)
-        refusal = without_consent(connection, [Path(each) for each in untrusted])
+        refusal = without_consent(connection, [Path(each) for each in untrusted], trusted_kubeconfigs)
         transport = Transport(connection, place=place or connection.context, refusal=refusal, limits=limits)
         return cls(Client(transport))
 

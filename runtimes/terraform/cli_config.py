@@ -8,7 +8,8 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping
+import sys
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from runtimes.base import Misconfigured
@@ -24,10 +25,20 @@ _NOT_PASSED_ON = frozenset(
 _NOT_PASSED_ON_PREFIXES = ("TF_LOG", "TF_CLI_ARGS", "TF_VAR_", "TF_ACC", "TOFU_LOG")
 
 
-def text(*, own: Path | None, mirrors: Iterable[Path], plugin_cache: Path | None) -> str:
+def text(
+    *,
+    own: Path | None,
+    mirrors: Iterable[Path],
+    plugin_cache: Path | None,
+    fetched: Collection[str] | None = None,
+    implied: Iterable[Path] = (),
+) -> str:
     """Returns the file to give terraform: the user's `own`, with what is needed besides. Raises `Misconfigured`.
 
     Providers found in a mirror come from there and from nowhere else, all others as `own` says, or else directly.
+    `fetched` are the sources (patterns of terraform's) that may be asked for of their hosts, None for any: a state
+    that others wrote may name another, which is known only once terraform has read it. `implied` are mirrors that
+    terraform would know by itself, without the rules that are written here.
     """
     users = text_of(own) if own else ""
     held = {mirror: patterns for mirror in mirrors if (patterns := mirrored(mirror))}
@@ -39,8 +50,9 @@ def text(*, own: Path | None, mirrors: Iterable[Path], plugin_cache: Path | None
     parts = []
     if plugin_cache and not _CACHE.search(users):
         parts.append(f"plugin_cache_dir = {_quoted(plugin_cache)}")
-    if held:
-        parts.append(_installation(held))
+    if held or (fetched is not None and not _INSTALLATION.search(users)):
+        held |= {mirror: patterns for mirror in implied if (patterns := mirrored(mirror))}
+        parts.append(_installation(held, fetched))
     separator = "\n" if users and not users.endswith("\n") else ""
     return users + separator + "".join(f"{part}\n" for part in parts)
 
@@ -97,13 +109,38 @@ def _files(folder: Path) -> Iterable[os.DirEntry[str]]:
                 yield entry
 
 
-def _installation(held: Mapping[Path, tuple[str, ...]]) -> str:
+def _installation(held: Mapping[Path, tuple[str, ...]], fetched: Collection[str] | None) -> str:
     everything = json.dumps([pattern for patterns in held.values() for pattern in patterns])
+    include = "" if fetched is None else f"    include = {json.dumps(sorted(fetched))}\n"
+    exclude = f"    exclude = {everything}\n" if held else ""
+    # a list with nothing in it would include everything
+    direct = f"  direct {{\n{include}{exclude}  }}\n" if fetched is None or fetched else ""
     mirrors = "".join(
         f"  filesystem_mirror {{\n    path    = {_quoted(mirror)}\n    include = {json.dumps(patterns)}\n  }}\n"
         for mirror, patterns in held.items()
     )
-    return f"provider_installation {{\n{mirrors}  direct {{\n    exclude = {everything}\n  }}\n}}"
+    return f"provider_installation {{\n{mirrors}{direct}}}"
+
+
+def says_how_to_install(own: Path) -> bool:
+    """Whether a user's file has rules of its own for where providers come from. Raises `Misconfigured`."""
+    return _INSTALLATION.search(text_of(own)) is not None
+
+
+def implied_mirrors(environment: Mapping[str, str]) -> tuple[Path, ...]:
+    """Returns the folders of this machine that terraform takes providers from where nothing else is said.
+
+    https://developer.hashicorp.com/terraform/cli/config/config-file#implied-local-mirror-directories
+    """
+    home = Path(environment.get("HOME") or "/nonexistent")
+    if sys.platform == "darwin":
+        data = [home / "Library/Application Support/io.terraform", Path("/Library/Application Support/io.terraform")]
+    else:
+        shared = environment.get("XDG_DATA_DIRS") or "/usr/local/share:/usr/share"
+        own = Path(environment.get("XDG_DATA_HOME") or home / ".local/share")
+        data = [each / "terraform" for each in (own, *map(Path, shared.split(":")))]
+    folders = (home / ".terraform.d/plugins", *(each / "plugins" for each in data))
+    return tuple(each for each in folders if each.is_absolute() and each.is_dir())
 
 
 def text_of(path: Path) -> str:

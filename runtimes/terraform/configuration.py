@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -159,6 +159,7 @@ class _Writer:
             aliases={id_: (each.provider.source, each.alias) for id_, each in self.configured.items()},
             recorded={each.address: each.id for each in self.state.resources.values()} if self.state else {},
             lines=lines,
+            providers=tuple(self._uses(before.values(), versions)),
         )
 
     def _configured(self, resource: Resource) -> _Configured:
@@ -219,9 +220,23 @@ class _Writer:
 
     def _sources_recorded(self, configured: Iterable[ProviderSource]) -> list[str]:
         """Returns the providers that only the state needs: they are installed too."""
-        recorded = self.state.resources.values() if self.state else ()
-        sources = {each.source for each in recorded if not each.source.is_built_in}
-        return sorted(str(source) for source in sources.difference(configured))
+        recorded = self.state.sources if self.state else frozenset()
+        return sorted(str(each) for each in recorded.difference(configured) if not each.is_built_in)
+
+    def _uses(
+        self, before: Iterable[_Configured], versions: Mapping[ProviderSource, str]
+    ) -> Iterator[tuple[TerraformId | None, Provider]]:
+        """Yields every provider with each of its configurations once, and by which resource."""
+        seen: set[str] = set()
+        for each in (*self.configured.values(), *before):
+            source = each.provider.source
+            bound = providers.bound(each.provider.meta, self.resources)
+            key = json.dumps([str(source), bound], sort_keys=True, default=str)
+            if not source.is_built_in and key not in seen:
+                seen.add(key)
+                yield each.id, Provider(source, versions[source], bound)
+        for text in self._sources_recorded(versions):
+            yield None, Provider(names.parse_source(text)[0], "", {})
 
     # Resources
 

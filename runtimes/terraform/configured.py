@@ -13,6 +13,7 @@ from runtimes.base import FieldPath, PlainPath, Resource, ResourceId, TerraformI
 from runtimes.base.documents import load_json
 from runtimes.terraform import expressions, names, values
 from runtimes.terraform.names import ProviderSource
+from runtimes.terraform.providers import Provider
 
 HIDDEN_TEXT: Final = "(secret)"
 
@@ -53,6 +54,8 @@ class Configuration:
     aliases: Mapping[TerraformId, tuple[ProviderSource, str]] = field(default_factory=dict, repr=False)
     recorded: Mapping[str, TerraformId] = field(default_factory=dict, repr=False)
     lines: tuple[PlainPath, ...] = field(default=(), repr=False)
+    providers: tuple[tuple[TerraformId | None, Provider], ...] = field(default=(), repr=False)
+    """All that terraform would run, what each is configured by, and who needs it: None where only the state does."""
 
     def address_of(self, id_: ResourceId) -> str:
         """Returns the address of an id, whether it is configured or known from a plan or the state only."""

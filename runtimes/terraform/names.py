@@ -48,8 +48,8 @@ class ProviderSource:
 
     @property
     def is_built_in(self) -> bool:
-        """Part of terraform itself, so that nothing is to be installed."""
-        return self.namespace == "builtin"
+        """Part of terraform itself, so that nothing is to be installed. Of another host, `builtin` is just a name."""
+        return self == BUILT_IN
 
 
 BUILT_IN: Final = ProviderSource("terraform.io", "builtin", "terraform")

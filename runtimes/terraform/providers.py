@@ -15,12 +15,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kcl.secrecy.rules import is_secret_name
-from runtimes.base import Misconfigured, Resource, TerraformId
+from runtimes.base import Misconfigured, Resource, ResourceId, TerraformId
 from runtimes.terraform.names import BUILT_IN, DEFAULT_HOST, ProviderSource
 
 _VERSION = re.compile(r"\s*(?:[~<>=!]|v?\d)")
 _PART = re.compile(r"[A-Za-z0-9](?:[\w.:-]*[A-Za-z0-9])?")
 _NOT_SET_HERE = ("alias",)
+_CREDENTIAL = re.compile(r"(?:^|_)(?:token|password|passphrase|secret|access_key|secret_key|api_key|key_id)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,13 @@ def of(resource: Resource) -> Provider:
                 subject=str(id_),
                 hint=f"leave {name!r} out: resources with the same providerMeta share one configuration",
             )
+    if source.is_built_in and id_.resource_type.partition("_")[0] != BUILT_IN.name:
+        # of such a type terraform would take the provider that the type is named after, and fetch it
+        raise Misconfigured(
+            f"the provider built into terraform has no {id_.resource_type}",
+            subject=str(id_),
+            hint="write the provider that has it: an id is providerNamespace:provider:resourceType:name",
+        )
     if meta and source.is_built_in:
         raise Misconfigured("the provider built into terraform takes no providerMeta", subject=str(id_))
     return Provider(source, version, meta or {})
@@ -72,6 +80,55 @@ def alias(meta: Mapping[str, Any], secrets: frozenset[str]) -> str:
         return ""
     canonical = json.dumps(public(meta, secrets), sort_keys=True, default=str)
     return f"meta_{hashlib.sha256(canonical.encode()).hexdigest()[:8]}"
+
+
+def bound(meta: Mapping[str, Any], resources: Mapping[ResourceId, Resource]) -> Mapping[str, Any]:
+    """Returns what trust in a configuration is bound to: all that says where a provider goes and what it runs.
+
+    Credentials are left out, as they change of themselves; a value that names a place stays, whatever it is called.
+    What a reference stands for is decided by the resource that it names, so the attributes of that one count as well.
+    """
+    found = _without_credentials(meta)
+    referred = _referred(found, resources)
+    return (
+        {**found, "$": {str(id_): resources[id_].attributes for id_ in sorted(referred, key=str)}}
+        if referred
+        else found
+    )
+
+
+def _without_credentials(value: Any) -> Any:
+    match value:
+        case Mapping():
+            return {
+                str(key): _without_credentials(each)
+                for key, each in value.items()
+                if not _is_credential(str(key), each)
+            }
+        case list() | tuple():
+            return [_without_credentials(each) for each in value]
+        case _:
+            return value
+
+
+def _is_credential(name: str, value: Any) -> bool:
+    """Whether it is nothing but one: by the last word of its name, and as a text that is no address and no command."""
+    is_text = isinstance(value, str) and "://" not in value and not re.search(r"\s", value)
+    return is_text and _CREDENTIAL.search(name.lower()) is not None
+
+
+def _referred(value: Any, resources: Mapping[ResourceId, Resource]) -> set[ResourceId]:
+    """Returns the resources that a value refers to, and what those refer to in turn."""
+    found: set[ResourceId] = set()
+    looked_at = [json.dumps(value, default=str, ensure_ascii=False)]
+    while looked_at:
+        text = looked_at.pop()
+        if "$kusion_path." not in text:
+            continue
+        named = {id_ for id_ in resources if str(id_) in text} - found
+        found |= named
+        looked_at += [json.dumps(dict(resources[id_].attributes), default=str, ensure_ascii=False) for id_ in named]
+    return found
 
 
 def public(value: Any, secrets: frozenset[str]) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from runtimes.base import (
     Owned,
     PlanRequest,
     Prediction,
+    ProviderUse,
     ReadRequest,
     Rejected,
     Resource,
@@ -62,6 +63,9 @@ class TerraformRuntime:
         required_version: str = "",
         lock_timeout_seconds: float = 10,
         environment: Mapping[str, str] | None = None,
+        lock: str = "",
+        may_run: Callable[[Sequence[ProviderUse]], None] | None = None,
+        fetched: Callable[[], Collection[str] | None] | None = None,
     ) -> TerraformRuntime:
         """Touches nothing yet. Raises `Misconfigured` for settings that can't be."""
         if backend is not None and not isinstance(backend.get("type"), str):
@@ -81,6 +85,9 @@ class TerraformRuntime:
                 lock_timeout_seconds=lock_timeout_seconds,
                 environment=dict(environment or {}),
                 inherited=dict(os.environ),
+                lock=lock,
+                may_run=may_run,
+                fetched=fetched,
             )
         )
 

@@ -46,6 +46,8 @@ class State:
     resources: Mapping[TerraformId, Recorded] = field(default_factory=dict)
     serial: int = 0
     lineage: str = ""
+    sources: frozenset[ProviderSource] = field(default=frozenset(), compare=False)
+    """Of all that is in it, data sources too: terraform installs every provider that its state names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,17 +77,21 @@ def read_new(content: Content, *, schemas: Schemas | None = None) -> NewState:
     return NewState(*_read(content, schemas))
 
 
-def _read(content: Content, schemas: Schemas | None) -> tuple[dict[TerraformId, Recorded], int, str]:
+def _read(
+    content: Content, schemas: Schemas | None
+) -> tuple[dict[TerraformId, Recorded], int, str, frozenset[ProviderSource]]:
     document = _document(content)
     try:
         if "format_version" in document:
             shown = _shown(document.get("values", {}).get("root_module", {}), schemas)
-            return _joined(shown), 0, ""
+            found = _joined(shown)
+            return found, 0, "", frozenset(each.source for each in found.values())
         if not document:
-            return {}, 0, ""
+            return {}, 0, "", frozenset()
         serial, lineage = _header(document)
-        found = (each for resource in document.get("resources", []) for each in _instances(resource, schemas))
-        return _joined(found), serial, lineage
+        resources = document.get("resources", [])
+        objects = (each for resource in resources for each in _instances(resource, schemas))
+        return _joined(objects), serial, lineage, frozenset(_source(each)[0] for each in resources)
     except UnreadableState:
         raise
     except (KeyError, TypeError, AttributeError, ValueError) as error:
@@ -163,8 +169,7 @@ def _instances(resource: Mapping[str, Any], schemas: Schemas | None) -> Iterator
         return
     if resource.get("mode") != "managed":
         raise UnreadableState(f"the state has a resource of mode {resource.get('mode')!r}")
-    provider = str(resource["provider"])
-    source, alias = names.parse_source(provider[provider.index("provider[") :])  # "module.x." may come first
+    source, alias = _source(resource)
     type_ = schemas.get(resource["type"]) if schemas else None
     for instance in resource.get("instances", []):
         key = instance.get("index_key")
@@ -186,6 +191,11 @@ def _instances(resource: Mapping[str, Any], schemas: Schemas | None) -> Iterator
             ),
             str(instance.get("deposed") or ""),
         )
+
+
+def _source(resource: Mapping[str, Any]) -> tuple[ProviderSource, str]:
+    provider = str(resource["provider"])
+    return names.parse_source(provider[provider.index("provider[") :])  # "module.x." may come first
 
 
 def _shown(module: Mapping[str, Any], schemas: Schemas | None) -> Iterator[_Object]:

@@ -9,15 +9,15 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from runtimes.base import Finding, Misconfigured, RuntimeFailure
+from runtimes.base import Finding, Misconfigured, ProviderUse, RuntimeFailure
 from runtimes.base.documents import load_json
-from runtimes.terraform import binary, cli_config, diagnostics, events, restoring, schema
+from runtimes.terraform import binary, cli_config, diagnostics, events, lock, restoring, schema, uses
 from runtimes.terraform.arguments import Arguments
 from runtimes.terraform.binary import Binary
 from runtimes.terraform.configuration import Configuration
@@ -32,7 +32,6 @@ _INITIALISE = re.compile(
     r"|initialization required|missing required provider|cached package|module not installed",
     re.IGNORECASE,
 )
-_LOCKED_PROVIDER = re.compile(r'^provider "([^"]+)" \{\n.*?^\}\n*', re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +49,15 @@ class Settings:
     lock_timeout_seconds: float = 10
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     inherited: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
+    lock: str = field(default="", repr=False)
+    may_run: Callable[[Sequence[ProviderUse]], None] | None = None
+    fetched: Callable[[], Collection[str] | None] | None = None
+
+    @property
+    def implied_mirrors(self) -> tuple[Path, ...]:
+        """Those that terraform knows by itself, where the user has no rules of their own."""
+        has_own = self.cli_config is not None and cli_config.says_how_to_install(self.cli_config)
+        return () if has_own else cli_config.implied_mirrors(self.inherited)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +111,11 @@ class Terraform:
         self.folder.prepare()
         settings = self._settings
         self._cli_config_text = cli_config.text(
-            own=settings.cli_config, mirrors=settings.mirrors, plugin_cache=settings.plugin_cache
+            own=settings.cli_config,
+            mirrors=settings.mirrors,
+            plugin_cache=settings.plugin_cache,
+            fetched=settings.fetched() if settings.fetched is not None else None,
+            implied=settings.implied_mirrors,
         )
         own = settings.cli_config
         if own and self._cli_config_text and self._cli_config_text == cli_config.text_of(own):
@@ -116,6 +128,15 @@ class Terraform:
             binary.remember(*known)
         self._binary = await binary.identify(path, self._environment({}), self.folder.path)
 
+    def refuse_untrusted(self, configuration: Configuration) -> None:
+        """Raises where a provider may not be run. Before that nobody is asked for one, and none is started."""
+        settings = self._settings
+        if settings.may_run is None or not configuration.providers:
+            return
+        settings.may_run(
+            uses.of(configuration, mirrors=(*settings.mirrors, *settings.implied_mirrors), lock_text=settings.lock)
+        )
+
     def is_initialised(self, configuration: Configuration) -> bool:
         """Whether the folder was initialised for these providers and this backend, by this terraform."""
         done = read_json(self.folder.initialised)
@@ -125,7 +146,7 @@ class Terraform:
     async def initialise(self, configuration: Configuration) -> None:
         """Runs `terraform init`; the configuration must have been written. Raises `RuntimeFailure`."""
         self.folder.initialised.unlink(missing_ok=True)
-        self._forget_mirrored_checksums()
+        self._renew_lock()
         await self._init(configuration)
         (self.folder.path / ".terraform").mkdir(exist_ok=True)  # there is none where no provider had to be got
         found = self._known_binary
@@ -320,22 +341,27 @@ class Terraform:
             self._cli_config_text,
             cli_config.contents(settings.mirrors),
             json.dumps(settings.backend, sort_keys=True, default=str),
+            settings.lock,
         )
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
-    def _forget_mirrored_checksums(self) -> None:
-        """Takes providers that are in a mirror out of the dependency lock file.
+    def _renew_lock(self) -> None:
+        """Takes providers that are in a mirror out of the dependency lock file, and puts in what the repository's says.
 
         Who names a mirror trusts what is in it, and it may be rebuilt under the same version; the checksums of all
         other providers stay.
         """
-        mirrored = {each for mirror in self._settings.mirrors for each in cli_config.mirrored(mirror)}
+        settings = self._settings
+        mirrored = {each for mirror in settings.mirrors for each in cli_config.mirrored(mirror)}
+        implied = {each for mirror in settings.implied_mirrors for each in cli_config.mirrored(mirror)}
+        repository = lock.read(self._settings.lock, where=lock.FILE)
+        lock.refuse_unverifiable(repository, mirrored | implied)
         try:
             text = self.folder.dependency_lock.read_text(encoding="utf-8")
         except OSError:
-            return
-        kept = _LOCKED_PROVIDER.sub(lambda found: "" if found[1] in mirrored else found[0], text)
-        self.folder.write(self.folder.dependency_lock, kept)
+            text = ""
+        if text or repository:
+            self.folder.write(self.folder.dependency_lock, lock.joined(text, repository, without=mirrored))
 
     async def _start(self, command: Command, output: Path, *, is_waiting: bool = False) -> Running:
         try:

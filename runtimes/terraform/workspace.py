@@ -338,6 +338,7 @@ class TerraformWorkspace:
             )
 
         written = built(None)
+        terraform.refuse_untrusted(written)
         if not terraform.is_initialised(written):
             folder.write(folder.configuration, written.text)
             await terraform.initialise(written)
@@ -345,6 +346,7 @@ class TerraformWorkspace:
             recorded = await terraform.state()
             prior = self._read(recorded)
             written = built(None)
+            terraform.refuse_untrusted(written)
         types = _types(request.resources) | {each.resource_type for each in prior.resources}
         schemas = await terraform.schemas(written, types)
         if schemas is not None:

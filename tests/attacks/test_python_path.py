@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kcl.plugins.host import _search_path
+from kcl.plugins.process import _search_path
 
 ROOT = Path(__file__).parents[2]
 _NAMES = (

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from tests.attacks.with_terraform import STACK, TERRAFORM, HostileStack, data
-from workbench import backend_trust
 from workbench.engine.errors import Refused
+from workbench.session import Session
+from workbench.trust import backends as backend_trust
 
 NEEDS_TERRAFORM = pytest.mark.skipif(TERRAFORM is None, reason="neither terraform nor tofu is on PATH")
 
@@ -75,13 +76,18 @@ async def test_nobody_is_contacted_before_the_user_trusts_it(tmp_path: Path, hos
     assert host.asked
     host.asked.clear()
     async with hostile.session() as opened:
-        assert opened.trusts_backend(opened.select(STACK))
+        assert trusts(opened)
         hostile.write(data(), terraform=http(host, username="eve"))
-        assert not opened.trusts_backend(opened.select(STACK)), "another setting makes it another backend"
+        assert not trusts(opened), "another setting makes it another backend"
     hostile.write(data(), terraform=http(host))
     assert hostile.wb("trust", "backend", "--revoke", STACK).code == 0
     assert hostile.wb("diff", STACK, NO_PROXY="127.0.0.1").code == 3
     assert host.asked == []
+
+
+def trusts(opened: Session) -> bool:
+    want = opened.backend_want(opened.select(STACK))
+    return want is None or opened.trust.allows(want)
 
 
 @NEEDS_TERRAFORM

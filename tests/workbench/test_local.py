@@ -24,35 +24,47 @@ def files(tmp_path: Path, name: str) -> Path:
     return found
 
 
-def test_trust_is_kept_by_plugin_and_can_be_taken_back(local: LocalState, tmp_path: Path) -> None:
-    assert local.trusted_plugins() == {}
-    local.trust_plugin("cmdb", "d1")
-    local.trust_plugin("other", "d2")
-    local.trust_plugin("cmdb", "d3")
-    assert LocalState(tmp_path / "state", tmp_path / "repository").trusted_plugins() == {"cmdb": "d3", "other": "d2"}
-    local.distrust_plugin("cmdb")
-    assert local.trusted_plugins() == {"other": "d2"}
+def digests(local: LocalState, kind: str = "plugin") -> set[str]:
+    return {each.digest for each in local.trusted(kind)}
+
+
+def test_trust_is_kept_by_kind_and_can_be_taken_back(local: LocalState, tmp_path: Path) -> None:
+    assert digests(local) == set()
+    local.trust("plugin", "d1", "cmdb")
+    local.trust("plugin", "d2", "other", about="x")
+    local.trust("backend", "d3", "s3")
+    again = LocalState(tmp_path / "state", tmp_path / "repository")
+    assert digests(again) == {"d1", "d2"} and digests(again, "backend") == {"d3"}
+    assert [(each.name, each.about, bool(each.since)) for each in again.trusted("plugin")] == [
+        ("cmdb", "", True),
+        ("other", "x", True),
+    ]
+    local.revoke("plugin", "d1")
+    local.revoke("plugin", "d3")
+    assert digests(local) == {"d2"} and digests(local, "backend") == {"d3"}
 
 
 def test_repositories_keep_apart(local: LocalState, tmp_path: Path) -> None:
-    local.trust_plugin("cmdb", "d1")
+    local.trust("plugin", "d1", "cmdb")
     elsewhere = LocalState(tmp_path / "state", tmp_path / "elsewhere" / "repository")
-    assert elsewhere.trusted_plugins() == {}
+    assert digests(elsewhere) == set()
     with local.serve(PRACTICE):
         assert elsewhere.practice() is None
 
 
-@pytest.mark.parametrize("content", ["", "[]", "{", '{"cmdb": 3}', '{"cmdb": null}'])
+@pytest.mark.parametrize("content", ["", "[]", "{", '{"plugin": 3}', '{"plugin": ["d1"]}', '{"plugin": {"d1": null}}'])
 def test_a_broken_record_trusts_nothing(local: LocalState, tmp_path: Path, content: str) -> None:
-    local.trust_plugin("cmdb", "d1")
-    files(tmp_path, "trusted.json").write_text(content)
-    assert local.trusted_plugins() == {}
+    local.trust("plugin", "d1", "cmdb")
+    files(tmp_path, "trust.json").write_text(content)
+    assert digests(local) == set()
+    local.trust("plugin", "d2", "cmdb")
+    assert digests(local) == {"d2"}
 
 
 def test_a_record_that_others_may_write_trusts_nothing(local: LocalState, tmp_path: Path) -> None:
-    local.trust_plugin("cmdb", "d1")
-    files(tmp_path, "trusted.json").chmod(0o666)
-    assert local.trusted_plugins() == {}
+    local.trust("plugin", "d1", "cmdb")
+    files(tmp_path, "trust.json").chmod(0o666)
+    assert digests(local) == set()
 
 
 def test_practice_clusters_are_known_while_they_are_served(local: LocalState, tmp_path: Path) -> None:
@@ -93,5 +105,5 @@ def test_a_state_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
     (tmp_path / "state").write_text("a file")
     local = LocalState(tmp_path / "state", tmp_path)
     with pytest.raises(LocalStateFailure, match="cannot be made"):
-        local.trust_plugin("cmdb", "d1")
-    assert local.practice() is None and local.trusted_plugins() == {}
+        local.trust("plugin", "d1", "cmdb")
+    assert local.practice() is None and digests(local) == set()

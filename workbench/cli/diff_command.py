@@ -24,6 +24,11 @@ if TYPE_CHECKING:
 @cluster_option
 @workdir_option
 @format_option("table", "json", "yaml")
+@click.option(
+    "--server-dry-run",
+    is_flag=True,
+    help="Ask the clusters of an untrusted repository too. Writes nothing; Terraform is still not asked.",
+)
 @click.option("--drift", "drift_only", is_flag=True, help="Only what others changed or deleted live.")
 @click.pass_context
 def command(
@@ -34,6 +39,7 @@ def command(
     clusters: tuple[str, ...],
     workdir: Path | None,
     format_: str,
+    server_dry_run: bool,
     drift_only: bool,
 ) -> None:
     """Show what an apply would change live, with the KCL line behind every field.
@@ -49,7 +55,7 @@ def command(
 
         async def run() -> StackDiff:
             async with session, while_asking(session, context.output):
-                return await session.diff(found, given, clusters=clusters)
+                return await session.diff(found, given, clusters=clusters, server_dry_run=server_dry_run)
 
         result = anyio.run(run)
     except click.ClickException:

@@ -106,7 +106,8 @@ def _digest(session: Session) -> str:
     from workbench.engine.plugins import digest, read_code
     from workbench.project.plugins import read_allowed_plugins
 
-    return digest(read_code(read_allowed_plugins(session.root)[PLUGIN]))
+    plugin = read_allowed_plugins(session.root)[PLUGIN]
+    return digest(plugin, read_code(plugin))
 
 
 @asynccontextmanager

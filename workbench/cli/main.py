@@ -102,6 +102,7 @@ class Context:
     work_dir: Path
     kubeconfig: str | None
     output: Output
+    is_untrusted: bool | None = None
     style: bool = True
     _settings: Settings | None = field(default=None, repr=False)
 
@@ -111,7 +112,11 @@ class Context:
 
         if self._settings is None:
             settings = Settings.load()
-            self._settings = replace(settings, kubeconfig=self.kubeconfig) if self.kubeconfig else settings
+            if self.kubeconfig:
+                settings = replace(settings, kubeconfig=self.kubeconfig)
+            if self.is_untrusted is not None:
+                settings = replace(settings, is_untrusted=self.is_untrusted)
+            self._settings = settings
         return self._settings
 
     def base(self, workdir: Path | None) -> Path:
@@ -129,6 +134,9 @@ class Context:
             settings = replace(settings, kubeconfig=os.pathsep.join(named))
         session = Session.open(path or base, settings=settings)
         session.origin = "cli"
+        if session.trust.untrusted:
+            left_out = "Terraform, plugins and, unless they are asked for, clusters are left out"
+            self.output.talk(f"this repository is untrusted, as {session.trust.untrusted}: {left_out}")
         return session
 
 
@@ -162,9 +170,17 @@ def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None
 @click.option(
     "--kubeconfig", type=click.Path(), default=None, help="The kubeconfig; else KUBECONFIG or ~/.kube/config."
 )
+@click.option(
+    "--untrusted/--trusted",
+    "is_untrusted",
+    default=None,
+    help="Look at the repository as data only; else by rule, which `wb trust list` tells.",
+)
 @click.option("--no-style", is_flag=True, help="No colour.")
 @click.pass_context
-def wb(ctx: click.Context, workdir: Path | None, kubeconfig: str | None, no_style: bool) -> None:
+def wb(
+    ctx: click.Context, workdir: Path | None, kubeconfig: str | None, is_untrusted: bool | None, no_style: bool
+) -> None:
     """Konfig Workbench: browse, compile, diff, apply and watch the applications of a Konfig repository.
 
     Without a command it opens the terminal interface. STACK is project/stack or a stack's folder; nothing means the
@@ -172,7 +188,7 @@ def wb(ctx: click.Context, workdir: Path | None, kubeconfig: str | None, no_styl
     """
     output = ctx.obj if isinstance(ctx.obj, Output) else Output(style=not no_style)
     here = workdir if workdir and workdir.is_absolute() else _here() / (workdir or "")
-    ctx.obj = Context(here, kubeconfig, output, style=not no_style)
+    ctx.obj = Context(here, kubeconfig, output, is_untrusted, style=not no_style)
     if ctx.invoked_subcommand is None:
         from workbench.cli.screen import open_screen
 

@@ -50,29 +50,13 @@ def list_(ctx: click.Context, workdir: Path | None) -> None:
 @click.option("--revoke", is_flag=True, help="Trust it no longer.")
 @click.pass_context
 def trust(ctx: click.Context, name: str, workdir: Path | None, revoke: bool) -> None:
-    """Let the code of plugin NAME, as it is now, run on this machine when KCL calls it. Read it first.
+    """Let the code of plugin NAME, with its settings, run on this machine when KCL calls it. Read both first.
 
-    A change of the code has to be trusted anew.
+    The same as `wb trust plugin NAME`.
     """
-    from workbench.engine.plugins import digest, read_code
-    from workbench.project import ProjectError
-    from workbench.project.plugins import PLUGINS_FILE, read_allowed_plugins
+    from workbench.cli.trust_command import settle_plugin
 
-    context: Context = ctx.obj
-    session = context.open(workdir=workdir)
-    found = read_allowed_plugins(session.root).get(name)
-    if revoke:
-        session.local.distrust_plugin(name)
-        context.output.talk(f"{name} is not trusted any more")
-        ctx.exit(ExitCode.OK)
-    if found is None:
-        raise ProjectError(f"lists no plugin {name!r}", where=str(session.root / PLUGINS_FILE), hint="wb plugins list")
-    if found.package:
-        raise ProjectError(f"plugin {name} is an installed package, which needs no trust", where=str(session.root))
-    code = digest(read_code(found))
-    session.local.trust_plugin(name, code)
-    context.output.talk(f"{found.file} may run from now on, as it is now (sha256 {code[:12]})")
-    ctx.exit(ExitCode.OK)
+    settle_plugin(ctx, name, workdir, revoke=revoke)
 
 
 def _place(plugin: AllowedPlugin, session: Session) -> str:
@@ -80,13 +64,13 @@ def _place(plugin: AllowedPlugin, session: Session) -> str:
 
 
 def _trust(plugin: AllowedPlugin, session: Session) -> str:
-    from workbench.engine.plugins import digest, read_code
+    from workbench.engine.plugins import needs_trust
     from workbench.project import WorkbenchError
+    from workbench.trust import plugins
 
-    if plugin.package:
+    if not needs_trust(plugin):
         return "installed"
     try:
-        code = digest(read_code(plugin))
+        return "yes" if session.trust.allows(plugins.want(plugin)) else "no"
     except WorkbenchError as error:
         return error.message
-    return "yes" if session.trusts_plugin(plugin.name, code) else "no"

@@ -105,7 +105,8 @@ async def practise(settings: Settings, here: Path) -> AsyncIterator[Practice]:
     with tempfile.TemporaryDirectory(prefix="konfig-practice-") as name:
         home = Path(name)
         kubeconfig = home / "kubeconfig"
-        own = replace(settings, kubeconfig=str(kubeconfig), state_dir=home / "state")
+        # the sample is ours, whoever owns the folder that it was installed in
+        own = replace(settings, kubeconfig=str(kubeconfig), state_dir=home / "state", is_untrusted=False)
         async with _clusters(kubeconfig):
             yield await _with_cloud(Practice(root, own, home))
 

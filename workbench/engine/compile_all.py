@@ -53,10 +53,10 @@ class TrustedCode:
     """Which plugin code of the repository may run, as a value that other processes can be told."""
 
     everything: bool = False
-    digests: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    digests: frozenset[str] = frozenset()
 
-    def __call__(self, name: str, digest: str) -> bool:
-        return self.everything or digest in self.digests.get(name, frozenset())
+    def __call__(self, digest: str) -> bool:
+        return self.everything or digest in self.digests
 
 
 @dataclass(frozen=True, slots=True)

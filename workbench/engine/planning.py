@@ -201,9 +201,8 @@ def _guards(diff: StackDiff, stack: Stack, *, force: bool, is_read_only: bool, d
         ]
     if diff.workspace:
         guards.insert(2, Guard("terraform plans", not terraform, _lines(terraform)))
-    guards.append(
-        Guard("writing allowed", not is_read_only, "this session is read-only (WB_READONLY)" if is_read_only else "")
-    )
+    why = "this session is read-only (WB_READONLY, or an untrusted repository)" if is_read_only else ""
+    guards.append(Guard("writing allowed", not is_read_only, why))
     if destroys:
         is_protected = stack.placement is not None and stack.placement.protected
         why = "take `protected` out of its placement first" if is_protected else ""

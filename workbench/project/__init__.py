@@ -34,7 +34,7 @@ from workbench.project.errors import (
 )
 from workbench.project.impact import Impact, affected
 from workbench.project.names import ProjectName, StackName, StackPath
-from workbench.project.terraform import TerraformOptions
+from workbench.project.terraform import TerraformOptions, provider_lock
 from workbench.project.tree import Component, Finding, KonfigTree, Project, Stack
 
 __all__ = [
@@ -67,6 +67,7 @@ __all__ = [
     "find_root",
     "is_git",
     "lies_below",
+    "provider_lock",
     "refuse_foreign",
     "refuse_outside",
 ]

@@ -17,11 +17,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from workbench.project.bounds import refuse_foreign
 from workbench.project.errors import BrokenFile
 from workbench.project.yaml_file import mapping_at, place_of, text_at
 
 _KEYS = ("backend", "requiredVersion", "lockTimeoutSeconds")
 _LOCK_TIMEOUT_SECONDS = 10.0
+_LOCK, _LARGEST_LOCK_BYTES = ".terraform.lock.hcl", 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,27 @@ class TerraformOptions:
     required_version: str = ""
     lock_timeout_seconds: float = _LOCK_TIMEOUT_SECONDS
     backend_file: Path | None = None
+
+
+def provider_lock(directory: Path, root: Path) -> str:
+    """Returns the lock file of providers nearest to a stack's folder, up to the repository's; "" where there is none.
+
+    Raises `BrokenFile` where it can't be read, and `OutsideRepository` where it is a link out of the repository.
+    """
+    for folder in (directory, *directory.parents):
+        path = folder / _LOCK
+        if path.is_symlink() or path.exists():
+            refuse_foreign(path, folder)
+            try:
+                if path.stat().st_size > _LARGEST_LOCK_BYTES:
+                    raise BrokenFile(f"is larger than {_LARGEST_LOCK_BYTES} bytes", where=str(path))
+                return path.read_text(encoding="utf-8")
+            except (OSError, UnicodeDecodeError) as error:
+                why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+                raise BrokenFile(f"cannot be read: {why}", where=str(path)) from error
+        if folder == root:
+            break
+    return ""
 
 
 def terraform_options(content: Mapping[str, Any], path: Path, above: TerraformOptions) -> TerraformOptions:

@@ -13,12 +13,14 @@ import pytest
 from runtimes.sandbox.cmdb import Cmdb
 from tests.workbench.session.shop import shop
 from workbench.engine.compile import CompiledStack, CompileFailed, CompileInputs
-from workbench.engine.plugins import RepositoryPlugins, digest
+from workbench.engine.plugins import RepositoryPlugins
 from workbench.engine.recovery.compile import compile_document
 from workbench.engine.recovery.document import RecoveryDocument
 from workbench.local import ServedPractice
+from workbench.project.plugins import read_allowed_plugins
 from workbench.session import Session
 from workbench.settings import Settings
+from workbench.trust import plugins
 
 SAMPLE = Path(__file__).parents[3] / "sample-konfig"
 PLUGIN = """from kcl.plugins import Plugin
@@ -61,8 +63,8 @@ async def compiled(root: Path, settings: Settings) -> CompiledStack:
 
 
 def trust(root: Path, settings: Settings) -> None:
-    code = (root / "plugins" / "sizes.py").read_text()
-    Session.open(root, settings=settings).local.trust_plugin("sizes", digest(code))
+    opened = Session.open(root, settings=settings)
+    opened.trust.trust(plugins.want(read_allowed_plugins(root)["sizes"]))
 
 
 async def test_code_of_a_repository_does_not_run_before_it_is_trusted(
@@ -70,7 +72,7 @@ async def test_code_of_a_repository_does_not_run_before_it_is_trusted(
 ) -> None:
     with pytest.raises(CompileFailed, match="is not trusted on this machine") as error:
         await compiled(root, settings)
-    assert "wb plugins trust sizes" in error.value.message
+    assert "wb trust plugin sizes" in error.value.message
     assert error.value.where.startswith(str(root / "web" / "dev" / "main.k:4:"))
     assert not (tmp_path / "ran").exists()
 
@@ -125,7 +127,7 @@ def test_settings_come_from_the_file_then_from_practice_then_from_the_environmen
     (root / "plugins.yaml").write_text("plugins: {sizes: {settings: {a: file, b: file, c: file}}}\n")
     environment = {"WB_PLUGIN_SIZES_C": "environment", "WB_PLUGIN_OTHER_A": "no"}
     practice = {"sizes": {"b": "practice", "c": "practice"}}
-    found = RepositoryPlugins(root, lambda name, code: True, practice, environment).find("sizes")
+    found = RepositoryPlugins(root, lambda bound: True, practice, environment).find("sizes")
     assert dict(found.settings) == {"a": "file", "b": "practice", "c": "environment"}
 
 
@@ -144,7 +146,7 @@ def record(hostname: str, cluster: str = "hangzhou", pod: str | None = None) -> 
 
 
 async def recovery(url: str, token: str, **options: str) -> RecoveryDocument:
-    plugins = RepositoryPlugins(SAMPLE, lambda name, code: True, {"cmdb": {"url": url, "token": token}}, {})
+    plugins = RepositoryPlugins(SAMPLE, lambda bound: True, {"cmdb": {"url": url, "token": token}}, {})
     return await compile_document(SAMPLE / "ops" / "AppRecovery.k", CompileInputs(options=options), plugins=plugins)
 
 
@@ -222,7 +224,7 @@ async def test_a_session_finds_what_is_served_for_its_repository(cmdb: Cmdb, tmp
         kubeconfig=str(tmp_path / "kubeconfig"),
         state_dir=str(tmp_path / "practice"),
         plugins={"cmdb": {"url": cmdb.url, "token": TOKEN}},
-        trusted={"cmdb": digest((root / "plugins" / "cmdb.py").read_text())},
+        trusted={"cmdb": plugins.want(read_allowed_plugins(root)["cmdb"]).digest},
         hostnames=("lost-1",),
         terraform_mirrors=(str(tmp_path / "providers"),),
         terraform_environment={"KONFIG_PRACTICE_WORLD": "/world"},

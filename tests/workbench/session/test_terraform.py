@@ -243,7 +243,7 @@ async def test_each_stack_has_a_folder_of_its_own_beside_its_releases(tmp_path: 
     # a state that holds something is enough to need the workspace; an empty one is not
     from workbench.engine.spec import Spec
 
-    workspaces = Workspaces(settings, store.workspace_folder)
+    workspaces = Workspaces(settings, store.workspace_folder, trust=Session.open(root, settings=settings).trust)
     nothing = Spec("pay/dev", ())
     assert not workspaces.is_needed(stacks[0], nothing, None)
     folders[0].mkdir(parents=True)

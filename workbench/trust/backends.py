@@ -6,18 +6,17 @@ and gets the state, secrets included. So it needs trust (`wb trust backend`), bo
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from workbench.project import TerraformOptions
+from workbench.trust.wants import digest as digest_of
+from workbench.trust.wants import short
 
 _TELLING: Final = ("address", "hostname", "endpoint", "endpoints", "bucket", "storage_account_name", "host", "path")
 """Settings that say where a backend is; none of them is secret once a password in an address is taken out."""
-_LONGEST: Final = 120
 
 
 def digest(backend: Mapping[str, Any], *, folder: Path) -> str:
@@ -26,7 +25,7 @@ def digest(backend: Mapping[str, Any], *, folder: Path) -> str:
     A local one is bound to the stack's `folder` too: from another folder the same path is another file.
     """
     bound = [backend, str(folder)] if backend.get("type") == "local" else [backend]
-    return hashlib.sha256(json.dumps(bound, sort_keys=True, default=str).encode()).hexdigest()
+    return digest_of("backend", bound)
 
 
 def needs_trust(backend: Mapping[str, Any] | None, *, folder: Path, root: Path) -> bool:
@@ -55,9 +54,9 @@ def needs_trust(backend: Mapping[str, Any] | None, *, folder: Path, root: Path) 
 def named(backend: Mapping[str, Any]) -> str:
     """Returns the type of a backend and where it is, for people to know it by."""
     config = backend.get("config") or {}
-    places = (_place(config.get(each)) for each in _TELLING) if isinstance(config, Mapping) else ()
+    places = (place(config.get(each)) for each in _TELLING) if isinstance(config, Mapping) else ()
     found = next((each for each in places if each), "")
-    return f"{_short(str(backend.get('type')))}{f' ({found})' if found else ''}"
+    return f"{short(str(backend.get('type')))}{f' ({found})' if found else ''}"
 
 
 def where(options: TerraformOptions) -> str:
@@ -67,19 +66,16 @@ def where(options: TerraformOptions) -> str:
     return place_of(options.backend_file, "terraform", "backend") if options.backend_file else ""
 
 
-def _place(value: Any) -> str:
+def place(value: Any) -> str:
+    """Returns where a setting leads, without what may be secret in an address."""
     if isinstance(value, Mapping):
         value = next(iter(value.values()), "")
     if not isinstance(value, str):
         return ""
     if "://" not in value:
-        return _short(value)
+        return short(value)
     try:
         parts = urlsplit(value)
     except ValueError:
         return ""
-    return _short(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}")
-
-
-def _short(text: str) -> str:
-    return json.dumps(text)[1:-1][:_LONGEST]  # without control characters
+    return short(f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}")

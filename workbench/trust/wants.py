@@ -1,0 +1,47 @@
+"""What a repository wants of this machine, and what trust in it is bound to."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Final
+
+_LONGEST: Final = 120
+
+
+class Kind(StrEnum):
+    """The kinds of things that need trust, as `wb trust list` names them."""
+
+    REPOSITORY = "repository"
+    PLUGIN = "plugin"
+    BACKEND = "backend"
+    PROVIDER = "provider"
+    SETTINGS = "provider settings"
+    KUBECONFIG = "kubeconfig"
+
+
+@dataclass(frozen=True, slots=True)
+class Want:
+    """One thing. `name` is what people know it by, safe to show; `where` the file or line that asks for it.
+
+    `about` groups digests of the same thing, such as versions of one provider. `command` trusts it.
+    """
+
+    kind: Kind
+    name: str
+    digest: str
+    where: str = ""
+    about: str = ""
+    command: str = ""
+
+
+def digest(*parts: Any) -> str:
+    """Returns what trust is bound to: another one for any other `parts`, which are plain data."""
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def short(text: str) -> str:
+    """Returns a text of the repository as one line without control characters, and not too long."""
+    return json.dumps(text)[1:-1][:_LONGEST]
