@@ -305,6 +305,8 @@ class Planner:
             notes=(*narrowed.notes, *_presumed(at.clusters.identities)),
             warnings=(*found.warnings, *cautions, *at.followed.unsure, *_one_cluster_twice(at.clusters.identities)),
             cautions=(*found.cautions, *cautions),
+            # of a cluster that took the place of another, no release tells what was there
+            release=0 if at.followed.others else found.release,
             identities=at.clusters.identities,
         )
         return _without_silent(found, places), prune

@@ -168,7 +168,9 @@ class Transport:
                     raise self._unreachable(error, subject, changes_nothing) from None
                 await asyncio.sleep(_pause(attempt))
                 continue
-            self._check_is_api(status, headers, content, subject, is_read=changes_nothing)
+            # what a log holds may well be a web page
+            looked_at = b"" if is_text and status == 200 else content
+            self._check_is_api(status, headers, looked_at, subject, is_read=changes_nothing)
             if 200 <= status < 300:
                 if is_text:
                     return Reply(status, content.decode("utf-8", "replace"), _warnings(headers))

@@ -263,6 +263,13 @@ async def test_a_name_that_leads_to_another_cluster_forgets_nothing_of_the_forme
     assert FRONT in a.objects and FRONT in b.objects
 
 
+async def test_no_release_tells_of_drift_on_a_cluster_that_took_the_place_of_another(root: Path) -> None:
+    await released(root, Ways(hz=cluster("a")))
+    async with opened(root, Ways(hz=cluster("b"))) as session:
+        found = await session.diff(session.select("web/dev"))
+    assert len(list(found.undecided())) == 4 and not found.is_certain
+
+
 async def test_what_was_made_on_the_former_cluster_is_deleted_there_once_it_has_a_name_again(root: Path) -> None:
     a, b = cluster("a"), cluster("b")
     await released(root, Ways(hz=a))

@@ -13,7 +13,7 @@ import pytest
 
 from runtimes.sandbox import certificates
 from runtimes.sandbox.api.disturbances import Disturbance
-from runtimes.sandbox.server import Sandbox
+from runtimes.sandbox.server import Sandbox, written_uids
 
 TOKENS = {"admin": "t-admin", "viewer": "t-viewer"}
 
@@ -59,6 +59,29 @@ async def test_the_kubeconfig_is_its_owners_alone(tmp_path: Path) -> None:
         written = json.loads(file.read_text())
         assert [each["name"] for each in written["contexts"]] == ["sandbox-1", "sandbox-2"]
         assert [each["cluster"]["server"] for each in written["clusters"]] == sandbox.urls
+
+
+async def test_a_sandbox_is_known_again_by_the_kubeconfig_it_wrote(tmp_path: Path) -> None:
+    file = tmp_path / "config"
+    uids = []
+    for _ in range(2):
+        async with Sandbox(clusters=2, controllers=False, uids=written_uids(file)) as sandbox:
+            sandbox.write_kubeconfig(file)
+            uids.append([each.get("namespaces", None, "kube-system")["metadata"]["uid"] for each in sandbox.clusters])
+    assert uids[0] == uids[1] and len(set(uids[0])) == 2
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"clusters": 3}', '{"clusters": [{"name": "a", "cluster": {}}]}'])
+def test_a_kubeconfig_of_others_says_nothing_of_a_sandbox(tmp_path: Path, text: str) -> None:
+    (tmp_path / "config").write_text(text)
+    assert written_uids(tmp_path / "config") == {}
+
+
+def test_clusters_with_the_same_seed_are_still_two() -> None:
+    sandbox = Sandbox(clusters=2, controllers=False, seed=1)
+    one, two = (each.get("namespaces", None, "kube-system")["metadata"]["uid"] for each in sandbox.clusters)
+    again = Sandbox(clusters=2, controllers=False, seed=1).clusters[0].get("namespaces", None, "kube-system")
+    assert one != two and again["metadata"]["uid"] == one
 
 
 async def test_the_certificate_is_trusted_by_those_who_are_given_it() -> None:
