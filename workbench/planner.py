@@ -362,8 +362,9 @@ class _Reached:
 
 def _way_back(stack: Stack, cluster: str, former: ClusterIdentity) -> str:
     return (
-        f"give that cluster a name in clusters.yaml again (context {former.context}): then wb destroy {stack.name} "
-        f"takes away what is there; if it is gone for good: wb release forget {stack.name} --cluster {cluster}"
+        f"if it is gone for good: wb release forget {stack.name} --cluster {cluster}; else have "
+        f"{former_of(cluster, former)} lead back there (context {former.context}): then wb destroy {stack.name} takes "
+        "away what is there, and nothing here"
     )
 
 

@@ -4,6 +4,7 @@
     credentials   request headers from them, renewed as they run out
     transport     the only HTTP: time limits, what is repeated, errors
     failures      from the server's Status to our errors
+    lost          why no answer came, in words
     discovery     which kinds are served under which paths
     apply_body    the bytes of a server-side apply, which a YAML reader reads
     client        the verbs of the API over dict bodies

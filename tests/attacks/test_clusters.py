@@ -283,6 +283,19 @@ async def test_what_was_made_on_the_former_cluster_is_deleted_there_once_it_has_
     assert (await planned(root, Ways(hz=b))).gaps == ()
 
 
+async def test_where_a_name_leads_back_destroying_takes_away_what_is_there_and_nothing_else(root: Path) -> None:
+    a, b = cluster("a"), cluster("b")
+    await released(root, Ways(hz=a))
+    await released(root, Ways(hz=b))
+    async with opened(root, Ways(hz=a, sh=cluster("sh"))) as session:
+        plan = await session.plan_destroy(session.select("web/dev"))
+        async with session.apply(plan, confirm=plan.confirmation.phrase) as events:
+            async for _ in events:
+                pass
+    assert a.objects == {} and FRONT in b.objects
+    assert (await planned(root, Ways(hz=b))).is_as_configured
+
+
 async def test_a_cluster_made_anew_under_all_its_names_is_another_one(root: Path) -> None:
     old = cluster("hz", authority=VERIFIED)
     await released(root, Ways(hz=old))

@@ -17,6 +17,7 @@ workspace  what is asked of a Terraform workspace, and its answer as changes; wo
 narrowing  a Spec for some of its places, where the others cannot be asked or shall not be
 pruning    what a cluster has and the configuration no longer names: deleted, or a gap that says why not
 release    what was done, as it is recorded
+identities which clusters are behind their names: a plan is refused on others, a release follows its own
 status     the picture while things become ready; reconcile watches for it
 whatif     edits over the files
 field_edit an edit of one field, at the line that sets it

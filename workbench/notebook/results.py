@@ -17,8 +17,8 @@ from workbench.engine.compile import CompiledStack
 from workbench.engine.masking import Seal
 from workbench.engine.release import Release, StepState
 from workbench.notebook.views import Picture, Tab, html, text
+from workbench.present import clusters, documents, durations, explain
 from workbench.present import diff as present_diff
-from workbench.present import documents, durations, explain
 from workbench.present import spec as present_spec
 from workbench.present.glyphs import UNICODE
 from workbench.present.reconcile import short_id
@@ -223,6 +223,7 @@ class Diff(Shown):
         places = (*found.clusters, found.workspace)
         head = (
             line(Span(found.stack, Tone.STRONG), Span(f"  {', '.join(filter(None, places))}", Tone.ENVIRONMENT)),
+            *clusters.lines(found.identities),
             present_diff.summary_line(found.summary, UNICODE, is_certain=found.is_certain),
         )
         foot = tuple(present_diff.remark_lines(found, UNICODE))

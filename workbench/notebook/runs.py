@@ -35,7 +35,7 @@ from workbench.notebook.engine_thread import Job, Stopped, readable
 from workbench.notebook.headless import has_widgets
 from workbench.notebook.results import Shown, diff_tabs
 from workbench.notebook.views import Picture, Tab
-from workbench.present import documents, errors, reconcile
+from workbench.present import clusters, documents, errors, reconcile
 from workbench.present import plan as present_plan
 from workbench.present.glyphs import UNICODE, status_line
 from workbench.present.rows import Table
@@ -112,7 +112,7 @@ class Plan(Shown):
 
     def _picture(self) -> Picture:
         made = self.value
-        head = [present_plan.title(made, UNICODE), *_summary(made)]
+        head = [present_plan.title(made, UNICODE), *clusters.lines(made.identities), *_summary(made)]
         foot = [*present_plan.gates(made, UNICODE)]
         if made.is_refused:
             foot += present_plan.refusal(made, UNICODE)
