@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from kcl.plugins.contract import DEFAULT_MEMORY_BYTES, DEFAULT_TIMEOUT_SECONDS
 
@@ -29,6 +29,10 @@ class EntryPointCode:
     name: str
 
 
+def _nobody(secret: Any) -> None:
+    """Hears of secrets where nobody else does."""
+
+
 @dataclass(frozen=True, slots=True)
 class PluginCode:
     """A plugin that may run. `timeout_seconds` is the most a call may take, `budget_seconds` all calls of one run."""
@@ -44,8 +48,10 @@ class PluginCode:
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Variables that it gets beside those every program needs; no others of this process."""
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
-    """Texts that what it prints is logged without."""
+    """Settings that are secret whatever they are called: what it prints is logged without them."""
     memory_bytes: int = DEFAULT_MEMORY_BYTES
+    on_secret: Callable[[Any], None] = field(default=_nobody, repr=False, compare=False)
+    """Is told, as plain data, what a function returned that declares that this is secret."""
 
 
 class PluginFinder(Protocol):

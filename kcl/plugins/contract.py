@@ -39,12 +39,16 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """One function on offer: `signature` in KCL's notation, `what` the first line of its docstring."""
+    """One function on offer: `signature` in KCL's notation, `what` the first line of its docstring.
+
+    `is_secret` says that what it returns is a secret, wherever that ends up.
+    """
 
     signature: str
     implementation: Callable[..., Any]
     timeout_seconds: float
     what: str
+    is_secret: bool = False
 
 
 class Plugin:
@@ -54,12 +58,13 @@ class Plugin:
         self.functions: dict[str, Declared] = {}
 
     def function(
-        self, signature: str, *, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
+        self, signature: str, *, timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS, is_secret: bool = False
     ) -> Callable[[_Implementation], _Implementation]:
         """Offers the decorated function, which takes a `Call` and then what the signature says.
 
         `?` marks a parameter that may be left out, `*name` takes any number of values, `**name` any keywords:
         `"find(name: str, limit?: int) -> [{str:any}]"`. The name in the signature is the one KCL uses.
+        With `is_secret`, texts that it returns are masked like any other secret, wherever they end up.
         """
 
         def declare(implementation: _Implementation) -> _Implementation:
@@ -67,7 +72,8 @@ class Plugin:
             if name in self.functions:
                 raise ValueError(f"the plugin has a function {name} already")
             lines = (implementation.__doc__ or "").strip().splitlines()
-            self.functions[name] = Declared(signature, implementation, timeout_seconds, lines[0] if lines else "")
+            what = lines[0] if lines else ""
+            self.functions[name] = Declared(signature, implementation, timeout_seconds, what, is_secret)
             return implementation
 
         return declare

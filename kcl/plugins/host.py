@@ -117,12 +117,11 @@ class _Worker:
                 raise ValueFailure(f"the plugin {self._package} declares what is {error}") from None
             answers = parse_signature(f"answer(value: {function.result}) -> any", lambda: None).parameters[0]
             limit = min(float(each["timeoutSeconds"]), self.plugin.timeout_seconds)
-            offered[function.name] = parse_signature(
-                each["signature"], self._remote(function.name, answers, limit), capture=_CAPTURE
-            )
+            remote = self._remote(function.name, answers, limit, bool(each.get("isSecret")))
+            offered[function.name] = parse_signature(each["signature"], remote, capture=_CAPTURE)
         return offered
 
-    def _remote(self, name: str, result: Parameter, limit: float) -> Any:
+    def _remote(self, name: str, result: Parameter, limit: float, is_secret: bool) -> Any:
         def call(*args: Value, **named: Value) -> Value:
             if self._process is None:
                 self._start()
@@ -143,6 +142,8 @@ class _Worker:
                 f"{self._package}.{name}()",
             )
             self._spent += time.monotonic() - began
+            if is_secret:
+                self.plugin.on_secret(reply.get("answer"))  # before anything can quote it
             answer = to_value(reply.get("answer"))
             try:
                 result.check(answer)

@@ -96,7 +96,12 @@ def _load(wanted: Mapping[str, Any]) -> Plugin:
 
 
 def _described(function: Any) -> dict[str, Any]:
-    return {"signature": function.signature, "timeoutSeconds": function.timeout_seconds, "what": function.what}
+    return {
+        "signature": function.signature,
+        "timeoutSeconds": function.timeout_seconds,
+        "what": function.what,
+        "isSecret": function.is_secret,
+    }
 
 
 def _guarded(work: Callable[[], dict[str, Any]], code_of: str) -> str:

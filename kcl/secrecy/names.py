@@ -92,6 +92,12 @@ def suggests_secret(name: str) -> bool:
     return any(part in word for word in {*words, *plain} if not _is_harmless(word) for part in _SUSPICIOUS)
 
 
+def is_about_property(name: str) -> bool:
+    """Whether a name says that its value is no secret whatever it belongs to: `url`, `timeout`, `token file`."""
+    words = words_of(name)
+    return bool(words) and words[-1] in _PROPERTIES
+
+
 def _says_so(words: "list[str]") -> bool:
     bare = [word.rstrip("0123456789") for word in words]
     if any(word in _ANYWHERE or word.endswith(_IN_ONE) for word in bare):

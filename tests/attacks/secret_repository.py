@@ -155,6 +155,8 @@ def vault() -> Vault:
     main = "\n".join(
         [
             "import manifests",
+            "import kcl_plugin.safe",
+            '_plugged = {issued = safe.issued().value, door = safe.setting("door"), file = safe.setting("password")}',
             *(f'_{name} = option("{name}")' for name in (*OPTIONS, *SETTINGS)),
             f"_objects = {json.dumps(objects, indent=2)}",
             f'_space = "{SPACE}"',
@@ -163,7 +165,10 @@ def vault() -> Vault:
             '_repeated = {apiVersion = "v1", kind = "ConfigMap", metadata = {name = "again", namespace = _space}, '
             f"data = {{{', '.join(map(_repeated, (*OPTIONS, *SETTINGS)))}}}}}",
             *(f'print("{each} is", _{each})' for each in (*OPTIONS, *SETTINGS)),
-            "manifests.yaml_stream([*_objects, _given, _repeated])",
+            "print(_plugged.issued, _plugged.door, _plugged.file)",
+            '_of_plugins = {apiVersion = "v1", kind = "ConfigMap", metadata = {name = "plugged", namespace = _space}, '
+            "data = _plugged}",
+            "manifests.yaml_stream([*_objects, _given, _repeated, _of_plugins])",
         ]
     )
     kcl_options = [{"key": name, "value": value} for name, value in settings.items()]
@@ -175,10 +180,27 @@ def vault() -> Vault:
         "vault/dev/main.k": main + "\n",
         "vault/dev/settings.yaml": json.dumps({"kcl_options": kcl_options}),
     }
+    files |= {
+        "plugins.yaml": json.dumps({"plugins": {"safe": {"settings": {"password": given.strong("plugin", "file")}}}}),
+        "plugins/safe.py": PLUGIN.replace("RETURNED", given.strong("plugin", "return")),
+    }
+    environment = {"WB_PLUGIN_SAFE_DOOR": given.strong("plugin", "environment"), "WB_TRUST_PLUGINS": "1"}
     arguments = ("-Y", "settings.yaml", *(word for each in options.items() for word in ("-D", "=".join(each))))
-    return Vault(given, files, arguments, {})
+    return Vault(given, files, arguments, environment)
 
 
+PLUGIN = """from kcl.plugins import Plugin, PluginError
+PLUGIN = Plugin()
+@PLUGIN.function("issued() -> {str:str}", is_secret=True)
+def issued(call):
+    return {"value": "RETURNED"}
+@PLUGIN.function("setting(name: str) -> str")
+def setting(call, name):
+    return call.settings[name]
+@PLUGIN.function("fail() -> str")
+def fail(call):
+    raise PluginError("cannot log in with " + call.settings["door"], hint="is it " + call.settings["password"])
+"""
 OPTIONS = ("door", "db_password", "jwt", "smtp_auth", "parcelKey", "dsn", "session", "sundry")
 SETTINGS = ("gate", "pgpassword", "auth_header", "apiKey", "colour", "size")
 

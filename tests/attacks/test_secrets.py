@@ -20,6 +20,7 @@ from runtimes.sandbox.server import Sandbox
 from tests.attacks.secret_repository import KINDS, SPACE, Vault, vault
 from tests.workbench.cli.command import Ended, Wb
 from workbench.exit_codes import ExitCode
+from workbench.settings import Settings
 
 FORMATS = ("table", "json", "yaml")
 
@@ -40,6 +41,11 @@ class Opened:
         with self.monkeypatch.context() as patch:
             patch.setattr("sys.stdout.isatty", lambda: True, raising=False)
             return await self(*arguments)
+
+    def settings(self) -> Settings:
+        state, cache = self.home / "state", self.home / "cache"
+        kubeconfig = os.environ["KUBECONFIG"]
+        return Settings(state, cache, kubeconfig=kubeconfig, user="ann", host="box", trusts_plugins=True)
 
     def leaks(self, said: Ended | str) -> list[str]:
         return self.vault.canaries.leaks(said.text if isinstance(said, Ended) else said)
@@ -70,6 +76,8 @@ async def opened(wb: Wb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Asy
     made.write(tmp_path / "repo")
     monkeypatch.chdir(tmp_path / "repo")
     monkeypatch.setenv("KCL_RUN_CACHE", str(tmp_path / "kcl"))
+    for name, value in made.environment.items():
+        monkeypatch.setenv(name, value)
     async with Sandbox(names=("one",), clusters=1, tokens={"admin": "token-of-admin"}, seed=1) as sandbox:
         sandbox.write_kubeconfig(tmp_path / "kubeconfig")
         monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))
@@ -148,6 +156,8 @@ async def test_no_error_shows_a_secret(opened: Opened) -> None:
         "a type": "x: int = _db_password\n",
         "a type, in a line with another": 'password = "cnry-in-a-line-9x"\ny: int = _gate + "1"\n',
         "an assertion": 'assert _jwt == "", "jwt is ${_jwt}, gate is ${_pgpassword}"\n',
+        "a plugin": "z = safe.fail()\n",
+        "what a plugin returned": 'assert _plugged.issued == "", "${_plugged.issued} ${_plugged.door}"\n',
         "a schema": "schema A:\n    a: int\nb = A {a = _smtp_auth}\n",
     }.items():
         main.write_text(sound + wrong)
@@ -165,7 +175,6 @@ async def test_no_screen_shows_a_secret(opened: Opened) -> None:
     from tests.workbench.tui.test_screens import LARGE, says, shown, state, until
     from tests.workbench.tui.test_screens import opened as started
     from workbench.session import Session
-    from workbench.settings import Settings
     from workbench.tui.app import WorkbenchApp
 
     main = opened.home / "repo/vault/dev/main.k"
@@ -178,10 +187,7 @@ async def test_no_screen_shows_a_secret(opened: Opened) -> None:
     for each in settings:
         text = text.replace(f'option("{each["key"]}")', f'option("{each["key"]}", default={json.dumps(each["value"])})')
     main.write_text(text)
-    found = Settings(
-        opened.home / "state", opened.home / "cache", kubeconfig=os.environ["KUBECONFIG"], user="ann", host="box"
-    )
-    session = Session.open(opened.home / "repo", settings=found)
+    session = Session.open(opened.home / "repo", settings=opened.settings())
     app = WorkbenchApp(session, open_at="vault/dev")
     seen: dict[str, str] = {}
 
@@ -212,13 +218,11 @@ async def test_no_frame_of_a_notebook_has_a_secret(opened: Opened) -> None:
     results: Any = pytest.importorskip("workbench.notebook.results")
     from workbench.engine.compile import CompileInputs
     from workbench.session import Session
-    from workbench.settings import Settings
 
     options = dict(each.split("=", 1) for each in opened.vault.arguments if "=" in each)
     inputs = CompileInputs(options, ("settings.yaml",))
-    settings = Settings(opened.home / "state", opened.home / "cache", kubeconfig=os.environ["KUBECONFIG"], user="ann")
     said: dict[str, str] = {}
-    async with Session.open(opened.home / "repo", settings=settings) as session:
+    async with Session.open(opened.home / "repo", settings=opened.settings()) as session:
         stack = session.select("vault/dev")
         roots = results.roots_of(session.root, stack.project_directory)
         compiled = results.Compiled(await session.compile(stack, inputs), ("hz",), roots)
@@ -236,4 +240,4 @@ async def test_no_frame_of_a_notebook_has_a_secret(opened: Opened) -> None:
 def test_there_is_a_hundred_of_them() -> None:
     given = vault().canaries.given
     kinds = Counter(each.kind for each in given)
-    assert len(given) >= 80 and {*kinds} >= {*KINDS} - {"live", "plugin"}
+    assert len(given) >= 80 and {*kinds} >= {*KINDS} - {"live"}

@@ -31,8 +31,9 @@ from kcl import api
 from kcl.diagnostics import Diagnostic, position
 from kcl.secrecy.rules import BUILT_IN, SecretRules
 from runtimes.base.documents import DocumentError, load_all_yaml, load_yaml, read_text
-from runtimes.base.secret_texts import MASK, telling
+from runtimes.base.secret_texts import MASK, telling, texts
 from workbench.engine.errors import EngineError, SpecInvalid
+from workbench.engine.masking import secret_texts_in
 from workbench.engine.scrubbing import masked_text
 from workbench.engine.secret_options import fed_secrets, named_secret
 from workbench.engine.spec import Chain, SourceSite, Spec, build
@@ -108,6 +109,7 @@ def compile_now(
     """As `compile_stack`, here and now."""
     started = perf_counter()
     program = program_of(stack, inputs)
+    listening = None if plugins is None else _Listening(plugins, stack.secrets)
     try:
         result = api.run(
             program.files,
@@ -115,13 +117,13 @@ def compile_now(
             settings=program.settings,
             options=program.options,
             file_system=read_from(inputs),
-            plugins=plugins,
+            plugins=listening,
             cache=cache,
             vendor_dir=api.downloaded_folder(os.environ),
             needs_sums=True,
         )
     except api.ProgramError as error:
-        raise failed(error, str(stack.directory), with_settings(stack, inputs), stack.secrets) from None
+        raise failed(error, str(stack.directory), with_settings(stack, inputs), stack.secrets, _of(listening)) from None
 
     def chain(document: int, path: tuple[str | int, ...]) -> Chain:
         found = result.provenance.lookup(document, path)
@@ -135,12 +137,32 @@ def compile_now(
         rules=stack.secrets,
     )
     options = with_settings(stack, inputs).options
-    spec = replace(spec, secrets=spec.secrets | named_secret(options, stack.secrets) | fed_secrets(spec, options))
+    of_plugins = secret_texts_in(_of(listening), spec)
+    of_options = named_secret(options, stack.secrets) | fed_secrets(spec, options)
+    spec = replace(spec, secrets=spec.secrets | of_options | of_plugins)
     seconds = perf_counter() - started
     dependencies = frozenset(map(_path, result.dependency_names))
     printed = masked_text(result.printed, spec.secrets, spec.rules) if result.printed else ""
     diagnostics = tuple(_without_secrets(each, spec) for each in result.diagnostics)
     return CompiledStack(spec, diagnostics, dependencies, seconds, printed)
+
+
+@dataclass(slots=True)
+class _Listening:
+    """Finds plugins, and hears of what is secret in their settings and in what they return."""
+
+    finder: PluginFinder
+    rules: SecretRules
+    found: set[str] = field(default_factory=set, repr=False)
+
+    def find(self, name: str) -> api.PluginCode:
+        code = self.finder.find(name)
+        self.found |= code.secrets | named_secret(code.settings, self.rules)
+        return replace(code, on_secret=lambda answer: self.found.update(texts(answer)))
+
+
+def _of(listening: _Listening | None) -> frozenset[str]:
+    return frozenset() if listening is None else frozenset(listening.found)
 
 
 def _without_secrets(diagnostic: Diagnostic, spec: Spec) -> Diagnostic:
@@ -229,29 +251,36 @@ def _is_text_option(option: Any) -> bool:
     return isinstance(option, Mapping) and "key" in option and isinstance(option.get("value"), str)
 
 
-def failed(error: api.ProgramError, where: str, inputs: CompileInputs, rules: SecretRules = BUILT_IN) -> CompileFailed:
+def failed(
+    error: api.ProgramError,
+    where: str,
+    inputs: CompileInputs,
+    rules: SecretRules = BUILT_IN,
+    of_plugins: frozenset[str] = frozenset(),
+) -> CompileFailed:
     """Takes the language's first finding as the message, and its place: `where` if it tells none.
 
     Messages quote values, also those of options: where an option's name says that it is secret, its value is masked.
     The language's own error is not kept as the cause, for the same reason.
     """
     first = error.diagnostics[0]
+    hidden = partial(shown, inputs=inputs, rules=rules, more=of_plugins)
     if first.primary is not None:
         place = position(error.sources.get(first.primary.path, ""), first.primary.start)
         where = f"{first.primary.path}:{place.line}:{place.column}"
 
-    message = shown(f"{first.code.title}: {first.message}", inputs, rules)
-    diagnostics = tuple(replace(each, message=shown(each.message, inputs, rules)) for each in error.diagnostics)
-    return CompileFailed(message, where=where, diagnostics=diagnostics, rendered=shown(error.render(), inputs, rules))
+    message = hidden(f"{first.code.title}: {first.message}")
+    diagnostics = tuple(replace(each, message=hidden(each.message)) for each in error.diagnostics)
+    return CompileFailed(message, where=where, diagnostics=diagnostics, rendered=hidden(error.render()))
 
 
-def shown(text: str, inputs: CompileInputs, rules: SecretRules = BUILT_IN) -> str:
+def shown(text: str, inputs: CompileInputs, rules: SecretRules = BUILT_IN, more: frozenset[str] = frozenset()) -> str:
     """The text of a message without what is secret by name or look: in options, and in the source lines it quotes."""
     options = named_secret(inputs.options, rules)
     for value in options:
         text = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", MASK, text)
     text = _WRITTEN.sub(lambda found: found[1] + MASK + found[4] if rules.names_secret(found[2]) else found[0], text)
-    return masked_text(text, telling(options), rules)
+    return masked_text(text, telling(options | more), rules)
 
 
 def _own_files(stack: Stack, inputs: CompileInputs) -> list[str]:

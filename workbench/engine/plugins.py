@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kcl import api
+from kcl.secrecy.names import is_about_property
 from workbench.project import WorkbenchError, refuse_foreign
 from workbench.project.plugins import ENTRY_POINT_GROUP, PLUGINS_FILE, AllowedPlugin, read_allowed_plugins
 
@@ -73,7 +74,7 @@ class RepositoryPlugins:
             files,
             name=allowed.name,
             environment=own,
-            secrets=frozenset(given.values()),
+            secrets=frozenset(value for key, value in given.items() if not is_about_property(key)),
         )
 
     def _own_environment(self, name: str, every: frozenset[str]) -> dict[str, str]:
