@@ -225,12 +225,12 @@ def read_from(inputs: CompileInputs) -> api.FileSystem | None:
 
 
 def with_settings(stack: Stack, inputs: CompileInputs) -> CompileInputs:
-    """Returns inputs that say what the files given with `-Y` say too: their options may be secret as well.
+    """Returns inputs that say what kcl.yaml and files given with `-Y` say too: their options may be secret as well.
 
     What cannot be read is left to the compilation, which tells.
     """
     told: dict[str, str] = {}
-    for each in inputs.settings:
+    for each in (_STACK_SETTINGS, *inputs.settings):
         path = stack.directory / each
         with contextlib.suppress(OSError, UnicodeDecodeError):
             told |= _text_options(inputs.overlay.get(path) or path.read_text(encoding="utf-8"))
@@ -239,16 +239,28 @@ def with_settings(stack: Stack, inputs: CompileInputs) -> CompileInputs:
 
 @lru_cache(maxsize=16)
 def _text_options(settings: str) -> Mapping[str, str]:
-    """Options whose values are texts, of a settings file that is the same in all compilations of a session."""
+    """Texts in the values of options, of a settings file that is the same in all compilations of a session."""
     with contextlib.suppress(DocumentError):  # the language says what is wrong with its settings
         match load_yaml(settings):
             case {"kcl_options": list(options)}:
-                return {str(one["key"]): one["value"] for one in options if _is_text_option(one)}
+                given = {
+                    str(one["key"]): one.get("value") for one in options if isinstance(one, Mapping) and "key" in one
+                }
+                return dict(_named_texts(given))
     return {}
 
 
-def _is_text_option(option: Any) -> bool:
-    return isinstance(option, Mapping) and "key" in option and isinstance(option.get("value"), str)
+def _named_texts(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    """Yields the texts in the values of options, each with the names that lead to it."""
+    match value:
+        case Mapping():
+            for key, each in value.items():
+                yield from _named_texts(each, f"{name}.{key}" if name else str(key))
+        case list():
+            for number, each in enumerate(value):
+                yield from _named_texts(each, f"{name}.{number}")
+        case str():
+            yield name, value
 
 
 def failed(
