@@ -9,12 +9,13 @@ import base64
 import json
 import os
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from runtimes.sandbox.server import Sandbox
 from tests.attacks.secret_repository import KINDS, SPACE, Vault, vault
@@ -241,3 +242,63 @@ def test_there_is_a_hundred_of_them() -> None:
     given = vault().canaries.given
     kinds = Counter(each.kind for each in given)
     assert len(given) >= 80 and {*kinds} >= {*KINDS} - {"live"}
+
+
+WAYS_IN: dict[str, Callable[[str, Path], dict[str, Any]]] = {
+    "a token": lambda secret, home: {"token": secret},
+    "a password": lambda secret, home: {"username": "ann", "password": secret},
+    "a key": lambda secret, home: {"client-key-data": base64.b64encode(secret.encode()).decode()},
+    "a command": lambda secret, home: {"exec": _command(secret, home)},
+    "a command that fails": lambda secret, home: {"exec": {**_command(secret, home), "args": ["-c", "exit 3"]}},
+    "an argument of a command": lambda secret, home: {"exec": {**_command("x", home), "args": ["--token", secret]}},
+    "a variable of a command": lambda secret, home: {
+        "exec": {**_command("x", home), "env": [{"name": "TOKEN", "value": secret}]}
+    },
+    "a provider of long ago": lambda secret, home: {
+        "auth-provider": {"name": "oidc", "config": {"id-token": secret, "refresh-token": secret}}
+    },
+}
+
+
+def _command(secret: str, home: Path) -> dict[str, Any]:
+    answer = {
+        "apiVersion": "client.authentication.k8s.io/v1",
+        "kind": "ExecCredential",
+        "status": {"token": secret},
+    }
+    file = home / "repo" / "answer.json"  # what a person's own program reads is none of ours
+    file.write_text(json.dumps(answer))
+    version = "client.authentication.k8s.io/v1"
+    return {"apiVersion": version, "interactiveMode": "Never", "command": "/bin/sh", "args": ["-c", f"cat '{file}'"]}
+
+
+PLACES = ("refused", "nobody there", "a password in its address")
+ALL = os.environ.get("KONFIG_WORKBENCH_CANARIES") == "all"
+"""All ways into all places; else one place for each way that is most in use."""
+INTO = [(way, place) for way in WAYS_IN for place in PLACES] if ALL else [*zip(list(WAYS_IN)[::3], PLACES, strict=True)]
+
+
+@pytest.mark.parametrize(("way", "place"), INTO)
+async def test_no_way_into_a_cluster_is_shown(opened: Opened, way: str, place: str) -> None:
+    given = opened.vault.canaries
+    secret = given.strong("live", f"{way}, {place}")
+    password = given.put("live", f"address, {way}", f"cnryAddress{len(given.given)}x")
+    _use(WAYS_IN[way](secret, opened.home), place, password)
+    opened.monkeypatch.setenv("WB_TIMEOUT", "2")
+    for arguments in (("diff", "vault/dev"), ("plan", "vault/dev", "-o", "json")):
+        ended = await opened(*arguments)
+        assert ended.code != 0 and opened.leaks(ended) == [], ended.text
+    assert opened.leaking_files() == {}
+
+
+def _use(user: dict[str, Any], place: str, password: str) -> None:
+    """Rewrites the kubeconfig: a user with this way in, at a place that will not take it."""
+    file = Path(os.environ["KUBECONFIG"])
+    content = yaml.safe_load(file.read_text())
+    content["users"] = [{"name": each["name"], "user": user} for each in content["users"]]
+    for each in content["clusters"]:
+        if place == "nobody there":
+            each["cluster"]["server"] = "http://127.0.0.1:9"
+        elif place == "a password in its address":
+            each["cluster"]["server"] = each["cluster"]["server"].replace("://", f"://ann:{password}@")
+    file.write_text(json.dumps(content))
