@@ -57,6 +57,8 @@ from kcl.results import Asked, KeptResults, Provenance, RunResult, SourceChanged
 from kcl.secrecy.rules import BUILT_IN
 from kcl.semantic import CheckCache
 from kcl.source import (
+    BoundedFileSystem,
+    Bounds,
     FileSystem,
     InMemoryFileSystem,
     OsFileSystem,
@@ -64,6 +66,7 @@ from kcl.source import (
     RecordingFileSystem,
     SourceFile,
     StampingFileSystem,
+    bounds_of,
     is_disk,
 )
 from kcl.stdlib import Access, build_library, to_value
@@ -83,6 +86,8 @@ __all__ = [
     "KONFIG_2023",
     "PRESETS",
     "Access",
+    "BoundedFileSystem",
+    "Bounds",
     "Code",
     "Diagnostic",
     "Dialect",
@@ -115,6 +120,7 @@ __all__ = [
     "argument_value",
     "downloaded_folder",
     "folder_for",
+    "load_settings",
     "names_entries",
     "now",
     "parse",
@@ -195,7 +201,8 @@ def run(
     the folder `vendor` beside kcl.mod and in `vendor_dir`, with `vendored` only in the first; with `needs_sums` none
     is taken whose checksum kcl.mod.lock does not tell, which `kcl run` does not ask for. By default a program
     may read files below its root and `work_dir`, and write none; `access` is given those capabilities and answers
-    others. `plugins` finds what `import kcl_plugin.NAME` may mean; without it no plugin is found.
+    others. With a `BoundedFileSystem` nothing outside its bounds is read, whatever files, settings, kcl.mod or the
+    program name. `plugins` finds what `import kcl_plugin.NAME` may mean; without it no plugin is found.
 
     What a store in `cache` holds of an earlier run of the same is answered, and nothing evaluated, while all that the
     result rests on has not changed; see `kcl.results.kept`.
@@ -218,6 +225,9 @@ def run(
         limits=limits,
     )
     read_from = file_system or OsFileSystem()
+    bounds = bounds_of(read_from)
+    if bounds is not None:
+        asked = replace(asked, bounds=bounds)
     kept = None if access is not None else _results(cache, read_from)
     name = None if kept is None else asked.name(cache.secrets if cache is not None else BUILT_IN)
     if kept is None or name is None:
@@ -314,13 +324,21 @@ def _run(
         provenance=replace(evaluation.provenance, givers=givers),
         diagnostics=(*loaded.diagnostics, *evaluation.warnings),
         sources=sources,
-        dependency_names=loaded.program.dependencies | reader.seen | used,
+        dependency_names=_watched(loaded.program.dependencies | reader.seen, asked.bounds) | used,
         printed=evaluation.printed + (extensions.printed if extensions is not None else ""),
         dialect=chosen,
         manifest=loaded.manifest,
         emitted=None if shown.omit_empty_lists else evaluation.emitted,
         sort_keys=asked.sort_keys or bool(merged.sort_keys),
     )
+
+
+def _watched(paths: frozenset[str], bounds: Bounds | None) -> frozenset[str]:
+    """The paths that a result rests on: what lies outside of the bounds was asked for and not looked at."""
+    if bounds is None:
+        return paths
+    folders = tuple(folder.rstrip(os.sep) + os.sep for folder in (bounds.root, bounds.packages) if folder)
+    return frozenset(path for path in paths if path.startswith(folders) or bounds.refusal(path) is None)
 
 
 def _with_findings(loaded: Loaded, folder: str, reader: FileSystem, dialect: Dialect) -> tuple[Diagnostic, ...]:
@@ -338,7 +356,7 @@ def _with_texts(
     places = [span for item in diagnostics for span in (item.primary, *(label.span for label in item.labels)) if span]
     texts = dict(sources)
     for path in {span.path for span in places} - texts.keys():
-        with suppress(OSError, UnicodeDecodeError):
+        with suppress(OSError, UnicodeDecodeError, KclError):
             texts[path] = file_system.read_text(path)
     return texts
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import time
+from stat import S_IFDIR, S_IFLNK, S_IFMT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,6 +45,11 @@ def stamp(path: str, before: int | None = None) -> Stamp | None:
         return False
     except (OSError, ValueError):
         return None
+    return stamp_of(found, before)
+
+
+def stamp_of(found: os.stat_result, before: int | None = None) -> Stamp | None:
+    """As `stamp` of a path where this was found just now."""
     newest = max(found.st_mtime_ns, found.st_ctime_ns)
     if newest > (time.time_ns() if before is None else before) - SETTLED_NANOSECONDS:
         return None
@@ -53,6 +59,31 @@ def stamp(path: str, before: int | None = None) -> Stamp | None:
 def stamps(paths: Iterable[str]) -> dict[str, Stamp | None]:
     """As `stamp` for each of many paths."""
     return dict(_taken(paths, time.time_ns()))
+
+
+def direct_stamps(paths: Iterable[str]) -> tuple[dict[str, Stamp | None], list[str], list[str]]:
+    """As `stamps`, of those of the paths that are no links; with the links, and those that are folders."""
+    taken: dict[str, Stamp | None] = {}
+    links: list[str] = []
+    folders: list[str] = []
+    before = time.time_ns()
+    last, look, kind = before - SETTLED_NANOSECONDS, os.lstat, S_IFMT
+    for path in paths:
+        try:
+            found = look(path)
+        except (OSError, ValueError):
+            taken[path] = stamp(path, before)
+            continue
+        is_of = kind(found.st_mode)
+        if is_of == S_IFLNK:
+            links.append(path)
+            continue
+        if is_of == S_IFDIR:
+            folders.append(path)
+        written, changed = found.st_mtime_ns, found.st_ctime_ns
+        is_new = written > last or changed > last
+        taken[path] = None if is_new else (written, changed, found.st_size, found.st_ino, found.st_dev)
+    return taken, links, folders
 
 
 def _taken(paths: Iterable[str], before: int) -> Iterator[tuple[str, Stamp | None]]:

@@ -48,6 +48,10 @@ class Dependency:
             places = " or ".join(self.looked_in) or "any folder of downloaded packages"
             message = f"the package '{name}' is not on this machine: it is not in {places}"
             return error(Code.CANNOT_FIND_MODULE, message, None, labels=(label,), notes=(_UPDATE,))
+        refusal = file_system.refusal(self.folder)
+        if refusal is not None:
+            message = f"the folder of the package '{name}', {self.folder}, {refusal.reason}"
+            return error(Code.CANNOT_FIND_MODULE, message, None, labels=(label,), notes=(refusal.hint,))
         if isinstance(self.requirement.source, LocalSource):
             if file_system.is_dir(self.folder):
                 return None

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Container
 from dataclasses import dataclass, field
 
-from kcl.source import FileSystem
+from kcl.source import FileSystem, OutsideBounds
 
 Look = Callable[[str], None]
 
@@ -92,7 +92,18 @@ class PackageFolders:
         ]
 
     def _lies_inside(self, path: str, root: str) -> bool:
-        """Whether no link leads from the file `path` out of the folder `root`."""
+        """Whether no link leads from the file `path` out of the folder `root`.
+
+        Raises OutsideBounds where it leads further than may be looked, which is no mere matter of packages.
+        """
+        if self._stays_inside(path, root):
+            return True
+        refusal = self.file_system.refusal(path)
+        if refusal is not None:
+            raise OutsideBounds(path, refusal)
+        return False
+
+    def _stays_inside(self, path: str, root: str) -> bool:
         folder = os.path.dirname(path)
         for name in (root, folder):
             if name not in self._real:

@@ -22,7 +22,7 @@ from kcl.loader.profile import entry_names
 from kcl.loader.program import MAIN_PACKAGE, Import, Imported, ImportKind, Module, Package, Program
 from kcl.loader.requirement import import_name
 from kcl.secrecy.rules import BUILT_IN, SecretRules
-from kcl.source import FileSystem, SourceFile, is_normal
+from kcl.source import FileSystem, OutsideBounds, SourceFile, is_normal
 from kcl.syntax import ast
 
 if TYPE_CHECKING:
@@ -267,6 +267,7 @@ class _Loader:
 
     def _files_at(self, path: str) -> list[str]:
         """The file, or all of a folder. Raises KclError when there is none."""
+        self._refuse_outside(path)
         if path in self._texts or self._fs.is_file(path):
             return [path]
         if self._fs.is_dir(path):
@@ -278,6 +279,12 @@ class _Loader:
         else:
             message = f"Cannot find the kcl file, please check the file path {path}"
         raise KclError((error(Code.CANNOT_FIND_MODULE, message, None),))
+
+    def _refuse_outside(self, path: str) -> None:
+        """Raises OutsideBounds where this load may not look at a path."""
+        refusal = None if path in self._texts else self._fs.refusal(path)
+        if refusal is not None:
+            raise OutsideBounds(path, refusal)
 
     def _expand(self, name: str) -> tuple[str, str, str]:
         """A name as an absolute path, with `${KCL_MOD}` and `${name:KCL_MOD}` replaced.
@@ -333,6 +340,7 @@ class _Loader:
         A package that was asked for and cannot be used is reported, once, at the import `span`.
         """
         if name in self._externals:
+            self._refuse_outside(self._externals[name])
             return self._externals[name]
         dependency = self._dependencies.get(name)
         if dependency is None:
@@ -509,7 +517,11 @@ class _Loader:
             self._read.update(known[1])
             return known
         told, before, self._looked_at = len(self._diagnostics), self._looked_at, {}
-        found = self._locate(statement, path, package)
+        try:
+            found = self._locate(statement, path, package)
+        except OutsideBounds as problem:
+            span = Span(path, statement.start, statement.end)
+            raise KclError(tuple(replace(each, primary=span) for each in problem.diagnostics)) from None
         looked_at, self._looked_at = self._looked_at, before
         if self._surroundings is not None and told == len(self._diagnostics) and None not in looked_at.values():
             self._known.places[whole] = (found, looked_at)

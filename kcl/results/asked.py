@@ -14,6 +14,7 @@ from kcl.emit.planning import PlanOptions
 from kcl.evaluator.dialect import Dialect
 from kcl.evaluator.runtime import Limits
 from kcl.loader import Settings
+from kcl.reach import Bounds
 from kcl.secrecy.rules import BUILT_IN, SecretRules
 
 
@@ -39,6 +40,8 @@ class Asked:
     path_selector: tuple[str, ...]
     overrides: tuple[str, ...]
     limits: Limits | None
+    bounds: Bounds | None = None
+    """How far the run looks; None for anywhere."""
 
     def given(self) -> Mapping[str, Any]:
         """The options that no file gives and whose values may be secret, by name."""
@@ -60,7 +63,7 @@ class Asked:
         whole = (
             (compiler(), self.files, self.folder, list(self.options.items()), told),
             (sorted(self.package_maps.items()), self.vendor_dir, self.vendored, self.sort_keys, self.path_selector),
-            (repr(self.dialect), repr(self.output), repr(self.limits), repr(secrets)),
+            (repr(self.dialect), repr(self.output), repr(self.limits), repr(secrets), repr(self.bounds)),
             self.needs_sums,
         )
         try:

@@ -10,11 +10,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Iterable, Mapping
+from stat import S_ISDIR, S_ISREG
 from typing import Protocol
 
-from kcl.cache.stamps import stamp, stamps
+from kcl.cache.stamps import direct_stamps, stamp, stamp_of, stamps
+from kcl.diagnostics import Code, KclError, error
+from kcl.reach import Bounds, Lookup, Refusal, Seen, is_git, is_normal
 
 _BYTE_ORDER_MARK = "\ufeff"
+_MOVED = Refusal("led out of the repository a moment ago: not read", "run it again")
 
 
 class FileSystem(Protocol):
@@ -39,6 +43,10 @@ class FileSystem(Protocol):
 
     def list_dir(self, path: str) -> list[str]:
         """Names in a directory, sorted; [] when it is not a directory."""
+        ...
+
+    def refusal(self, path: str) -> Refusal | None:
+        """Why a path may not be looked at; None where it may."""
         ...
 
     def stamp(self, path: str) -> Hashable | None:
@@ -83,11 +91,89 @@ class OsFileSystem:
         except (FileNotFoundError, NotADirectoryError):
             return []
 
+    def refusal(self, path: str) -> Refusal | None:
+        return None
+
     def stamp(self, path: str) -> Hashable | None:
         return stamp(path)
 
     def stamps(self, paths: Iterable[str]) -> dict[str, Hashable | None]:
         return {**stamps(paths)}
+
+
+class OutsideBounds(KclError):
+    """A path leads where this run may not look."""
+
+    def __init__(self, path: str, refusal: Refusal) -> None:
+        notes = (refusal.hint,)
+        super().__init__((error(Code.CANNOT_FIND_MODULE, f"'{path}' {refusal.reason}", None, notes=notes),))
+
+
+class BoundedFileSystem:
+    """The disk within bounds: what a repository may be read from that nobody has vouched for.
+
+    Paths outside are not there, so that who walks upwards ends at the bounds, and reading them fails. A link that
+    leads out fails in whatever is asked of it, and is not taken for a file that is missing. Keeps what it learned of
+    folders: make one for each run.
+    """
+
+    def __init__(self, bounds: Bounds) -> None:
+        self.bounds = bounds
+        self._lookup = Lookup(bounds)
+        self._disk = OsFileSystem()
+
+    def read_text(self, path: str) -> str:
+        return decode(self.read_bytes(path))
+
+    def read_bytes(self, path: str) -> bytes:
+        seen = self._lookup.look(path)
+        if seen is None:
+            raise OutsideBounds(path, self.bounds.refusal(path) or _MOVED)
+        return self._disk.read_bytes(seen.path)
+
+    def is_file(self, path: str) -> bool:
+        return S_ISREG(self._mode(path))
+
+    def is_dir(self, path: str) -> bool:
+        return S_ISDIR(self._mode(path))
+
+    def exists(self, path: str) -> bool:
+        return self._mode(path) != 0
+
+    def list_dir(self, path: str) -> list[str]:
+        seen = self._shown(path)
+        return [] if seen is None else [name for name in self._disk.list_dir(seen.path) if not is_git(name)]
+
+    def refusal(self, path: str) -> Refusal | None:
+        return None if self._lookup.look(path) is not None else self.bounds.refusal(path)
+
+    def stamp(self, path: str) -> Hashable | None:
+        seen = self._lookup.look(path)
+        if seen is None:
+            return None
+        return stamp(seen.path) if seen.state is None else stamp_of(seen.state)
+
+    def stamps(self, paths: Iterable[str]) -> dict[str, Hashable | None]:
+        taken, links, folders = direct_stamps(paths)
+        found: dict[str, Hashable | None] = {**taken}
+        self._lookup.note_folders(folders)
+        is_inside = self._lookup.is_inside
+        for path in (*links, *(path for path in taken if not is_inside(path))):
+            found[path] = self.stamp(path)
+        return found
+
+    def _mode(self, path: str) -> int:
+        """What is at a path, 0 for nothing."""
+        seen = self._shown(path)
+        return 0 if seen is None or seen.state is None else seen.state.st_mode
+
+    def _shown(self, path: str) -> Seen | None:
+        """Where a path leads, None for one outside. Raises OutsideBounds where a link leads out."""
+        seen = self._lookup.look(path)
+        refusal = self.bounds.refusal(path) if seen is None else None
+        if refusal is not None and refusal.is_link:
+            raise OutsideBounds(path, refusal)
+        return seen
 
 
 class InMemoryFileSystem:
@@ -122,6 +208,9 @@ class InMemoryFileSystem:
 
     def list_dir(self, path: str) -> list[str]:
         return sorted(self._names.get(_normal(path), ()))
+
+    def refusal(self, path: str) -> Refusal | None:
+        return None
 
     def stamp(self, path: str) -> Hashable | None:
         normal = _normal(path)
@@ -161,6 +250,9 @@ class OverlayFileSystem:
 
     def list_dir(self, path: str) -> list[str]:
         return sorted({*self._top.list_dir(path), *self.base.list_dir(path)})
+
+    def refusal(self, path: str) -> Refusal | None:
+        return None if self._top.exists(path) else self.base.refusal(path)
 
     def stamp(self, path: str) -> Hashable | None:
         if path not in self._touched and is_normal(path):
@@ -215,6 +307,9 @@ class RecordingFileSystem:
         self.seen.add(path)
         return self._inner.list_dir(path)
 
+    def refusal(self, path: str) -> Refusal | None:
+        return self._inner.refusal(path)
+
     def stamp(self, path: str) -> Hashable | None:
         self.seen.add(path)
         return self._inner.stamp(path)
@@ -254,16 +349,18 @@ def is_disk(file_system: FileSystem) -> bool:
     """Whether what a file system shows is what lies on disk, and nothing else."""
     if isinstance(file_system, OverlayFileSystem):
         return file_system.overlays_nothing() and is_disk(file_system.base)
-    return type(file_system) is OsFileSystem
+    return type(file_system) in (OsFileSystem, BoundedFileSystem)
+
+
+def bounds_of(file_system: FileSystem) -> Bounds | None:
+    """How far a file system looks; None for one that looks anywhere."""
+    if isinstance(file_system, OverlayFileSystem):
+        return bounds_of(file_system.base)
+    return file_system.bounds if isinstance(file_system, BoundedFileSystem) else None
 
 
 def _normal(path: str) -> str:
     return os.path.abspath(path)  # noqa: PTH100
-
-
-def is_normal(path: str) -> bool:
-    """Whether a path is certainly absolute, with nothing in it that stands for another spelling."""
-    return path.startswith("/") and "/." not in path and "//" not in path and not path.endswith("/")
 
 
 def _directory_names(paths: Iterable[str]) -> dict[str, set[str]]:

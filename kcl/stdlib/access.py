@@ -7,16 +7,13 @@ fails with a message that says so; nothing is granted by default but reading the
 from __future__ import annotations
 
 import os.path
-import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import Final
 
 from kcl.evaluator.value import ValueFailure
+from kcl.reach import is_below, lies_in_git
 from kcl.source import FileSystem, InMemoryFileSystem
-
-_GIT_NAMES: Final = frozenset({".git", "git~1"})
 
 
 def _local_now() -> datetime:
@@ -67,6 +64,9 @@ class Access:
             pass  # `absolute` has looked
         elif not self._may_read(absolute):
             raise ValueFailure(f"reading '{path}' is not allowed: it lies outside of {_shown(self.read_roots or ())}")
+        refusal = self.file_system.refusal(absolute)
+        if refusal is not None:
+            raise ValueFailure(f"reading '{path}' is not allowed: it {refusal.reason}")
         self.on_read(absolute)
         return absolute
 
@@ -108,22 +108,12 @@ def _escapes(path: str, folder: str) -> ValueFailure:
 
 
 def _inside(path: str, roots: tuple[str, ...]) -> bool:
-    return any(path == root or path.startswith(root.rstrip(os.sep) + os.sep) for root in roots)
+    return any(is_below(path, root) for root in roots)
 
 
 def _in_git(path: str, roots: tuple[str, ...]) -> bool:
-    """Whether a path leads into a `.git` of a root that holds it, in any spelling some file system takes for `.git`."""
-    return any(
-        _spelled(part) in _GIT_NAMES
-        for root in roots
-        if _inside(path, (root,))
-        for part in os.path.relpath(path, root).split(os.sep)
-    )
-
-
-def _spelled(name: str) -> str:
-    """A file's name as the most lenient file systems compare it: without case and without invisible characters."""
-    return "".join(each for each in name if unicodedata.category(each) != "Cf").casefold().rstrip(". ")
+    """Whether a path leads into a `.git` of a root that holds it."""
+    return any(is_below(path, root) and lies_in_git(path, root) for root in roots)
 
 
 def _real(roots: tuple[str, ...]) -> tuple[str, ...]:

@@ -96,11 +96,15 @@ def _matches(access: Access, caller: str, folder: str, parts: list[str]) -> Iter
         yield from _matches(access, caller, folder, rest)
         for name in files.list_dir(access.readable(folder, caller)):
             path = os.path.join(folder, name)
-            if files.is_dir(path):
+            if files.refusal(path) is None and files.is_dir(path):  # links out are not followed, as nobody named them
                 yield from _matches(access, caller, path, parts)
     elif not _MAGIC.intersection(head):
         path = os.path.normpath(os.path.join(folder, head))
-        if head == os.pardir or files.exists(path):
+        if access.own_folder_only:
+            is_there = head == os.pardir or files.exists(path)
+        else:  # nothing is asked of what is only on the way: it may lie above what may be read
+            is_there = bool(rest) or files.exists(access.readable(path, caller))
+        if is_there:
             yield from _matches(access, caller, path, rest)
     else:
         for name in files.list_dir(access.readable(folder, caller)):

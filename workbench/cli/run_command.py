@@ -66,7 +66,7 @@ def command(
         anyio.run(
             _run,
             session,
-            file.resolve(),
+            file.absolute(),
             given,
             confirm,
             Acceptance(require_all, allow_unresolved),

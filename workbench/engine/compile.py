@@ -29,6 +29,7 @@ import anyio.to_thread
 
 from kcl import api
 from kcl.diagnostics import Diagnostic, position
+from kcl.reach import is_below
 from kcl.secrecy.rules import BUILT_IN, SecretRules
 from runtimes.base.documents import DocumentError, load_all_yaml, load_yaml, read_text
 from runtimes.base.secret_texts import MASK, telling, texts
@@ -37,7 +38,7 @@ from workbench.engine.masking import secret_texts_in
 from workbench.engine.scrubbing import masked_text
 from workbench.engine.secret_options import fed_secrets, named_secret
 from workbench.engine.spec import Chain, SourceSite, Spec, build
-from workbench.project import Stack, refuse_foreign
+from workbench.project import Stack, checkout, named, refuse_foreign, top
 
 ParseCache = api.ParseCache
 PluginFinder = api.PluginFinder
@@ -116,7 +117,7 @@ def compile_now(
             work_dir=stack.directory,
             settings=program.settings,
             options=program.options,
-            file_system=read_from(inputs),
+            file_system=program.read_from,
             plugins=listening,
             cache=cache,
             vendor_dir=api.downloaded_folder(os.environ),
@@ -184,11 +185,15 @@ def _kind(site: api.Site) -> str:
 
 @dataclass(frozen=True, slots=True)
 class StackProgram:
-    """What the language is given for a stack: files (none where kcl.yaml or kcl.mod lists them), settings, options."""
+    """What the language is given for a stack: files (none where kcl.yaml or kcl.mod lists them), settings, options.
+
+    `read_from` is for one run.
+    """
 
     files: tuple[str, ...]
     settings: tuple[str | api.Settings, ...]
     options: Mapping[str, Any] = field(repr=False)
+    read_from: api.FileSystem = field(repr=False)
 
 
 def program_of(stack: Stack, inputs: CompileInputs) -> StackProgram:
@@ -207,21 +212,36 @@ def program_of(stack: Stack, inputs: CompileInputs) -> StackProgram:
             raise EngineError(
                 "there is no such settings file", where=str(path), hint="-Y is read from the stack's folder"
             )
+    around = top(stack.directory) if stack.root is None else checkout(stack.root)
+    file_system = read_from(around, stack.directory, inputs)
     return StackProgram(
-        () if has_settings or _names_entries(stack, inputs) else tuple(_own_files(stack, inputs)),
+        () if has_settings or api.names_entries(stack.directory, file_system) else tuple(_own_files(stack, inputs)),
         (_told(stack), *([_STACK_SETTINGS] if has_settings else []), *inputs.settings),
         {name: api.argument_value(text) for name, text in inputs.options.items()},
+        file_system,
     )
 
 
-def _names_entries(stack: Stack, inputs: CompileInputs) -> bool:
-    return api.names_entries(stack.directory, read_from(inputs))
+def read_from(checkout: Path, folder: Path, inputs: CompileInputs) -> api.FileSystem:
+    """What a program in `folder` of a repository may be read from, with the overlay over it; for one run.
 
-
-def read_from(inputs: CompileInputs) -> api.FileSystem | None:
-    """The disk with the overlay over it; None for the disk alone."""
+    That is the checkout, downloaded packages, and settings that the user named, with what those outside name in turn.
+    Raises `OutsideRepository` where such settings are a link out of the repository.
+    """
+    typed = [str(named(Path(each), folder)) for each in inputs.settings]
+    granted = [each for path in typed if not is_below(path, str(checkout)) for each in _granted(path, folder)]
+    disk = api.BoundedFileSystem(api.Bounds(str(checkout), api.downloaded_folder(os.environ), tuple(granted)))
     overlay = {str(path): text for path, text in inputs.overlay.items()}
-    return api.OverlayFileSystem(api.OsFileSystem(), overlay) if overlay else None
+    return api.OverlayFileSystem(disk, overlay) if overlay else disk
+
+
+def _granted(settings: str, folder: Path) -> Iterator[str]:
+    """Settings that do not lie in the repository are the user's, and so is what they name."""
+    yield settings
+    with contextlib.suppress(api.KclError):  # which the compilation tells
+        said = api.load_settings(settings, api.OsFileSystem())
+        paths = (*said.files, *said.package_maps.values())
+        yield from (str(folder / each) for each in paths if not each.startswith("${"))
 
 
 def with_settings(stack: Stack, inputs: CompileInputs) -> CompileInputs:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
 
-from kcl.api import Moment, now, yaml_text
+from kcl.api import Bounds, Moment, downloaded_folder, now, yaml_text
 from workbench.engine.compile import CompileFailed, CompileInputs, ParseCache, compile_now, new_cache
 from workbench.engine.compiled_index import (
     NOTHING_WRITTEN,
@@ -38,7 +38,7 @@ from workbench.engine.compiled_index import (
 )
 from workbench.engine.errors import EngineError
 from workbench.engine.plugins import RepositoryPlugins
-from workbench.project import KonfigTree, Stack, StackPath, WorkbenchError, affected
+from workbench.project import KonfigTree, Stack, StackPath, WorkbenchError, affected, checkout
 
 Format = Literal["yaml", "json"]
 
@@ -179,10 +179,11 @@ def prepare(wanted: Wanted) -> Sweep:
     Raises `EngineError` for a folder that cannot be written.
     """
     stacks = {each.name: each for each in wanted.tree.stacks()}
-    index = Index.load(wanted.folder)
+    bounds = Bounds(str(checkout(wanted.tree.root)), downloaded_folder(os.environ))
+    index = Index.load(wanted.folder, bounds)
     known = dict(index.records)
     index.drop_outdated()
-    common = _common_key(wanted)
+    common = _common_key(wanted, bounds)
     keys = {name: _key(each, wanted, common) for name, each in stacks.items()}
     for name, record in known.items():
         is_current = name in index.records and keys.get(name) == record.key and index.is_written(record)
@@ -325,12 +326,14 @@ def _touched(wanted: Wanted, known: Mapping[str, Record]) -> frozenset[str]:
     return frozenset(map(str, affected(wanted.tree, files.values(), read).stacks))
 
 
-def _common_key(wanted: Wanted) -> str:
+def _common_key(wanted: Wanted, bounds: Bounds) -> str:
     options = [f"{key}={value}" for key, value in sorted(wanted.inputs.options.items())]
     options += [f"{path}={text}" for path, text in sorted(wanted.inputs.overlay.items())]
     plugins = wanted.plugins
     settings = sorted((name, sorted(values.items())) for name, values in plugins.settings.items()) if plugins else []
-    return digest_of([version(), wanted.format, *options, "", *wanted.inputs.settings, "", _code(), repr(settings)])
+    return digest_of(
+        [version(), wanted.format, *options, "", *wanted.inputs.settings, "", _code(), repr(settings), repr(bounds)]
+    )
 
 
 def _key(stack: Stack, wanted: Wanted, common: str) -> str:

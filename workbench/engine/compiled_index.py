@@ -6,7 +6,8 @@ missing. The record is one JSON file beside the Specs. One that cannot be read, 
 good as none.
 
 A record may have come with the repository, and says what is to be removed and what is up to date: it is believed of
-files that a compilation would write, and of nothing else. One that is a link is not read.
+files that a compilation would write, and of nothing else. One that is a link is not read. What it names outside of the
+repository is not read either: of such files (code of plugins, settings of the user) only the stamps are compared.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kcl.api import Moment, Stamp, settled_each, stamp
+from kcl.api import Bounds, Moment, Stamp, settled_each, stamp
+from kcl.reach import Lookup
 from runtimes.base.documents import load_json
 from workbench.engine.errors import EngineError
 from workbench.project import lies_below
@@ -68,8 +70,9 @@ class Record:
 class Index:
     """The record of one folder. Not thread-safe; two runs over one folder must not overlap."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, bounds: Bounds) -> None:
         self.folder = folder
+        self._lookup = Lookup(bounds)
         self.records: dict[str, Record] = {}
         self.ignored: tuple[str, ...] = ()
         """Stacks whose record names a file that lies outside of the folder."""
@@ -77,12 +80,12 @@ class Index:
         self._sets: dict[frozenset[str], frozenset[str]] = {}
 
     @classmethod
-    def load(cls, folder: Path) -> Index:
-        index = cls(folder)
+    def load(cls, folder: Path, bounds: Bounds) -> Index:
+        index = cls(folder, bounds)
         try:
             index._read(load_json(_bytes(folder / INDEX_FILE)))
         except (OSError, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
-            return cls(folder)
+            return cls(folder, bounds)
         return index
 
     def _read(self, document: Any) -> None:
@@ -104,7 +107,7 @@ class Index:
         """Looks at every file anew, and forgets (and returns) the stacks that read one with another content now."""
         changed = set()
         for path, before in self._states.items():
-            now = _look(path, before)
+            now = self._look(path, before)
             if now.digest != before.digest or not before.is_reliable:
                 changed.add(path)
             self._states[path] = now
@@ -135,9 +138,18 @@ class Index:
         """
         new = [path for path in (*record.shared, *record.own) if path not in self._states]
         for path, found in settled_each(new, began).items():
-            self._states[path] = _UNRELIABLE if found is None else State(found, _digest(path))
+            self._states[path] = _UNRELIABLE if found is None else self._state(path, found)
         shared = self._kept(record.shared)
         self.records[stack] = Record(record.key, record.file, record.written, record.lines, shared, record.own)
+
+    def _look(self, path: str, before: State) -> State:
+        """As the function, of a path that a record names."""
+        found = stamp(path)
+        return before if found is not None and found == before.stamp else self._state(path, found)
+
+    def _state(self, path: str, found: Stamp | None) -> State:
+        is_within = self._lookup.look(path) is not None
+        return State(found, _digest(path) if is_within else f"elsewhere, {found}")
 
     def _kept(self, paths: frozenset[str]) -> frozenset[str]:
         return self._sets.setdefault(paths, paths)

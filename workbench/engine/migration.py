@@ -30,9 +30,9 @@ from kcl.tools.migrate import (
     write,
     written_in,
 )
-from workbench.engine.compile import CompileFailed, CompileInputs, failed, program_of, shown
+from workbench.engine.compile import CompileFailed, CompileInputs, failed, program_of, read_from, shown
 from workbench.engine.errors import EngineError, Refused
-from workbench.project import Stack, refuse_outside
+from workbench.project import Stack, checkout, refuse_outside
 
 _TEST_SETTINGS = "ci-test/settings.yaml"
 """What Konfig repositories compile their stacks with when they test them."""
@@ -139,8 +139,9 @@ def find_legacy(
     Raises `CompileFailed` for files that cannot be parsed, and `EngineError` for edits that exclude each other.
     """
     given = inputs or CompileInputs()
+    files = read_from(checkout(root), root, CompileInputs())
     try:
-        old = dialect or written_in(root).name
+        old = dialect or written_in(root, files).name
     except api.KclError as error:
         raise CompileFailed(
             str(error), where=str(root), diagnostics=error.diagnostics, rendered=render(error.diagnostics, {})
@@ -149,8 +150,8 @@ def find_legacy(
         return Migration(root, (), not only, Plan({}, {}, ()), {}, (), frozenset(), given)
     subjects = [each for stack in stacks for each in _subjects(stack, given)]
     try:
-        programs = load_all(subjects, root)
-        lints = find(programs, root)
+        programs = load_all(subjects, root, files)
+        lints = find(programs, root, files)
     except api.ProgramError as error:
         raise failed(error, str(root), given) from None
     except api.KclError as error:
@@ -161,7 +162,7 @@ def find_legacy(
     if only:
         wanted = set(_files(only, read, programs_paths=frozenset().union(*(each.paths for each in programs))))
         lints = choose(lints, wanted)
-    sources = texts(programs, root)
+    sources = texts(programs, root, files)
     try:
         plan = plan_edits(lints, sources)
     except Overlap as error:
@@ -179,12 +180,11 @@ def _subjects(stack: Stack, inputs: CompileInputs) -> Iterator[Subject]:
     """The ways a stack is compiled: as asked for, and as the repository tests it."""
     program = program_of(stack, inputs)
     name = str(stack.path)
-    yield Subject(name, stack.directory, program.files, program.settings, program.options)
+    yield Subject(name, stack.directory, program.files, program.settings, program.options, program.read_from)
     if _TEST_SETTINGS not in inputs.settings and (stack.directory / _TEST_SETTINGS).is_file():
         program = program_of(stack, replace(inputs, settings=(*inputs.settings, _TEST_SETTINGS)))
-        yield Subject(
-            f"{name} (-Y {_TEST_SETTINGS})", stack.directory, program.files, program.settings, program.options
-        )
+        shown_as = f"{name} (-Y {_TEST_SETTINGS})"
+        yield Subject(shown_as, stack.directory, program.files, program.settings, program.options, program.read_from)
 
 
 def _files(

@@ -13,7 +13,7 @@ bounds       how far a repository reaches: what may be read and written for it
 errors       the root `WorkbenchError`
 """
 
-from workbench.project.bounds import is_git, lies_below, refuse_foreign, refuse_outside
+from workbench.project.bounds import is_git, lies_below, named, refuse_foreign, refuse_outside, top
 from workbench.project.clusters import (
     TERRAFORM_PLACE,
     Cluster,
@@ -67,7 +67,9 @@ __all__ = [
     "find_root",
     "is_git",
     "lies_below",
+    "named",
     "provider_lock",
     "refuse_foreign",
     "refuse_outside",
+    "top",
 ]

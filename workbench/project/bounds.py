@@ -8,11 +8,11 @@ never enters the repository, or that leaves it by `..` as typed, leads where it 
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
+from kcl.reach import Bounds, lies_in_git
 from workbench.project.errors import NotARepository, OutsideRepository
-
-_GIT = ".git"
 
 
 def refuse_outside(path: Path, root: Path, *, hint: str) -> None:
@@ -39,22 +39,40 @@ def lies_below(path: Path, root: Path) -> bool:
 
 
 def refuse_foreign(path: Path, folder: Path) -> None:
-    """Raises `OutsideRepository` where links lead a path, which lies below `folder`, out of the checkout of `folder`.
+    """Raises `OutsideRepository` where links lead a path below `folder` out of its checkout, or into `.git`.
 
-    `folder` is reached by no link itself.
+    No link leads to `folder` itself.
     """
-    to = path.resolve()
-    if to == path or to.is_relative_to(folder) or to.is_relative_to(_top(folder)):
+    if path.resolve() == path:
         return
-    raise OutsideRepository(
-        f"is a link out of the repository, to {to}: not read",
-        where=str(path),
-        hint=f"put a copy in its place: rm {path.name} and add the file itself",
-    )
+    refusal = Bounds(str(top(folder))).refusal(str(path))
+    if refusal is not None:
+        raise OutsideRepository(refusal.reason, where=str(path), hint=refusal.hint)
+
+
+def named(typed: Path, folder: Path) -> Path:
+    """Returns where a path leads that the user typed, in a `folder` that no link leads to.
+
+    Raises `OutsideRepository` where a link on it is a repository's and leads out of that. What lies outside without
+    such a link is the user's, who named it.
+    """
+    from workbench.project.discovery import checkout, find_root
+
+    at = Path(typed.anchor) if typed.is_absolute() else folder
+    for name in typed.parts[1:] if typed.is_absolute() else typed.parts:
+        step = at.parent if name == os.pardir else at / name
+        if step.is_symlink():
+            with suppress(NotARepository):
+                refusal = Bounds(str(checkout(find_root(at)))).refusal(str(step))
+                if refusal is not None:
+                    raise OutsideRepository(refusal.reason, where=str(step), hint=refusal.hint)
+            step = step.resolve()
+        at = step
+    return at
 
 
 def is_foreign(path: Path, folder: Path) -> bool:
-    """Whether a path is a link itself, and leads out of the checkout of its folder."""
+    """Whether a path is a link itself, and one that `refuse_foreign` refuses."""
     if not path.is_symlink():
         return False
     try:
@@ -64,7 +82,8 @@ def is_foreign(path: Path, folder: Path) -> bool:
     return False
 
 
-def _top(folder: Path) -> Path:
+def top(folder: Path) -> Path:
+    """Returns the folder that came with the repository which `folder` lies in: the top of its checkout."""
     from workbench.project.discovery import checkout, find_root  # which reads files, and asks here
 
     try:
@@ -74,5 +93,5 @@ def _top(folder: Path) -> Path:
 
 
 def is_git(path: Path, root: Path) -> bool:
-    """Whether a resolved path lies in a `.git` below `root`, in any spelling that some file system takes for it."""
-    return any(each.casefold() == _GIT for each in path.relative_to(root).parts)
+    """Whether a resolved path below `root` lies in a `.git` there, in any spelling some file system takes for it."""
+    return lies_in_git(str(path), str(root))

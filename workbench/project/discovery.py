@@ -172,7 +172,7 @@ def _project(folder: Path, stack_folders: Sequence[Path], root: Path, clusters: 
     terraform = _terraform(content, folder / PROJECT_FILE, TerraformOptions(), findings)
     doubts = tuple(findings)
     shared = base_components(folder)
-    stacks = tuple(_stack(each, name, folder, clusters, doubts, terraform, shared) for each in stack_folders)
+    stacks = tuple(_stack(each, name, folder, root, clusters, doubts, terraform, shared) for each in stack_folders)
     domain = folder.relative_to(root).parent.as_posix()
     return Project(name, folder, "" if domain == "." else domain, stacks, labels, tuple(findings))
 
@@ -181,6 +181,7 @@ def _stack(
     folder: Path,
     project: ProjectName,
     project_folder: Path,
+    root: Path,
     clusters: ClusterMapping,
     doubts: tuple[Finding, ...],
     terraform: TerraformOptions,
@@ -200,7 +201,7 @@ def _stack(
     except ProjectError as error:
         findings.append(Finding.of(error))
     components = read_components(folder, shared)
-    return Stack(path, folder, project_folder, placement, components, labels, tuple(findings), doubts, terraform)
+    return Stack(path, folder, project_folder, placement, components, labels, tuple(findings), doubts, terraform, root=root)
 
 
 def _terraform(

@@ -45,7 +45,8 @@ class Stack:
     """`placement` is None where none applies or the mapping is broken; `findings` then say why.
 
     `doubts` are findings in project.yaml or stack.yaml that leave open what the stack is called or where it goes:
-    it can be read, but nothing may be done in its name.
+    it can be read, but nothing may be done in its name. `root` is that of the repository it was found in, None where
+    nobody looked for one.
     """
 
     path: StackPath
@@ -61,6 +62,7 @@ class Stack:
     """What is secret by name and by look, with what the repository adds."""
     unmasked: Finding | None = None
     """Why it is not known what the repository adds; nothing may be shown of the stack then."""
+    root: Path | None = None
 
     @property
     def name(self) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from workbench.project import TerraformOptions
+from workbench.project import TerraformOptions, is_git
 from workbench.trust.wants import digest as digest_of
 from workbench.trust.wants import short
 
@@ -45,10 +45,10 @@ def needs_trust(backend: Mapping[str, Any] | None, *, folder: Path, root: Path) 
         return True
     try:
         path = (folder / written).resolve()
-        is_inside = any(path.is_relative_to(each.resolve()) for each in (folder, root))
+        around = [real for each in (folder, root) if path.is_relative_to(real := each.resolve())]
     except (OSError, RuntimeError):  # a loop of links
         return True
-    return not is_inside or ".git" in path.parts
+    return not around or any(is_git(path, each) for each in around)
 
 
 def named(backend: Mapping[str, Any]) -> str:

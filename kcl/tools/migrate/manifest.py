@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-from kcl.api import KCL, KONFIG_2023, Dialect, OsFileSystem
+from kcl.api import KCL, KONFIG_2023, Dialect, FileSystem
 from kcl.diagnostics import Code, Span, warning
 from kcl.loader.manifest import MANIFEST_NAME, read_manifest
 from kcl.tools.migrate.lint import Edit, Lint
@@ -17,17 +17,17 @@ TARGET_VERSION: Final = "v0.13.2"
 """The official compiler that migrated repositories are tried with."""
 
 
-def written_in(root: Path) -> Dialect:
+def written_in(root: Path, files_from: FileSystem) -> Dialect:
     """The dialect that a repository's kcl.mod asks for. Raises KclError where that cannot be read."""
-    return KONFIG_2023 if read_manifest(str(root), OsFileSystem()).expects_before_0_5 else KCL
+    return KONFIG_2023 if read_manifest(str(root), files_from).expects_before_0_5 else KCL
 
 
-def manifest_lints(root: Path) -> list[Lint]:
+def manifest_lints(root: Path, files_from: FileSystem) -> list[Lint]:
     """The line that asks for a compiler of 2023; none where kcl.mod asks for no such compiler."""
-    manifest = read_manifest(str(root), OsFileSystem())
+    manifest = read_manifest(str(root), files_from)
     if manifest.path is None or not manifest.expects_before_0_5:
         return []
-    text = OsFileSystem().read_text(manifest.path)
+    text = files_from.read_text(manifest.path)
     found = _VERSION.search(text)
     if found is None:
         return []

@@ -1,8 +1,8 @@
 """A migration as a whole: find, choose, edit in memory; then `proof` and `writing`.
 
-programs = load_all(subjects, root)
-lints = find(programs, root)
-plan = plan_edits(lints, texts(programs, root))
+programs = load_all(subjects, root, files)
+lints = find(programs, root, files)
+plan = plan_edits(lints, texts(programs, root, files))
 outcomes = prove(subjects, plan.after)      # in memory, before anything is written
 write(plan)
 """
@@ -13,9 +13,9 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from kcl.api import OsFileSystem, ParseCache, ProgramError, Settings, Severity
+from kcl.api import FileSystem, OsFileSystem, ParseCache, ProgramError, Settings, Severity
 from kcl.diagnostics import Code
 from kcl.loader import LoadRequest, default_settings_file, load, load_settings, merge_settings
 from kcl.loader.manifest import MANIFEST_NAME
@@ -25,6 +25,8 @@ from kcl.tools.migrate.lint import Lint, apply_edits
 from kcl.tools.migrate.manifest import manifest_lints
 from kcl.tools.migrate.rules import LegacyFinder
 from kcl.tools.migrate.world import World
+
+_DISK: Final = OsFileSystem()
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,8 @@ class Subject:
     files: tuple[str, ...] = ()
     settings: tuple[str | Settings, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    files_from: FileSystem = field(default_factory=OsFileSystem, repr=False, compare=False)
+    """Where it is read from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +68,10 @@ class Plan:
 # --- Finding ---
 
 
-def load_all(subjects: Sequence[Subject], root: Path, cache: ParseCache | None = None) -> list[LoadedProgram]:
-    """The programs of the subjects, and those of all other KCL files below `root`.
+def load_all(
+    subjects: Sequence[Subject], root: Path, files_from: FileSystem = _DISK, cache: ParseCache | None = None
+) -> list[LoadedProgram]:
+    """The programs of the subjects, and those of all other KCL files below `root`, which are read through `files_from`.
 
     Raises KclError for a file that cannot be read or parsed: what is not understood is not migrated.
     """
@@ -77,7 +83,7 @@ def load_all(subjects: Sequence[Subject], root: Path, cache: ParseCache | None =
     for folder, files in _folders(root):
         rest = [path for path in files if path not in known]
         if rest:
-            program = _load(Subject(folder, Path(folder), tuple(rest)), cache)
+            program = _load(Subject(folder, Path(folder), tuple(rest), files_from=files_from), cache)
             each = LoadedProgram(None, program, complete=False)
             loaded.append(each)
             known |= each.paths
@@ -85,7 +91,7 @@ def load_all(subjects: Sequence[Subject], root: Path, cache: ParseCache | None =
 
 
 def _load(subject: Subject, cache: ParseCache) -> Program:
-    file_system = OsFileSystem()
+    file_system = subject.files_from
     folder = str(Path(subject.work_dir).absolute())
     settings = merge_settings(
         each if isinstance(each, Settings) else load_settings(str(Path(folder, each)), file_system)
@@ -110,7 +116,7 @@ def _folders(root: Path) -> Iterator[tuple[str, list[str]]]:
             yield folder, found
 
 
-def find(programs: Sequence[LoadedProgram], root: Path) -> list[Lint]:
+def find(programs: Sequence[LoadedProgram], root: Path, files_from: FileSystem = _DISK) -> list[Lint]:
     """All legacy constructs in the files below `root`, in order of place."""
     worlds = [(World(each.program), each.complete) for each in programs]
     exposed = find_exposed(world for world, _ in worlds)
@@ -130,7 +136,7 @@ def find(programs: Sequence[LoadedProgram], root: Path) -> list[Lint]:
                     known = found.get(lint.key)
                     found[lint.key] = (lint, 1 if known is None else known[1] + 1)
     lints = [lint for lint, count in found.values() if _holds(lint, count, readings)]
-    lints += manifest_lints(root.absolute())
+    lints += manifest_lints(root.absolute(), files_from)
     return sorted(lints, key=lambda lint: lint.key)
 
 
@@ -156,7 +162,7 @@ def choose(lints: Sequence[Lint], paths: Collection[str]) -> list[Lint]:
     return [lint for lint in lints if lint.span.path in paths or lint.group in groups]
 
 
-def texts(programs: Iterable[LoadedProgram], root: Path) -> dict[str, str]:
+def texts(programs: Iterable[LoadedProgram], root: Path, files_from: FileSystem = _DISK) -> dict[str, str]:
     """The text of every file of the programs, and of kcl.mod, by path."""
     found = {
         module.source.path: module.source.text
@@ -164,7 +170,7 @@ def texts(programs: Iterable[LoadedProgram], root: Path) -> dict[str, str]:
         for package in each.program.packages.values()
         for module in package.modules
     }
-    manifest = root.absolute() / MANIFEST_NAME
-    if manifest.is_file():
-        found[str(manifest)] = OsFileSystem().read_text(str(manifest))
+    manifest = str(root.absolute() / MANIFEST_NAME)
+    if files_from.is_file(manifest):
+        found[manifest] = files_from.read_text(manifest)
     return found

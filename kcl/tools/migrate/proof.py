@@ -12,7 +12,6 @@ from kcl.api import (
     Dialect,
     FileSystem,
     KclError,
-    OsFileSystem,
     OverlayFileSystem,
     ParseCache,
     PluginFinder,
@@ -53,14 +52,14 @@ def prove(
 ) -> Iterator[Outcome]:
     """Compiles every subject from the files as they are and from the changed texts, and compares the values."""
     old, new = ParseCache(), ParseCache()
-    overlay = OverlayFileSystem(OsFileSystem(), changed)
     for subject in subjects:
         try:
-            expected = _documents(subject, OsFileSystem(), before, old, plugins)
+            expected = _documents(subject, subject.files_from, before, old, plugins)
         except KclError as problem:
             yield Outcome(subject, broken_before=_text(problem))
             continue
         try:
+            overlay = OverlayFileSystem(subject.files_from, changed)
             found = _documents(subject, overlay, after(subject), new, plugins)
         except KclError as problem:
             yield Outcome(subject, problem=_text(problem))

@@ -9,10 +9,11 @@ import anyio
 import anyio.to_thread
 
 from kcl import api
-from workbench.engine.compile import CompileInputs, failed
+from workbench.engine.compile import CompileInputs, failed, read_from
 from workbench.engine.errors import EngineError
 from workbench.engine.recovery import document
 from workbench.engine.recovery.document import RecoveryDocument
+from workbench.project import named, top
 
 
 async def compile_document(
@@ -29,14 +30,16 @@ def compile_now(
     """As `compile_document`, here and now."""
     if not file.is_file() and file not in inputs.overlay:
         raise EngineError("there is no such file", where=str(file), hint="name a KCL file such as ops/AppRecovery.k")
-    overlay = {str(path): text for path, text in inputs.overlay.items()}
+    if file not in inputs.overlay:
+        file = named(file, Path.cwd())
+    file_system = read_from(top(file.parent), file.parent, inputs)
     try:
         result = api.run(
             [str(file)],
             work_dir=file.parent,
             settings=list(inputs.settings),
             options={name: api.argument_value(text) for name, text in inputs.options.items()},
-            file_system=api.OverlayFileSystem(api.OsFileSystem(), overlay),
+            file_system=file_system,
             cache=cache,
             plugins=plugins,
             needs_sums=True,
