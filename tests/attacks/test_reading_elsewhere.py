@@ -268,6 +268,12 @@ def test_a_checkout_that_is_reached_by_a_link_is_no_matter(monorepo: Hostile, wb
     assert "shared" in _told(wb("compile", "web/dev", "-w", tmp_path / "short" / "konfig"))
 
 
+def test_a_submodule_is_part_of_the_checkout_that_was_opened(monorepo: Hostile, wb: Wb) -> None:
+    monorepo.write("konfig/web/.git", "gitdir: ../../.git/modules/web\n")
+    monorepo.write("konfig/web/dev/stack.yaml", "name: prod\n")  # a folder of that name would be what is opened
+    assert "shared" in _told(wb("compile", "web/prod", "-w", "konfig"))
+
+
 @pytest.mark.parametrize("store", ["folder", "link", "link to the package"])
 def test_downloaded_packages_are_read(
     monorepo: Hostile, wb: Wb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: str

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from tests.attacks.conftest import CANARY, Hostile
@@ -30,6 +32,25 @@ def test_a_link_out_of_the_repository_is_a_finding(hostile: Hostile, wb: Wb, nam
     if name in _OF_STACK:
         assert ended.code == 1 and "put a copy in its place" in ended.text
     hostile.assert_untouched()
+
+
+@pytest.mark.parametrize("name", [*_LINKS, *_OF_STACK])
+def test_a_link_to_what_git_keeps_is_a_finding(hostile: Hostile, wb: Wb, name: str) -> None:
+    """There are credentials in it, above all on machines that build."""
+    hostile.write(".git/config", f"{CANARY}: {{ [\n")
+    hostile.link(name, os.path.relpath(hostile.root / ".git/config", (hostile.root / name).parent))
+    ended = wb("ls") if name in _LINKS else wb("compile", "web/dev")
+    assert "belongs to git: not read" in ended.text and CANARY not in ended.text, ended.text
+
+
+@pytest.mark.parametrize("target", ["{outside}/notes.txt", ".git/config"])
+def test_the_code_of_a_plugin_is_a_file_of_the_repository(hostile: Hostile, wb: Wb, target: str) -> None:
+    hostile.write("plugins.yaml", "plugins: {told: {}}\n")
+    hostile.link("plugins/told.py", hostile.root / target.format(outside=hostile.outside))
+    hostile.write("web/dev/main.k", "import kcl_plugin.told\nx = told.x()\nresources = []\n")
+    for arguments in (["compile", "web/dev"], ["plugins", "trust", "told"]):
+        ended = wb(*arguments)
+        assert ended.code == 1 and ": not read" in ended.text and CANARY not in ended.text, ended.text
 
 
 @pytest.mark.parametrize(("link", "file"), [("web/crd", "widgets.yaml"), ("web/base", "base.k")])

@@ -201,7 +201,9 @@ def _stack(
     except ProjectError as error:
         findings.append(Finding.of(error))
     components = read_components(folder, shared)
-    return Stack(path, folder, project_folder, placement, components, labels, tuple(findings), doubts, terraform, root=root)
+    return Stack(
+        path, folder, project_folder, placement, components, labels, tuple(findings), doubts, terraform, root=root
+    )
 
 
 def _terraform(
