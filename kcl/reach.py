@@ -40,7 +40,7 @@ class Bounds:
     root: str
     """What the repository holds."""
     packages: str | None = None
-    """The folder of downloaded packages, without what its names hide by a dot: there tools keep their credentials.
+    """The folder of downloaded packages, without entries whose name begins with a dot: there tools keep credentials.
 
     An entry that is a link is a package that the user keeps elsewhere.
     """
@@ -66,7 +66,7 @@ class Bounds:
         if is_below(real, root):
             return not lies_in_git(real, root)
         if packages is not None and is_below(real, packages):
-            return "/." not in real[len(packages) :]
+            return not real.startswith(".", len(packages) + 1) and not lies_in_git(real, packages)
         return any(is_below(real, each) for each in granted)
 
     def real(self, path: str) -> str | None:
@@ -78,7 +78,7 @@ class Bounds:
         if package is None:
             return None
         folder = os.path.realpath(package)
-        return real if is_below(real, folder) and "/." not in real[len(folder) :] else None
+        return real if is_below(real, folder) and not lies_in_git(real, folder) else None
 
     def _package(self, path: str) -> str | None:
         """The entry of the folder of packages that a path is written to lie in."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from workbench.backend_trust import needs_trust
 
 from kcl import api
 from kcl.evaluator.value import ValueFailure
@@ -11,6 +10,7 @@ from tests.attacks.conftest import Hostile
 from workbench.engine.errors import EditFailed
 from workbench.engine.whatif import WhatIf
 from workbench.project import OutsideRepository, refuse_outside
+from workbench.trust.backends import needs_trust
 
 _SPELLINGS = (".git", ".GIT", ".git.", ".git ", ".Git. .", "git~1", "GIT~1", ".g\u200cit", "\u200d.git",
               ".git::$INDEX_ALLOCATION")  # fmt: skip

@@ -12,6 +12,7 @@ import pytest
 from kcl import api
 from tests.attacks.conftest import CANARY, Hostile
 from tests.workbench.cli.command import Ended, Wb
+from tests.workbench.engine.test_downloaded_packages import lock
 from workbench.engine.compile import CompileFailed, CompileInputs
 from workbench.engine.compiled_index import INDEX_FILE
 from workbench.session import Session
@@ -279,6 +280,7 @@ def test_downloaded_packages_are_read(
     monorepo: Hostile, wb: Wb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, store: str
 ) -> None:
     packages, elsewhere = tmp_path / "packages", tmp_path / "elsewhere"
+    monorepo.write("lib/.editorconfig", "root = true\n")  # which is part of the checksum
     shutil.move(monorepo.root / "lib", (elsewhere if store == "link to the package" else packages) / "lib_1.0")
     match store:
         case "link to the package":
@@ -288,6 +290,7 @@ def test_downloaded_packages_are_read(
             packages.rename(elsewhere)
             packages.symlink_to(elsewhere)
     monorepo.write("konfig/kcl.mod", '[package]\nname = "repo"\n[dependencies]\nlib = "1.0"\n')
+    lock(monorepo.root / "konfig", packages / "lib_1.0")
     monkeypatch.setenv("KCL_PKG_PATH", str(packages))
     assert "shared" in _told(wb("compile", "web/dev", "-w", "konfig"))
 
