@@ -37,6 +37,12 @@ class Dependency:
     root: str = ""
     """The program's, whose kcl.mod.lock has to tell what the package holds."""
 
+    def is_checked(self, *, needs_sum: bool) -> bool:
+        """Whether it depends on a checksum that it may be imported."""
+        if isinstance(self.requirement.source, LocalSource):
+            return False
+        return needs_sum or (self.locked is not None and bool(self.locked.sum))
+
     def problem(self, file_system: FileSystem, *, needs_sum: bool = False) -> Diagnostic | None:
         """What keeps the package from being imported, None when nothing does. Reads all its files for the checksum.
 

@@ -327,9 +327,7 @@ class _Loader:
         None where packages are held against checksums: that is done in every load.
         """
         dependencies = self._dependencies.items()
-        if self._request.needs_sums and dependencies:
-            return None
-        if any(each.locked is not None and each.locked.sum for _, each in dependencies):
+        if any(each.is_checked(needs_sum=self._request.needs_sums) for _, each in dependencies):
             return None
         folders = {**{name: each.folder or "" for name, each in dependencies}, **self._externals}
         return (self._root, frozenset(folders.items()))

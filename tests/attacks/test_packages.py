@@ -121,6 +121,22 @@ def test_a_package_that_nothing_vouches_for_is_refused(
         assert f"run 'kcl mod update' in {packaged.hostile.root}" in ended.text
 
 
+@pytest.mark.parametrize(
+    "command", [("compile", "--all", "--into", "out"), ("diff", "web/dev"), ("explain", "web/dev", "v1:ConfigMap:web")]
+)
+def test_no_command_takes_what_nothing_vouches_for(packaged: Packaged, command: tuple[str, ...]) -> None:
+    packaged.package(packaged.vendored)
+    ended = packaged.wb(*command)
+    assert ended.code != 0 and "64Mi" not in ended.out and "not locked" in ended.text, ended.text
+
+
+def test_a_recovery_takes_no_package_that_nothing_vouches_for(packaged: Packaged) -> None:
+    packaged.package(packaged.vendored)
+    packaged.hostile.write("ops/recovery.k", "import limits.sizes\n\na = sizes.memory\n")
+    ended = packaged.wb("run", "ops/recovery.k")
+    assert ended.code != 0 and "not locked" in ended.text, ended.text
+
+
 def test_what_was_locked_and_is_unlocked_later_is_refused_then(packaged: Packaged) -> None:
     packaged.lock(packaged.package(packaged.vendored))
     assert packaged.compile().code == 0
