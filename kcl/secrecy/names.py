@@ -45,8 +45,8 @@ _PROPERTIES: "Final" = _words(
     "selector projection"
 )
 _SWITCHES: "Final" = _words(
-    "is has use uses enable disable require requires allow skip with without no show hide automount needs max min "
-    "num number total count rotate validate verify"
+    "is has use uses enable disable require requires allow skip with without no show hide automount manage needs "
+    "max min num number total count rotate validate verify"
 )
 _SUSPICIOUS: "Final" = ("pass", "secret", "token", "key", "cred", "private", "auth", "pwd", "dsn", "jwt", "bearer")
 _HARMLESS: "Final" = (
@@ -122,7 +122,7 @@ def _is_property(words: "list[str]") -> bool:
     last = words[-1]
     if len(words) > 1 and (last in _PROPERTIES or words[0] in _SWITCHES):
         return True
-    return words[-2:] in (["key", "id"], ["keys", "id"], ["key", "ids"]) or (last == "auth" and words[:-1] == ["o"])
+    return words[-2:] in (["key", "id"], ["keys", "id"], ["key", "ids"], ["http", "tokens"])
 
 
 def _is_harmless(word: str) -> bool:

@@ -16,7 +16,9 @@ from kcl.secrecy import names, shapes
 
 _TOKEN: Final = re.compile(r"[\w.~+/=:@#$%^&*!-]{4,4096}")
 _SHORTEST: Final = 8
-_SIGNS: Final = re.compile("(?i)secret|passw|passphrase|pwd|token|jwt|dsn|credential|terraform")
+_SIGNS: Final = ("secret", "passw", "passphrase", "pwd", "token", "jwt", "dsn", "credential", "terraform")
+_PART: Final = re.compile("(?i)pass|pw|key|cred|auth|cookie|bearer|otp|psk|hmac|mnemonic|netrc|docker|conn|pat|sas")
+"""Every telling name has one of these, or one of the signs above."""
 _NAME: Final = re.compile(r"[A-Za-z_][\w.-]{2,60}")
 _LONGEST_REMEMBERED: Final = 1024
 
@@ -81,9 +83,11 @@ class SecretRules:
         One may be in a Secret, in what is called one, in a text by its look, or, with Terraform, in an attribute of
         which only its provider knows that it is sensitive.
         """
-        if _SIGNS.search(output) or any(True for _ in self.found([output])):
+        small = output.lower()
+        if any(sign in small for sign in _SIGNS) or any(True for _ in self.found([output])):
             return True
-        return any(names.is_secret_name(each) or self._adds(each) for each in set(_NAME.findall(output)))
+        found = set(_NAME.findall(output))
+        return any(_PART.search(each) and is_secret_name(each) for each in found) or any(map(self._adds, found))
 
     def masked(self, text: str, mask: str) -> str:
         """Returns a text for people with what is secret in it by its look taken out."""

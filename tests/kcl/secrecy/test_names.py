@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kcl.secrecy.names import is_secret_block, is_secret_name, suggests_secret
-from kcl.secrecy.rules import SecretRules
+from kcl.secrecy.rules import BUILT_IN, SecretRules
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -24,6 +24,7 @@ SECRET = _words("""
     dockerconfigjson .dockerconfigjson RABBITMQ_ERLANG_COOKIE
 """)
 PLAIN = _words("""
+    http_tokens httpTokens manage_master_user_password
     passThrough keyboard KEYBOARD_LAYOUT author authors authorName secretName secretRef secretKeyRef
     imagePullSecretName tokenExpirationSeconds TOKEN_TTL TOKEN_EXPIRY TOKEN_URL SERVICE_ACCOUNT_TOKEN_PATH
     TOKENIZER_PATH MAX_TOKENS key name value keys authorization_mode authorization-mode AUTHORIZATION_MODE AUTH_MODE
@@ -65,3 +66,8 @@ def test_a_repository_only_adds() -> None:
     assert more.names_secret("VOUCHER") and more.names_secret("door_pin") and more.suggests("Voucher")
     assert all(more.names_secret(each) for each in SECRET)
     assert not any(more.names_secret(each) for each in PLAIN)
+
+
+@pytest.mark.parametrize("name", SECRET)
+def test_what_a_program_amounts_to_is_sealed_where_a_name_tells(name: str) -> None:
+    assert BUILT_IN.may_be_in(f"a: 1\n{name}: x\n") and not BUILT_IN.may_be_in("a: 1\nreplicas: 2\n")
