@@ -258,6 +258,7 @@ def _run(
     """As `run`. `on_more` is told when the result is a matter of more than files, what is asked and `access`."""
     folder, dialect = asked.folder, asked.dialect
     sources: dict[str, str] = {}
+    extensions: PluginModules | None = None
     with paused_for_run(cache.entries if cache is not None else ()):
         try:
             merged, givers = _settings(asked.files, asked.settings, folder, reader, cache)
@@ -286,7 +287,6 @@ def _run(
             given = {**merged.option_values(), **asked.options}
             granted = _access(loaded, folder, reader, access)
             used: frozenset[str] = frozenset()
-            extensions: PluginModules | None = None
             values = {key: to_value(value) for key, value in given.items()}
             bounds = asked.limits or _limits(merged)
             has_plugins = not without_plugins(loaded.program)
@@ -318,7 +318,10 @@ def _run(
             if cache is not None:
                 _write(cache)
         except KclError as problem:
-            raise ProgramError(problem.diagnostics, _with_texts(sources, problem.diagnostics, reader)) from None
+            printed = extensions.printed if extensions is not None else ""
+            raise ProgramError(
+                problem.diagnostics, _with_texts(sources, problem.diagnostics, reader), printed
+            ) from None
     return RunResult(
         documents=documents,
         provenance=replace(evaluation.provenance, givers=givers),

@@ -281,6 +281,12 @@ def test_what_it_prints_is_no_answer_and_reaches_the_log(tmp_path: Path, way: st
     assert result.printed == 'plugin tool: {"answer": "forged"}\n'
 
 
+def test_what_it_printed_is_told_of_a_run_that_failed_too(tmp_path: Path) -> None:
+    with pytest.raises(api.ProgramError) as failed:
+        run(tmp_path, 'tool.say("the token") + 1')
+    assert failed.value.printed.startswith("plugin tool: the token is (secret)")
+
+
 def test_the_log_has_no_token_no_control_character_and_an_end(tmp_path: Path) -> None:
     assert run(tmp_path, 'tool.say("the token")').printed == "plugin tool: the token is (secret) ]52;c;x\n"
     flood = run(tmp_path, 'tool.say("a flood")').printed

@@ -257,6 +257,12 @@ def test_patterns_of_the_user_hold_for_whole_names(tmp_path: Path, stack: Any) -
     assert not providers.is_well_known("evil.example/registry.terraform.io/acme/x", ("registry.terraform.io/acme/*",))
 
 
+def test_a_long_name_does_not_hide_whose_it_is() -> None:
+    host = f"registry.terraform.io.{'a' * 300}.evil.example"
+    assert ".evil.example/hashicorp/aws" in providers.code(ProviderUse(f"{host}/hashicorp/aws")).name
+    assert providers.code(ProviderUse("r\u0435gistry.terraform.io/hashicorp/aws")).name.isascii()
+
+
 HEADER = {"version": 4, "terraform_version": "1.9.0", "serial": 1, "lineage": "l"}
 STATE = {
     "managed": {

@@ -72,7 +72,8 @@ class CompiledStack:
 
 
 class CompileFailed(EngineError):
-    """The KCL is wrong. `diagnostics` are the findings, `rendered` the same as text with source lines and carets.
+    """The KCL is wrong. `diagnostics` are the findings, `rendered` the same as text with source lines and carets, and
+    what plugins printed.
 
     `message` is the first finding and `where` its `file:line:column`.
     """
@@ -303,7 +304,8 @@ def failed(
 
     message = hidden(f"{first.code.title}: {first.message}")
     diagnostics = tuple(replace(each, message=hidden(each.message)) for each in error.diagnostics)
-    return CompileFailed(message, where=where, diagnostics=diagnostics, rendered=hidden(error.render()))
+    said = "\n\n".join(each.rstrip("\n") for each in (error.render(), error.printed) if each)
+    return CompileFailed(message, where=where, diagnostics=diagnostics, rendered=hidden(said))
 
 
 def shown(text: str, inputs: CompileInputs, rules: SecretRules = BUILT_IN, more: frozenset[str] = frozenset()) -> str:

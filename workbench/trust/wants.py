@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-_LONGEST: Final = 120
+_LONGEST: Final = 160
 
 
 class Kind(StrEnum):
@@ -43,5 +43,10 @@ def digest(*parts: Any) -> str:
 
 
 def short(text: str) -> str:
-    """Returns a text of the repository as one line without control characters, and not too long."""
-    return json.dumps(text)[1:-1][:_LONGEST]
+    """Returns a text of the repository as one line without control characters, and not too long.
+
+    Of a long one the end stays too: that of a host's name says whose it is.
+    """
+    plain = json.dumps(text)[1:-1]
+    half = _LONGEST // 2
+    return plain if len(plain) <= _LONGEST else f"{plain[:half]}...{plain[-half:]}"

@@ -191,7 +191,7 @@ class Frame(Screen[None]):
     def status(self) -> Line:
         state, parts = self.shown_state, []
         if self.workbench.session.settings.is_read_only:
-            parts.append(Span("READ ONLY  ", Tone.WARN))
+            parts.append(Span("UNTRUSTED  " if self.workbench.session.trust.untrusted else "READ ONLY  ", Tone.WARN))
         if state and state.busy:
             elapsed = f" {time.monotonic() - state.busy_since:.0f}s"
             parts.append(Span(f"{state.busy} ...{elapsed}  ", Tone.BUSY))
