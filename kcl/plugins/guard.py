@@ -8,7 +8,6 @@ the guard ends the process group.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import resource
 import select
@@ -17,16 +16,16 @@ import sys
 import time
 from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
 _BECOME_REAPER: Final = 36  # PR_SET_CHILD_SUBREAPER of linux/prctl.h
-_POLL_SECONDS: Final = 0.01
+_POLL_SECONDS: Final = 0.005
 _LONGEST_SECONDS: Final = 4.0
 _ENDED: Final = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 
 
-def guarded(work: Callable[[], int], alive: int, memory_bytes: int) -> int:
-    """Does the work in a child, and ends it when the pipe `alive` is closed or the work is done; returns its code."""
+def guarded(work: Callable[[], int], alive: int, memory_bytes: int) -> NoReturn:
+    """Does the work in a child, and ends it when the pipe `alive` is closed or the work is done; ends with its code."""
     _adopt_orphans()
     child_alive, childs = os.pipe()
     child = os.fork()
@@ -42,7 +41,7 @@ def guarded(work: Callable[[], int], alive: int, memory_bytes: int) -> int:
         signal.signal(each, lambda *_: _exit_after(child))
     # whichever ends first, the child or the program that asked
     select.select([alive, _end_of(child, child_alive)], [], [])
-    return _end(child)
+    os._exit(_end(child))  # whoever waits for this has nothing of a tidy end
 
 
 def _exit_after(child: int) -> None:
@@ -76,6 +75,8 @@ def _close_to(number: int) -> None:
 
 def _adopt_orphans() -> None:
     if sys.platform == "linux":
+        import ctypes
+
         with contextlib.suppress(OSError, AttributeError):
             ctypes.CDLL(None, use_errno=True).prctl(_BECOME_REAPER, 1, 0, 0, 0)
 
@@ -90,27 +91,25 @@ def _limit_memory(memory_bytes: int) -> None:
 
 def _end(child: int) -> int:
     """Kills the child and all that came of it, until there is none; returns the child's exit code."""
-    code, deadline = 1, time.monotonic() + _LONGEST_SECONDS
-    while time.monotonic() < deadline:
-        for pid in _descendants(os.getpid()) or ([child] if _is_there(child) else []):
+    with contextlib.suppress(OSError):
+        os.kill(child, signal.SIGKILL)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    deadline = time.monotonic() + _LONGEST_SECONDS
+    while _has_children() and time.monotonic() < deadline:
+        # whoever was left by the child is one of this process now
+        for pid in _descendants(os.getpid()):
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
-        try:
-            while True:
-                pid, status = os.waitpid(-1, os.WNOHANG)
-                if pid == 0:
-                    break
-                code = os.waitstatus_to_exitcode(status) if pid == child else code
-        except ChildProcessError:
-            break  # all are gone, and whoever was left by them would be a child of this one
         time.sleep(_POLL_SECONDS)
     return max(code, 0)
 
 
-def _is_there(pid: int) -> bool:
+def _has_children() -> bool:
+    """Whether any child is there still, after those that have ended were collected."""
     try:
-        os.kill(pid, 0)
-    except OSError:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+    except ChildProcessError:
         return False
     return True
 

@@ -10,6 +10,7 @@ import contextlib
 import os
 import queue
 import re
+import select
 import signal
 import subprocess
 import sys
@@ -73,14 +74,26 @@ class PluginProcess:
         with contextlib.suppress(OSError):
             self._process.stdin.close()
         os.close(self._lifeline)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(_PATIENCE_SECONDS)  # its guard ends the others first
+        self._wait_for_guard()
         with contextlib.suppress(OSError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
         for each in self._threads:
             each.join(_PATIENCE_SECONDS)
         return self._said()
+
+    def _wait_for_guard(self) -> None:
+        """Waits until the guard has ended the others, for a while. `Popen.wait` with a time would look now and then."""
+        try:
+            ended = os.pidfd_open(self._process.pid)
+        except (AttributeError, OSError):  # not Linux, or it is gone
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(_PATIENCE_SECONDS)
+            return
+        poll = select.poll()
+        poll.register(ended, select.POLLIN)
+        poll.poll(_PATIENCE_SECONDS * 1000)
+        os.close(ended)
 
     def _said(self) -> str:
         """What it printed as lines of a log, each with its name; without control characters and secrets."""

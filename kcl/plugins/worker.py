@@ -22,7 +22,7 @@ import time
 import traceback
 from collections.abc import Callable, Mapping
 from importlib.metadata import entry_points
-from typing import Any, TextIO
+from typing import Any, NoReturn, TextIO
 
 from kcl.plugins.contract import Call, Plugin, PluginError
 from kcl.plugins.guard import guarded
@@ -30,10 +30,10 @@ from kcl.plugins.guard import guarded
 _OBJECT = "PLUGIN"
 
 
-def main() -> int:
+def main() -> NoReturn:
     """Answers requests until standard input ends, or whoever asks does: then all that the plugin started ends too."""
     alive, memory_bytes = (int(each) for each in sys.argv[1:3])
-    return guarded(answer_requests, alive, memory_bytes)
+    guarded(answer_requests, alive, memory_bytes)
 
 
 def answer_requests() -> int:
@@ -124,4 +124,4 @@ def _guarded(work: Callable[[], dict[str, Any]], code_of: str) -> str:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    main()
