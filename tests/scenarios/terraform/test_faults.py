@@ -65,14 +65,19 @@ async def test_what_keeps_terraform_from_planning_is_told_and_leaves_the_state_a
 
     nowhere = orders.home / "nowhere.tfrc"
     nowhere.write_text('host "workbench.local" {\n  services = {"providers.v1" = "http://127.0.0.1:1/"}\n}\n')
-    offline = await orders.wb("plan", STACK, WB_TERRAFORM_MIRROR="", TF_CLI_CONFIG_FILE=str(nowhere))
+    unmirrored = {"WB_TERRAFORM_MIRROR": "", "TF_CLI_CONFIG_FILE": str(nowhere)}
+    asked = await orders.wb("plan", STACK, **unmirrored)
+    assert asked.code == ExitCode.REFUSED
+    assert "workbench.local/sandbox/sandbox" in told(asked) and f"wb trust provider {STACK}" in told(asked)
+    unmirrored["WB_TRUST_PROVIDERS"] = "workbench.local/sandbox/*"
+    offline = await orders.wb("plan", STACK, **unmirrored)
     assert offline.code == ExitCode.REFUSED
     assert "workbench.local/sandbox/sandbox" in told(offline) and "needs a network for this provider" in told(offline)
 
     nowhere.write_text(
         f'provider_installation {{\n  filesystem_mirror {{\n    path = "{orders.home / "bin"}"\n  }}\n}}\n'
     )
-    unknown = await orders.wb("plan", STACK, WB_TERRAFORM_MIRROR="", TF_CLI_CONFIG_FILE=str(nowhere))
+    unknown = await orders.wb("plan", STACK, **unmirrored)
     assert unknown.code == ExitCode.REFUSED
     assert "workbench.local/sandbox/sandbox" in told(unknown) and "check extensions.provider" in told(unknown)
 
