@@ -20,7 +20,10 @@ if TYPE_CHECKING:
 
 _GIT_NAMES: Final = frozenset({".git", "git~1"})
 _GIT_STARTS: Final = frozenset(".gG")
-_OUTSIDE: Final = "what a repository is made of lies in it: put the file there, and name it by its place there"
+_OUTSIDE: Final = (
+    "what a repository is made of lies in its checkout, below the folder with .git: put the file there, or name it "
+    "with -Y if it holds settings of yours"
+)
 
 
 @dataclass(frozen=True, slots=True)
