@@ -24,10 +24,13 @@ from pathlib import Path
 from typing import Any, Final, NoReturn, TextIO, cast
 
 from kcl.api import KCL, PRESETS, Access, KclError, ParseCache, PlanOptions, ProgramError, RunResult, Settings, run
+from kcl.bounded import Allowance, BadAllowance, parse_deadline, parse_memory
+from kcl.bounded.supervising import supervised
 from kcl.cache.runs import keep, key_of, look_up
 from kcl.cache.stamps import now
 from kcl.cache.store import Store, folder_for
 from kcl.evaluator.runtime import Limits
+from kcl.evaluator.whereabouts import whereabouts
 from kcl.loader import (
     MANIFEST_NAME,
     ProfileRun,
@@ -109,8 +112,14 @@ def _parser(stdout: TextIO) -> argparse.ArgumentParser:
     add("-q", "--quiet", action="store_true", help="say nothing of warnings")
     add("--error_format", choices=FORMATS, default="pretty", help="how diagnostics are written")
     add("--no_style", action="store_true", help="accepted for compatibility")
+    add("--deadline", metavar="SECONDS", help="how long the program may take; else KCL_DEADLINE, else 60")
+    add("--max_memory", "--max-memory", metavar="SIZE", help="such as 512M or 2G; else KCL_MAX_MEMORY, else 2G")
     add("--dialect", choices=sorted(PRESETS), help=f"by default what kcl.mod asks for, else {KCL.name}")
     return parser
+
+
+def _nobody(allowance: Allowance) -> None:
+    """Nobody ends the evaluation."""
 
 
 def main(
@@ -123,8 +132,11 @@ def main(
     environment: Mapping[str, str] | None = None,
     cache: ParseCache | None = None,
     store: Store | None = None,
+    begin: Callable[[Allowance], None] = _nobody,
 ) -> int:
     """Runs one command and answers its exit status. Touches nothing of the process but the given streams and files.
+
+    `begin` is told what a program may take before it is loaded; who calls sees to it that it takes no more.
 
     With a `store`, what a run prints is kept there, and taken from there while nothing it rests on has changed; so are
     the packages it imports, parsed and checked, unless a `cache` is given, which says itself where it keeps them.
@@ -153,6 +165,7 @@ def main(
     if cache is None and store is not None:
         cache = ParseCache(store=store)
     try:
+        begin(_allowance(arguments, environment or {}))
         result, output = _run(arguments, folder, stdin, environment, cache, files, uses.append)
     except ProgramError as problem:
         stdout.write(problem.printed)
@@ -189,6 +202,18 @@ def _elsewhere(
         return NOT_THERE
     run_command = import_module(module).main
     return int(run_command(argv[1:], cwd=cwd, stdin=stdin, stdout=stdout, stderr=stderr, environment=environment))
+
+
+def _allowance(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Allowance:
+    try:
+        allowance = Allowance.of_environment(environment)
+        if arguments.deadline is not None:
+            allowance = replace(allowance, deadline_seconds=parse_deadline(arguments.deadline, "--deadline"))
+        if arguments.max_memory is not None:
+            allowance = replace(allowance, max_memory_bytes=parse_memory(arguments.max_memory, "--max-memory"))
+    except BadAllowance as problem:
+        raise _UsageError(f"kcl run: {problem}") from None
+    return allowance
 
 
 def _run(
@@ -298,12 +323,21 @@ def entry() -> int:
     # A run builds many small objects and then ends: looking for garbage among them early and often costs a tenth of it.
     gc.set_threshold(200_000, 50, 50)
     kept_in = folder_for(os.environ)
-    return main(
-        sys.argv[1:],
-        cwd=os.getcwd(),
-        stdin=sys.stdin,
-        stdout=cast(TextIO, WithoutOrders(sys.stdout)) if sys.stdout.isatty() else sys.stdout,
-        stderr=cast(TextIO, WithoutOrders(sys.stderr)),
-        environment=os.environ,
-        store=None if kept_in is None else Store(kept_in),
-    )
+    arguments = sys.argv[1:]
+    stderr = cast(TextIO, WithoutOrders(sys.stderr))
+
+    def command(begin: Callable[[Allowance], None]) -> int:
+        return main(
+            arguments,
+            cwd=os.getcwd(),
+            stdin=sys.stdin,
+            stdout=cast(TextIO, WithoutOrders(sys.stdout)) if sys.stdout.isatty() else sys.stdout,
+            stderr=stderr,
+            environment=os.environ,
+            store=None if kept_in is None else Store(kept_in),
+            begin=begin,
+        )
+
+    if arguments and arguments[0] in _ELSEWHERE:
+        return command(_nobody)
+    return supervised(command, stderr, lambda: str(whereabouts() or ""))

@@ -12,6 +12,7 @@ from typing import TypeVar
 import kcl.evaluator.calls
 import kcl.evaluator.configurations
 import kcl.evaluator.expressions  # noqa: F401 - these three register how expressions are compiled
+from kcl.bounded import in_force
 from kcl.collection import paused
 from kcl.diagnostics import Code, Diagnostic, KclError
 from kcl.evaluator.dialect import KCL, Dialect
@@ -30,6 +31,7 @@ from kcl.evaluator.runtime import (
 from kcl.evaluator.scopes import LazyScope
 from kcl.evaluator.union import bit_or
 from kcl.evaluator.value import UNDEFINED, KDict, Library, SchemaInstance, Value, ValueFailure
+from kcl.evaluator.whereabouts import EVALUATION_THREAD, raised_at
 from kcl.loader.program import MAIN_PACKAGE, Program
 from kcl.semantic import CheckCache, Rules, check, packages_in_use
 from kcl.syntax import ast
@@ -141,8 +143,8 @@ def _in_deep_thread(work: Callable[[], _T]) -> _T:
             failure.append(evaluation_error("the program nests too deeply to be evaluated", None))
         except ValueFailure as problem:
             failure.append(evaluation_error(problem.message, None))
-        except MemoryError:
-            failure.append(evaluation_error("the program makes values that are too large for this machine", None))
+        except MemoryError as exhausted:
+            failure.append(_out_of_memory(exhausted))
         except BaseException as exception:
             failure.append(exception)
 
@@ -151,7 +153,7 @@ def _in_deep_thread(work: Callable[[], _T]) -> _T:
     with _STACK_SIZE_LOCK:
         before = threading.stack_size(_STACK_BYTES)
         try:
-            thread = threading.Thread(target=run, name="kcl-evaluation", daemon=True)
+            thread = threading.Thread(target=run, name=EVALUATION_THREAD, daemon=True)
             thread.start()
         finally:
             threading.stack_size(before)
@@ -159,6 +161,15 @@ def _in_deep_thread(work: Callable[[], _T]) -> _T:
     if failure:
         raise failure[0]
     return result[0]
+
+
+def _out_of_memory(error: MemoryError) -> KclError:
+    place = raised_at(error)
+    allowance = in_force()
+    if allowance is None:
+        return evaluation_error("the program makes values that are too large for this machine", place and place.span)
+    problem = evaluation_error(allowance.memory_problem, place and place.span)
+    return KclError(tuple(replace(each, notes=(*each.notes, allowance.memory_hint)) for each in problem.diagnostics))
 
 
 _STACK_SIZE_LOCK = threading.Lock()

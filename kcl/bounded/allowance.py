@@ -1,0 +1,97 @@
+"""How long an evaluation may take, and how much memory the process that does it may hold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Self
+
+DEADLINE_SECONDS: Final = 60.0
+"""Some hundred times what a large stack takes."""
+MAX_MEMORY_BYTES: Final = 2 << 30
+LEAST_MEMORY_BYTES: Final = 128 << 20
+"""The language itself takes half of it."""
+_MOST_SECONDS: Final = 86_400.0
+_UNITS: Final[Mapping[str, int]] = {"": 1 << 20, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
+_MEMORY: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:I?B)?", re.IGNORECASE)
+
+
+class BadAllowance(ValueError):
+    """A text that names no deadline, or no amount of memory; the message says what is needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """What one evaluation may take, and how whoever asked for it raises that (`--deadline SECONDS, or WB_DEADLINE`)."""
+
+    deadline_seconds: float = DEADLINE_SECONDS
+    max_memory_bytes: int = MAX_MEMORY_BYTES
+    program: str = "kcl"
+
+    @classmethod
+    def of_environment(cls, environment: Mapping[str, str]) -> Self:
+        """What `KCL_DEADLINE` and `KCL_MAX_MEMORY` say; raises BadAllowance."""
+        deadline, memory = environment.get("KCL_DEADLINE", ""), environment.get("KCL_MAX_MEMORY", "")
+        return cls(
+            parse_deadline(deadline, "KCL_DEADLINE") if deadline.strip() else DEADLINE_SECONDS,
+            parse_memory(memory, "KCL_MAX_MEMORY") if memory.strip() else MAX_MEMORY_BYTES,
+        )
+
+    @property
+    def deadline_problem(self) -> str:
+        return f"the evaluation took longer than its deadline of {self.deadline_seconds:g} s"
+
+    @property
+    def memory_problem(self) -> str:
+        return f"the evaluation needs more memory than its limit of {memory_text(self.max_memory_bytes)}"
+
+    @property
+    def deadline_hint(self) -> str:
+        return f"if the program is meant to take so long, --deadline SECONDS or {self.program.upper()}_DEADLINE raises it"
+
+    @property
+    def memory_hint(self) -> str:
+        return (
+            f"if the program is meant to need so much, --max-memory SIZE or {self.program.upper()}_MAX_MEMORY raises it"
+        )
+
+
+def parse_deadline(text: str, name: str) -> float:
+    """Seconds; raises BadAllowance, which names what the text was given as."""
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not 0 < seconds <= _MOST_SECONDS:
+        raise BadAllowance(f"{name} needs to be a number of seconds above 0, up to a day, got {text!r}")
+    return seconds
+
+
+def parse_memory(text: str, name: str) -> int:
+    """Bytes of `512M`, `2G` or `1.5 GiB`; a bare number is of megabytes. Raises BadAllowance."""
+    found = _MEMORY.fullmatch(text.strip())
+    size = int(float(found[1]) * _UNITS[found[2].upper()]) if found else 0
+    if size < LEAST_MEMORY_BYTES or size >= 1 << 60:
+        least = memory_text(LEAST_MEMORY_BYTES)
+        raise BadAllowance(f"{name} needs to be a size such as 512M or 2G, not below {least}, got {text!r}")
+    return size
+
+
+def memory_text(size: int) -> str:
+    """`2 GB`, `512 MB`."""
+    return f"{size / (1 << 30):g} GB" if size % (1 << 29) == 0 else f"{size / (1 << 20):.0f} MB"
+
+
+_in_force: Allowance | None = None
+
+
+def in_force() -> Allowance | None:
+    """What this process is held to by a watchdog, so that who runs out of memory can say of how much; None for nothing.
+    """
+    return _in_force
+
+
+def put_in_force(allowance: Allowance) -> None:
+    global _in_force
+    _in_force = allowance

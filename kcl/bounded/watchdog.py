@@ -1,0 +1,129 @@
+"""Ends the process of an evaluation that takes more than it is allowed to.
+
+A thread looks at the clock and at the memory of the process. It cannot run while a single call into C goes on, so the
+system is told the limits as well, and whoever started the process has a clock of its own (`supervising`).
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from enum import StrEnum
+from typing import Final
+
+from kcl.bounded.allowance import Allowance, put_in_force
+
+GRACE_SECONDS: Final = 1.0
+"""After the deadline, until the process is ended from outside or by the system."""
+_TICK_SECONDS: Final = 0.05
+_SPARE_BYTES: Final = 96 << 20
+"""Of address space beyond the limit: the stack of an evaluation takes 64 MB of it, and hardly any memory."""
+
+
+class Exceeded(StrEnum):
+    DEADLINE = "deadline"
+    MEMORY = "memory"
+
+
+OnExceeded = Callable[[Exceeded, Allowance, str], None]
+"""Is told what was exceeded and where in the program that was, in the thread of the watchdog; then the process ends."""
+
+
+class Watchdog:
+    """Watches over one evaluation after the other in this process, between `begin` and `end`.
+
+    `on_exceeded` reports, and need not return; `where` says where in the program the evaluation is, "" for unknown.
+    `is_orphan` says whether nobody waits for this process any more.
+    """
+
+    def __init__(
+        self, on_exceeded: OnExceeded, where: Callable[[], str], is_orphan: Callable[[], bool] = lambda: False
+    ) -> None:
+        self._on_exceeded = on_exceeded
+        self._where = where
+        self._is_orphan = is_orphan
+        self._changed = threading.Condition()
+        self._allowance: Allowance | None = None
+        self._ends_at = 0.0
+        threading.Thread(target=self._watch, name="kcl-watchdog", daemon=True).start()
+
+    def begin(self, allowance: Allowance) -> None:
+        _tell_system(allowance)
+        put_in_force(allowance)
+        with self._changed:
+            self._allowance = allowance
+            self._ends_at = time.monotonic() + allowance.deadline_seconds
+            self._changed.notify()
+
+    def end(self) -> None:
+        """Nothing is watched until the next `begin`. Does not return while the end of the process is under way."""
+        with self._changed:
+            self._allowance = None
+
+    def _watch(self) -> None:
+        with self._changed:
+            while True:
+                allowance = self._allowance
+                if allowance is None:
+                    self._changed.wait()
+                    continue
+                left = self._ends_at - time.monotonic()
+                if left <= 0:
+                    self._exceeded(Exceeded.DEADLINE, allowance)
+                if resident_bytes() > allowance.max_memory_bytes:
+                    self._exceeded(Exceeded.MEMORY, allowance)
+                if self._is_orphan():
+                    os._exit(1)
+                self._changed.wait(min(_TICK_SECONDS, max(left, 0.001)))
+
+    def _exceeded(self, what: Exceeded, allowance: Allowance) -> None:
+        try:
+            self._on_exceeded(what, allowance, self._where())
+        finally:
+            os._exit(1)
+
+
+def problem(what: Exceeded, allowance: Allowance) -> tuple[str, str]:
+    """What is said of it, and what to do."""
+    if what is Exceeded.DEADLINE:
+        return allowance.deadline_problem, allowance.deadline_hint
+    return allowance.memory_problem, allowance.memory_hint
+
+
+def resident_bytes() -> int:
+    """The memory this process holds now; on systems that do not tell, the most it ever held; 0 where nothing does."""
+    with suppress(OSError, ValueError, IndexError):
+        with open("/proc/self/statm", "rb") as file:  # noqa: PTH123 - twenty times a second
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    with suppress(ImportError):
+        import resource
+
+        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return most if sys.platform == "darwin" else most * 1024
+    return 0
+
+
+def _tell_system(allowance: Allowance) -> None:
+    """Allocations beyond the limit fail, and a call that never ends is ended by the time it computed."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return
+    with suppress(OSError, ValueError):
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        wanted = allowance.max_memory_bytes + _SPARE_BYTES
+        resource.setrlimit(resource.RLIMIT_DATA, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))
+    with suppress(OSError, ValueError):
+        _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+        used = resource.getrusage(resource.RUSAGE_SELF)
+        cores = os.cpu_count() or 1
+        seconds = used.ru_utime + used.ru_stime + (allowance.deadline_seconds + GRACE_SECONDS) * min(cores, 2)
+        wanted = int(seconds) + 2
+        resource.setrlimit(resource.RLIMIT_CPU, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))
+    with suppress(OSError, ValueError):
+        _, hard = resource.getrlimit(resource.RLIMIT_CORE)
+        resource.setrlimit(resource.RLIMIT_CORE, (0, hard))
