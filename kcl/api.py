@@ -33,6 +33,7 @@ from kcl.evaluator.evaluate import Evaluation, evaluate, findings
 from kcl.evaluator.prepared import Prepared, without_plugins
 from kcl.evaluator.provenance import Site, SiteKind
 from kcl.evaluator.runtime import Compiling, Limits
+from kcl.evaluator.whereabouts import whereabouts as _whereabouts
 from kcl.loader import (
     MANIFEST_NAME,
     Loaded,
@@ -53,7 +54,7 @@ from kcl.loader import (
     read_manifest,
 )
 from kcl.plugins.code import EntryPointCode, FileCode, PluginCode, PluginFinder, PluginRefused
-from kcl.results import Asked, KeptResults, Provenance, RunResult, SourceChanged
+from kcl.results import Asked, KeptProvenance, KeptResults, Provenance, RunResult, SourceChanged, portable
 from kcl.secrecy.rules import BUILT_IN
 from kcl.semantic import CheckCache
 from kcl.source import (
@@ -96,6 +97,7 @@ __all__ = [
     "FileSystem",
     "InMemoryFileSystem",
     "KclError",
+    "KeptProvenance",
     "Manifest",
     "Moment",
     "OsFileSystem",
@@ -119,16 +121,19 @@ __all__ = [
     "Store",
     "argument_value",
     "downloaded_folder",
+    "finding",
     "folder_for",
     "load_settings",
     "names_entries",
     "now",
     "parse",
+    "portable",
     "replace_at",
     "replace_value",
     "run",
     "settled_each",
     "stamp",
+    "whereabouts",
     "yaml_text",
 ]
 
@@ -241,6 +246,16 @@ def run(
         stamps = cast("dict[str, Stamp | None]", reader.taken)  # the disk has no others
         kept.keep(name, asked, result, started, stamps)
     return result
+
+
+def whereabouts() -> str:
+    """`FILE:LINE` of what is being evaluated in this process, "" where nothing is or it is not known."""
+    return str(_whereabouts() or "")
+
+
+def finding(message: str) -> Diagnostic:
+    """What is said of an evaluation as a whole, as an error among the others."""
+    return error(Code.EVALUATION, message, None)
 
 
 def _nobody(use: str) -> None:

@@ -16,6 +16,7 @@ cancelled, and may run side by side on one event loop.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from runtimes.base import ClusterIdentity, ObjectRef, Runtime, RuntimeFailure
     from workbench.audit import Actor, AuditTrail
     from workbench.engine.changes import StackDiff
-    from workbench.engine.compile import CompiledStack, CompileInputs, ParseCache
+    from workbench.engine.compile import CompiledStack, CompileInputs
     from workbench.engine.compile_all import Sweep
     from workbench.engine.execute import Applying
     from workbench.engine.migration import Migration
@@ -92,7 +93,6 @@ class Session:
         self._planner: Planner | None = None
         self._served: ServedPractice | None = None
         self._local = LocalState(settings.state_dir, root)
-        self._parsed: ParseCache | None = None
         self._secrets: frozenset[str] = frozenset()
         self.origin = "python"
         """The face that works through this session, as the audit trail names it: cli, tui, notebook, python."""
@@ -142,9 +142,13 @@ class Session:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Closes every connection, even while being cancelled."""
+        """Closes every connection, even while being cancelled; ends evaluations that nobody waits for."""
         import anyio
 
+        if "workbench.engine.evaluators" in sys.modules:
+            from workbench.engine.evaluators import evaluators
+
+            evaluators.end_abandoned()
         with anyio.CancelScope(shield=True):
             await self._connections.close()
             if self._workspaces is not None:
@@ -251,10 +255,15 @@ class Session:
 
     async def compile(self, stack: Stack, inputs: CompileInputs | None = None) -> CompiledStack:
         """Raises `CompileFailed` (the KCL is wrong) or `SpecInvalid` (what it yields is no Spec)."""
-        from workbench.engine.compile import CompileInputs, compile_stack, new_cache
+        from workbench.engine.evaluators import evaluators
 
-        self._parsed = self._parsed or new_cache(secrets=stack.secrets)
-        compiled = await compile_stack(stack, inputs or CompileInputs(), self._parsed, self._plugins())
+        evaluators.warm()  # while this process reads what it needs of the language
+        from workbench.engine.compile import CompileInputs
+        from workbench.engine.shipped import compile_stack
+
+        compiled = await compile_stack(
+            stack, inputs or CompileInputs(), self._root, self._settings.allowance, self._plain_plugins()
+        )
         self._read[stack.path] = compiled.dependencies
         compiled = replace(compiled, spec=self._with_sensitive(stack, compiled.spec))
         self._secrets |= compiled.spec.secrets
@@ -281,18 +290,22 @@ class Session:
         `only` leaves out stacks that none of these files touches, `force` makes those up to date again as well.
         """
         from workbench.engine.compile import CompileInputs
-        from workbench.engine.compile_all import TrustedCode, Wanted, prepare
+        from workbench.engine.compile_all import Wanted, prepare
 
-        # what other processes are told is plain values
-        plugins = replace(
-            self._plugins(),
-            is_trusted=TrustedCode(self._settings.trusts_plugins, self.trust.plugin_digests()),
-            environment={key: value for key, value in os.environ.items() if key.startswith("WB_PLUGIN_")},
-        )
+        plugins = self._plain_plugins()
         self.refuse_outside(folder)
         chosen = None if only is None else tuple((self._root / each).resolve() for each in only)
         return prepare(
-            Wanted(self.tree(), inputs or CompileInputs(), folder.resolve(), format_, plugins, chosen, force)
+            Wanted(
+                self.tree(),
+                inputs or CompileInputs(),
+                folder.resolve(),
+                format_,
+                plugins,
+                chosen,
+                force,
+                self._settings.allowance,
+            )
         )
 
     def whatif(self, stack: Stack, inputs: CompileInputs | None = None) -> WhatIf:
@@ -566,18 +579,23 @@ class Session:
         limits. A cluster that does not answer is a `ClusterProblem` in the result. Raises `CompileFailed`,
         `InvalidRecovery` or `ReleaseFailure`.
         """
-        from workbench.engine.compile import CompileInputs, new_cache
-        from workbench.engine.recovery.compile import compile_document
+        from workbench.engine.compile import CompileInputs
         from workbench.engine.recovery.document import RecoveryDocument
         from workbench.engine.recovery.preview import preview
         from workbench.project.masking import read_masking
         from workbench.release.recoveries import RecoveryStore
 
         if not isinstance(source, RecoveryDocument):
-            self._parsed = self._parsed or new_cache(secrets=read_masking(self._root))
+            from workbench.engine.shipped import compile_document
+
             file = self._file(Path(source))
             source = await compile_document(
-                file, inputs or CompileInputs(), plugins=self._plugins(), cache=self._parsed
+                file,
+                inputs or CompileInputs(),
+                self._root,
+                self._settings.allowance,
+                self._plain_plugins(),
+                secrets=read_masking(self._root),
             )
         if limits is not None:
             source = replace(source, limits=limits)
@@ -633,6 +651,16 @@ class Session:
             trust.trusts_plugin,
             self._served.plugins if self._served else {},
             refusal=f"{trust.refusal('no plugin runs')}; {trust.lifting}" if trust.untrusted else "",
+        )
+
+    def _plain_plugins(self) -> RepositoryPlugins:
+        """The same as plain values, for other processes."""
+        from workbench.engine.plugins import TrustedCode
+
+        return replace(
+            self._plugins(),
+            is_trusted=TrustedCode(self._settings.trusts_plugins, self.trust.plugin_digests()),
+            environment={key: value for key, value in os.environ.items() if key.startswith("WB_PLUGIN_")},
         )
 
     def _file(self, path: Path) -> Path:

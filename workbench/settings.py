@@ -9,6 +9,8 @@ Precedence is flag, then environment, then default. Environment variables:
     WB_REASON      why things are applied, such as an incident's number: goes into the audit trail
     WB_AUDIT_SYSLOG  where every entry of the audit trail is sent as well: /dev/log, or HOST:PORT (UDP)
     WB_TIMEOUT     seconds to wait for readiness
+    WB_DEADLINE    seconds that one evaluation of KCL may take
+    WB_MAX_MEMORY  memory that a process which evaluates may need, such as 512M or 2G
     WB_ASCII       1: no glyphs outside of ASCII
     WB_ALLOW_EXEC  1: a kubeconfig inside the repository is trusted as the user's own is
     WB_TERRAFORM   the terraform or tofu to use; else the one on PATH
@@ -30,16 +32,18 @@ import os
 import re
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
 
+from kcl.bounded import Allowance, BadAllowance, parse_deadline, parse_memory
 from workbench.ci import pull_request
 from workbench.project import ProjectError
 
 _PATTERN = re.compile(r"[a-z0-9.:-]+(?:/(?:[A-Za-z0-9_.-]+|\*)){2}")
 _APPLICATION = "konfig-workbench"
 _DEFAULT_TIMEOUT_SECONDS = 600.0
+_ALLOWANCE = Allowance(program="wb")
 
 
 class BadSetting(ProjectError):
@@ -67,6 +71,7 @@ class Settings:
     has_color: bool = True
     is_ascii: bool = False
     timeout_seconds: float = _DEFAULT_TIMEOUT_SECONDS
+    allowance: Allowance = _ALLOWANCE
     allows_exec_credentials: bool = False
     trusts_plugins: bool = False
     trusts_backends: bool = False
@@ -99,6 +104,7 @@ class Settings:
             has_color=not env.get("NO_COLOR") and env.get("TERM") != "dumb",
             is_ascii=_flag(env, "WB_ASCII"),
             timeout_seconds=_seconds(env, "WB_TIMEOUT", _DEFAULT_TIMEOUT_SECONDS),
+            allowance=_allowance(env),
             allows_exec_credentials=_flag(env, "WB_ALLOW_EXEC"),
             trusts_plugins=_flag(env, "WB_TRUST_PLUGINS"),
             trusts_backends=_flag(env, "WB_TRUST_BACKENDS"),
@@ -112,6 +118,19 @@ class Settings:
             ),
             terraform_config=env.get("TF_CLI_CONFIG_FILE", ""),
         )
+
+
+def _allowance(env: Mapping[str, str]) -> Allowance:
+    deadline, memory = env.get("WB_DEADLINE", "").strip(), env.get("WB_MAX_MEMORY", "").strip()
+    allowance = _ALLOWANCE
+    try:
+        if deadline:
+            allowance = replace(allowance, deadline_seconds=parse_deadline(deadline, "WB_DEADLINE"))
+        if memory:
+            allowance = replace(allowance, max_memory_bytes=parse_memory(memory, "WB_MAX_MEMORY"))
+    except BadAllowance as problem:
+        raise BadSetting(str(problem), hint=f"unset {str(problem).split()[0]}") from None
+    return allowance
 
 
 def _user(env: Mapping[str, str]) -> str:

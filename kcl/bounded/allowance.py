@@ -48,13 +48,13 @@ class Allowance:
 
     @property
     def deadline_hint(self) -> str:
-        return f"if the program is meant to take so long, --deadline SECONDS or {self.program.upper()}_DEADLINE raises it"
+        setting = f"{self.program.upper()}_DEADLINE"
+        return f"if the program is meant to take so long, --deadline SECONDS or {setting} raises it"
 
     @property
     def memory_hint(self) -> str:
-        return (
-            f"if the program is meant to need so much, --max-memory SIZE or {self.program.upper()}_MAX_MEMORY raises it"
-        )
+        setting = f"{self.program.upper()}_MAX_MEMORY"
+        return f"if the program is meant to need so much, --max-memory SIZE or {setting} raises it"
 
 
 def parse_deadline(text: str, name: str) -> float:
@@ -87,8 +87,7 @@ _in_force: Allowance | None = None
 
 
 def in_force() -> Allowance | None:
-    """What this process is held to by a watchdog, so that who runs out of memory can say of how much; None for nothing.
-    """
+    """What a watchdog holds this process to, for who runs out of memory to say of how much; None for nothing."""
     return _in_force
 
 

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from enum import StrEnum
+from pathlib import Path
 from typing import Final
 
 from kcl.bounded.allowance import Allowance, put_in_force
@@ -96,9 +97,8 @@ def problem(what: Exceeded, allowance: Allowance) -> tuple[str, str]:
 
 def resident_bytes() -> int:
     """The memory this process holds now; on systems that do not tell, the most it ever held; 0 where nothing does."""
-    with suppress(OSError, ValueError, IndexError):
-        with open("/proc/self/statm", "rb") as file:  # noqa: PTH123 - twenty times a second
-            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    with suppress(OSError, ValueError, IndexError), Path("/proc/self/statm").open("rb") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     with suppress(ImportError):
         import resource
 
@@ -113,17 +113,13 @@ def _tell_system(allowance: Allowance) -> None:
         import resource
     except ImportError:  # Windows
         return
-    with suppress(OSError, ValueError):
-        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-        wanted = allowance.max_memory_bytes + _SPARE_BYTES
-        resource.setrlimit(resource.RLIMIT_DATA, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))
-    with suppress(OSError, ValueError):
-        _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-        used = resource.getrusage(resource.RUSAGE_SELF)
-        cores = os.cpu_count() or 1
-        seconds = used.ru_utime + used.ru_stime + (allowance.deadline_seconds + GRACE_SECONDS) * min(cores, 2)
-        wanted = int(seconds) + 2
-        resource.setrlimit(resource.RLIMIT_CPU, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))
-    with suppress(OSError, ValueError):
-        _, hard = resource.getrlimit(resource.RLIMIT_CORE)
-        resource.setrlimit(resource.RLIMIT_CORE, (0, hard))
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    seconds = used.ru_utime + used.ru_stime + 2 * (allowance.deadline_seconds + GRACE_SECONDS)  # of two threads
+    for kind, limit in (
+        (resource.RLIMIT_DATA, allowance.max_memory_bytes + _SPARE_BYTES),
+        (resource.RLIMIT_CPU, int(seconds) + 2),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        with suppress(OSError, ValueError):
+            _, hard = resource.getrlimit(kind)
+            resource.setrlimit(kind, (limit if hard == resource.RLIM_INFINITY else min(limit, hard), hard))

@@ -165,10 +165,11 @@ def _in_deep_thread(work: Callable[[], _T]) -> _T:
 
 def _out_of_memory(error: MemoryError) -> KclError:
     place = raised_at(error)
+    span = None if place is None else place.span
     allowance = in_force()
     if allowance is None:
-        return evaluation_error("the program makes values that are too large for this machine", place and place.span)
-    problem = evaluation_error(allowance.memory_problem, place and place.span)
+        return evaluation_error("the program makes values that are too large for this machine", span)
+    problem = evaluation_error(allowance.memory_problem, span)
     return KclError(tuple(replace(each, notes=(*each.notes, allowance.memory_hint)) for each in problem.diagnostics))
 
 

@@ -19,6 +19,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from kcl.bounded.search_path import search_path
 from kcl.plugins.code import PluginCode
 
 LARGEST_ANSWER_BYTES: Final = 32 * 1024 * 1024
@@ -129,12 +130,5 @@ class PluginProcess:
 def environment(inherited: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
     """Returns all of a plugin's environment."""
     passed = {name: each for name, each in inherited.items() if name in _PASSED_ON or name.startswith("LC_")}
-    paths = os.pathsep.join(dict.fromkeys(_search_path()))
+    paths = os.pathsep.join(dict.fromkeys(search_path()))
     return {**passed, **own, "PYTHONPATH": paths, "PYTHONIOENCODING": "utf-8"}
-
-
-def _search_path() -> list[str]:
-    """Where this program finds modules, without the current folder: that may be a checkout nobody has read."""
-    current, own = Path.cwd(), Path(__file__).parents[2]
-    places = [Path(each).absolute() for each in sys.path]
-    return [str(each) for each in places if each == own or each != current]

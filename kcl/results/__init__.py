@@ -2,7 +2,8 @@
 
 from kcl.results.asked import Asked
 from kcl.results.kept import KeptResults
+from kcl.results.places import KeptProvenance, portable
 from kcl.results.result import Provenance, RunResult
 from kcl.results.texts import SourceChanged
 
-__all__ = ["Asked", "KeptResults", "Provenance", "RunResult", "SourceChanged"]
+__all__ = ["Asked", "KeptProvenance", "KeptResults", "Provenance", "RunResult", "SourceChanged", "portable"]

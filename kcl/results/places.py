@@ -93,6 +93,9 @@ class KeptProvenance:
         self._packed = packed
         self._unpacked: tuple[Any, Any, Any, Any] | None = None
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return KeptProvenance, (self._packed, self.user_files)
+
     def lookup(self, document: int, path: Sequence[str | int]) -> tuple[Site, ...]:
         """As `kcl.evaluator.provenance.Provenance.lookup`."""
         roots, nodes, chains, sites = self._tables()
@@ -133,6 +136,14 @@ class KeptProvenance:
         if self._unpacked is None:
             self._unpacked = marshal.loads(self._packed)
         return self._unpacked
+
+
+def portable(provenance: object) -> KeptProvenance:
+    """The provenance of a result for another process: it can be pickled, and holds on to no value."""
+    if isinstance(provenance, KeptProvenance):
+        return provenance
+    assert isinstance(provenance, Provenance)
+    return KeptProvenance(packed(provenance), provenance.user_files)
 
 
 def _at(indexes: Sequence[int], step: str | int) -> int | None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kcl.plugins.process import _search_path
+from kcl.bounded.search_path import search_path
 
 ROOT = Path(__file__).parents[2]
 _NAMES = (
@@ -76,8 +76,8 @@ def test_processes_that_share_the_work_import_nothing_from_where_it_runs(checkou
 def test_a_plugin_s_process_does_not_search_the_current_folder(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(checkout)
     monkeypatch.setattr(sys, "path", ["", ".", str(checkout), *sys.path])
-    assert str(checkout) not in _search_path()
-    assert str(ROOT) in _search_path() or str(ROOT) not in sys.path
+    assert str(checkout) not in search_path()
+    assert str(ROOT) in search_path() or str(ROOT) not in sys.path
 
 
 def test_python_started_by_the_product_never_searches_the_current_folder() -> None:

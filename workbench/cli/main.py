@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ import click
 
 from workbench.cli.output import Output
 from workbench.cli.signals import ending_like_interrupt
+from workbench.cli.stacks import LIMITS, limits_options
 from workbench.exit_codes import ExitCode
 
 if TYPE_CHECKING:
@@ -104,6 +105,8 @@ class Context:
     output: Output
     is_untrusted: bool | None = None
     style: bool = True
+    limits: Mapping[str, Any] = field(default_factory=dict)
+    """What the command line says of the limits of evaluations: fields of an `Allowance`."""
     _settings: Settings | None = field(default=None, repr=False)
 
     @property
@@ -112,6 +115,7 @@ class Context:
 
         if self._settings is None:
             settings = Settings.load()
+            settings = replace(settings, allowance=replace(settings.allowance, **self.limits))
             if self.kubeconfig:
                 settings = replace(settings, kubeconfig=self.kubeconfig)
             if self.is_untrusted is not None:
@@ -177,6 +181,7 @@ def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None
     help="Look at the repository as data only; else by rule, which `wb trust list` tells.",
 )
 @click.option("--no-style", is_flag=True, help="No colour.")
+@limits_options
 @click.pass_context
 def wb(
     ctx: click.Context, workdir: Path | None, kubeconfig: str | None, is_untrusted: bool | None, no_style: bool
@@ -188,7 +193,8 @@ def wb(
     """
     output = ctx.obj if isinstance(ctx.obj, Output) else Output(style=not no_style)
     here = workdir if workdir and workdir.is_absolute() else _here() / (workdir or "")
-    ctx.obj = Context(here, kubeconfig, output, is_untrusted, style=not no_style)
+    limits = ctx.meta.setdefault(LIMITS, {})
+    ctx.obj = Context(here, kubeconfig, output, is_untrusted, style=not no_style, limits=limits)
     if ctx.invoked_subcommand is None:
         from workbench.cli.screen import open_screen
 

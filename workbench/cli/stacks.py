@@ -30,8 +30,47 @@ class WorkPath(click.Path):
         return context.base(ctx.params.get("workdir")) / path if ctx is not None and context is not None else path
 
 
+LIMITS = "workbench.limits"
+"""Where the limits of evaluations that the command line gives are among what a command's contexts share."""
+
+
+def _allowed(ctx: click.Context, parameter: click.Parameter, given: str | None) -> None:
+    if given is None:
+        return
+    from kcl.bounded import BadAllowance, parse_deadline, parse_memory
+
+    name = parameter.opts[0]
+    try:
+        if parameter.name == "deadline":
+            limit: dict[str, Any] = {"deadline_seconds": parse_deadline(given, name)}
+        else:
+            limit = {"max_memory_bytes": parse_memory(given, name)}
+    except BadAllowance as problem:
+        raise click.UsageError(str(problem), ctx) from None
+    ctx.meta.setdefault(LIMITS, {}).update(limit)
+
+
+def limits_options(function: Command) -> Command:
+    """`--deadline`, `--max-memory`: what an evaluation may take."""
+    function = click.option(
+        "--max-memory",
+        metavar="SIZE",
+        expose_value=False,
+        callback=_allowed,
+        help="Memory that evaluating KCL may need, such as 512M; else WB_MAX_MEMORY, else 2G.",
+    )(function)
+    return click.option(
+        "--deadline",
+        metavar="SECONDS",
+        expose_value=False,
+        callback=_allowed,
+        help="How long evaluating KCL may take; else WB_DEADLINE, else 60.",
+    )(function)
+
+
 def compile_options(function: Command) -> Command:
-    """`-D`, `-Y`: what a compilation is told, as Kusion's and KCL's command lines have them."""
+    """`-D`, `-Y`: what a compilation is told, as Kusion's and KCL's command lines have them; and what it may take."""
+    function = limits_options(function)
     function = click.option(
         "-Y",
         "--setting",

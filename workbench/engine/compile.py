@@ -1,7 +1,7 @@
 """A stack's KCL → its Spec.
 
-The language is synchronous and pure, so it runs on a worker thread; what comes back is complete: the Spec, warnings,
-and every file it was read from (which later tells what an edit touches).
+The language is synchronous and pure; what comes back is complete: the Spec, warnings, and every file it was read from
+(which later tells what an edit touches). Sessions have it done in another process: see `shipped`.
 
 What a stack is made of: the files its kcl.yaml lists, else the entries that its own kcl.mod names, else base/*.k of its
 project and its own. Besides the options of
@@ -18,14 +18,11 @@ import pickle
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from time import perf_counter
 from types import MappingProxyType
 from typing import Any
-
-import anyio
-import anyio.to_thread
 
 from kcl import api
 from kcl.diagnostics import Diagnostic, position
@@ -37,7 +34,7 @@ from workbench.engine.errors import EngineError, SpecInvalid
 from workbench.engine.masking import secret_texts_in
 from workbench.engine.scrubbing import masked_text
 from workbench.engine.secret_options import fed_secrets, named_secret
-from workbench.engine.spec import Chain, SourceSite, Spec, build
+from workbench.engine.spec import Chain, Lookup, SourceSite, Spec, build
 from workbench.project import Stack, checkout, named, refuse_foreign, top
 
 ParseCache = api.ParseCache
@@ -59,6 +56,10 @@ class CompileInputs:
     settings: tuple[str, ...] = ()
     overlay: Mapping[Path, str] = field(default_factory=lambda: MappingProxyType({}), repr=False)
 
+    def plain(self) -> CompileInputs:
+        """The same as plain dictionaries, which can be sent to another process; views of them cannot."""
+        return CompileInputs(dict(self.options), self.settings, dict(self.overlay))
+
 
 @dataclass(frozen=True, slots=True)
 class CompiledStack:
@@ -78,9 +79,11 @@ class CompileFailed(EngineError):
     `message` is the first finding and `where` its `file:line:column`.
     """
 
-    def __init__(self, message: str, *, where: str, diagnostics: tuple[Diagnostic, ...], rendered: str) -> None:
+    def __init__(
+        self, message: str, *, where: str, diagnostics: tuple[Diagnostic, ...], rendered: str, hint: str = ""
+    ) -> None:
         codes = " ".join(dict.fromkeys(each.code.number for each in diagnostics))
-        hint = f"correct the source (`kcl explain {codes}` says more); nothing was sent to a cluster"
+        hint = hint or f"correct the source (`kcl explain {codes}` says more); nothing was sent to a cluster"
         super().__init__(message, where=where, hint=hint)
         self.diagnostics, self.rendered = diagnostics, rendered
 
@@ -95,20 +98,20 @@ def new_cache(*, results: bool = True, secrets: SecretRules = BUILT_IN) -> Parse
     return api.ParseCache(store=None if folder is None else api.Store(folder), results=results, secrets=secrets)
 
 
-async def compile_stack(
-    stack: Stack, inputs: CompileInputs, cache: ParseCache | None = None, plugins: PluginFinder | None = None
-) -> CompiledStack:
-    """Compiles on a worker thread. Raises `CompileFailed` or `SpecInvalid`. Cancelled, it leaves the thread behind.
-
-    Without `plugins` no Python function can be called from KCL.
-    """
-    return await anyio.to_thread.run_sync(partial(compile_now, stack, inputs, cache, plugins), abandon_on_cancel=True)
-
-
 def compile_now(
     stack: Stack, inputs: CompileInputs, cache: ParseCache | None = None, plugins: PluginFinder | None = None
 ) -> CompiledStack:
-    """As `compile_stack`, here and now."""
+    """Compiles here and now, in this process and without limits. Raises `CompileFailed` or `SpecInvalid`.
+
+    Without `plugins` no Python function can be called from KCL. `shipped.compile_stack` does it where it can be ended.
+    """
+    return compiled_with_result(stack, inputs, cache, plugins)[0]
+
+
+def compiled_with_result(
+    stack: Stack, inputs: CompileInputs, cache: ParseCache | None = None, plugins: PluginFinder | None = None
+) -> tuple[CompiledStack, api.RunResult]:
+    """As `compile_now`, and what the language says."""
     started = perf_counter()
     program = program_of(stack, inputs)
     listening = None if plugins is None else _Listening(plugins, stack.secrets)
@@ -127,14 +130,10 @@ def compile_now(
     except api.ProgramError as error:
         raise failed(error, str(stack.directory), with_settings(stack, inputs), stack.secrets, _of(listening)) from None
 
-    def chain(document: int, path: tuple[str | int, ...]) -> Chain:
-        found = result.provenance.lookup(document, path)
-        return tuple(SourceSite(Path(each.file), each.line, each.column, _kind(each)) for each in found)
-
     spec = build(
         [*result.documents, *_definitions(stack)],
         stack=str(stack.path),
-        lookup=chain,
+        lookup=lookup_in(result.provenance),
         drop_empty_lists=result.dialect == api.KONFIG_2023 or result.manifest.omit_empty_lists,
         rules=stack.secrets,
     )
@@ -143,10 +142,20 @@ def compile_now(
     of_options = named_secret(options, stack.secrets) | fed_secrets(spec, options)
     spec = replace(spec, secrets=spec.secrets | of_options | of_plugins)
     seconds = perf_counter() - started
-    dependencies = frozenset(map(_path, result.dependency_names))
+    dependencies = frozenset(map(path_of, result.dependency_names))
     printed = masked_text(result.printed, spec.secrets, spec.rules) if result.printed else ""
     diagnostics = tuple(_without_secrets(each, spec) for each in result.diagnostics)
-    return CompiledStack(spec, diagnostics, dependencies, seconds, printed)
+    return CompiledStack(spec, diagnostics, dependencies, seconds, printed), result
+
+
+def lookup_in(provenance: api.Provenance) -> Lookup:
+    """What a Spec asks for the chain behind a value."""
+
+    def chain(document: int, path: tuple[str | int, ...]) -> Chain:
+        found = provenance.lookup(document, path)
+        return tuple(SourceSite(path_of(each.file), each.line, each.column, _kind(each)) for each in found)
+
+    return chain
 
 
 @dataclass(slots=True)
@@ -172,7 +181,7 @@ def _without_secrets(diagnostic: Diagnostic, spec: Spec) -> Diagnostic:
 
 
 @lru_cache(maxsize=1 << 14)
-def _path(name: str) -> Path:
+def path_of(name: str) -> Path:
     """Of a stack's hundreds of files most are those of the compilation before; making and hashing a Path takes long."""
     return Path(name)
 

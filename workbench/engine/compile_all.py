@@ -24,7 +24,8 @@ from typing import Literal
 from urllib.parse import quote
 
 from kcl.api import Bounds, Moment, downloaded_folder, now, yaml_text
-from workbench.engine.compile import CompileFailed, CompileInputs, ParseCache, compile_now, new_cache
+from kcl.bounded import Allowance
+from workbench.engine.compile import CompileFailed, CompileInputs, compile_now
 from workbench.engine.compiled_index import (
     NOTHING_WRITTEN,
     Index,
@@ -36,7 +37,8 @@ from workbench.engine.compiled_index import (
     write_private,
     written_state,
 )
-from workbench.engine.errors import EngineError
+from workbench.engine.errors import EngineError, EvaluationEnded
+from workbench.engine.memos import memos
 from workbench.engine.plugins import RepositoryPlugins
 from workbench.project import KonfigTree, Stack, StackPath, WorkbenchError, affected, checkout
 
@@ -44,26 +46,15 @@ Format = Literal["yaml", "json"]
 
 _CHUNK = 16
 _SAVED_EVERY_SECONDS = 30.0
-_STACKS_PER_CACHE = 400
+_ALLOWANCE = Allowance(program="wb")
 _PACKAGES = tuple(Path(__file__).parents[2] / each for each in ("kcl", "workbench", "runtimes"))
-
-
-@dataclass(frozen=True, slots=True)
-class TrustedCode:
-    """Which plugin code of the repository may run, as a value that other processes can be told."""
-
-    everything: bool = False
-    digests: frozenset[str] = frozenset()
-
-    def __call__(self, digest: str) -> bool:
-        return self.everything or digest in self.digests
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """What to compile into `folder`. `only` are files (absolute): stacks that none of them touches are left out.
 
-    `force` compiles what is up to date as well.
+    `force` compiles what is up to date as well. `allowance` is what each stack may take.
     """
 
     tree: KonfigTree
@@ -73,6 +64,7 @@ class Wanted:
     plugins: RepositoryPlugins | None = None
     only: tuple[Path, ...] | None = None
     force: bool = False
+    allowance: Allowance = _ALLOWANCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,10 +79,7 @@ class Chunk:
     plugins: RepositoryPlugins | None
     code: str
     """The compiler that is meant, see `version`."""
-
-    def apart(self) -> tuple[Chunk, ...]:
-        """The same, one stack each."""
-        return tuple(replace(self, stacks=(each,)) for each in self.stacks)
+    allowance: Allowance = _ALLOWANCE
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +194,12 @@ def spec_file(path: StackPath, format_: Format) -> str:
 
 
 def compile_chunk(chunk: Chunk) -> Sequence[Outcome]:
-    """Compiles some stacks and writes their Specs. Failures of stacks are values; runs in any process or thread.
+    """Compiles some stacks here and now, without limits."""
+    return list(compile_each(chunk))
+
+
+def compile_each(chunk: Chunk) -> Iterator[Outcome]:
+    """Compiles some stacks in order and writes their Specs. Failures of stacks are values.
 
     Raises `EngineError` where the compiler is not the one that is meant, or the folder cannot be written.
     """
@@ -219,10 +213,17 @@ def compile_chunk(chunk: Chunk) -> Sequence[Outcome]:
     collecting = gc.isenabled()
     gc.disable()  # once for all stacks: a compilation leaves next to no garbage, and each would be searched for it
     try:
-        return [_outcome(chunk, each, sets) for each in chunk.stacks]
+        for each in chunk.stacks:
+            yield _outcome(chunk, each, sets)
     finally:
         if collecting:
             gc.enable()
+
+
+def ended_outcome(chunk: Chunk, stack: Stack, ended: EvaluationEnded) -> Outcome:
+    """What became of a stack whose evaluation was ended."""
+    failure = Failure(ended.message, ended.where or str(stack.directory), ended.hint)
+    return Outcome(stack.name, spec_file(stack.path, chunk.format), 0.0, failure=failure)
 
 
 def _outcome(chunk: Chunk, stack: Stack, sets: dict[frozenset[str], frozenset[str]]) -> Outcome:
@@ -230,13 +231,13 @@ def _outcome(chunk: Chunk, stack: Stack, sets: dict[frozenset[str], frozenset[st
     file = spec_file(stack.path, chunk.format)
     try:
         target = place(chunk.folder, file)
-        compiled = compile_now(stack, chunk.inputs, _kept.cache_for(chunk.root), chunk.plugins)
+        compiled = compile_now(stack, chunk.inputs, memos.cache_for(chunk.root, results=False), chunk.plugins)
     except WorkbenchError as error:
         rendered = error.rendered if isinstance(error, CompileFailed) else ""
         failure = Failure(error.message, error.where, error.hint, rendered)
         return Outcome(stack.name, file, time.perf_counter() - started, failure=failure)
     except (RecursionError, MemoryError, OSError) as error:
-        _kept.forget()
+        memos.forget()
         failure = Failure(f"the compiler gave up: {error or type(error).__name__}", str(stack.directory))
         return Outcome(stack.name, file, time.perf_counter() - started, failure=failure)
     documents = compiled.spec.documents()
@@ -279,34 +280,18 @@ def _read(stack: Stack, files: Iterable[Path]) -> tuple[frozenset[str], frozense
     return frozenset(own), frozenset(shared)
 
 
-class _Kept:
-    """What a process keeps between stacks: parsed files, given up now and then, as each stack adds its own."""
-
-    def __init__(self) -> None:
-        self._caches: dict[Path, ParseCache] = {}
-        self._uses = 0
-
-    def cache_for(self, root: Path) -> ParseCache:
-        self._uses += 1
-        if self._uses % _STACKS_PER_CACHE == 0:
-            self.forget()
-        # Specs are kept, with a record of what each was read from: results of all stacks of a company beside them
-        # would push everything else out of the store
-        return self._caches.get(root) or self._caches.setdefault(root, new_cache(results=False))
-
-    def forget(self) -> None:
-        self._caches.clear()
-        gc.collect()  # code and what it is of refer to each other
-
-
-_kept = _Kept()
-
-
 def _chunks(wanted: Wanted, stacks: Sequence[Stack]) -> Sequence[Chunk]:
     size = max(1, min(_CHUNK, len(stacks) // 16))
-    # plain dictionaries can be sent to another process, views of them cannot
-    inputs = CompileInputs(dict(wanted.inputs.options), wanted.inputs.settings, dict(wanted.inputs.overlay))
-    whole = Chunk((), wanted.tree.root, inputs, wanted.folder, wanted.format, wanted.plugins, version())
+    whole = Chunk(
+        (),
+        wanted.tree.root,
+        wanted.inputs.plain(),
+        wanted.folder,
+        wanted.format,
+        wanted.plugins,
+        version(),
+        wanted.allowance,
+    )
     return [replace(whole, stacks=tuple(stacks[at : at + size])) for at in range(0, len(stacks), size)]
 
 

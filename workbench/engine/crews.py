@@ -1,7 +1,8 @@
 """Who compiles the chunks of a sweep: processes of this machine, or the workers of a dask scheduler.
 
-Processes are started anew, not forked: whoever starts them may have threads. What is in the hands of a process that
-dies is tried again stack by stack, each in a process of its own, so that one that eats all memory costs only itself.
+Each stack has the whole allowance. One that exceeds it costs its process and only itself: what else that process had
+to do, another does. A stack whose process dies without a known reason, as when the machine has no memory left, is tried
+again when nothing else runs.
 
 Workers of a scheduler need this package in the same version, and the repository and the folder for Specs at the same
 paths, as on a shared file system. The scheduler gives what a lost worker had to others.
@@ -9,115 +10,90 @@ paths, as on a shared file system. The scheduler gives what a lost worker had to
 
 from __future__ import annotations
 
-import multiprocessing
-import os
-import signal
-from collections import deque
+import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
-from multiprocessing import forkserver
-from multiprocessing.context import BaseContext
+from dataclasses import replace
+from queue import SimpleQueue
 
-from workbench.engine.compile_all import Chunk, Crew, Failure, Outcome, compile_chunk, spec_file
-from workbench.engine.errors import EngineError
+from workbench.engine.compile_all import Chunk, Crew, Outcome, compile_each, ended_outcome
+from workbench.engine.errors import EngineError, EvaluationEnded
+from workbench.engine.evaluators import Evaluators, cores, evaluators
 
-_AHEAD = 2
-"""Chunks that wait for each process: none runs dry, and little is lost when one dies."""
+__all__ = ["cores", "in_processes", "on_scheduler"]
+
 _CONNECT_SECONDS = 15.0
 _RETRIES = 5
-_SAFE_PATH = "PYTHONSAFEPATH"
-
-
-def cores() -> int:
-    """Returns how many processes make sense here: the cores this process may use."""
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # macOS
-        return os.cpu_count() or 1
 
 
 def in_processes(jobs: int) -> Crew:
-    """A crew of `jobs` processes; with one the work is done in this process."""
+    """A crew of `jobs` processes, which end with it."""
 
     def crew(chunks: Sequence[Chunk]) -> Iterator[Sequence[Outcome]]:
-        if jobs == 1 or len(chunks) < 2:
-            for chunk in chunks:
-                yield compile_chunk(chunk)
-            return
+        crew_of = Evaluators(min(jobs, len(chunks)))
         lost: list[Chunk] = []
-        yield from _pooled(chunks, min(jobs, len(chunks)), lost)
-        suspects: list[Chunk] = []
-        yield from _pooled([each for chunk in lost for each in chunk.apart()], 1, suspects)
-        for suspect in suspects:
-            guilty: list[Chunk] = []
-            yield from _pooled([suspect], 1, guilty)
-            yield from ([_died(each)] for each in guilty)
+        try:
+            yield from _in_threads(crew_of, chunks, min(jobs, len(chunks)), lost)
+            for single in lost:  # alone: others may have taken the memory that it had needed
+                yield list(_outcomes(crew_of, single))
+        finally:
+            crew_of.close()
 
     return crew
 
 
-def _pooled(chunks: Sequence[Chunk], jobs: int, lost: list[Chunk]) -> Iterator[Sequence[Outcome]]:
-    """Yields what is done; puts into `lost` what was in the hands of a pool that broke, and starts another."""
-    waiting = deque(chunks)
-    while waiting:
-        pool = ProcessPoolExecutor(jobs, mp_context=_context(), initializer=_begin)
-        at_work: dict[Future[Sequence[Outcome]], Chunk] = {}
+def _in_threads(
+    crew_of: Evaluators, chunks: Sequence[Chunk], jobs: int, lost: list[Chunk]
+) -> Iterator[Sequence[Outcome]]:
+    """Yields what is done; puts into `lost` stacks whose process died for a reason that nobody knows."""
+    waiting: SimpleQueue[Chunk | None] = SimpleQueue()
+    done: SimpleQueue[Sequence[Outcome] | BaseException | None] = SimpleQueue()
+
+    def work() -> None:
         try:
-            while waiting or at_work:
-                while waiting and len(at_work) < jobs * _AHEAD:
-                    at_work[pool.submit(compile_chunk, waiting[0])] = waiting[0]
-                    waiting.popleft()
-                done, _ = wait(at_work, return_when=FIRST_COMPLETED)
-                for future in done:
-                    outcomes = future.result()
-                    del at_work[future]
-                    yield outcomes
-        except BrokenProcessPool:
-            lost.extend(at_work.values())
+            while (chunk := waiting.get()) is not None:
+                for outcome in _outcomes(crew_of, chunk, lost):
+                    done.put([outcome])
+        except BaseException as error:  # the folder cannot be written, or the crew was closed
+            done.put(error)
         finally:
-            pool.shutdown(cancel_futures=True)
+            done.put(None)
+
+    for chunk in (*chunks, *([None] * jobs)):
+        waiting.put(chunk)
+    for number in range(jobs):
+        threading.Thread(target=work, name=f"wb-crew-{number}", daemon=True).start()
+    while jobs:
+        match done.get():
+            case None:
+                jobs -= 1
+            case BaseException() as error:
+                raise error
+            case outcomes:
+                yield outcomes
 
 
-def _context() -> BaseContext:
-    methods = multiprocessing.get_all_start_methods()
-    if "forkserver" not in methods:
-        return multiprocessing.get_context("spawn")
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["workbench.engine.compile_all"])
-    with _without_current_folder():
-        forkserver.ensure_running()
-    return context
+def _outcomes(crew_of: Evaluators, chunk: Chunk, lost: list[Chunk] | None = None) -> Iterator[Outcome]:
+    """Has a chunk compiled. A stack that exceeds its limits costs its process, and only itself.
+
+    One whose process died for no known reason is put into `lost`, if there is such a list.
+    """
+    left = list(chunk.stacks)
+    while left:
+        try:
+            for outcome in crew_of.items(chunk.allowance, compile_each, replace(chunk, stacks=tuple(left))):
+                del left[0]
+                yield outcome
+        except EvaluationEnded as ended:
+            stack = left.pop(0)
+            if ended.is_unexplained and lost is not None:
+                lost.append(replace(chunk, stacks=(stack,)))
+            else:
+                yield ended_outcome(chunk, stack, ended)
 
 
-@contextmanager
-def _without_current_folder() -> Iterator[None]:
-    """Python processes started meanwhile import nothing from the current folder, which may be a hostile checkout."""
-    before = os.environ.get(_SAFE_PATH)
-    os.environ[_SAFE_PATH] = "1"
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ[_SAFE_PATH]
-        else:
-            os.environ[_SAFE_PATH] = before
-
-
-def _begin() -> None:
-    """An interrupt is for whoever asked for the work: it ends its processes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def _died(chunk: Chunk) -> Outcome:
-    (stack,) = chunk.stacks
-    failure = Failure(
-        "the process that compiled it died",
-        str(stack.directory),
-        "it may have run out of memory; compile it alone to see",
-    )
-    return Outcome(stack.name, spec_file(stack.path, chunk.format), 0.0, failure=failure)
+def _compile_apart(chunk: Chunk) -> Sequence[Outcome]:
+    """What a worker of a scheduler does: like any other it has the stacks compiled where that can be ended."""
+    return list(_outcomes(evaluators, chunk))
 
 
 def on_scheduler(address: str) -> Crew:
@@ -140,21 +116,15 @@ def on_scheduler(address: str) -> Crew:
                 client.wait_for_workers(1, timeout=_CONNECT_SECONDS)
             except TimeoutError as error:
                 raise EngineError("the scheduler has no workers", where=address, hint=hint) from error
-            futures = {client.submit(compile_chunk, each, pure=False, retries=_RETRIES): each for each in chunks}
-            lost: list[Chunk] = []
+            futures = {client.submit(_compile_apart, each, pure=False, retries=_RETRIES): each for each in chunks}
             for future in distributed.as_completed(list(futures), loop=client.loop):
                 chunk = futures.pop(future)
                 try:
                     outcomes: Sequence[Outcome] = future.result()
                 except distributed.KilledWorker:
-                    lost.append(chunk)  # it ended several workers; which of its stacks does?
-                    continue
+                    ended = EvaluationEnded("the workers it was given to died", hint="see what the scheduler says")
+                    outcomes = [ended_outcome(chunk, each, ended) for each in chunk.stacks]
                 future.release()
                 yield outcomes
-            for single in (each for chunk in lost for each in chunk.apart()):
-                try:
-                    yield client.submit(compile_chunk, single, pure=False, retries=_RETRIES).result()
-                except distributed.KilledWorker:
-                    yield [_died(single)]
 
     return crew

@@ -13,6 +13,17 @@ class EngineError(WorkbenchError):
     """The root of this package's errors."""
 
 
+class EvaluationEnded(EngineError):
+    """An evaluation was ended, or its process ended. `where` is the place in the program, empty if it is not known.
+
+    `is_unexplained`: nobody ended it for a limit of its own, as when the machine ran out of memory.
+    """
+
+    def __init__(self, message: str, *, where: str = "", hint: str = "", is_unexplained: bool = False) -> None:
+        super().__init__(message, where=where, hint=hint)
+        self.is_unexplained = is_unexplained
+
+
 class SpecInvalid(EngineError):
     """Compiled output, or a Spec file, is not a usable Spec: a bad id, one id twice, an unknown dependsOn."""
 

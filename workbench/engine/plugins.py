@@ -27,6 +27,17 @@ _LARGEST_BYTES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
+class TrustedCode:
+    """Which plugin code of the repository may run, as a value that other processes can be told."""
+
+    everything: bool = False
+    digests: frozenset[str] = frozenset()
+
+    def __call__(self, digest: str) -> bool:
+        return self.everything or digest in self.digests
+
+
+@dataclass(frozen=True, slots=True)
 class RepositoryPlugins:
     """A `PluginFinder`. `is_trusted(digest)` decides about code and settings of the repository.
 

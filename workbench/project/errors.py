@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class WorkbenchError(Exception):
     """`where` is a file, stack or cluster (empty if none); `hint` says what to do. All are safe to show."""
@@ -12,6 +14,17 @@ class WorkbenchError(Exception):
 
     def __str__(self) -> str:
         return f"{self.where}: {self.message}" if self.where else self.message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Errors are sent between processes, whatever else they are made with."""
+        return _restored, (type(self), self.args, self.__dict__)
+
+
+def _restored(kind: type[WorkbenchError], arguments: tuple[Any, ...], fields: dict[str, Any]) -> WorkbenchError:
+    error = kind.__new__(kind)
+    error.args = arguments
+    error.__dict__.update(fields)
+    return error
 
 
 class ProjectError(WorkbenchError):

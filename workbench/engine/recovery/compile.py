@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
-
-import anyio
-import anyio.to_thread
 
 from kcl import api
 from workbench.engine.compile import CompileInputs, failed, read_from
@@ -16,18 +12,13 @@ from workbench.engine.recovery.document import RecoveryDocument
 from workbench.project import named, top
 
 
-async def compile_document(
-    file: Path, inputs: CompileInputs, *, plugins: api.PluginFinder | None = None, cache: api.ParseCache | None = None
-) -> RecoveryDocument:
-    """Compiles on a worker thread. Raises `EngineError`, `CompileFailed` (the KCL is wrong) or `InvalidRecovery`."""
-    work = partial(compile_now, file, inputs, plugins=plugins, cache=cache)
-    return await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
-
-
 def compile_now(
     file: Path, inputs: CompileInputs, *, plugins: api.PluginFinder | None = None, cache: api.ParseCache | None = None
 ) -> RecoveryDocument:
-    """As `compile_document`, here and now."""
+    """Compiles here and now, in this process and without limits; see `workbench.engine.shipped`.
+
+    Raises `EngineError`, `CompileFailed` (the KCL is wrong) or `InvalidRecovery`.
+    """
     if not file.is_file() and file not in inputs.overlay:
         raise EngineError("there is no such file", where=str(file), hint="name a KCL file such as ops/AppRecovery.k")
     if file not in inputs.overlay:

@@ -1,0 +1,108 @@
+"""What runs in a process of `evaluators`: it does what it is asked, within what that is allowed, one after the other.
+
+What it learns it keeps, for the repositories it was asked about last. It ends when its input does, and when something
+exceeds its limits: then it says so, with the place in the program, and there is nothing to be saved.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import pickle
+import queue
+import threading
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from kcl.bounded import Allowance
+from kcl.bounded.watchdog import Exceeded, Watchdog, resident_bytes
+from workbench.engine.frames import Ask, Begun, Ended, Finished, Item, Raised, Value, read, write
+from workbench.engine.memos import memos
+
+
+class _Answers:
+    """Written by the thread that works, and by the watchdog in its place: then nothing else is."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._writing = threading.Lock()
+
+    def put(self, message: object) -> None:
+        with self._writing:
+            write(self._stream, pickle.dumps(message, pickle.HIGHEST_PROTOCOL))
+
+    def last(self, what: Exceeded, allowance: Allowance, where: str) -> None:
+        if self._writing.acquire(timeout=1):
+            write(self._stream, pickle.dumps(Ended(what.value, where), pickle.HIGHEST_PROTOCOL))
+
+
+def main() -> None:
+    """Serves until the input ends."""
+    asked, told = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDWR)  # what writes to stdout must not be taken for an answer
+    os.dup2(nothing, 0)
+    os.dup2(nothing, 1)
+    answers = _Answers(told)
+    requests: queue.Queue[bytes] = queue.Queue()
+    threading.Thread(target=_listen, args=(asked, requests), name="wb-requests", daemon=True).start()
+    watchdog = Watchdog(answers.last, _where)
+    gc.set_threshold(200_000, 50, 50)
+    while True:
+        _serve(pickle.loads(requests.get()), answers, watchdog)
+
+
+def _listen(stream: BinaryIO, requests: queue.Queue[bytes]) -> None:
+    while True:
+        try:
+            requests.put(read(stream))
+        except (EOFError, OSError, ValueError):
+            os._exit(0)  # nobody is there who could want an answer
+
+
+def _where() -> str:
+    from kcl.api import whereabouts
+
+    return whereabouts()
+
+
+def _serve(ask: Ask, answers: _Answers, watchdog: Watchdog) -> None:
+    if ask.environment != os.environ:
+        os.environ.clear()
+        os.environ.update(ask.environment)
+        memos.forget()
+    answers.put(Begun())
+    watchdog.begin(ask.allowance)
+    last: object
+    try:
+        found = ask.work(*ask.arguments)
+        if isinstance(found, Iterator):
+            for each in found:
+                packed = pickle.dumps(each, pickle.HIGHEST_PROTOCOL)
+                watchdog.begin(ask.allowance)
+                answers.put(Item(packed))
+            last = Finished()
+        else:
+            last = Value(pickle.dumps(found, pickle.HIGHEST_PROTOCOL))
+    except MemoryError:
+        answers.last(Exceeded.MEMORY, ask.allowance, "")
+        os._exit(1)
+    except Exception as error:
+        last = Raised(_pickled(error))
+    watchdog.end()
+    answers.put(last)
+    if resident_bytes() > ask.allowance.max_memory_bytes // 2:
+        os._exit(0)  # what it keeps must not count against what is evaluated next
+
+
+def _pickled(error: Exception) -> bytes:
+    """The error, or what can be said of it where it cannot be sent."""
+    try:
+        packed = pickle.dumps(error, pickle.HIGHEST_PROTOCOL)
+        pickle.loads(packed)
+    except Exception:
+        return pickle.dumps(AssertionError(f"this is a bug in the workbench: {type(error).__name__}"))
+    return packed
+
+
+if __name__ == "__main__":
+    main()

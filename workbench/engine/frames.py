@@ -1,0 +1,87 @@
+"""What goes between this process and those that evaluate: pickled messages, each with its length before it."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import IO, Any, Final
+
+from kcl.bounded import Allowance
+
+MOST_BYTES: Final = 128 << 20
+"""Of one message. What is larger is no configuration, and would have to be held by whoever asked."""
+_LENGTH: Final = struct.Struct(">Q")
+
+
+class FrameTooLarge(Exception):
+    """A message is longer than `MOST_BYTES`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """`work(*arguments)`, where `work` is a function that the other process can import."""
+
+    work: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    allowance: Allowance
+    environment: dict[str, str] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """The process is there and begins: from now on the clock runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One of several values, pickled by itself: who asked knows the time it came before it is unpacked."""
+
+    value: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """The value, pickled. Nothing follows."""
+
+    value: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """There are no more items."""
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """The exception, pickled. Nothing follows."""
+
+    error: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A limit was exceeded (`kcl.bounded.watchdog.Exceeded`) at that place of the program; the process ends."""
+
+    what: str
+    where: str
+
+
+def write(stream: IO[bytes], message: bytes) -> None:
+    stream.write(_LENGTH.pack(len(message)))
+    stream.write(message)
+    stream.flush()
+
+
+def read(stream: IO[bytes]) -> bytes:
+    """Raises EOFError where the other side is gone, and FrameTooLarge."""
+    head = stream.read(_LENGTH.size)
+    if len(head) < _LENGTH.size:
+        raise EOFError
+    (length,) = _LENGTH.unpack(head)
+    if length > MOST_BYTES:
+        raise FrameTooLarge
+    message = stream.read(length)
+    if len(message) < length:
+        raise EOFError
+    return message
