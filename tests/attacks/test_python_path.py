@@ -59,18 +59,17 @@ def test_a_command_imports_nothing_from_where_it_runs(words: tuple[str, ...], ch
 
 
 def test_processes_that_share_the_work_import_nothing_from_where_it_runs(checkout: Path) -> None:
-    """They are started with `-c`, which looks in the current folder first."""
+    """They are started with `-m`, which looks in the current folder first."""
     code = (
         f"import sys; sys.path[:] = [each for each in sys.path if each not in ('', {str(checkout)!r})]\n"
-        "from workbench.engine.crews import _context\n"
-        "if __name__ == '__main__':\n"
-        "    process = _context().Process(target=print, args=('done',))\n"
-        "    process.start(); process.join(); sys.exit(process.exitcode)\n"
+        "from kcl.bounded import Allowance\n"
+        "from workbench.engine.evaluators import evaluators\n"
+        "print(evaluators.call(Allowance(), str.upper, 'done'))\n"
     )
     (checkout.parent / "start.py").write_text(code)
     done = _run(checkout, str(checkout.parent / "start.py"))
     assert not (checkout.parent / "ran").exists(), (checkout.parent / "ran").read_text()
-    assert (done.returncode, done.stdout) == (0, "done\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, "DONE\n"), done.stderr
 
 
 def test_a_plugin_s_process_does_not_search_the_current_folder(checkout: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -26,9 +26,13 @@ _RETRIES = 5
 
 
 def in_processes(jobs: int) -> Crew:
-    """A crew of `jobs` processes, which end with it."""
+    """A crew of `jobs` processes, which end with it; a single one is that which evaluates for sessions, too."""
 
     def crew(chunks: Sequence[Chunk]) -> Iterator[Sequence[Outcome]]:
+        if jobs == 1 or len(chunks) < 2:
+            for chunk in chunks:
+                yield from ([each] for each in _outcomes(evaluators, chunk))
+            return
         crew_of = Evaluators(min(jobs, len(chunks)))
         lost: list[Chunk] = []
         try:

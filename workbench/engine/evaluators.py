@@ -195,6 +195,7 @@ class Evaluators:
         self._changed = threading.Condition()
         self._idle: list[Process] = []
         self._busy: list[Process] = []
+        self._is_closed = False
 
     def warm(self) -> None:
         """Starts a process, if there is none, before it is needed: what can be done meanwhile is."""
@@ -228,10 +229,14 @@ class Evaluators:
                     each.kill()
 
     def close(self) -> None:
+        """Ends all of them; what they do is told that they are gone."""
         with self._changed:
-            for each in (*self._idle, *self._busy):
+            self._is_closed = True
+            for each in self._busy:
                 each.kill()
-            self._idle.clear()
+            idle, self._idle = self._idle, []
+        for each in idle:
+            each.close()
 
     @contextmanager
     def _taking(self) -> Iterator[list[Process]]:
@@ -261,9 +266,12 @@ class Evaluators:
         finally:
             with self._changed:
                 self._busy.remove(process)
-                if process.is_alive:
+                stays = process.is_alive and not self._is_closed
+                if stays:
                     self._idle.append(process)
                 self._changed.notify()
+            if not stays:
+                process.close()
 
     def _take(self) -> Process:
         with self._changed:
@@ -273,6 +281,7 @@ class Evaluators:
                     if process.is_alive:
                         self._busy.append(process)
                         return process
+                    process.close()
                 if len(self._busy) < self._most:
                     self._busy.append(Process())
                     return self._busy[-1]

@@ -6,15 +6,17 @@ import shutil
 import time
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
+import anyio.to_thread
 import pytest
 
 from runtimes.sandbox.cmdb import Cmdb
 from tests.workbench.session.shop import shop
 from workbench.engine.compile import CompiledStack, CompileFailed, CompileInputs
 from workbench.engine.plugins import RepositoryPlugins
-from workbench.engine.recovery.compile import compile_document
+from workbench.engine.recovery.compile import compile_now
 from workbench.engine.recovery.document import RecoveryDocument
 from workbench.local import ServedPractice
 from workbench.project.plugins import read_allowed_plugins
@@ -147,7 +149,8 @@ def record(hostname: str, cluster: str = "hangzhou", pod: str | None = None) -> 
 
 async def recovery(url: str, token: str, **options: str) -> RecoveryDocument:
     plugins = RepositoryPlugins(SAMPLE, lambda bound: True, {"cmdb": {"url": url, "token": token}}, {})
-    return await compile_document(SAMPLE / "ops" / "AppRecovery.k", CompileInputs(options=options), plugins=plugins)
+    work = partial(compile_now, SAMPLE / "ops" / "AppRecovery.k", CompileInputs(options=options), plugins=plugins)
+    return await anyio.to_thread.run_sync(work)
 
 
 async def test_app_recovery_accounts_for_every_host(cmdb: Cmdb) -> None:
