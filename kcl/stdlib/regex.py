@@ -6,7 +6,7 @@ Patterns are those of the official library (`kcl.stdlib.patterns`). `match` look
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import Any, Final
 
 from kcl.evaluator.sizes import text_of
 from kcl.evaluator.value import KList, ValueFailure
@@ -58,7 +58,7 @@ def findall(string: str, pattern: str) -> KList:
 def replace(string: str, pattern: str, replace: str, count: int = 0) -> str:
     """`$1`, `${1}` and `$name` in the replacement stand for groups, `$$` for a dollar sign."""
 
-    def expand(found: re.Match[str]) -> str:
+    def expand(found: Any) -> str:
         def group(reference: re.Match[str]) -> str:
             name = reference[1] or reference[2]
             if name is None:
