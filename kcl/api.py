@@ -33,6 +33,7 @@ from kcl.evaluator.evaluate import Evaluation, evaluate, findings
 from kcl.evaluator.prepared import Prepared, without_plugins
 from kcl.evaluator.provenance import Site, SiteKind
 from kcl.evaluator.runtime import Compiling, Limits
+from kcl.evaluator.whereabouts import raised_at as _raised_at
 from kcl.evaluator.whereabouts import whereabouts as _whereabouts
 from kcl.loader import (
     MANIFEST_NAME,
@@ -128,6 +129,7 @@ __all__ = [
     "now",
     "parse",
     "portable",
+    "raised_at",
     "replace_at",
     "replace_value",
     "run",
@@ -251,6 +253,11 @@ def run(
 def whereabouts() -> str:
     """`FILE:LINE` of what is being evaluated in this process, "" where nothing is or it is not known."""
     return str(_whereabouts() or "")
+
+
+def raised_at(error: BaseException) -> str:
+    """The same of what was evaluated when an exception was raised."""
+    return str(_raised_at(error) or "")
 
 
 def finding(message: str) -> Diagnostic:

@@ -80,7 +80,7 @@ def parse_memory(text: str, name: str) -> int:
 
 def memory_text(size: int) -> str:
     """`2 GB`, `512 MB`."""
-    return f"{size / (1 << 30):g} GB" if size % (1 << 29) == 0 else f"{size / (1 << 20):.0f} MB"
+    return f"{size >> 30} GB" if size % (1 << 30) == 0 else f"{size / (1 << 20):.0f} MB"
 
 
 _in_force: Allowance | None = None

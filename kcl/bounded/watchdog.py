@@ -21,8 +21,9 @@ from kcl.bounded.allowance import Allowance, put_in_force
 GRACE_SECONDS: Final = 1.0
 """After the deadline, until the process is ended from outside or by the system."""
 _TICK_SECONDS: Final = 0.05
-_SPARE_BYTES: Final = 96 << 20
-"""Of address space beyond the limit: the stack of an evaluation takes 64 MB of it, and hardly any memory."""
+_SPARE_BYTES: Final = 48 << 20
+"""Of address space beyond the limit: the stack of an evaluation takes 64 MB of it and hardly any memory, what is mapped
+from files takes memory and is not counted."""
 
 
 class Exceeded(StrEnum):
@@ -95,10 +96,25 @@ def problem(what: Exceeded, allowance: Allowance) -> tuple[str, str]:
     return allowance.memory_problem, allowance.memory_hint
 
 
+def is_out_of_memory(error: BaseException, allowance: Allowance) -> bool:
+    """Whether an exception of Python came of memory that was not given: not each of its parts says that it was that.
+
+    Our own exceptions are about the program, and mean what they say.
+    """
+    if not isinstance(error, SystemError | LookupError | TypeError | AttributeError | RuntimeError):
+        return isinstance(error, MemoryError)
+    return peak_bytes() > allowance.max_memory_bytes * 3 // 4
+
+
 def resident_bytes() -> int:
     """The memory this process holds now; on systems that do not tell, the most it ever held; 0 where nothing does."""
     with suppress(OSError, ValueError, IndexError), Path("/proc/self/statm").open("rb") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return peak_bytes()
+
+
+def peak_bytes() -> int:
+    """The most memory this process ever held; 0 where nothing tells."""
     with suppress(ImportError):
         import resource
 

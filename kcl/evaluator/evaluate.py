@@ -13,6 +13,7 @@ import kcl.evaluator.calls
 import kcl.evaluator.configurations
 import kcl.evaluator.expressions  # noqa: F401 - these three register how expressions are compiled
 from kcl.bounded import in_force
+from kcl.bounded.watchdog import is_out_of_memory
 from kcl.collection import paused
 from kcl.diagnostics import Code, Diagnostic, KclError
 from kcl.evaluator.dialect import KCL, Dialect
@@ -146,7 +147,9 @@ def _in_deep_thread(work: Callable[[], _T]) -> _T:
         except MemoryError as exhausted:
             failure.append(_out_of_memory(exhausted))
         except BaseException as exception:
-            failure.append(exception)
+            allowance = in_force()
+            is_memory = allowance is not None and is_out_of_memory(exception, allowance)
+            failure.append(_out_of_memory(exception) if is_memory else exception)
 
     if sys.getrecursionlimit() < _RECURSION_LIMIT:
         sys.setrecursionlimit(_RECURSION_LIMIT)
@@ -163,7 +166,7 @@ def _in_deep_thread(work: Callable[[], _T]) -> _T:
     return result[0]
 
 
-def _out_of_memory(error: MemoryError) -> KclError:
+def _out_of_memory(error: BaseException) -> KclError:
     place = raised_at(error)
     span = None if place is None else place.span
     allowance = in_force()

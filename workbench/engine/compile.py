@@ -57,7 +57,7 @@ class CompileInputs:
     overlay: Mapping[Path, str] = field(default_factory=lambda: MappingProxyType({}), repr=False)
 
     def plain(self) -> CompileInputs:
-        """The same as plain dictionaries, which can be sent to another process; views of them cannot."""
+        """The same as plain dictionaries, which any process can be sent."""
         return CompileInputs(dict(self.options), self.settings, dict(self.overlay))
 
 

@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from kcl.bounded import Allowance
-from kcl.bounded.watchdog import Exceeded, Watchdog, resident_bytes
-from workbench.engine.frames import Ask, Begun, Ended, Finished, Item, Raised, Value, read, write
+from kcl.bounded.watchdog import Exceeded, Watchdog, is_out_of_memory, resident_bytes
+from workbench.engine.frames import Ask, Begun, Ended, Finished, Item, Leaving, Raised, Value, read, write
 from workbench.engine.memos import memos
 
 
@@ -65,6 +65,12 @@ def _where() -> str:
     return whereabouts()
 
 
+def _raised_at(error: Exception) -> str:
+    from kcl.api import raised_at
+
+    return raised_at(error)
+
+
 def _serve(ask: Ask, answers: _Answers, watchdog: Watchdog) -> None:
     if ask.environment != os.environ:
         os.environ.clear()
@@ -83,15 +89,18 @@ def _serve(ask: Ask, answers: _Answers, watchdog: Watchdog) -> None:
             last = Finished()
         else:
             last = Value(pickle.dumps(found, pickle.HIGHEST_PROTOCOL))
-    except MemoryError:
-        answers.last(Exceeded.MEMORY, ask.allowance, "")
-        os._exit(1)
     except Exception as error:
+        if isinstance(error, MemoryError) or is_out_of_memory(error, ask.allowance):
+            answers.last(Exceeded.MEMORY, ask.allowance, _raised_at(error))
+            os._exit(1)
         last = Raised(_pickled(error))
     watchdog.end()
+    leaves = resident_bytes() > ask.allowance.max_memory_bytes // 2
+    if leaves:  # what it keeps must not count against what is evaluated next
+        answers.put(Leaving())
     answers.put(last)
-    if resident_bytes() > ask.allowance.max_memory_bytes // 2:
-        os._exit(0)  # what it keeps must not count against what is evaluated next
+    if leaves:
+        os._exit(0)
 
 
 def _pickled(error: Exception) -> bytes:

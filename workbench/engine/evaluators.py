@@ -40,6 +40,7 @@ from workbench.engine.frames import (
     Finished,
     FrameTooLarge,
     Item,
+    Leaving,
     Raised,
     Value,
     read,
@@ -69,13 +70,13 @@ class Process:
             start_new_session=True,  # a ^C is meant for whoever asked: it ends this process
         )
         self._frames: queue.Queue[object] = queue.Queue()
-        self._is_ready = False
+        self._is_leaving = False
         self._abandoned_at: float | None = None
         threading.Thread(target=self._listen, name="wb-evaluator", daemon=True).start()
 
     @property
     def is_alive(self) -> bool:
-        return self._process.poll() is None
+        return not self._is_leaving and self._process.poll() is None
 
     @property
     def is_abandoned(self) -> bool:
@@ -119,6 +120,8 @@ class Process:
                         return
                     case Finished():
                         return
+                    case Leaving():
+                        self._is_leaving = True
                     case Raised(value):
                         raise pickle.loads(value)
                     case Ended(what, where):
@@ -196,6 +199,11 @@ class Evaluators:
         self._idle: list[Process] = []
         self._busy: list[Process] = []
         self._is_closed = False
+
+    @property
+    def busy(self) -> int:
+        """How many are at work."""
+        return len(self._busy)
 
     def warm(self) -> None:
         """Starts a process, if there is none, before it is needed: what can be done meanwhile is."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copyreg
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import IO, Any, Final
 
 from kcl.bounded import Allowance
@@ -12,6 +14,15 @@ from kcl.bounded import Allowance
 MOST_BYTES: Final = 128 << 20
 """Of one message. What is larger is no configuration, and would have to be held by whoever asked."""
 _LENGTH: Final = struct.Struct(">Q")
+
+
+def _view(mapping: dict[Any, Any]) -> MappingProxyType[Any, Any]:
+    return MappingProxyType(mapping)
+
+
+copyreg.pickle(
+    MappingProxyType, lambda mapping: (_view, (dict(mapping),))
+)  # what is empty by default is such a view, in resources and in inputs
 
 
 class FrameTooLarge(Exception):
@@ -57,6 +68,11 @@ class Raised:
     """The exception, pickled. Nothing follows."""
 
     error: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """The process ends after what follows: what it keeps has grown too large. Another is to be asked next."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,234 @@
+"""Hostile programs × small limits: each ends within them, with a message that says which limit it was, and where.
+
+`HOSTILE_PROGRAMS=all` runs the whole table, and every signal on every command; by default it is some of them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+
+from kcl.bounded import Allowance
+from tests.attacks.conftest import Hostile
+from tests.attacks.hostile_programs import PROGRAMS
+from tests.workbench.cli.command import Wb
+from workbench.engine.compile import CompileFailed
+from workbench.engine.evaluators import evaluators
+from workbench.session import Session
+from workbench.settings import Settings
+
+_ROOT = Path(__file__).parents[2]
+_MEMORY = "256M"
+_ALL = os.environ.get("HOSTILE_PROGRAMS") == "all"
+_CHOSEN = list(PROGRAMS) if _ALL else list(PROGRAMS)[::15]
+_COMMANDS = ("kcl run", "wb compile", "wb compile --all", "wb diff")
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_ENDED_BY = [(command, number) for command in _COMMANDS for number in _SIGNALS]
+_ENDED_BY = _ENDED_BY if _ALL else [_ENDED_BY[each] for each in (0, 4, 8)]
+_ENDLESS = "f = lambda n {\n    0 if n == 0 else f(n - 1) + f(n - 1)\n}\na = f(60)\n"
+_STUCK = PROGRAMS["ten repetitions in one another"]
+"""One call into C that lasts for hours, in which no other thread of the process has a turn."""
+
+
+@pytest.fixture(scope="module")
+def all_outcomes() -> dict[str, Any]:
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.attacks.programs_run", "1", _MEMORY, *_CHOSEN],
+        cwd=_ROOT, capture_output=True, text=True, timeout=900, check=True,
+    )  # fmt: skip
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.parametrize("name", _CHOSEN)
+def test_a_hostile_program_is_evaluated_refused_or_ended(name: str, all_outcomes: dict[str, Any]) -> None:
+    outcome: dict[str, str] = all_outcomes["outcomes"][name]
+    assert outcome.keys() & {"value", "finding", "ended"}, outcome
+    if "ended" in outcome:
+        assert "deadline of 1 s" in outcome["ended"] or "limit of 256 MB" in outcome["ended"]
+        assert "--deadline SECONDS or WB_" in outcome["hint"] or "--max-memory SIZE or WB_" in outcome["hint"]
+        assert outcome["where"] == "" or "main.k" in outcome["where"]
+
+
+def test_no_hostile_program_has_more_memory_than_it_is_allowed(all_outcomes: dict[str, Any]) -> None:
+    assert 0 < all_outcomes["most"] <= 256 << 20
+
+
+# --- the commands
+
+
+def kcl(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-P", "-m", "kcl", "run", "main.k", *arguments],
+        cwd=folder, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "line"), [(_ENDLESS, 2), (_STUCK, 0)], ids=["endless", "stuck in C"])
+def test_kcl_run_ends_at_its_deadline(text: str, line: int, tmp_path: Path) -> None:
+    (tmp_path / "main.k").write_text(text)
+    done = kcl(tmp_path, "--deadline", "1")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "error: the evaluation took longer than its deadline of 1 s\n" in done.stderr
+    assert "--deadline SECONDS or KCL_DEADLINE raises it" in done.stderr
+    if line:
+        assert f" --> {tmp_path / 'main.k'}:{line}\n" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("name", ["thirty strings of 200 MB", "a text split into characters"])
+def test_kcl_run_ends_at_its_limit_of_memory(name: str, tmp_path: Path) -> None:
+    (tmp_path / "main.k").write_text(PROGRAMS[name])
+    done = kcl(tmp_path, "--max-memory", _MEMORY)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "the evaluation needs more memory than its limit of 256 MB" in done.stderr
+    assert f"--> {tmp_path / 'main.k'}:1" in done.stderr
+    assert "--max-memory SIZE or KCL_MAX_MEMORY raises it" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("--deadline", "soon"), ("--deadline", "0"), ("--deadline", "nan"), ("--deadline", "inf"), ("--max-memory", "1M")],
+)
+def test_a_limit_that_is_none_is_refused(option: str, value: str, tmp_path: Path, wb: Wb, hostile: Hostile) -> None:
+    (tmp_path / "main.k").write_text("a = 1\n")
+    done = kcl(tmp_path, option, value)
+    assert done.returncode == 2 and option in done.stderr
+    ended = wb("compile", "web/dev", option, value)
+    assert ended.code == 64 and option in ended.err
+
+
+@pytest.mark.parametrize(("command", "number"), _ENDED_BY)
+def test_a_signal_ends_a_program_that_is_stuck(command: str, number: signal.Signals, hostile: Hostile) -> None:
+    hostile.write("web/dev/main.k", _STUCK)
+    words = {
+        "kcl run": ["kcl", "run", "web/dev/main.k"],
+        "wb compile": ["workbench", "compile", "web/dev"],
+        "wb compile --all": ["workbench", "compile", "--all", "--into", str(hostile.outside.parent / "specs")],
+        "wb diff": ["workbench", "diff", "web/dev"],
+    }[command]
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", *words],
+        cwd=hostile.root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "WB_STATE_DIR": str(hostile.outside.parent / "state"), "KCL_RUN_CACHE": "off"},
+    )  # fmt: skip
+    below = _stuck_below(process.pid)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode in (-number, 130), err
+    assert "Traceback" not in err
+    _wait_until(lambda: not any(map(_runs, below)))
+
+
+def _stuck_below(pid: int) -> list[int]:
+    """The processes below one, once one of them computes and does nothing else."""
+    psutil = pytest.importorskip("psutil")
+    found: list[Any] = []
+
+    def is_stuck() -> bool:
+        found[:] = psutil.Process(pid).children(recursive=True)
+        return any(each.cpu_times().user > 0.7 for each in found)
+
+    _wait_until(is_stuck)
+    return [each.pid for each in found]
+
+
+def _runs(pid: int) -> bool:
+    psutil = pytest.importorskip("psutil")
+    return bool(psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+
+
+def _wait_until(is_so: Any) -> None:
+    for _ in range(600):
+        if is_so():
+            return
+        time.sleep(0.1)
+    raise AssertionError("it never came to be so")
+
+
+def test_wb_names_limit_place_and_what_raises_it(wb: Wb, hostile: Hostile) -> None:
+    hostile.write("web/dev/main.k", _ENDLESS)
+    for words in (("compile",), ("explain", "v1:ConfigMap:shop:web")):
+        ended = wb(words[0], "web/dev", *words[1:], "--deadline", "1")
+        assert ended.code in (1, 3)
+        assert "took longer than its deadline of 1 s" in ended.err
+        assert f"{hostile.stack / 'main.k'}:2" in ended.err
+        assert "--deadline SECONDS or WB_DEADLINE raises it" in ended.err
+        assert "Traceback" not in ended.err
+
+
+def test_compiling_everything_goes_on_without_the_stacks_that_are_ended(wb: Wb, hostile: Hostile) -> None:
+    good = hostile.stack.joinpath("main.k").read_text()
+    texts = {"endless": _ENDLESS, "stuck": _STUCK, "huge": PROGRAMS["thirty strings of 200 MB"]}
+    for name in ("a", *texts, "z"):
+        hostile.write(f"web/{name}/stack.yaml", f"name: {name}\n")
+        hostile.write(f"web/{name}/main.k", texts.get(name, good))
+    specs = hostile.root.parent / "specs"
+    ended = wb("compile", "--all", "--into", str(specs), "--jobs", "2", "--deadline", "1", "--max-memory", _MEMORY)
+    assert ended.code == 1
+    assert sorted(each.name for each in specs.rglob("*.yaml")) == ["a.yaml", "dev.yaml", "z.yaml"]
+    assert f"web/endless failed: {hostile.root}/web/endless/main.k:2: the evaluation took longer" in ended.err
+    assert "web/stuck failed: " in ended.err
+    assert "web/huge failed: " in ended.err and "limit of 256 MB" in ended.err
+
+
+# --- sessions: what screens and notebooks work through
+
+
+def _session(hostile: Hostile, tmp_path: Path, seconds: float) -> Session:
+    settings = Settings(tmp_path / "state", tmp_path / "cache", allowance=Allowance(seconds, 256 << 20, "wb"))
+    return Session.open(hostile.root, settings=settings)
+
+
+async def test_the_event_loop_goes_on_while_a_program_is_stuck(hostile: Hostile, tmp_path: Path) -> None:
+    hostile.write("web/dev/main.k", _STUCK)
+    ticks = 0
+
+    async def tick() -> None:
+        nonlocal ticks
+        while True:
+            await anyio.sleep(0.05)
+            ticks += 1
+
+    async with _session(hostile, tmp_path, 1) as session, anyio.create_task_group() as group:
+        group.start_soon(tick)
+        with pytest.raises(CompileFailed, match="deadline of 1 s") as raised:
+            await session.compile(session.select("web/dev"))
+        group.cancel_scope.cancel()
+    assert ticks >= 5
+    assert raised.value.where.startswith(str(hostile.stack))
+
+
+async def test_leaving_a_session_ends_what_nobody_waits_for(hostile: Hostile, tmp_path: Path) -> None:
+    hostile.write("web/dev/main.k", _STUCK)
+    async with _session(hostile, tmp_path, 3_000) as session:
+        with anyio.move_on_after(2):
+            await session.compile(session.select("web/dev"))
+    for _ in range(600):
+        if not evaluators.busy:
+            break
+        await anyio.sleep(0.1)
+    assert evaluators.busy == 0
+
+
+async def test_what_was_learned_stays_when_another_program_is_ended(hostile: Hostile, tmp_path: Path) -> None:
+    hostile.write("web/bad/stack.yaml", "name: bad\n")
+    hostile.write("web/bad/main.k", _ENDLESS)
+    async with _session(hostile, tmp_path, 1) as session:
+        first = await session.compile(session.select("web/dev"))
+        with pytest.raises(CompileFailed):
+            await session.compile(session.select("web/bad"))
+        again = await session.compile(session.select("web/dev"))
+    assert again.spec == first.spec
+    resource = next(iter(again.spec))
+    assert again.spec.chain(resource.id, ("kind",)) == first.spec.chain(resource.id, ("kind",)) != ()
