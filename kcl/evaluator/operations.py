@@ -152,13 +152,48 @@ def equals(left: Value, right: Value) -> bool:
         return False
     if isinstance(left, (int, float)) and isinstance(right, (int, float)):
         return left == right
-    if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(map(equals, left, right))
-    if isinstance(left, dict) and isinstance(right, dict):
-        return len(left) == len(right) and all(key in right and equals(item, right[key]) for key, item in left.items())
+    if isinstance(left, (list, dict)):
+        return _equal_containers(left, right, 0, set())
     if left_type is NumberMultiplier and right_type is NumberMultiplier:
         return bool(left == right)
     return False
+
+
+_SHALLOW: Final = 8
+"""Levels of containers in which none is looked for among those that were compared before."""
+
+
+def _equal_containers(left: Value, right: Value, depth: int, compared: set[tuple[int, int]]) -> bool:
+    """Each pair once: lists that hold the next twice are few in memory and without number written out.
+
+    `compared` are pairs met before, by identity. They are equal, as the first that are not end the comparison.
+    """
+    if left is right:
+        return True
+    if depth > _SHALLOW:
+        pair = (id(left), id(right))
+        if pair in compared:
+            return True
+        compared.add(pair)
+    if isinstance(left, list):
+        if not isinstance(right, list) or len(left) != len(right):
+            return False
+        return all(
+            _equal_containers(one, other, depth + 1, compared) if isinstance(one, (list, dict)) else equals(one, other)
+            for one, other in zip(left, right, strict=True)
+        )
+    if not isinstance(right, dict) or len(left) != len(right):
+        return False
+    for key, one in left.items():
+        if key not in right:
+            return False
+        other = right[key]
+        if isinstance(one, (list, dict)):
+            if not _equal_containers(one, other, depth + 1, compared):
+                return False
+        elif not equals(one, other):
+            return False
+    return True
 
 
 _SCALARS: Final = frozenset({int, float, str, bool})
@@ -174,12 +209,25 @@ def compare(left: Value, right: Value) -> int:
     if type(left) is str and type(right) is str:
         return int(left > right) - int(left < right)
     if isinstance(left, list) and isinstance(right, list):
-        for one, other in zip(left, right, strict=False):
-            order = compare(one, other)
-            if order:
-                return order
-        return len(left) - len(right)
+        return _compare_lists(left, right, 0, set())
     raise ValueFailure(f"cannot compare '{kind(left)}' and '{kind(right)}'")
+
+
+def _compare_lists(left: list[Value], right: list[Value], depth: int, compared: set[tuple[int, int]]) -> int:
+    """Each pair once, as in `_equal_containers`."""
+    if depth > _SHALLOW:
+        pair = (id(left), id(right))
+        if pair in compared:
+            return 0
+        compared.add(pair)
+    for one, other in zip(left, right, strict=False):
+        if isinstance(one, list) and isinstance(other, list):
+            order = _compare_lists(one, other, depth + 1, compared)
+        else:
+            order = compare(one, other)
+        if order:
+            return order
+    return len(left) - len(right)
 
 
 def _ordered(symbol: str, test: Callable[[int], bool]) -> Callable[[Value, Value], bool]:

@@ -16,7 +16,6 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Final
 
 from kcl.bounded.search_path import search_path

@@ -1,7 +1,9 @@
 """From a stack to what is on the clusters: each stage a value, each step between two stages one function.
 
 spec       compiled documents → Spec (resources, where each field was said)
-compile    stack → Spec, on a worker thread
+compile    stack → Spec
+shipped    the same in a process that can be ended: evaluators holds them, evaluator_process is what runs in one,
+           frames what goes between, memos what one keeps
 compile_all  all stacks → files, each only when it is out of date: compiled_index knows, crews do the work
 git        git, so that it runs nothing a checkout names
 revisions  what git says has changed
