@@ -12,12 +12,18 @@ Labels follow as further blocks, then `note:` and `suggestion:` lines.
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from unicodedata import combining, east_asian_width
 
 from kcl.diagnostics.diagnostic import Code, Diagnostic, Label, Span
 
+_LINE_END = re.compile("\n")
+_LARGE = 8_000_000
+"""Characters of a text whose lines are counted each time, rather than kept."""
 _LONGEST_LINE = 1_000
 """Characters of a source line that are shown."""
 
@@ -34,7 +40,15 @@ def position(text: str, offset: int) -> Position:
     """Where `offset` lies in `text`; an offset past the end counts as the end."""
     offset = min(max(offset, 0), len(text))
     line_start = text.rfind("\n", 0, offset) + 1
-    return Position(text.count("\n", 0, line_start) + 1, offset - line_start + 1)
+    if len(text) > _LARGE:
+        return Position(text.count("\n", 0, line_start) + 1, offset - line_start + 1)
+    return Position(bisect_right(_line_starts(text), line_start), offset - line_start + 1)
+
+
+@lru_cache(maxsize=2)
+def _line_starts(text: str) -> list[int]:
+    """Counted once for all that is said of a file: there may be as many findings as lines."""
+    return [0, *(found.end() for found in _LINE_END.finditer(text))]
 
 
 def render(

@@ -144,13 +144,22 @@ class SchemaType:
         """The schema, its base, its base's base and so on."""
         if self._lineage is None:
             chain: list[SchemaType] = [self]
-            while chain[-1].node.parent is not None:
+            met = {id(self)}
+            known: tuple[SchemaType, ...] = ()
+            while not known and chain[-1].node.parent is not None:
                 parent = chain[-1].resolve(chain[-1].node.parent)
-                if parent in chain:
+                if id(parent) in met:
                     message = f"There is a circular reference between schemas {self.name}, {parent.name}"
                     raise self.module.where(self.node).error(Code.COMPILE, message)
-                chain.append(parent)
-            self._lineage = tuple(chain)
+                if parent._lineage is not None:
+                    known = parent._lineage
+                else:
+                    chain.append(parent)
+                    met.add(id(parent))
+            whole = (*chain, *known)
+            for index, schema in enumerate(chain):  # each is asked for next: a line of thousands is followed once
+                schema._lineage = whole[index:]
+            return whole
         return self._lineage
 
     @property

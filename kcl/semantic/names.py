@@ -53,6 +53,10 @@ def dotted(node: ast.Expr) -> tuple[str, ...] | None:
     return tuple(reversed(names))
 
 
+_MOST_SUGGESTIONS: Final = 1_000
+"""Findings after which no name is looked for that was meant: each takes a walk through all names."""
+
+
 class Names(State):
     # ------------------------------------------------------------ variables
 
@@ -105,7 +109,8 @@ class Names(State):
 
     def unknown(self, name: str, place: Place) -> Type:
         if not self.rules.unknown_names:
-            suggestion = did_you_mean(name, self.scope.visible())
+            few = len(self.findings) < _MOST_SUGGESTIONS
+            suggestion = did_you_mean(name, self.scope.visible()) if few else ""
             self.compile_error(f"name '{name}' is not defined{suggestion}", Span(*place))
         return ANY
 

@@ -565,10 +565,17 @@ class Checker(Schemas):
 
     def _report_circles(self) -> None:
         reported: set[SchemaInfo] = set()
+        ending: set[SchemaInfo] = set()
+        """What leads to a schema without a base."""
         for info in self.order:
             circle: list[SchemaInfo] = [info]
-            while (base := circle[-1].base) is not None and base is not info and base not in circle:
+            met = {info}
+            while (base := circle[-1].base) is not None and base not in met and base not in ending:
                 circle.append(base)
+                met.add(base)
+            if base is None or base in ending:
+                ending.update(circle)
+                continue
             if base is not info or info in reported or len(circle) == 1:
                 continue
             reported.update(circle)

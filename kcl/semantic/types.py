@@ -215,12 +215,21 @@ class DictType(Type):
 class UnionType(Type):
     """`of_one` is the type all members are literals of; None if there is no such type, or nobody has looked."""
 
-    __slots__ = ("members", "of_one")
+    __slots__ = ("_known", "members", "of_one")
 
     def __init__(self, members: Sequence[Type], of_one: Type | None = None) -> None:
         self.flags = UNION_FLAG
         self.members = members
         self.of_one = of_one
+        self._known: frozenset[object] | None = None
+
+    def has(self, member: Type) -> bool:
+        """Whether this very member is among those of a union, which may have thousands."""
+        if len(self.members) < _FEW_MEMBERS:
+            return False
+        if self._known is None:
+            self._known = frozenset(map(_identity, self.members))
+        return _identity(member) in self._known
 
     def __str__(self) -> str:
         return " | ".join(map(str, self.members))
@@ -228,6 +237,17 @@ class UnionType(Type):
     @property
     def full(self) -> str:
         return " | ".join(member.full for member in self.members)
+
+
+_FEW_MEMBERS: Final = 32
+"""Members that are gone through one by one."""
+
+
+def _identity(member: Type) -> object:
+    """What two members have in common that are the same; others may be as well."""
+    if isinstance(member, LiteralType):
+        return member.flags, member.value
+    return member.info if isinstance(member, SchemaType) else member
 
 
 @dataclass(slots=True)
@@ -384,7 +404,7 @@ def subsumed(left: Type, right: Type, left_any: bool = False) -> bool:
     if isinstance(left, UnionType):
         return all(subsumed(member, right) for member in left.members)
     if isinstance(right, UnionType):
-        return any(subsumed(left, member) for member in right.members)
+        return right.has(left) or any(subsumed(left, member) for member in right.members)
     if isinstance(left, SchemaType):
         return isinstance(right, SchemaType) and left.info.extends(right.info)
     if of_left & INT_FLAG and of_right & FLOAT_FLAG:
