@@ -228,8 +228,8 @@ class UnionType(Type):
         if len(self.members) < _FEW_MEMBERS:
             return False
         if self._known is None:
-            self._known = frozenset(map(_same_key, self.members))
-        return _same_key(member) in self._known
+            self._known = frozenset(map(_identity, self.members))
+        return _identity(member) in self._known
 
     def __str__(self) -> str:
         return " | ".join(map(str, self.members))
@@ -241,13 +241,6 @@ class UnionType(Type):
 
 _FEW_MEMBERS: Final = 32
 """Members that are gone through one by one."""
-
-
-def _same_key(member: Type) -> object:
-    """What two members have in common that are the same; others may be as well."""
-    if isinstance(member, LiteralType):
-        return member.flags, member.value
-    return member.info if isinstance(member, SchemaType) else member
 
 
 @dataclass(slots=True)
