@@ -92,12 +92,12 @@ REFUSED: dict[str, tuple[str, str]] = {
         'import yaml\na = yaml.decode("&a [*a]")\n',
         "an alias inside of what it stands for",
     ),
-    "a pattern of exponential time": (
-        f'import regex\na = regex.match("{"a" * 40}!", "^(a+)+$")\n',
+    "a pattern of exponential time that looks ahead": (
+        f'import regex\na = regex.match("{"a" * 40}!", "^(?=a)(a+)+$")\n',
         "the regular expression takes longer than 5 s",
     ),
-    "a pattern of polynomial time": (
-        'import regex\na = regex.replace("a" * 100000, "a*a*a*b", "")\n',
+    "a pattern of polynomial time that looks ahead": (
+        'import regex\na = regex.replace("a" * 100000, "(?=a)a*a*a*b", "")\n',
         "the regular expression takes longer than 5 s",
     ),
     "configurations twenty thousand deep": ("a = " + "{a=" * 20_000 + "1" + "}" * 20_000 + "\n", NESTED),
