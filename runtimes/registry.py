@@ -83,13 +83,11 @@ def described(
     return found
 
 
-def provider_uses(
-    resources: Iterable[Resource], *, secrets: frozenset[str], mirrors: Iterable[Path], lock: str
-) -> tuple[ProviderUse, ...]:
+def provider_uses(resources: Iterable[Resource], *, mirrors: Iterable[Path], lock: str) -> tuple[ProviderUse, ...]:
     """Returns what terraform would fetch and run for these resources alone; raises `RuntimeFailure`. Asks nobody."""
     from runtimes.terraform.uses import of_resources
 
-    return of_resources(resources, secrets=secrets, mirrors=tuple(mirrors), lock=lock)
+    return of_resources(resources, mirrors=tuple(mirrors), lock_text=lock)
 
 
 def recorded_sensitive(

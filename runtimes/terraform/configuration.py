@@ -227,14 +227,8 @@ class _Writer:
         self, before: Iterable[_Configured], versions: Mapping[ProviderSource, str]
     ) -> Iterator[tuple[TerraformId | None, Provider]]:
         """Yields every provider with each of its configurations once, and by which resource."""
-        seen: set[str] = set()
-        for each in (*self.configured.values(), *before):
-            source = each.provider.source
-            bound = providers.bound(each.provider.meta, self.resources)
-            key = json.dumps([str(source), bound], sort_keys=True, default=str)
-            if not source.is_built_in and key not in seen:
-                seen.add(key)
-                yield each.id, Provider(source, versions[source], bound)
+        configured = [(each.id, each.provider) for each in (*self.configured.values(), *before)]
+        yield from providers.used(configured, versions, self.resources)
         for text in self._sources_recorded(versions):
             yield None, Provider(names.parse_source(text)[0], "", {})
 

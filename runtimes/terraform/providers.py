@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -80,6 +80,23 @@ def alias(meta: Mapping[str, Any], secrets: frozenset[str]) -> str:
         return ""
     canonical = json.dumps(public(meta, secrets), sort_keys=True, default=str)
     return f"meta_{hashlib.sha256(canonical.encode()).hexdigest()[:8]}"
+
+
+def used(
+    configured: Iterable[tuple[TerraformId, Provider]],
+    versions: Mapping[ProviderSource, str],
+    resources: Mapping[ResourceId, Resource],
+) -> Iterator[tuple[TerraformId, Provider]]:
+    """Yields every provider with each of its configurations once, and the first resource that has it."""
+    seen: set[str] = set()
+    for id_, provider in configured:
+        if provider.source.is_built_in:
+            continue
+        meta = bound(provider.meta, resources)
+        key = json.dumps([str(provider.source), meta], sort_keys=True, default=str)
+        if key not in seen:
+            seen.add(key)
+            yield id_, Provider(provider.source, versions[provider.source], meta)
 
 
 def bound(meta: Mapping[str, Any], resources: Mapping[ResourceId, Resource]) -> Mapping[str, Any]:

@@ -132,7 +132,7 @@ def used(written: Mapping[str, Any], *others: Mapping[str, Any], lock_text: str 
         )
         for each in (written, *others)
     ]
-    return uses.of_resources(made, secrets=frozenset(), mirrors=(), lock=lock_text)
+    return uses.of_resources(made, mirrors=(), lock_text=lock_text)
 
 
 def refused(trust: Trust, stack: Any, found: tuple[ProviderUse, ...]) -> bool:

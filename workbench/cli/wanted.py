@@ -59,7 +59,6 @@ async def providers_of(session: Session, stack: Stack, inputs: CompileInputs | N
     resources = [each for each in spec if isinstance(each.id, TerraformId)]
     uses = provider_uses(
         resources,
-        secrets=spec.secrets,
         mirrors=session.settings.terraform_mirrors,
         lock=provider_lock(stack.directory, session.root),
     )

@@ -129,6 +129,7 @@ async def test_secrets_stand_nowhere_in_clear(orders: Orders) -> None:
     saved = orders.home / "saved.plan"
     password = CANARIES["orders_password"]
     async with watching_arguments() as in_arguments:
+        await wb("trust", "provider", STACK, code=ExitCode.OK)  # where the world is is a setting that leads somewhere
         await wb("plan", STACK, "--out", str(saved), code=ExitCode.OK)
         await wb("plan", STACK, "-o", "json", code=ExitCode.OK)
         nothing_left("after a plan")
