@@ -22,6 +22,7 @@ from tests.attacks.conftest import Hostile
 from tests.attacks.hostile_programs import PROGRAMS
 from tests.workbench.cli.command import Wb
 from workbench.engine.compile import CompileFailed
+from workbench.engine.errors import SpecInvalid
 from workbench.engine.evaluators import evaluators
 from workbench.session import Session
 from workbench.settings import Settings
@@ -207,6 +208,15 @@ async def test_the_event_loop_goes_on_while_a_program_is_stuck(hostile: Hostile,
         group.cancel_scope.cancel()
     assert ticks >= 5
     assert raised.value.where.startswith(str(hostile.stack))
+
+
+async def test_a_long_text_in_many_places_is_not_handed_over(hostile: Hostile, tmp_path: Path) -> None:
+    text = hostile.stack.joinpath("main.k").read_text()
+    data = 'data = {"k${i}": _x for i in range(300)}'
+    hostile.write("web/dev/main.k", '_x = "x" * 1000000\n' + text.replace('kind = "', f'{data}, kind = "', 1))
+    async with _session(hostile, tmp_path, 60) as session:
+        with pytest.raises(SpecInvalid, match="written out, is larger than the limit of 128 MB"):
+            await session.compile(session.select("web/dev"))
 
 
 async def test_leaving_a_session_ends_what_nobody_waits_for(hostile: Hostile, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ import contextlib
 import os
 import pickle
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -31,6 +31,7 @@ from kcl.secrecy.rules import BUILT_IN, SecretRules
 from runtimes.base.documents import DocumentError, load_all_yaml, load_yaml, read_text
 from runtimes.base.secret_texts import MASK, telling, texts
 from workbench.engine.errors import EngineError, SpecInvalid
+from workbench.engine.frames import MOST_BYTES
 from workbench.engine.masking import secret_texts_in
 from workbench.engine.scrubbing import masked_text
 from workbench.engine.secret_options import fed_secrets, named_secret
@@ -130,6 +131,7 @@ def compiled_with_result(
     except api.ProgramError as error:
         raise failed(error, str(stack.directory), with_settings(stack, inputs), stack.secrets, _of(listening)) from None
 
+    _check_size(result.documents, stack)
     spec = build(
         [*result.documents, *_definitions(stack)],
         stack=str(stack.path),
@@ -146,6 +148,28 @@ def compiled_with_result(
     printed = masked_text(result.printed, spec.secrets, spec.rules) if result.printed else ""
     diagnostics = tuple(_without_secrets(each, spec) for each in result.diagnostics)
     return CompiledStack(spec, diagnostics, dependencies, seconds, printed), result
+
+
+def _check_size(documents: Sequence[Any], stack: Stack) -> None:
+    """One long text in many places is little to hand over, and more than any memory once somebody writes it out."""
+    size = 0
+    pending: list[Any] = list(documents)
+    while pending:
+        value = pending.pop()
+        if isinstance(value, str):
+            size += len(value)
+        elif isinstance(value, dict):
+            size += sum(len(str(key)) for key in value)
+            pending.extend(value.values())
+        elif isinstance(value, list):
+            pending.extend(value)
+        size += 1
+        if size > MOST_BYTES:
+            raise SpecInvalid(
+                f"what the program evaluates to, written out, is larger than the limit of {MOST_BYTES >> 20} MB",
+                where=str(stack.directory),
+                hint="no cluster takes that much: make it smaller",
+            )
 
 
 def lookup_in(provenance: api.Provenance) -> Lookup:
