@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kcl.diagnostics import KclError
+from kcl.reach import Bounds
 from runtimes.base.errors import RuntimeFailure
 from runtimes.kubernetes.kubeconfig import Kubeconfig
 from runtimes.terraform import former, record, seen
@@ -107,7 +108,7 @@ def _placed(home: Path) -> str:
 KINDS: Final[Mapping[str, tuple[str | Callable[[Path], str], Callable[[Path], object]]]] = {
     **{f"repository/{name}": (f"repository/{name}", _browse) for name in REPOSITORY if not name.endswith(".k")},
     "repository/kcl.mod.lock": ("repository/kcl.mod.lock", _browse),
-    INDEX_FILE: (INDEX_FILE, Index.load),
+    INDEX_FILE: (INDEX_FILE, lambda home: Index.load(home, Bounds(str(home)))),
     "plan": ("plan", lambda home: plan_file.load(home / "plan", home / "repository")),
     "release": ("release", lambda home: encoding.decode((home / "release").read_bytes())),
     "events": ("events", lambda home: list(encoding.decode_events((home / "events").read_bytes()))),

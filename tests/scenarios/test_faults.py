@@ -277,7 +277,7 @@ async def test_no_room_for_the_release_record(desk: Desk) -> None:
         ended = await desk("apply", STACK, "--yes", "--no-watch")
     assert ended.code == ExitCode.ERROR
     # the audit trail says what begins before the release does: whichever has no room, nothing is begun
-    named = rf"{re.escape(str(desk.state))}/(audit/\S+\.jsonl|releases/\S+/1\.json): cannot be written: "
+    named = rf"{re.escape(str(desk.state))}/(audit/\S+\.jsonl|releases/\S+/(lock|1\.json)): cannot be written: "
     assert re.search(named, ended.err), ended.text
     assert "WB_STATE_DIR" in ended.err
     assert desk.is_untouched() and not desk.leftovers()

@@ -1,9 +1,13 @@
-"""2,000 hostnames over eight clusters: one dead, one that takes five seconds for every answer, 3 % of the inventory
-wrong. Judged by what happened in the clusters, not by what the engine says of itself."""
+"""Hundreds of hostnames over eight clusters: one dead, one that takes seconds for every answer, 3 % of the
+inventory wrong. Judged by what happened in the clusters, not by what the engine says of itself.
+
+`KONFIG_WORKBENCH_HOSTS=2000` says how many; fewer by default.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 import time
 from collections import Counter, defaultdict
@@ -24,18 +28,21 @@ from workbench.engine.recovery.values import Hold, HostState, Recovery, Recovery
 from workbench.session import Session
 from workbench.settings import Settings
 
-CLUSTERS, WORKLOADS, REPLICAS = 8, 25, 10
+CLUSTERS, REPLICAS = 8, 10
+WORKLOADS = int(os.environ.get("KONFIG_WORKBENCH_HOSTS", "320")) // (CLUSTERS * REPLICAS)
+HOSTS = CLUSTERS * WORKLOADS * REPLICAS
 SLOW, DEAD = 0, 1
+SLOW_SECONDS = 5 if HOSTS >= 2_000 else 1.5
 NAMES = tuple(f"c{number}" for number in range(CLUSTERS))
 LIMITS = Limits(
-    max_pods=680,
+    max_pods=25 * WORKLOADS,
     max_fraction=0.4,
     batch=12,
     per_owner=2,
     stop_after=5,
     timeout_seconds=60,
     answer_seconds=20,
-    deadline_seconds=150,
+    deadline_seconds=30 + 5 * WORKLOADS,
 )
 
 
@@ -131,7 +138,7 @@ async def fleet(tmp_path: Path) -> AsyncIterator[Fleet]:
 
 
 def inventory(fleet: Fleet) -> RecoveryDocument:
-    """2,000 hostnames: 20 that nobody knows, 20 recorded at two places, 20 out of date, the others right."""
+    """As many hostnames: 20 that nobody knows, 20 recorded at two places, 20 out of date, the others right."""
     chance = random.Random(7)
     hosts = []
     for cluster, name in enumerate(NAMES):
@@ -157,16 +164,16 @@ _OK = InventoryState.OK
 
 
 @pytest.mark.slow
-async def test_two_thousand_hosts_over_eight_clusters(fleet: Fleet, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_hundreds_of_hosts_over_eight_clusters(fleet: Fleet, capsys: pytest.CaptureFixture[str]) -> None:
     document = inventory(fleet)
-    assert len(document.hostnames()) == 2000
+    assert len(document.hostnames()) == HOSTS
     originals = [{pod["metadata"]["uid"]: pod["metadata"]["labels"]["app"] for pod in fleet.pods(c)} for c in range(8)]
     for cluster, witness in zip(fleet.sandbox.clusters, fleet.witnesses, strict=True):
         for uid, owner in originals[fleet.sandbox.clusters.index(cluster)].items():
             witness.away[owner].add(uid)
         cluster.subscribe(witness.look)
     fleet.sandbox._listening[DEAD].close()
-    fleet.sandbox.disturbances[SLOW].add(Disturbance("delay", seconds=5))
+    fleet.sandbox.disturbances[SLOW].add(Disturbance("delay", seconds=SLOW_SECONDS))
 
     started = time.monotonic()
     recovery = await fleet.session.recovery(document)
@@ -179,7 +186,7 @@ async def test_two_thousand_hosts_over_eight_clusters(fleet: Fleet, capsys: pyte
     report = last.report
     with capsys.disabled():
         counts = {str(state): number for state, number in report.counts().items()}
-        print(f"\n2,000 hosts: preview {looked:.1f} s, all {took:.1f} s, {len(recovery.steps)} steps, {counts}")  # noqa: T201
+        print(f"\n{HOSTS} hosts: preview {looked:.1f} s, all {took:.1f} s, {len(recovery.steps)} steps, {counts}")  # noqa: T201
 
     _everything_ended_in_time(took, report)
     _every_hostname_is_accounted_for(document, recovery, report)
@@ -197,7 +204,7 @@ def _everything_ended_in_time(took: float, report: RecoveryReport) -> None:
 def _every_hostname_is_accounted_for(document: RecoveryDocument, recovery: Recovery, report: RecoveryReport) -> None:
     assert [each.hostname for each in report.hosts] == list(document.hostnames())
     counts = report.counts()
-    assert sum(counts.values()) == 2000
+    assert sum(counts.values()) == HOSTS
     assert counts[HostState.UNKNOWN] == 20
     dead = {name for each in recovery.targets if each.key.cluster == NAMES[DEAD] for name in each.hostnames}
     by_name = {each.hostname: each for each in report.hosts}

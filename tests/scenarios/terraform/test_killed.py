@@ -164,7 +164,7 @@ class Moment:
 
 KILL, INT, TERM = signal.SIGKILL, signal.SIGINT, signal.SIGTERM
 
-EVERY = 1 if os.environ.get("KONFIG_WORKBENCH_KILL_MOMENTS") == "all" else 3
+EVERY = 1 if os.environ.get("KONFIG_WORKBENCH_KILL_MOMENTS") == "all" else 6
 """Every third moment by default; random ones are in `test_random_kills`."""
 MOMENTS = (
     Moment("as it starts", "wb", KILL, lambda life: True, jitter_seconds=0.5, is_fresh=True),

@@ -107,6 +107,8 @@ async def test_keys_do_the_same_in_one_burst_as_one_by_one(tmp_path: Path, seed:
                     burst(app, [key])
                     await settled(pilot)
             await settled(pilot)
+            await until(pilot, lambda app=app: not any(each.busy for each in app.states.values()))
+            await pilot.pause()
             ends.append(where(app))
     assert ends[0] == ends[1], keys
 
