@@ -15,8 +15,9 @@ export PYTHONDONTWRITEBYTECODE :=
 demo: $(STAMP)
 	@$(BIN)/wb demo
 
+# three at once: many tests wait for servers and processes, and leave one of two cores free
 test: $(STAMP) $(BROWSER)
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
 
 # format, lint, types, import contracts and the fast tests: a few minutes
 check: $(STAMP)
