@@ -114,8 +114,10 @@ def _mapping(wanted: Any, pair: Pair, type_: Type | None) -> Pair:
             one = inner.after if inner.after is not None else inner.before
             inner = Pair(one, one)
         value = _value(asked.get(key), inner, type_.at(key) if type_ else None)
+        # one kind of nothing that becomes another is a change, and nobody could see it in what is left out
+        keeps_empty = is_configured or (both_there and values.is_empty(value.before) and values.is_empty(value.after))
         for side, each in zip(shaped, (value.before, value.after), strict=True):
-            if each is not None and (is_configured or not values.is_empty(each)):
+            if each is not None and (keeps_empty or not values.is_empty(each)):
                 side[key] = each
     return Pair(
         shaped[0] if pair.before is not None else None,

@@ -68,7 +68,7 @@ def same(one: Any, other: Any) -> bool:
             return all(same(one.get(key), other.get(key)) for key in {*one, *other})
         case list(), list():
             return len(one) == len(other) and all(same(each, its) for each, its in zip(one, other, strict=True))
-        case (None, _) | (_, None) | (Mapping(), list()) | (list(), Mapping()):
+        case (None, _) | (_, None):
             return is_empty(one) and is_empty(other)
         case _:
             return bool(one == other) or text_of(one) == text_of(other) is not None

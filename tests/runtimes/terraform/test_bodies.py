@@ -152,6 +152,7 @@ def test_what_does_not_change_has_one_body(wanted: dict[str, Any], raw: dict[str
 @given(OBJECTS, OBJECTS, OBJECTS)
 @example({"a": {}}, {"a": []}, {"a": [None]})
 @example({}, {"a": []}, {"a": {}})
+@example({}, {"a": []}, {"a": [None]})
 def test_what_changes_shows(wanted: dict[str, Any], before: dict[str, Any], after: dict[str, Any]) -> None:
     one, other = _paired(wanted, before, after)
     if not values.same(before, after):
