@@ -44,10 +44,13 @@ def supervised(command: Command, stderr: TextIO, where: Callable[[], str]) -> in
         os.close(allowances)
         _be_child(command, told, stderr, where)
     os.close(told)
+    before = [(each, signal.getsignal(each)) for each in taken]
     _forward(taken, child)
     try:
         return _wait(child, allowances, stderr)
     finally:
+        for number, handler in before:  # who goes on after it is not ended by the next ^C
+            signal.signal(number, handler)
         os.close(allowances)
 
 
