@@ -88,6 +88,8 @@ def _outcomes(crew_of: Evaluators, chunk: Chunk, lost: list[Chunk] | None = None
                 del left[0]
                 yield outcome
         except EvaluationEnded as ended:
+            if not left:  # it died when it had told everything
+                return
             stack = left.pop(0)
             if ended.is_unexplained and lost is not None:
                 lost.append(replace(chunk, stacks=(stack,)))
