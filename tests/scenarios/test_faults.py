@@ -6,6 +6,7 @@ import base64
 import json
 import os
 import re
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -264,10 +265,12 @@ def _no_space(limit: int) -> Iterator[None]:
     ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (limit, hard))
+    writes_bytecode, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # what is imported now would be cut off
     try:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        sys.dont_write_bytecode = writes_bytecode
         signal.signal(signal.SIGXFSZ, ignored)
 
 
