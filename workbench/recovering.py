@@ -16,6 +16,7 @@ from workbench.auditing import AuditedRecovery
 from workbench.engine.recovery.approval import check_unchanged
 from workbench.engine.recovery.execute import RecoveryRun, execute
 from workbench.engine.recovery.ledger import RunBegan
+from workbench.engine.recovery.places import follow
 from workbench.engine.recovery.reach import Reach
 from workbench.engine.recovery.shared import SharedLog, announced
 from workbench.engine.recovery.values import Hold, Recovery, RecoveryReport, StepResult, StepState
@@ -42,7 +43,7 @@ async def recovering(
         if not dry_run:
             file = stack.enter_context(store.log(recovery.id))
             ledger = store.ledger(recovery.id)
-            check_unchanged(recovery, ledger)
+            check_unchanged(recovery, follow(ledger, recovery.identities).ledger)
         if file is not None and not recovery.is_empty:
             run = _run(recovery, actor, now())
             file.begin(run)
@@ -67,6 +68,7 @@ def _run(recovery: Recovery, actor: Actor, at: datetime) -> RunBegan:
         phrase=recovery.phrase,
         originals=recovery.originals,
         left=_left(recovery),
+        clusters=recovery.identities,
     )
 
 

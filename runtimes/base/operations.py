@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol, runtime_checkable
 
+from runtimes.base.clusters import ClusterIdentity
 from runtimes.base.errors import RuntimeFailure
 
 
@@ -141,6 +142,9 @@ class LiveOperations(Protocol):
 
     @property
     def place(self) -> str: ...
+
+    async def identify(self, *, again: bool = False) -> ClusterIdentity:
+        """See `Identifiable`."""
 
     async def survey(self, request: SurveyRequest) -> Survey:
         """Returns the pods of these namespaces with their workloads and budgets. A namespace may be missing."""

@@ -15,6 +15,8 @@ from typing import Any
 from runtimes.base import (
     Blocked,
     Budget,
+    ClusterIdentity,
+    Identifiable,
     KubernetesId,
     LiveNode,
     LivePod,
@@ -76,12 +78,15 @@ _MERGE_PATCH = "application/merge-patch+json"
 class KubernetesOperations:
     """See `runtimes.base.LiveOperations`."""
 
-    def __init__(self, client: Client) -> None:
-        self._client = client
+    def __init__(self, client: Client, cluster: Identifiable) -> None:
+        self._client, self._cluster = client, cluster
 
     @property
     def place(self) -> str:
         return self._client.place
+
+    async def identify(self, *, again: bool = False) -> ClusterIdentity:
+        return await self._cluster.identify(again=again)
 
     async def survey(self, request: SurveyRequest) -> Survey:
         gate = asyncio.Semaphore(_PARALLEL_LISTS)

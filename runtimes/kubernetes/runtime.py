@@ -98,7 +98,7 @@ class KubernetesRuntime:
     @property
     def operations(self) -> KubernetesOperations:
         """Restarting, cordoning and scaling, over the same connections."""
-        return KubernetesOperations(self._client)
+        return KubernetesOperations(self._client, self)
 
     async def close(self) -> None:
         await self._client.close()

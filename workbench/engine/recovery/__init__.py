@@ -4,7 +4,8 @@ document   what a declarative recovery says: hosts, operation, limits
 values     what is looked at and decided: targets, steps, the preview, the report
 events     what happens while it runs
 preview    document + live state → a `Recovery`, every limit applied
-ledger     what all runs of an incident did, so that doing it again does nothing; `shared`: the one in the clusters
+ledger     what all runs of an incident did, so that doing it again does nothing; `shared`: the one in the clusters;
+           `places`: which cluster a record tells of
 history    what that means for the pods and hosts of now
 hosts      every hostname, accounted for; what may be accepted
 execute    the run, with its waiting for replacements

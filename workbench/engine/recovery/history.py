@@ -15,6 +15,7 @@ from dataclasses import replace
 from runtimes.base import LivePod, Survey, WorkloadRef
 from workbench.engine.recovery.document import Operation, RecoveryDocument
 from workbench.engine.recovery.ledger import Ledger, owner_key
+from workbench.engine.recovery.places import is_elsewhere
 from workbench.engine.recovery.values import Hold, PodKey, Step, StepResult, StepState, Verb
 
 _RESTART = "restart"
@@ -29,7 +30,7 @@ class History:
         self.originals = ledger.originals
         self.begun = _with_replacements(ledger, surveys)
         self._left = {(name, pod) for run in ledger.runs for name, pods in run.left.items() for pod in pods}
-        same = [each for each in self.begun if _effect(each.step) == self._effect]
+        same = [each for each in self.begun if _effect(each.step) == self._effect and not is_elsewhere(each.step)]
         self._by_host: dict[str, list[StepResult]] = {}
         for each in same:
             for name in each.step.hostnames:

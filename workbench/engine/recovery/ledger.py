@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
-from runtimes.base import WorkloadRef
+from runtimes.base import ClusterIdentity, WorkloadRef
 from workbench.engine.recovery.values import PodKey, RecoveryReport, Step, StepResult, StepState, Verb
 
 _SAME_ALARM = timedelta(hours=1)
@@ -27,7 +27,8 @@ class RunBegan:
     """A run that was confirmed. `originals` are the uids of the pods that workloads had before, by `owner_key`.
 
     `left` are pods (NAMESPACE/NAME) that it had to leave for later, by their hostname, of hosts with several
-    pods. Until `open_until` it holds the incident: no other run may begin. None once it ended.
+    pods. `clusters` says which cluster each name was. Until `open_until` it holds the incident: no other run may
+    begin. None once it ended.
     """
 
     id: str
@@ -37,6 +38,7 @@ class RunBegan:
     originals: Mapping[str, frozenset[str]] = field(default_factory=dict, repr=False)
     left: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
     open_until: datetime | None = None
+    clusters: Mapping[str, ClusterIdentity] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +97,13 @@ def merged(ledgers: Iterable[Ledger]) -> Ledger:
             steps[each.step.id] = each if known is None else min(known, each, key=_doubt)
         for run in ledger.runs:
             before = runs.get(run.id)
-            runs[run.id] = run if before is None else replace(run, originals={**run.originals, **before.originals})
+            if before is not None:
+                run = replace(
+                    run,
+                    originals={**run.originals, **before.originals},
+                    clusters={**run.clusters, **before.clusters},
+                )
+            runs[run.id] = run
     return Ledger(tuple(steps.values()), tuple(sorted(runs.values(), key=lambda each: each.at)))
 
 
@@ -115,7 +123,7 @@ def encode_step(result: StepResult) -> dict[str, Any]:
 def decode_step(content: Mapping[str, Any]) -> StepResult:
     """Raises `ValueError`, `KeyError` or `TypeError` for anything that `encode_step` did not make."""
     raw = content["step"]
-    workload = raw["workload"]
+    workload, identity = raw["workload"], raw.get("identity")
     step = Step(
         **{
             **raw,
@@ -123,6 +131,7 @@ def decode_step(content: Mapping[str, Any]) -> StepResult:
             "pods": tuple(PodKey(**each) for each in raw["pods"]),
             "hostnames": tuple(raw["hostnames"]),
             "workload": WorkloadRef(**workload) if workload else None,
+            "identity": ClusterIdentity.of_mapping(identity) if identity else None,
         }
     )
     times = {name: _time(content[name]) for name in ("started", "ended")}
@@ -138,6 +147,7 @@ def encode_run(run: RunBegan) -> dict[str, Any]:
         "originals": {owner: sorted(uids) for owner, uids in run.originals.items()},
         "left": {name: list(pods) for name, pods in run.left.items()},
         "open_until": _text(run.open_until),
+        "clusters": {name: each.to_mapping() for name, each in run.clusters.items()},
     }
 
 
@@ -152,6 +162,9 @@ def decode_run(content: Mapping[str, Any]) -> RunBegan:
         originals=originals,
         left={str(name): tuple(map(str, pods)) for name, pods in content["left"].items()},
         open_until=_time(content["open_until"]),
+        clusters={
+            str(name): ClusterIdentity.of_mapping(each) for name, each in (content.get("clusters") or {}).items()
+        },
     )
 
 

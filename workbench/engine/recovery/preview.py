@@ -18,6 +18,7 @@ from typing import assert_never
 import anyio
 
 from runtimes.base import (
+    ClusterIdentity,
     Forbidden,
     LiveNode,
     LiveOperations,
@@ -32,6 +33,7 @@ from workbench.engine.recovery.document import Host, InventoryState, Limits, Ope
 from workbench.engine.recovery.history import History
 from workbench.engine.recovery.hosts import host_results, what_was_done
 from workbench.engine.recovery.ledger import Ledger, merged
+from workbench.engine.recovery.places import follow
 from workbench.engine.recovery.reach import Reach
 from workbench.engine.recovery.values import (
     ClusterProblem,
@@ -59,7 +61,9 @@ async def preview(
     """Looks at all clusters of the document side by side. `ledger` gives what this machine knows of an incident."""
     id_ = identity(document)
     found = await _look(document, reach, id_)
-    known = merged([ledger(id_), *found.ledgers])
+    followed = [follow(each, found.identities) for each in (ledger(id_), *found.ledgers)]
+    found.warnings.extend(dict.fromkeys(said for each in followed for said in each.warnings))
+    known = merged(each.ledger for each in followed)
     if not _incident(document):
         known = known.since(now)
     return _Decision(document, found, known).recovery(id_, now)
@@ -124,6 +128,7 @@ class _Found:
     ledgers: list[Ledger] = field(default_factory=list)
     problems: list[ClusterProblem] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    identities: dict[str, ClusterIdentity] = field(default_factory=dict)
 
 
 async def _look(document: RecoveryDocument, reach: Reach, id_: str) -> _Found:
@@ -147,13 +152,20 @@ async def _look(document: RecoveryDocument, reach: Reach, id_: str) -> _Found:
 
 
 async def _look_at(cluster: str, operations: LiveOperations, request: SurveyRequest, id_: str, found: _Found) -> None:
-    """Asks for the survey and the ledger side by side. Raises `RuntimeFailure`; then neither is found.
+    """Asks for the survey, the ledger and which cluster it is side by side. Raises `RuntimeFailure`: none is found.
 
     A run elsewhere that only one of them shows is noticed when a run of this preview begins.
     """
     failures: list[RuntimeFailure] = []
     surveys: list[Survey] = []
     ledgers: list[Ledger] = []
+    identities: list[ClusterIdentity] = []
+
+    async def identify() -> None:
+        try:
+            identities.append(await operations.identify())
+        except RuntimeFailure as error:
+            failures.append(error)
 
     async def survey() -> None:
         try:
@@ -173,10 +185,12 @@ async def _look_at(cluster: str, operations: LiveOperations, request: SurveyRequ
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(survey)
         tasks.start_soon(ledger)
+        tasks.start_soon(identify)
     if failures:
         raise failures[0]
     found.surveys[cluster] = surveys[0]
     found.ledgers.extend(ledgers)
+    found.identities[cluster] = identities[0]
 
 
 def silence(cluster: str, limits: Limits) -> ClusterProblem:
@@ -228,6 +242,7 @@ class _Decision:
             if target.hold is None:
                 target, step = self._stepped(target)
                 if step is not None:
+                    step = replace(step, identity=self._found.identities.get(step.cluster))
                     by_id[step.id] = _joined(by_id.get(step.id), step)
             targets.append(target)
         ordered, steps = tuple(sorted(targets, key=lambda each: each.key)), tuple(by_id.values())
@@ -246,6 +261,7 @@ class _Decision:
             originals={**history.originals(steps, self._surveys), **past.originals},
             in_flight=dict(past.in_flight),
             warnings=tuple(self._found.warnings),
+            identities=self._found.identities,
         )
 
     def _ambiguous(self) -> frozenset[str]:

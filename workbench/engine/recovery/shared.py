@@ -9,7 +9,8 @@ is waited for. Times are of the machines that run: their clocks need to agree wi
 
 Where a cluster does not let us keep a record (`Forbidden`), the run goes on with the ledger of its own machine, and the
 report says so. Names of clusters are those of one repository: a record is read under the name that the reader has for
-the cluster it came from.
+the cluster it came from. What it tells of another cluster, as where a backup of that one was brought back here, counts
+as not done (`places`).
 """
 
 from __future__ import annotations
@@ -23,9 +24,10 @@ from datetime import datetime, timedelta
 
 import anyio
 
-from runtimes.base import Forbidden, LiveOperations, Moved, NotThere, Record, RuntimeFailure
+from runtimes.base import ClusterIdentity, Forbidden, LiveOperations, Moved, NotThere, Record, RuntimeFailure
 from runtimes.base.documents import load_json
-from workbench.engine.errors import EngineError, Locked, MovedObject, StalePlan
+from workbench.engine.errors import EngineError, Locked, MovedObject, OtherCluster, StalePlan
+from workbench.engine.identities import refuse_others
 from workbench.engine.recovery.document import InventoryState, RecoveryDocument
 from workbench.engine.recovery.ledger import (
     Ledger,
@@ -36,6 +38,7 @@ from workbench.engine.recovery.ledger import (
     encode_step,
     merged,
 )
+from workbench.engine.recovery.places import follow, is_of, renamed
 from workbench.engine.recovery.reach import Reach
 from workbench.engine.recovery.values import ClusterProblem, Recovery, Step, StepResult, StepState
 from workbench.engine.tasks import running
@@ -96,7 +99,7 @@ class _Place:
     namespace: str
     operations: LiveOperations
     incident: str
-    check: Callable[[Ledger], None]
+    check: Callable[[Ledger, str], None]
     answer_seconds: float
     version: str = ""
     is_announced: bool = False
@@ -139,7 +142,7 @@ class _Place:
         record = await self.operations.record(self.namespace, record_name(self.incident))
         self.version = record.version if record else ""
         if record is not None:
-            self.check(_decode(record, self.cluster, self.namespace, self.incident))
+            self.check(_decode(record, self.cluster, self.namespace, self.incident), self.cluster)
 
 
 @dataclass(eq=False)
@@ -162,16 +165,19 @@ class SharedLog:
         self.problems: list[ClusterProblem] = []
 
     async def open(self, reach: Reach) -> None:
-        """Announces the run everywhere. Raises `Locked` or `StalePlan`."""
+        """Announces the run everywhere. Raises `Locked`, `StalePlan` or `OtherCluster`."""
         refusals: list[EngineError] = []
 
         async def announce(cluster: str, names: Collection[str]) -> None:
             try:
                 with anyio.fail_after(self._recovery.limits.answer_seconds):
                     operations = await reach(cluster)
+                    self._refuse_other(cluster, await operations.identify(again=True))
                     async with anyio.create_task_group() as tasks:
                         for each in names:
                             tasks.start_soon(self._announce, operations, cluster, each, refusals)
+            except OtherCluster as error:
+                refusals.append(error)
             except (RuntimeFailure, WorkbenchError) as error:
                 self._lose(cluster, error.message, error.hint)
             except TimeoutError:
@@ -184,6 +190,10 @@ class SharedLog:
                     tasks.start_soon(announce, cluster, names)
         if refusals:
             raise refusals[0]
+
+    def _refuse_other(self, cluster: str, found: ClusterIdentity) -> None:
+        previewed = {name: each for name, each in self._recovery.identities.items() if name == cluster}
+        refuse_others(self._recovery.name, previewed, {cluster: found}, is_bound=False)
 
     async def _announce(
         self, operations: LiveOperations, cluster: str, namespace: str, refusals: list[EngineError]
@@ -261,12 +271,16 @@ class SharedLog:
             if owner.startswith(here)
         }
         until = self._now() + _OPEN if is_open else None
-        return {f"{_RUN}{self._run.id}": _json(encode_run(replace(self._run, originals=own, open_until=until)))}
+        identity = self._run.clusters.get(place.cluster)
+        run = replace(self._run, originals=own, open_until=until, clusters={"": identity} if identity else {})
+        return {f"{_RUN}{self._run.id}": _json(encode_run(run))}
 
-    def _check(self, found: Ledger) -> None:
+    def _check(self, record: Ledger, cluster: str) -> None:
         """Raises `Locked` where another run is open, and `StalePlan` where one did what the preview does not know."""
+        found = follow(record, self._recovery.identities).ledger
         for run in found.runs:
-            if run.id not in self._over and run.open_until is not None and run.open_until > self._now():
+            is_over = run.id in self._over or not is_of(run, cluster)
+            if not is_over and run.open_until is not None and run.open_until > self._now():
                 raise Locked(f"a run of this incident by {run.by} since {run.at:%H:%M:%S}Z", where=self._recovery.name)
         relevant = found if self._recovery.is_named else found.since(self._recovery.made_at)
         if foreign := [each for each in relevant.begun if each.step.id not in self._mine]:
@@ -310,7 +324,7 @@ def _decode(record: Record, cluster: str, namespace: str, incident: str) -> Ledg
     for name, text in record.entries.items():
         try:
             if name.startswith(_STEP):
-                steps.append(_step_here(decode_step(load_json(text)), cluster))
+                steps.append(renamed(decode_step(load_json(text)), cluster))
             elif name.startswith(_RUN):
                 runs.append(_run_here(decode_run(load_json(text)), cluster))
         except (ValueError, KeyError, TypeError, AttributeError):
@@ -323,15 +337,10 @@ def _decode(record: Record, cluster: str, namespace: str, incident: str) -> Ledg
     return Ledger(tuple(steps), tuple(runs))
 
 
-def _step_here(result: StepResult, cluster: str) -> StepResult:
-    step = result.step
-    id_ = f"{cluster}{step.id.removeprefix(step.cluster)}"
-    pods = tuple(replace(each, cluster=cluster) for each in step.pods)
-    return replace(result, step=replace(step, id=id_, cluster=cluster, pods=pods))
-
-
 def _run_here(run: RunBegan, cluster: str) -> RunBegan:
-    return replace(run, originals={f"{cluster}/{owner}": uids for owner, uids in run.originals.items()})
+    """A record is of one cluster, which is written without a name."""
+    originals = {f"{cluster}/{owner}": uids for owner, uids in run.originals.items()}
+    return replace(run, originals=originals, clusters=dict(zip([cluster], run.clusters.values(), strict=False)))
 
 
 def _json(content: Mapping[str, object]) -> str:

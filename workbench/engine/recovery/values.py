@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from runtimes.base import LivePod, LiveWorkload, WorkloadRef
+from runtimes.base import ClusterIdentity, LivePod, LiveWorkload, WorkloadRef
 from workbench.engine.recovery.document import Limits, Operation, RecoveryDocument
 
 
@@ -84,7 +84,7 @@ class Step:
 
     `pods` are the targets it deals with, one for a pod and any number for a workload or a node; `hostnames` are those
     that lead to them. `controller` is the uid of what makes the pod again. `charge` is how many pods it touches, as
-    `max_pods` counts them.
+    `max_pods` counts them. `identity` is which cluster it is; None in records of before it was asked.
     """
 
     id: str
@@ -100,6 +100,7 @@ class Step:
     controller: str = ""
     replicas: int | None = None
     charge: int = 1
+    identity: ClusterIdentity | None = field(default=None, repr=False)
 
     @property
     def subject(self) -> str:
@@ -157,6 +158,7 @@ class Recovery:
     `previous` are the steps that runs of the incident began before, `phrases` those that were confirmed for it.
     `originals` are the uids of the pods a workload had before the incident touched it, by `owner_key`; `in_flight` how
     many of its pods earlier runs took away without a replacement that is ready. `warnings` say what could not be known.
+    `identities` are the clusters that answered.
     """
 
     id: str
@@ -172,6 +174,7 @@ class Recovery:
     originals: Mapping[str, frozenset[str]] = field(default_factory=dict, repr=False)
     in_flight: Mapping[str, int] = field(default_factory=dict, repr=False)
     warnings: tuple[str, ...] = ()
+    identities: Mapping[str, ClusterIdentity] = field(default_factory=dict, repr=False)
 
     @property
     def name(self) -> str:

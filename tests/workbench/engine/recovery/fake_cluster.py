@@ -12,6 +12,7 @@ import anyio
 
 from runtimes.base import (
     Budget,
+    ClusterIdentity,
     LiveNode,
     LivePod,
     LiveWorkload,
@@ -59,6 +60,7 @@ class FakeCluster:
     killed: Killed | None = None
     due: list[str] = field(default_factory=list)
     number: int = 0
+    identity: ClusterIdentity | None = None
 
     def __post_init__(self) -> None:
         for workload, count in self.replicas.items():
@@ -107,6 +109,10 @@ class FakeCluster:
     def _answer(self) -> None:
         if self.killed is not None and self.killed.is_dead:
             raise Unreachable("the process was killed", target=self.place)
+
+    async def identify(self, *, again: bool = False) -> ClusterIdentity:
+        self._answer()
+        return self.identity or ClusterIdentity(self.place, f"https://{self.place}:6443", uid=f"uid-of-{self.place}")
 
     async def survey(self, request: SurveyRequest) -> Survey:
         self._answer()
