@@ -413,12 +413,12 @@ class Builder(Expressions):
     def split_doc(self, statements: list[Any]) -> tuple[ast.Str | None, list[Any]]:
         """The triple-quoted string a file or a body begins with, and the rest."""
         if statements and isinstance(statements[0], ast.ExprStmt):
-            doc = self._doc(statements[0].value)
+            doc = self.documentation(statements[0].value)
             if doc is not None:
                 return doc, statements[1:]
         return None, statements
 
-    def _doc(self, value: ast.Expr) -> ast.Str | None:
+    def documentation(self, value: ast.Expr) -> ast.Str | None:
         """`value` as documentation, in which `${...}` is text; None if it is something else."""
         if isinstance(value, ast.Str) and value.triple:
             return value
@@ -500,7 +500,7 @@ class Builder(Expressions):
         checks: list[ast.Check],
         ____: Token,
     ) -> ast.Rule:
-        doc = self._doc(checks[0].test) if checks[0].end == checks[0].test.end else None
+        doc = self.documentation(checks[0].test) if checks[0].end == checks[0].test.end else None
         end = checks[-1].end
         if doc is not None:
             checks = checks[1:]

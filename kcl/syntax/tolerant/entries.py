@@ -93,16 +93,16 @@ class Entries(Expressions):
         cond = self.test()
         self.expect(":")
         lines = self.token[0] == "newline"
-        body, end = self._item_block(lines), self.before[2]
+        body = self._item_block(lines)
         self.skip_newlines()
-        branches: list[tuple[Token, Any, list[Any], int]] = [(keyword, cond, body, end)]
+        branches: list[tuple[Token, Any, list[Any]]] = [(keyword, cond, body)]
         while self.at_word("elif"):
             keyword = self.bump()
             cond = self.test()
             self.expect(":")
             lines = lines or self.token[0] == "newline"
             body = self._item_block(lines)
-            branches.append((keyword, cond, body, self.before[2]))
+            branches.append((keyword, cond, body))
         self.skip_newlines()
         orelse: list[Any] = []
         if self.at_word("else"):
@@ -110,10 +110,9 @@ class Entries(Expressions):
             self.expect(":")
             lines = lines or self.token[0] == "newline"
             orelse = self._item_block(lines)
-            end = self.before[2]
-        for keyword, cond, body, end_of_branch in reversed(branches):
-            end = max(end, end_of_branch)
-            orelse = [ast.ListIf(keyword[1], end, cond, body, orelse)]
+        for keyword, cond, body in reversed(branches):
+            last = orelse or body
+            orelse = [ast.ListIf(keyword[1], last[-1].end if last else cond.end, cond, body, orelse)]
         made = orelse[0]
         assert isinstance(made, ast.ListIf)
         return made
@@ -203,7 +202,7 @@ class Entries(Expressions):
         cond = self.test()
         self.expect(":")
         body = self._entry_block(self.token[0] == "newline")
-        branches: list[tuple[Token, Any, list[Any], int]] = [(keyword, cond, body, self.before[2])]
+        branches: list[tuple[Token, Any, list[Any]]] = [(keyword, cond, body)]
         self.skip_newlines()
         lines = False
         while self.at_word("elif"):
@@ -212,22 +211,19 @@ class Entries(Expressions):
             self.expect(":")
             lines = lines or self.token[0] == "newline"
             body = self._entry_block(lines)
-            branches.append((keyword, cond, body, self.before[2]))
+            branches.append((keyword, cond, body))
         self.skip_newlines()
         orelse: list[Any] = []
-        end = branches[-1][3]
         if self.at_word("else"):
             self.bump()
             self.expect(":")
             orelse = self._entry_block(self.token[0] == "newline")
-            end = self.before[2]
         if self.token[0] == ",":
             self.bump()
         self.skip_newlines()
-        for keyword, cond, body, _ in reversed(branches):
+        for keyword, cond, body in reversed(branches):
             last = orelse or body
-            end = last[-1].end if last else end
-            orelse = [ast.ConfigIf(keyword[1], end, cond, body, orelse)]
+            orelse = [ast.ConfigIf(keyword[1], last[-1].end if last else cond.end, cond, body, orelse)]
         self.leave()
         made = orelse[0]
         assert isinstance(made, ast.ConfigIf)
@@ -306,4 +302,5 @@ class Entries(Expressions):
             message = f"the number of loop variables is {len(targets)}, which can only be 1 or 2"
             self.report(targets[1].end, targets[-1].end, message, Code.COMPILE)
         names = [self.loop_variable(target) for target in targets]
-        return ast.CompClause(keyword[1], self.before[2], names, iterable, conditions)
+        end = conditions[-1].end if conditions else iterable.end
+        return ast.CompClause(keyword[1], end, names, iterable, conditions)

@@ -83,7 +83,7 @@ class Expressions(Types, ABC):
             operator, length = self._operator()
             level = _LEVELS.get(operator, _UNARY_LEVEL if operator in ("~", "!") else 0)
             if level <= floor:
-                return ast.Compare(first.start, self.before[2], first, ops, compared) if ops else left
+                return ast.Compare(first.start, compared[-1].end, first, ops, compared) if ops else left
             if operator in ("~", "!"):
                 self.missing(*_ALL_OPERATORS)
                 return left
@@ -100,7 +100,7 @@ class Expressions(Types, ABC):
                 compared.append(right)
                 continue
             if ops:
-                left = ast.Compare(first.start, self.before[2], first, ops, compared)
+                left = ast.Compare(first.start, compared[-1].end, first, ops, compared)
                 ops, compared = [], []
             left = self._binary(left, operator, right)
 

@@ -75,7 +75,7 @@ class TolerantParser(Statements):
         if self.token[0] == "indent":
             self._schema_body(made)
             last = [*made.body, *made.checks, *filter(None, [made.index_signature, made.doc])]
-            made.end = max([end, *(item.end for item in last)])
+            made.end = max([made.end, *(item.end for item in last)])
         return made
 
     def _declared_name(self) -> str:
@@ -107,6 +107,7 @@ class TolerantParser(Statements):
             schema.doc = self._doc()
         if self.at_word("mixin"):
             schema.mixins = self._mixins()
+            schema.end = self.before[2]
             self.skip_newlines()
         while True:
             place = self.index
@@ -151,14 +152,12 @@ class TolerantParser(Statements):
         return isinstance(statement, ast.SchemaAttr)
 
     def _doc(self) -> ast.Str | None:
-        kind, start, end, text = self.token
+        kind, _, _, text = self.token
         if kind != "str" or text[-3:] not in ('"""', "'''") or len(text) < 6:
             return None
         value = self.string(self.bump())
         self.skip_newlines()
-        if isinstance(value, ast.Str):
-            return value
-        return ast.Str(start, end, text[3:-3], False, True)
+        return self.make.documentation(value)
 
     def _mixins(self) -> list[Any]:
         self.bump()

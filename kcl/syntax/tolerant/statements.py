@@ -180,9 +180,13 @@ class Statements(Entries):
         type_: ast.Type | None = None
         if self.token[0] == ":":
             self.bump()
-            type_ = self.type()
-            if self.token[0] in ("{", "(") and isinstance(type_, ast.NamedType):
-                return self._unification(first, targets[0], type_)
+            if self.at_type_name():
+                name = self.dotted()
+                if self.token[0] in ("{", "("):
+                    return self._unification(first, targets[0], name)
+                type_ = self.type(self.named_type(name))
+            else:
+                type_ = self.type()
         elif self.token[0] in _AUG:
             return self._augmented(first, targets[0], spans[0])
         value: Any = None
@@ -232,12 +236,7 @@ class Statements(Entries):
         self.skip_newlines()
         return None if made is None else ast.AugAssign(first[1], end, made, op, value)
 
-    def _unification(self, first: Token, target: Any, type_: ast.NamedType) -> Any:
-        name: Any = None
-        at = type_.start
-        for part in type_.names:
-            # The places of the parts inside the type are not kept; they are its first and its last name's.
-            name = ast.Name(at, type_.end, part) if name is None else ast.Selector(at, type_.end, name, part, False, at)
+    def _unification(self, first: Token, target: Any, name: ast.Name | ast.Selector) -> Any:
         args: list[Any] = []
         keywords: list[ast.Keyword] = []
         if self.token[0] == "(":

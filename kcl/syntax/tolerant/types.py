@@ -34,8 +34,9 @@ class Types(Reader):
     def name(self, token: Token) -> ast.Name:
         return ast.Name(token[1], token[2], token[3].removeprefix("$"))
 
-    def type(self) -> ast.Type:
-        members = [self._type_element()]
+    def type(self, first: ast.Type | None = None) -> ast.Type:
+        """A type, of which `first` has been read already."""
+        members = [first or self._type_element()]
         while self.token[0] == "|":
             self.bump()
             members.append(self._type_element())
@@ -60,8 +61,7 @@ class Types(Reader):
                 self.bump()
                 return ast.LiteralType(start, end, text == "True")
             case "name":
-                name = self.dotted()
-                return ast.NamedType(start, name.end, dotted_names(name))
+                return self.named_type(self.dotted())
             case "int" | "float" | "str":
                 return self._literal(self.bump())
             case "[":
@@ -82,6 +82,14 @@ class Types(Reader):
                 self.missing(*ANY_TYPE)
                 self.bump()
                 return ast.BasicType(start, start, ast.BasicTypeName.ANY)
+
+    def at_type_name(self) -> bool:
+        """Whether the type here begins with a name that somebody gave."""
+        kind, _, _, text = self.token
+        return kind == "name" and text not in _BASIC and text not in ("True", "False")
+
+    def named_type(self, name: ast.Name | ast.Selector) -> ast.NamedType:
+        return ast.NamedType(name.start, name.end, dotted_names(name))
 
     def _function(self, start: int) -> ast.Type:
         self.bump()
