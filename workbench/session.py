@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -315,7 +315,7 @@ class Session:
 
         return WhatIf(self._root, inputs or CompileInputs())
 
-    def migration(
+    async def migration(
         self,
         only: Sequence[Stack | Path] = (),
         inputs: CompileInputs | None = None,
@@ -325,13 +325,20 @@ class Session:
 
         `dialect` is what the repository is written in, by default what its kcl.mod asks for.
         """
-        from workbench.engine.migration import find_legacy
+        from workbench.engine.compile import CompileInputs
+        from workbench.engine.migrating import find_legacy
 
-        return find_legacy(self._root, tuple(self.tree().stacks()), only, inputs, dialect)
+        stacks, given = tuple(self.tree().stacks()), inputs or CompileInputs()
+        return await find_legacy(self._root, stacks, only, given, dialect, self._settings.allowance)
 
-    def proof(self, migration: Migration) -> Iterator[Outcome]:
-        """Compiles each stack that a migration touches, before and after; what `migration.write` wants to see."""
-        return migration.prove(self._plugins())
+    async def proof(self, migration: Migration, on_outcome: Callable[[Outcome], None]) -> list[Outcome]:
+        """Compiles each stack that a migration touches, before and after; what `migration.write` wants to see.
+
+        `on_outcome` is told each as soon as it is known.
+        """
+        from workbench.engine.migrating import prove
+
+        return await prove(migration, self._settings.allowance, on_outcome, self._plain_plugins())
 
     # Against the clusters
 

@@ -16,7 +16,7 @@ from types import FrameType
 from typing import Final, NoReturn, TextIO
 
 from kcl.bounded.allowance import Allowance
-from kcl.bounded.watchdog import GRACE_SECONDS, Exceeded, Watchdog, is_out_of_memory, problem
+from kcl.bounded.watchdog import GRACE_SECONDS, Exceeded, Watchdog, give_room_to_report, is_out_of_memory, problem
 
 FAILED: Final = 1
 _ENDING: Final = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
@@ -90,6 +90,7 @@ def _as_child(command: Command, told: int, stderr: TextIO, where: Callable[[], s
     except Exception as error:
         if not is_out_of_memory(error, allowed):
             raise
+        give_room_to_report()
         _report(stderr, Exceeded.MEMORY, allowed, "")
         return FAILED
 

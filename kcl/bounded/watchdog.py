@@ -26,6 +26,11 @@ _SPARE_BYTES: Final = 48 << 20
 from files takes memory and is not counted."""
 
 
+_RESERVED_BYTES: Final = 1 << 20
+_RESERVE: Final[list[bytearray]] = []
+"""Address space that is given back first where none is left: lifting the limit takes some."""
+
+
 class Exceeded(StrEnum):
     DEADLINE = "deadline"
     MEMORY = "memory"
@@ -54,6 +59,8 @@ class Watchdog:
         threading.Thread(target=self._watch, name="kcl-watchdog", daemon=True).start()
 
     def begin(self, allowance: Allowance) -> None:
+        if not _RESERVE:
+            _RESERVE.append(bytearray(_RESERVED_BYTES))
         _tell_system(allowance)
         put_in_force(allowance)
         with self._changed:
@@ -83,6 +90,7 @@ class Watchdog:
                 self._changed.wait(min(_TICK_SECONDS, max(left, 0.001)))
 
     def _exceeded(self, what: Exceeded, allowance: Allowance) -> None:
+        give_room_to_report()
         try:
             self._on_exceeded(what, allowance, self._where())
         finally:
@@ -103,14 +111,37 @@ def is_out_of_memory(error: BaseException, allowance: Allowance) -> bool:
     """
     if not isinstance(error, SystemError | LookupError | TypeError | AttributeError | RuntimeError):
         return isinstance(error, MemoryError)
-    return peak_bytes() > allowance.max_memory_bytes * 3 // 4
+    return max(peak_bytes(), _data_bytes()) > allowance.max_memory_bytes // 2
 
 
 def resident_bytes() -> int:
     """The memory this process holds now; on systems that do not tell, the most it ever held; 0 where nothing does."""
+    return _pages(1) or peak_bytes()
+
+
+def _data_bytes() -> int:
+    """What the system counts against `RLIMIT_DATA`, more than what is held; 0 where nothing tells."""
+    return _pages(5)
+
+
+def _pages(field: int) -> int:
     with suppress(OSError, ValueError, IndexError), Path("/proc/self/statm").open("rb") as file:
-        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    return peak_bytes()
+        return int(file.read().split()[field]) * os.sysconf("SC_PAGE_SIZE")
+    return 0
+
+
+def give_room_to_report() -> None:
+    """Lets a process that has no memory left, and ends for that, have what saying so takes."""
+    _RESERVE.clear()
+    with suppress(ImportError, OSError, ValueError):
+        import resource
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        if soft != resource.RLIM_INFINITY:
+            more = soft + _SPARE_BYTES
+            resource.setrlimit(
+                resource.RLIMIT_DATA, (more if hard == resource.RLIM_INFINITY else min(more, hard), hard)
+            )
 
 
 def peak_bytes() -> int:

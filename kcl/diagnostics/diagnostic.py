@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, StrEnum
+from typing import Final
 
 
 class Severity(StrEnum):
@@ -64,6 +65,10 @@ class Code(Enum):
         return self.value[1]
 
 
+_LONGEST_MESSAGE: Final = 2_000
+"""Characters."""
+
+
 @dataclass(frozen=True, slots=True)
 class Span:
     """Characters `start` up to, not including, `end` of the file at `path`."""
@@ -84,6 +89,9 @@ class Label:
     message: str
     line_only: bool = False
 
+    def __post_init__(self) -> None:
+        _shorten(self)
+
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
@@ -102,6 +110,22 @@ class Diagnostic:
     notes: tuple[str, ...] = ()
     suggestions: tuple[str, ...] = ()
     line_only: bool = False
+
+    def __post_init__(self) -> None:
+        _shorten(self)
+        if self.notes or self.suggestions:
+            object.__setattr__(self, "notes", tuple(map(_shortened, self.notes)))
+            object.__setattr__(self, "suggestions", tuple(map(_shortened, self.suggestions)))
+
+
+def _shorten(said: Label | Diagnostic) -> None:
+    if len(said.message) > _LONGEST_MESSAGE:
+        object.__setattr__(said, "message", _shortened(said.message))
+
+
+def _shortened(text: str) -> str:
+    """Messages quote the program, where a name, a literal or a type may be of any length."""
+    return text if len(text) <= _LONGEST_MESSAGE else f"{text[:_LONGEST_MESSAGE]}..."
 
 
 class KclError(Exception):

@@ -13,7 +13,7 @@ import kcl.evaluator.calls
 import kcl.evaluator.configurations
 import kcl.evaluator.expressions  # noqa: F401 - these three register how expressions are compiled
 from kcl.bounded import in_force
-from kcl.bounded.watchdog import is_out_of_memory
+from kcl.bounded.watchdog import give_room_to_report, is_out_of_memory
 from kcl.collection import paused
 from kcl.diagnostics import Code, Diagnostic, KclError
 from kcl.evaluator.dialect import KCL, Dialect
@@ -167,6 +167,7 @@ def _in_deep_thread(work: Callable[[], _T]) -> _T:
 
 
 def _out_of_memory(error: BaseException) -> KclError:
+    give_room_to_report()
     place = raised_at(error)
     span = None if place is None else place.span
     allowance = in_force()

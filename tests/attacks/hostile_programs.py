@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
 from kcl import api
+from tests.attacks.hostile_calls import CALLS
+from tests.attacks.hostile_trees import TREES
 
 
 def _lines(count: int, line: Callable[[int], str]) -> str:
@@ -170,6 +172,23 @@ PROGRAMS: Final[dict[str, str]] = {
     "a text searched again and again": '_x = "a" * 9000000\na = [_x.count("a" * i + "b") for i in range(100000)]\n',
     "options without end": 'a = [option("o${i}") for i in range(9000000)]\n',
 }
+
+
+def files_of(name: str) -> Mapping[str, str]:
+    """The texts of a hostile program by path, `main.k` first among them."""
+    return TREES[name]() if name in TREES else {"main.k": {**PROGRAMS, **CALLS}[name]}
+
+
+def write(name: str, folder: Path) -> Path:
+    """Writes a hostile program and returns the file to be run."""
+    for path, text in files_of(name).items():
+        file = folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    return folder / "main.k"
+
+
+NAMES: Final = (*PROGRAMS, *CALLS, *TREES)
 
 
 def output_length(file: Path) -> int:

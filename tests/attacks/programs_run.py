@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import resource
+import shutil
 import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
@@ -14,12 +15,13 @@ from pathlib import Path
 
 from kcl import api
 from kcl.bounded import Allowance, parse_memory
-from tests.attacks.hostile_programs import PROGRAMS, output_length
+from tests.attacks.hostile_programs import NAMES, output_length, write
 from workbench.engine.errors import EvaluationEnded
 from workbench.engine.evaluators import Evaluators
 
 
-def outcome(evaluators: Evaluators, allowance: Allowance, file: Path) -> dict[str, str]:
+def outcome(evaluators: Evaluators, allowance: Allowance, name: str, folder: Path) -> dict[str, str]:
+    file = write(name, folder)
     try:
         evaluators.call(allowance, output_length, file)
     except EvaluationEnded as ended:
@@ -28,6 +30,8 @@ def outcome(evaluators: Evaluators, allowance: Allowance, file: Path) -> dict[st
         return {"finding": problem.diagnostics[0].message[:300]}
     except Exception as error:
         return {"crash": f"{type(error).__name__}: {error}"[:300]}
+    finally:
+        shutil.rmtree(folder)
     return {"value": ""}
 
 
@@ -36,11 +40,8 @@ def main(deadline: str, memory: str, *names: str) -> None:
     evaluators = Evaluators(2)
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(2) as pool:
         found = {}
-        for number, name in enumerate(names or PROGRAMS):
-            file = Path(folder) / str(number) / "main.k"
-            file.parent.mkdir()
-            file.write_text(PROGRAMS[name])
-            found[name] = pool.submit(outcome, evaluators, allowance, file)
+        for number, name in enumerate(names or NAMES):
+            found[name] = pool.submit(outcome, evaluators, allowance, name, Path(folder) / str(number))
         outcomes = {name: future.result() for name, future in found.items()}
         evaluators.close()
     most = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

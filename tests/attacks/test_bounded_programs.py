@@ -19,7 +19,7 @@ import pytest
 
 from kcl.bounded import Allowance
 from tests.attacks.conftest import Hostile
-from tests.attacks.hostile_programs import PROGRAMS
+from tests.attacks.hostile_programs import NAMES, PROGRAMS, write
 from tests.workbench.cli.command import Wb
 from workbench.engine.compile import CompileFailed
 from workbench.engine.errors import SpecInvalid
@@ -30,7 +30,9 @@ from workbench.settings import Settings
 _ROOT = Path(__file__).parents[2]
 _MEMORY = "256M"
 _ALL = os.environ.get("HOSTILE_PROGRAMS") == "all"
-_CHOSEN = list(PROGRAMS) if _ALL else list(PROGRAMS)[::15]
+_CHOSEN = NAMES if _ALL else (*NAMES[::30], "a union of 20,000 strings of 1,000 letters", "a ring of 300 packages")
+_BY_COMMAND = NAMES if _ALL else ("a list extended", "an import whose name is a million letters long")
+"""Where no memory is left to say so, and where what is to be said is a million letters long."""
 _COMMANDS = ("kcl run", "wb compile", "wb compile --all", "wb diff")
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _ENDED_BY = [(command, number) for command in _COMMANDS for number in _SIGNALS]
@@ -97,6 +99,23 @@ def test_kcl_run_ends_at_its_limit_of_memory(name: str, tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.parametrize("name", _BY_COMMAND)
+@pytest.mark.parametrize("command", ["kcl run", "wb compile"])
+def test_a_command_ends_with_a_message(command: str, name: str, tmp_path: Path, wb: Wb, hostile: Hostile) -> None:
+    limits = ("--deadline", "2", "--max-memory", _MEMORY)
+    if command == "kcl run":
+        done = kcl(write(name, tmp_path / "app").parent, *limits)
+        code, err = done.returncode, done.stderr
+    else:
+        write(name, hostile.stack)
+        ended = wb("compile", "web/dev", *limits)
+        code, err = ended.code, ended.err
+    assert code in (0, 1, 3), err[:2_000]
+    assert not code or err
+    assert "Traceback" not in err and "MemoryError" not in err and "Exception" not in err
+    assert max(map(len, err.splitlines()), default=0) < 10_000
+
+
 @pytest.mark.parametrize(
     ("option", "value"),
     [("--deadline", "soon"), ("--deadline", "0"), ("--deadline", "nan"), ("--deadline", "inf"), ("--max-memory", "1M")],
@@ -123,15 +142,15 @@ def test_a_signal_ends_a_program_that_is_stuck(command: str, number: signal.Sign
         cwd=hostile.root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         env={**os.environ, "WB_STATE_DIR": str(hostile.outside.parent / "state"), "KCL_RUN_CACHE": "off"},
     )  # fmt: skip
-    below = _stuck_below(process.pid)
+    below = stuck_below(process.pid)
     process.send_signal(number)
     _, err = process.communicate(timeout=60)
     assert process.returncode in (-number, 130), err
     assert "Traceback" not in err
-    _wait_until(lambda: not any(map(_runs, below)))
+    wait_until_gone(below)
 
 
-def _stuck_below(pid: int) -> list[int]:
+def stuck_below(pid: int) -> list[int]:
     """The processes below one, once one of them computes and does nothing else."""
     psutil = pytest.importorskip("psutil")
     found: list[Any] = []
@@ -142,6 +161,10 @@ def _stuck_below(pid: int) -> list[int]:
 
     _wait_until(is_stuck)
     return [each.pid for each in found]
+
+
+def wait_until_gone(pids: list[int]) -> None:
+    _wait_until(lambda: not any(map(_runs, pids)))
 
 
 def _runs(pid: int) -> bool:

@@ -124,7 +124,7 @@ def test_programs_of_today_have_next_to_nothing_legacy() -> None:
         if (folder / "settings.yaml").exists() or not (folder / "main.k").exists():
             continue
         try:
-            loaded = load_all([Subject("main", folder, ("main.k",))], folder)
+            loaded = list(load_all([Subject("main", folder, ("main.k",))], folder))
         except KclError:
             continue  # some print before they fail
         for lint in find(loaded, folder):

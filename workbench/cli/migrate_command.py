@@ -56,10 +56,10 @@ def command(
     async def run() -> int:
         async with session:
             only = [_named(session, each, context.base(workdir)) for each in what]
-            migration = await anyio.to_thread.run_sync(lambda: session.migration(only, given, dialect))
+            migration = await session.migration(only, given, dialect)
             if check:
                 return _checked(migration, context)
-            outcomes = await anyio.to_thread.run_sync(lambda: _proven(migration, session, context))
+            outcomes = await session.proof(migration, lambda each: _tell(each, context))
             _show(migration, outcomes, context, as_diff=not write)
             if write and migration.plan.after:
                 migration.write(outcomes)
@@ -85,7 +85,7 @@ def _named(session: Session, text: str, base: Path) -> Stack | Path:
 
 
 def _checked(migration: Migration, context: Context) -> int:
-    context.output.data(migration.report())
+    context.output.data(migration.report)
     context.output.talk(_count(migration))
     return ExitCode.DIFFERENT if migration.lints else ExitCode.OK
 
@@ -99,25 +99,19 @@ def _count(migration: Migration) -> str:
     return f"{len(migration.lints)} legacy uses in {files} files{hand}"
 
 
-def _proven(migration: Migration, session: Session, context: Context) -> list[Outcome]:
-    if not migration.plan.after:
-        return []
-    found = []
-    for outcome in session.proof(migration):
-        found.append(outcome)
-        name = outcome.subject.name
-        if outcome.same:
-            context.output.talk(Span("= ", Tone.GOOD), name)
-        elif outcome.broken_before is not None:
-            context.output.talk(Span("? ", Tone.WARN), f"{name} did not compile before:")
-            _quote(outcome.broken_before, context)
-        elif outcome.problem is not None:
-            context.output.talk(Span("! ", Tone.BAD), f"{name} would not compile:")
-            _quote(outcome.problem, context)
-        else:
-            context.output.talk(Span("! ", Tone.BAD), f"{name} would change:")
-            _quote("\n".join(outcome.differences), context)
-    return found
+def _tell(outcome: Outcome, context: Context) -> None:
+    name = outcome.subject.name
+    if outcome.same:
+        context.output.talk(Span("= ", Tone.GOOD), name)
+    elif outcome.broken_before is not None:
+        context.output.talk(Span("? ", Tone.WARN), f"{name} did not compile before:")
+        _quote(outcome.broken_before, context)
+    elif outcome.problem is not None:
+        context.output.talk(Span("! ", Tone.BAD), f"{name} would not compile:")
+        _quote(outcome.problem, context)
+    else:
+        context.output.talk(Span("! ", Tone.BAD), f"{name} would change:")
+        _quote("\n".join(outcome.differences), context)
 
 
 def _quote(text: str, context: Context) -> None:
@@ -127,7 +121,7 @@ def _quote(text: str, context: Context) -> None:
 
 def _show(migration: Migration, outcomes: list[Outcome], context: Context, *, as_diff: bool) -> None:
     if as_diff:
-        context.output.data(migration.diff())
+        context.output.data(migration.diff)
     context.output.talk(_count(migration))
     if outcomes:
         same = sum(each.same for each in outcomes)

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from kcl.bounded import Allowance
-from kcl.bounded.watchdog import Exceeded, Watchdog, is_out_of_memory, resident_bytes
+from kcl.bounded.watchdog import Exceeded, Watchdog, give_room_to_report, is_out_of_memory, resident_bytes
 from workbench.engine.frames import Ask, Begun, Ended, Finished, Item, Leaving, Raised, Value, read, write
 from workbench.engine.memos import memos
 
@@ -91,6 +91,7 @@ def _serve(ask: Ask, answers: _Answers, watchdog: Watchdog) -> None:
             last = Value(pickle.dumps(found, pickle.HIGHEST_PROTOCOL))
     except Exception as error:
         if isinstance(error, MemoryError) or is_out_of_memory(error, ask.allowance):
+            give_room_to_report()
             answers.last(Exceeded.MEMORY, ask.allowance, _raised_at(error))
             os._exit(1)
         last = Raised(_pickled(error))

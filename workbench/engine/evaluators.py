@@ -26,6 +26,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+import anyio.from_thread
 import anyio.to_thread
 
 from kcl.bounded import Allowance
@@ -229,6 +230,15 @@ class Evaluators:
                 partial(self._call_with, take, allowance, work, arguments), abandon_on_cancel=True
             )
 
+    async def aeach(
+        self, allowance: Allowance, take_item: Callable[[T], None], work: Callable[..., Iterator[T]], *arguments: Any
+    ) -> None:
+        """As `items` for an event loop, in which `take_item` is called with each. Cancelled as `acall` is."""
+        with self._taking() as take:
+            await anyio.to_thread.run_sync(
+                partial(self._each_with, take, take_item, allowance, work, arguments), abandon_on_cancel=True
+            )
+
     def end_abandoned(self) -> None:
         """Ends at once what nobody waits for."""
         with self._changed:
@@ -265,6 +275,19 @@ class Evaluators:
             take.append(process)
             found: T = _only(process.items(work, arguments, allowance))
             return found
+
+    def _each_with(
+        self,
+        take: list[Process],
+        take_item: Callable[[T], None],
+        allowance: Allowance,
+        work: Callable[..., Iterator[T]],
+        arguments: tuple[Any, ...],
+    ) -> None:
+        with self._taken() as process:
+            take.append(process)
+            for each in process.items(work, arguments, allowance):
+                anyio.from_thread.run_sync(take_item, each)
 
     @contextmanager
     def _taken(self) -> Iterator[Process]:

@@ -1,7 +1,8 @@
 """A repository of 2023 brought to today's language, with proof that every stack stays what it is.
 
-`find_legacy` reads, `Migration.prove` compiles each stack as it is and as it would be, `Migration.write` writes.
-Nothing is written before all of it is proven.
+`find_legacy` reads, `proven` compiles each stack as it is and as it would be, `Migration.write` writes. Nothing is
+written before all of it is proven. The first two read what nobody may have read before: `shipped` has them done in a
+process that can be ended.
 """
 
 from __future__ import annotations
@@ -43,54 +44,26 @@ class Migration:
     """What is legacy in a repository, and what changes if it is brought up to date.
 
     `lints` are the findings that were asked for; those without edits need a person. With `whole` they are all there
-    are, and kcl.mod changes too: from then on the repository is read in the dialect `kcl`.
+    are, and kcl.mod changes too: from then on the repository is read in the dialect `kcl`. `report` is every finding
+    with its place and source line, as `kcl lint` prints them; `diff` a unified diff of all edits, paths relative to the
+    root, "" if there are none.
     """
 
     root: Path
     lints: tuple[Lint, ...]
     whole: bool
     plan: Plan = field(repr=False)
-    sources: dict[str, str] = field(repr=False)
     subjects: tuple[Subject, ...] = field(repr=False)
     chosen: frozenset[str] = field(repr=False)
     """Names of the subjects that are brought to the dialect `kcl`; the others stay in theirs."""
     inputs: CompileInputs = field(repr=False)
+    report: str = field(repr=False)
+    diff: str = field(repr=False)
 
     @cached_property
     def by_hand(self) -> tuple[Lint, ...]:
         """The findings that no edit mends."""
         return tuple(lint for lint in self.lints if not lint.edits)
-
-    def report(self) -> str:
-        """Every finding with its place and source line, as `kcl lint` prints them."""
-        return render((lint.diagnostic for lint in self.lints), self.sources)
-
-    def diff(self) -> str:
-        """A unified diff of all edits, paths relative to the root; "" if there are none."""
-        pieces: list[str] = []
-        for path, text in self.plan.after.items():
-            name = Path(path).relative_to(self.root).as_posix()
-            before = self.plan.before[path].splitlines(keepends=True)
-            for each in unified_diff(before, text.splitlines(keepends=True), f"a/{name}", f"b/{name}"):
-                pieces.append(each if each.endswith("\n") else f"{each}\n\\ No newline at end of file\n")
-        return "".join(pieces)
-
-    def prove(self, plugins: api.PluginFinder | None = None) -> Iterator[Outcome]:
-        """Compiles every stack that reads a changed file, before and after, and compares the values.
-
-        One outcome a stack and way to compile it. A stack that the migration does not bring along is compiled in its
-        old dialect, over the changed files it shares.
-        """
-        for outcome in prove(
-            self.subjects,
-            self.plan.after,
-            after=lambda subject: api.KCL if subject.name in self.chosen else api.KONFIG_2023,
-            plugins=plugins,
-        ):
-            yield replace(outcome, problem=self._text(outcome.problem), broken_before=self._text(outcome.broken_before))
-
-    def _text(self, message: str | None) -> str | None:
-        return None if message is None else shown(message, self.inputs)
 
     def write(self, outcomes: Sequence[Outcome]) -> None:
         """Writes all files or none. Raises `Refused` unless the outcomes prove every stack unchanged."""
@@ -116,6 +89,24 @@ class Migration:
             raise EngineError(str(error), where=str(self.root)) from None
 
 
+def proven(migration: Migration, plugins: api.PluginFinder | None = None) -> Iterator[Outcome]:
+    """Compiles every stack that reads a changed file, before and after, and compares the values.
+
+    One outcome a stack and way to compile it. A stack that the migration does not bring along is compiled in its old
+    dialect, over the changed files it shares.
+    """
+    for outcome in prove(
+        migration.subjects,
+        migration.plan.after,
+        after=lambda subject: api.KCL if subject.name in migration.chosen else api.KONFIG_2023,
+        plugins=plugins,
+    ):
+        problem, broken = (
+            None if text is None else shown(text, migration.inputs) for text in (outcome.problem, outcome.broken_before)
+        )
+        yield replace(outcome, problem=problem, broken_before=broken)
+
+
 def _stack(outcome: Outcome) -> str:
     return outcome.subject.name.partition(" ")[0]
 
@@ -130,8 +121,10 @@ def find_legacy(
     only: Sequence[Stack | Path] = (),
     inputs: CompileInputs | None = None,
     dialect: str | None = None,
-) -> Migration:
-    """Finds legacy constructs. `only` are stacks, or files and folders; without any it is the whole repository.
+) -> Iterator[Migration | None]:
+    """Finds legacy constructs: yields None after each program that it read, and the whole in the end.
+
+    `only` are stacks, or files and folders; without any it is the whole repository.
 
     `dialect` is what the repository is written in, by default what its kcl.mod asks for. In one that is written in
     `kcl` nothing is legacy.
@@ -147,10 +140,14 @@ def find_legacy(
             str(error), where=str(root), diagnostics=error.diagnostics, rendered=render(error.diagnostics, {})
         ) from None
     if old == api.KCL.name:
-        return Migration(root, (), not only, Plan({}, {}, ()), {}, (), frozenset(), given)
+        yield Migration(root, (), not only, Plan({}, {}, ()), (), frozenset(), given, "", "")
+        return
     subjects = [each for stack in stacks for each in _subjects(stack, given)]
     try:
-        programs = load_all(subjects, root, files)
+        programs = []
+        for program in load_all(subjects, root, files):
+            programs.append(program)
+            yield None
         lints = find(programs, root, files)
     except api.ProgramError as error:
         raise failed(error, str(root), given) from None
@@ -173,7 +170,27 @@ def find_legacy(
     touched = [each for each in subjects if not only or read[each.name] & changed]
     named = {str(each.path) for each in only if isinstance(each, Stack)}
     chosen = {each.name for each in touched if not only or each.name.partition(" ")[0] in named}
-    return Migration(root, tuple(lints), not only, plan, sources, tuple(touched), frozenset(chosen), given)
+    yield Migration(
+        root,
+        tuple(lints),
+        not only,
+        plan,
+        tuple(touched),
+        frozenset(chosen),
+        given,
+        report=render((lint.diagnostic for lint in lints), sources),
+        diff=_diff(root, plan),
+    )
+
+
+def _diff(root: Path, plan: Plan) -> str:
+    pieces: list[str] = []
+    for path, text in plan.after.items():
+        name = Path(path).relative_to(root).as_posix()
+        before = plan.before[path].splitlines(keepends=True)
+        for each in unified_diff(before, text.splitlines(keepends=True), f"a/{name}", f"b/{name}"):
+            pieces.append(each if each.endswith("\n") else f"{each}\n\\ No newline at end of file\n")
+    return "".join(pieces)
 
 
 def _subjects(stack: Stack, inputs: CompileInputs) -> Iterator[Subject]:

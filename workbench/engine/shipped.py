@@ -53,7 +53,7 @@ async def compile_stack(
     try:
         shipped = await evaluators.acall(allowance, _compiled, stack, inputs.plain(), root, plugins)
     except EvaluationEnded as ended:
-        raise _failed(ended, stack.directory) from None
+        raise ended_as_failure(ended, stack.directory) from None
     spec = replace(shipped.compiled.spec, lookup=lookup_in(shipped.provenance))
     return replace(shipped.compiled, spec=spec, dependencies=frozenset(map(path_of, shipped.dependencies)))
 
@@ -77,7 +77,7 @@ async def compile_document(
     try:
         return await evaluators.acall(allowance, _document, file, inputs.plain(), root, plugins, secrets)
     except EvaluationEnded as ended:
-        raise _failed(ended, file) from None
+        raise ended_as_failure(ended, file) from None
 
 
 def _document(
@@ -86,7 +86,7 @@ def _document(
     return compile_document_now(file, inputs, plugins=plugins, cache=memos.cache_for(root, secrets=secrets))
 
 
-def _failed(ended: EvaluationEnded, where: Path) -> CompileFailed:
+def ended_as_failure(ended: EvaluationEnded, where: Path) -> CompileFailed:
     finding = api.finding(ended.message)
     rendered = f"error: {ended.message}\n"
     return CompileFailed(

@@ -1,6 +1,6 @@
 """A migration as a whole: find, choose, edit in memory; then `proof` and `writing`.
 
-programs = load_all(subjects, root, files)
+programs = list(load_all(subjects, root, files))
 lints = find(programs, root, files)
 plan = plan_edits(lints, texts(programs, root, files))
 outcomes = prove(subjects, plan.after)      # in memory, before anything is written
@@ -70,24 +70,25 @@ class Plan:
 
 def load_all(
     subjects: Sequence[Subject], root: Path, files_from: FileSystem = _DISK, cache: ParseCache | None = None
-) -> list[LoadedProgram]:
+) -> Iterator[LoadedProgram]:
     """The programs of the subjects, and those of all other KCL files below `root`, which are read through `files_from`.
 
+    One after the other, as each is read: a repository may have thousands.
     Raises KclError for a file that cannot be read or parsed: what is not understood is not migrated.
     """
     cache = cache or ParseCache()
-    loaded = []
+    known: set[str] = set()
     for subject in subjects:
-        loaded.append(LoadedProgram(subject, _load(subject, cache)))
-    known = {path for each in loaded for path in each.paths}
+        each = LoadedProgram(subject, _load(subject, cache))
+        known |= each.paths
+        yield each
     for folder, files in _folders(root):
         rest = [path for path in files if path not in known]
         if rest:
             program = _load(Subject(folder, Path(folder), tuple(rest), files_from=files_from), cache)
             each = LoadedProgram(None, program, complete=False)
-            loaded.append(each)
             known |= each.paths
-    return loaded
+            yield each
 
 
 def _load(subject: Subject, cache: ParseCache) -> Program:

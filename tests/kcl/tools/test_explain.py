@@ -32,7 +32,7 @@ def _told(page: Page, files: dict[str, str], folder: Path) -> list[Diagnostic]:
             for name, said in files.items():
                 (folder / name).parent.mkdir(exist_ok=True)
                 (folder / name).write_text(said)
-            found = find_legacy(load_all([Subject("main", folder, ("main.k",))], folder), folder)
+            found = find_legacy(list(load_all([Subject("main", folder, ("main.k",))], folder)), folder)
             return [lint.diagnostic for lint in found]
         case Told.LINT | Told.NOBODY:
             raise AssertionError("asked elsewhere")

@@ -40,7 +40,7 @@ class Repository:
         self.subject = Subject("main", root, main)
 
     def lints(self) -> list[Lint]:
-        return find(load_all([self.subject], self.root), self.root)
+        return find(list(load_all([self.subject], self.root)), self.root)
 
     def codes(self) -> list[tuple[str, str, str]]:
         """Code, file and the text found, kcl.mod left out."""
@@ -53,7 +53,7 @@ class Repository:
         return found
 
     def plan(self) -> Plan:
-        programs = load_all([self.subject], self.root)
+        programs = list(load_all([self.subject], self.root))
         return plan_edits(find(programs, self.root), texts(programs, self.root))
 
     def migrated(self) -> dict[str, str]:
