@@ -216,7 +216,24 @@ class _Writer:
             others.setdefault(each.alias, block)
             if each.id in self.configured:
                 self._note(each.id, encoder)
+        for source, alias in self._aliases_recorded():
+            if (others := blocks.get(local_names.get(source, ""), {})) and alias not in others:
+                if (found := self._once_called(alias, source, before)) is not None:
+                    others[alias] = {**others[found], "alias": alias}
         return {local: list(by_alias.values()) for local, by_alias in sorted(blocks.items())}
+
+    def _aliases_recorded(self) -> Iterator[tuple[ProviderSource, str]]:
+        """Yields the provider configurations that the state names for what may have to be deleted."""
+        for id_, each in self.state.resources.items() if self.state else ():
+            if each.alias and id_ not in self.configured:
+                yield each.source, each.alias
+
+    def _once_called(self, alias: str, source: ProviderSource, before: Mapping[TerraformId, _Configured]) -> str | None:
+        """Returns what the configuration is called now that a state knows by another alias."""
+        for each in (*self.configured.values(), *before.values()):
+            if each.provider.source == source and providers.is_alias_of(alias, each.provider.meta, self.secrets):
+                return each.alias
+        return None
 
     def _sources_recorded(self, configured: Iterable[ProviderSource]) -> list[str]:
         """Returns the providers that only the state needs: they are installed too."""

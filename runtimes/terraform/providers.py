@@ -3,6 +3,11 @@
 Kusion writes the provider of a resource as `host/namespace/name/version` and its configuration as `providerMeta`.
 Every configuration but the empty one gets an alias of its own, named after its content without the secrets: so the
 alias in a state always means the configuration the resource was made with, also after another one came along.
+
+Secrets have no part in it, as many change with every run, and what a run made has to be deleted by the next one. What
+counts as secret is not the same for ever, though: a name is added to the list, or to the repository's. So nobody
+compares the aliases of two times. Whether a configuration is the one that a state names is found by leaving out what
+may have counted as secret then (`is_alias_of`).
 """
 
 from __future__ import annotations
@@ -12,8 +17,11 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import islice, product
+from typing import Any, Final
 
+from kcl.secrecy.names import suggests_secret
+from kcl.secrecy.rules import BUILT_IN as RULES
 from kcl.secrecy.rules import is_secret_name
 from runtimes.base import Misconfigured, Resource, ResourceId, TerraformId
 from runtimes.terraform.names import BUILT_IN, DEFAULT_HOST, ProviderSource
@@ -21,6 +29,8 @@ from runtimes.terraform.names import BUILT_IN, DEFAULT_HOST, ProviderSource
 _VERSION = re.compile(r"\s*(?:[~<>=!]|v?\d)")
 _PART = re.compile(r"[A-Za-z0-9](?:[\w.:-]*[A-Za-z0-9])?")
 _NOT_SET_HERE = ("alias",)
+_MOST_FORMS: Final = 4096
+"""Twelve settings that may be secret. Real configurations have a few."""
 _CREDENTIAL = re.compile(r"(?:^|_)(?:token|password|passphrase|secret|access_key|secret_key|api_key|key_id)$")
 
 
@@ -76,10 +86,36 @@ def of(resource: Resource) -> Provider:
 
 def alias(meta: Mapping[str, Any], secrets: frozenset[str]) -> str:
     """Returns the alias of a configuration, the same whatever its secrets are; "" for an empty one."""
-    if not meta:
-        return ""
-    canonical = json.dumps(public(meta, secrets), sort_keys=True, default=str)
+    return _alias(public(meta, secrets)) if meta else ""
+
+
+def is_alias_of(alias: str, meta: Mapping[str, Any], secrets: frozenset[str]) -> bool:
+    """Whether a configuration has, or once had, this alias, whatever counted as secret when it was given."""
+    return bool(meta) and any(_alias(each) == alias for each in islice(_once_public(meta, secrets), _MOST_FORMS))
+
+
+def _alias(public_part: Any) -> str:
+    canonical = json.dumps(public_part, sort_keys=True, default=str)
     return f"meta_{hashlib.sha256(canonical.encode()).hexdigest()[:8]}"
+
+
+def _once_public(value: Any, secrets: frozenset[str]) -> Iterator[Any]:
+    """Yields what of a configuration may have counted as no secret; None is nothing."""
+    match value:
+        case Mapping():
+            parts = {
+                str(key): [*_once_public(each, secrets), *([None] if suggests_secret(str(key)) else [])]
+                for key, each in value.items()
+            }
+            for chosen in product(*parts.values()):
+                yield {key: each for key, each in zip(parts, chosen, strict=True) if each is not None}
+        case list() | tuple():
+            for chosen in product(*(list(_once_public(each, secrets)) for each in value)):
+                yield [each for each in chosen if each is not None]
+        case str() if any(secret in value for secret in secrets if secret) or RULES.is_secret_text(value):
+            yield from (value, None)
+        case _:
+            yield value
 
 
 def used(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import replace
@@ -132,6 +133,45 @@ def test_what_is_to_be_deleted_keeps_the_configuration_of_its_provider() -> None
     assert content["terraform"]["required_providers"] == made["terraform"]["required_providers"]
     assert "resource" not in content
     assert "provider" not in document(former=[former], state=PriorState())
+
+
+FORMER_LISTS = {
+    "no name was secret": {"region": "west", "smtp_auth": "a-1", "session_key": "k-2"},
+    "one name was": {"region": "west", "smtp_auth": "a-1"},
+    "another was": {"region": "west", "session_key": "k-2"},
+    "both are": {"region": "west"},
+}
+
+
+@pytest.mark.parametrize("counted", FORMER_LISTS.values(), ids=FORMER_LISTS)
+@pytest.mark.parametrize("still", ["configured", "former"])
+def test_what_a_state_names_by_a_former_list_of_secret_names_keeps_its_configuration(
+    counted: Mapping[str, str], still: str
+) -> None:
+    """Terraform deletes nothing that its state knows by an alias that no configuration has."""
+    meta = {"region": "west", "smtp_auth": "a-1", "session_key": "k-2"}
+    alias = "meta_" + hashlib.sha256(json.dumps(counted, sort_keys=True).encode()).hexdigest()[:8]
+    gone, kept = (aws(name, extensions={"providerMeta": meta}) for name in ("old", "kept"))
+    elsewhere = aws("other", extensions={"providerMeta": {**meta, "region": "east"}})
+    state = _recorded("aws_vpc.old", "hashicorp/aws", alias)
+    content = document(
+        elsewhere, *([kept] if still == "configured" else []), state=state, former=[gone] if still == "former" else []
+    )
+    regions = {block["alias"]: block["region"] for block in content["provider"]["aws"]}
+    assert regions[alias] == "west"
+    assert sorted(set(regions.values())) == ["east", "west"]
+
+
+def test_what_another_configuration_made_is_not_deleted_by_one_that_is_nearly_the_same() -> None:
+    for before, now in (
+        ({"region": "west", "token": "t"}, {"region": "east", "token": "t"}),
+        ({"profile": "p", "token": "t"}, {"profile": "p", "region": "east", "token": "t"}),
+        ({"profile": "p", "region": "east"}, {"profile": "p"}),
+    ):
+        alias = document(aws("x", extensions={"providerMeta": before}))["provider"]["aws"][0]["alias"]
+        state = _recorded("aws_vpc.old", "hashicorp/aws", alias)
+        content = document(aws("kept", extensions={"providerMeta": now}), state=state)
+        assert alias not in {block["alias"] for block in content["provider"]["aws"]}
 
 
 def test_what_can_no_longer_be_read_of_former_resources_is_left_to_terraform() -> None:
