@@ -7,6 +7,10 @@ How a secret is looked for depends on how much it tells. One that looks like not
 text and in every form. A short one, a number or a word is found where it stands for itself: `pin=47b11`, `u:letmein@h`.
 What is shorter still (`true`, `1`, `web`) and words that are in every other file (`production`) are not looked for:
 that would hide everything, and who reads them learns nothing.
+
+What one program wrote is often wrapped by the next: JSON in JSON, an escaped URL in a URL, base64 of base64, a text
+that goes on in the next line. Nobody can list these forms; so what looks wrapped is unwrapped, again and again, and
+looked at each time (`_views`).
 """
 
 from __future__ import annotations
@@ -149,6 +153,13 @@ _ARMOUR = re.compile(r"-----[A-Z0-9 ]+-----")
 _LONGEST_WINDOW: Final = 8
 _LONGEST: Final = 1 << 14
 """A longer secret is looked for as it is, and its lines in every form."""
+_MOST_VIEWS: Final = 12
+_LONGEST_UNWRAPPED: Final = 1 << 20
+_WRAPPED = re.compile(r"[\\%\n]|&[#a-z]|[A-Za-z0-9+/_-]{20}")
+_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|x([0-9A-Fa-f]{2})|(.))", re.S)
+_CONTROLS: Final = {"n": "\n", "r": "\r", "t": "\t"}
+_GOES_ON = re.compile(r"\\?\r?\n[ \t]*")
+_BASE64_IN_TEXT = re.compile(r"[A-Za-z0-9+/_-]{20,}={0,2}")
 
 
 def texts(value: Any) -> Iterator[str]:
@@ -240,6 +251,45 @@ def _forms(secret: str) -> Iterator[str]:
             yield from (inner, inner.replace("+", "-").replace("/", "_"))
 
 
+def _views(text: str) -> Iterator[tuple[str, bool]]:
+    """Yields what a text is a wrapping of, and whether lines were joined for it: that makes words of parts."""
+    seen, views = {text}, [(text, False)]
+    for view, was_joined in views:  # which grows meanwhile
+        for other, is_joined in _unwrapped(view):
+            if other not in seen and len(views) <= _MOST_VIEWS:
+                seen.add(other)
+                views.append((other, was_joined or is_joined))
+                yield views[-1]
+
+
+def _unwrapped(text: str) -> Iterator[tuple[str, bool]]:
+    if "\\" in text:
+        yield _ESCAPE.sub(_plain_character, text), False
+    if "%" in text:
+        yield unquote(text), False
+    if "&" in text:
+        yield html.unescape(text), False
+    if "\n" in text:
+        yield _GOES_ON.sub("", text), True
+    if decoded := "\n".join(each for run in _BASE64_IN_TEXT.findall(text) if (each := _decoded(run))):
+        yield decoded, False
+
+
+def _plain_character(escape: re.Match[str]) -> str:
+    if code := escape[1] or escape[2]:
+        return chr(int(code, 16))
+    return _CONTROLS.get(escape[3], escape[3])
+
+
+def _decoded(run: str) -> str:
+    """Returns the text of which this is base64, empty where it is none."""
+    bare = run.rstrip("=")
+    try:
+        return base64.b64decode(bare + "=" * (-len(bare) % 4), b"-_" if re.search("[-_]", bare) else None).decode()
+    except (binascii.Error, ValueError):
+        return ""
+
+
 class SecretTexts:
     """Finds secrets in texts. Looking takes time that grows with the text, not with the number of secrets.
 
@@ -270,21 +320,40 @@ class SecretTexts:
     def hides(self, value: Any) -> bool:
         """Whether a value is a secret or holds one."""
         if isinstance(value, str):
-            return value in self._whole or any(True for _ in self._found(value))
+            return value in self._whole or any(True for _ in self._found(value)) or self._is_in_wrapped(value)
         if isinstance(value, int | float) and not isinstance(value, bool):
             return str(value) in self._whole
         return False
 
     def masked(self, text: str, mask: Callable[[str], str] = lambda secret: MASK) -> str:
-        """Returns a text for people with the secrets in it taken out."""
+        """Returns a text for people with the secrets in it taken out.
+
+        Where one is wrapped, nobody can tell which part of the text it is: the line is taken out, or all of the text.
+        """
         if not self._by_start:
             return text
+        said = self._masked(text, mask)
+        if not self._is_in_wrapped(said):
+            return said
+        said = "\n".join(mask(each) if self._is_in_wrapped(each) else each for each in said.split("\n"))
+        return mask(text) if self._is_in_wrapped(said) else said
+
+    def _masked(self, text: str, mask: Callable[[str], str]) -> str:
         parts: list[str] = []
         at = 0
         for start, end in self._found(text):
             parts += (text[at:start], mask(text[start:end]))
             at = end
         return "".join((*parts, text[at:])) if parts else text  # the very same text, where nothing was found
+
+    def _is_in_wrapped(self, text: str) -> bool:
+        if not self._by_start or not _WRAPPED.search(text) or len(text) > _LONGEST_UNWRAPPED:
+            return False
+        return any(
+            not (is_joined and text[start:end] in self._tokens)
+            for text, is_joined in _views(text)
+            for start, end in self._found(text)
+        )
 
     def _found(self, text: str) -> Iterator[tuple[int, int]]:
         window, by_start = self._window, self._by_start

@@ -7,8 +7,11 @@ words, which are secret by their place alone: whoever hides them has to know the
 from __future__ import annotations
 
 import base64
+import html
 import json
-from collections.abc import Iterable, Iterator, Mapping
+import re
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -33,6 +36,13 @@ KINDS = (
     "settings",
     "plugin",
     "annotation",
+    "name of a key",
+    "number",
+    "element",
+    "wrapped",
+    "nested",
+    "rule",
+    "environment",
     "live",
 )
 
@@ -69,15 +79,26 @@ class Canaries:
     def leaks(self, said: str | bytes) -> list[str]:
         """Returns which canaries a text gives away, in whatever form."""
         text = said.decode("utf-8", "replace") if isinstance(said, bytes) else said
-        return [f"{each.kind} {each.where}" for each in self.given if any(one in text for one in forms(each.value))]
+        unwrapped = _BREAK.sub("", text)
+        return [
+            f"{each.kind} {each.where}"
+            for each in self.given
+            if any(one in text or (len(one) > 8 and one in unwrapped) for one in forms(each.value))
+        ]
 
     def leaking_files(self, *folders: Path) -> dict[str, list[str]]:
         files = (path for folder in folders for path in folder.rglob("*") if path.is_file())
         return {str(path): found for path in files if (found := self.leaks(path.read_bytes()))}
 
 
+_BREAK = re.compile(r"(?:\\n|\\?\n|\s|\\$)+", re.M)
+"""Where a text goes on in the next line, as it is and as JSON writes it."""
+
+
 def forms(secret: str) -> Iterator[str]:
     yield from {secret, json.dumps(secret)[1:-1], quote(secret), quote(secret, safe=""), quote_plus(secret)}
+    yield from {json.dumps(secret, ensure_ascii=False)[1:-1], json.dumps(json.dumps(secret)[1:-1])[1:-1]}
+    yield from {html.escape(secret), secret.encode().hex()}
     data = secret.encode()
     for shift in range(3) if len(data) > 8 else ():
         encoded = base64.b64encode(b"x" * shift + data).decode()
@@ -107,7 +128,26 @@ def vault() -> Vault:
     texts |= {f"word-{index}": given.weak("stringData", f"word {index}") for index in range(5)}
     data = {f"text-{index}": _encoded(given.strong("data", str(index))) for index in range(5)}
     data |= {f"word-{index}": _encoded(given.weak("data", f"word {index}")) for index in range(5)}
+    number = given.put("number", "a pin", "483920175")
+    key = given.put("name of a key", "of a ConfigMap", f"cnry{len(given.given):03}KeyQ7x9Zt4")
+    element = given.strong("element", "of arguments")
+    wrapped = {name: given.put("wrapped", name, f"cnry-{name}/{_LONG[index:]}") for index, name in enumerate(WRAPPED)}
+    nested = {name: given.put("nested", name, f'cnry "{name}" <&\'ü\\ 7+/=w') for name in NESTED}
+    inside = {
+        "pin": number,
+        "key": key,
+        "element": element,
+        **wrapped,
+        **{f"in-{name}": each for name, each in nested.items()},
+    }
+    ruled = {name: given.weak("rule", name) for name in ("licence", "note")}
+    pattern = given.put("rule", "pattern", "acme_live_kq7zx")
     config = {
+        key: "on",
+        **{f"wrapped-{name}": WRAPPED[name](each) for name, each in wrapped.items()},
+        **{f"nested-{name}": NESTED[name](each) for name, each in nested.items()},
+        "licence": ruled["licence"],
+        "pattern": f"use {pattern} here",
         **{f"url-{scheme}": _url(given, scheme) for scheme in ("postgres", "https", "amqp", "mongodb")},
         "url-word": f"redis://:{given.weak('URL', 'word')}@cache.example:6379/0",
         "dsn": f"app:{given.weak('URL', 'mysql')}@tcp(db.example:3306)/orders",
@@ -134,10 +174,12 @@ def vault() -> Vault:
         )
     }
     annotations |= {"example.com/repeats": f"basic {_encoded('u:' + texts['text-0'])} {quote_plus(texts['text-1'])}"}
+    annotations |= {"example.com/note": ruled["note"], f"example.com/{key}": "on"}
     objects: list[Any] = [
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SPACE}},
         _object("v1", "Secret", "texts", stringData=texts),
         _object("v1", "Secret", "encoded", data=data),
+        _object("v1", "Secret", "inside", stringData=inside),
         _object(
             "v1",
             "Secret",
@@ -150,7 +192,7 @@ def vault() -> Vault:
             },
         ),
         _object("v1", "ConfigMap", "settings", data=config, annotations=annotations),
-        *_workloads(given),
+        *_workloads(given, number, element),
     ]
     main = "\n".join(
         [
@@ -184,6 +226,13 @@ def vault() -> Vault:
         "plugins.yaml": json.dumps({"plugins": {"safe": {"settings": {"password": given.strong("plugin", "file")}}}}),
         "plugins/safe.py": PLUGIN.replace("RETURNED", given.strong("plugin", "return")),
     }
+    files["masking.yaml"] = json.dumps(
+        {
+            "names": ["voucher"],
+            "paths": ["ConfigMap data.licence", "* metadata.annotations['example.com/note']"],
+            "patterns": ["acme_live_*"],
+        }
+    )
     environment = {"WB_PLUGIN_SAFE_DOOR": given.strong("plugin", "environment"), "WB_TRUST_PLUGINS": "1"}
     arguments = ("-Y", "settings.yaml", *(word for each in options.items() for word in ("-D", "=".join(each))))
     return Vault(given, files, arguments, environment)
@@ -201,6 +250,30 @@ def setting(call, name):
 def fail(call):
     raise PluginError("cannot log in with " + call.settings["door"], hint="is it " + call.settings["password"])
 """
+_LONG = "Aq3Zx7Kp9Lm2Vb5Nc8Rt4Yw6Hs1Jd0Fg+/Ue5Io8Pa2Sx4Dc7Fv9Gb1Hn3Jm6Kl0Qw8Er2Tz"
+WRAPPED: Mapping[str, Callable[[str], str]] = {
+    "base64": lambda secret: "\n".join(textwrap.wrap(_encoded("user:" + secret), 64)),
+    "base64-url": lambda secret: "key: |\n" + textwrap.indent("\n".join(textwrap.wrap(_encoded(secret), 76)), "  "),
+    "shell": lambda secret: "run --password=" + " \\\n".join(textwrap.wrap(secret, 30)).replace(" \\", "\\") + " now",
+    "folded": lambda secret: "text: >-\n  " + "\n  ".join(textwrap.wrap(secret, 40)) + "\n",
+    "json": lambda secret: json.dumps({"lines": "\n".join(textwrap.wrap(_encoded(secret), 60))}),
+}
+"""Secrets that go on in the next line, as tools write them."""
+NESTED: Mapping[str, Callable[[str], str]] = {
+    "json": lambda secret: json.dumps({"a": json.dumps({"b": secret})}),
+    "json-thrice": lambda secret: json.dumps({"a": json.dumps({"b": json.dumps({"c": secret})})}),
+    "json-go": lambda secret: json.dumps({"a": secret}).replace("<", "\\u003c").replace("&", "\\u0026"),
+    "json-php": lambda secret: json.dumps({"a": secret}).replace("/", "\\/"),
+    "yaml": lambda secret: "a: '" + secret.replace("'", "''") + "'\n",
+    "xml": lambda secret: f"<a b='{html.escape(secret)}'/>",
+    "url-twice": lambda secret: (
+        "https://x.example/?next=" + quote(f"https://y.example/?q={quote(secret, safe='')}", safe="")
+    ),
+    "base64-twice": lambda secret: _encoded(_encoded("user:" + secret)),
+    "json-base64": lambda secret: _encoded(json.dumps({"user": "a", "b": secret})),
+    "toml": lambda secret: 'a = "' + secret.replace("\\", "\\\\").replace('"', '\\"') + '"\n',
+}
+"""Secrets in texts in texts."""
 OPTIONS = ("door", "db_password", "jwt", "smtp_auth", "parcelKey", "dsn", "session", "sundry")
 SETTINGS = ("gate", "pgpassword", "auth_header", "apiKey", "colour", "size")
 
@@ -253,16 +326,23 @@ def _object(version: str, kind: str, name: str, *, annotations: Mapping[str, str
     return {"apiVersion": version, "kind": kind, "metadata": metadata, **content}
 
 
-def _workloads(given: Canaries) -> Iterable[Any]:
+def _workloads(given: Canaries, number: str, element: str) -> Iterable[Any]:
     """The variables over all kinds of containers and workloads, every other one with a word for its value."""
     env = [
         {"name": name, "value": (given.weak if index % 2 else given.strong)("variable", name)}
         for index, name in enumerate(VARIABLES)
     ]
+    env.append({"name": "VOUCHER", "value": given.weak("rule", "VOUCHER")})
     pod = {
+        "securityContext": {"runAsUser": int(number)},
         "initContainers": [{"name": "first", "image": "init:1", "env": env[:4]}],
         "containers": [
-            {"name": "web", "image": "web:1", "env": env[4:10]},
+            {
+                "name": "web",
+                "image": "web:1",
+                "args": ["serve", "--pin", element, f"--user={number}"],
+                "env": env[4:10],
+            },
             {"name": "side", "image": "side:1", "env": [{"name": "MODE", "value": "production"}, *env[10:14]]},
         ],
     }
