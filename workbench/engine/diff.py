@@ -243,7 +243,7 @@ class _Judge:
         self._desired = resource.attributes
         self._sensitive = sensitive(prediction, screen_seal.rules)
         self._now = sealed(self._desired, self._sensitive, record_seal) if previous is not None else None
-        self._previous = previous
+        self._previous, self._record = previous, record_seal
         self._owners: tuple[FieldOwner, ...] = prediction.live.owners if prediction.live else ()
         self._is_ours = any(each.manager == OWN_MANAGER for each in self._owners)
         self._kind = prediction.id.kind if isinstance(prediction.id, KubernetesId) else ""
@@ -261,7 +261,7 @@ class _Judge:
         texts = [each for each in (difference.before, difference.after) if isinstance(each, str)]
         hides_both = len(texts) == 2 and any(map(self._screen.hides, texts))
         return FieldChange(
-            path=path,
+            path=self._screen.path(path),
             op=op,
             class_=class_,
             before=self._screen.mask(difference.before) if hides_both else self._shown(difference.before, place),
@@ -292,7 +292,7 @@ class _Judge:
             if not same(value, find(self._prediction.after, path)):
                 continue  # it differs, so it is a change already
             found[path] = FieldChange(
-                path=path,
+                path=self._screen.path(path),
                 op=Op.KEPT,
                 class_=ChangeClass.DRIFT,
                 before=self._shown(value, self._place(path)),
@@ -311,12 +311,12 @@ class _Judge:
             return ChangeClass.DRIFT if taken else ChangeClass.INTENDED
         if any(_overlap(each, path) for each in self._referenced):
             return ChangeClass.DRIFT if self._actor(path) is not None else ChangeClass.INTENDED
-        unchanged = same(find(self._now, path), find(self._previous, path))
+        unchanged = same(self._recorded(self._now, path), self._recorded(self._previous, path))
         return ChangeClass.DRIFT if unchanged else ChangeClass.INTENDED
 
     def _class_unsaid(self, path: FieldPath, op: Op) -> ChangeClass:
         """The configuration does not have the field: it gave it up, somebody added it, or it just follows."""
-        if self._previous is not None and find(self._previous, path) is not MISSING:
+        if self._previous is not None and self._recorded(self._previous, path) is not MISSING:
             return ChangeClass.INTENDED
         if op is Op.ADD:
             return ChangeClass.DEFAULTED
@@ -325,6 +325,10 @@ class _Judge:
         if op is Op.REMOVE and self._owns(path):
             return ChangeClass.INTENDED
         return ChangeClass.DEFAULTED
+
+    def _recorded(self, body: Body, path: FieldPath) -> Any:
+        """Returns what a record has at a path, in which names that are secret are sealed as well."""
+        return find(body, self._record.path(path))
 
     def _owns(self, path: FieldPath) -> bool:
         return any(each.manager == OWN_MANAGER and _overlap(each.path, path) for each in self._owners)

@@ -13,6 +13,7 @@ import re
 import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from kcl.secrecy.rules import BUILT_IN, SecretRules
@@ -36,6 +37,11 @@ from runtimes.base.secret_texts import secret_texts, telling, texts
 _DIGEST_CHARACTERS = 16
 _SHOWN_CHARACTERS = 4
 _SHORTEST_OPAQUE = 6
+_NAME_CHARACTERS = 8
+"""So many that two names in one mapping stay two."""
+_MAY_BE_SECRET = re.compile(r"^(?=.*[0-9])(?=.*[A-Za-z]).{8}", re.S)
+"""Names of entries that may be secret. Others are what fields are called: a repository must not hide which one it sets
+by making a Secret of its name."""
 _MARK = "sealed:"
 _REFERENCE = "$kusion_path."
 """What a text refers to is a secret of its own, if it is one; the text that does is written in the source."""
@@ -50,16 +56,22 @@ class Masked:
     digest: str
 
     def __str__(self) -> str:
-        return self._shown(_SHOWN_CHARACTERS)
+        return self.told_in(_SHOWN_CHARACTERS)
 
     def told_from(self, other: Masked) -> str:
         """Returns the mask with as many characters as tell it from the other, where their values differ."""
         lengths = range(_SHOWN_CHARACTERS, len(self.digest))
         shortest = next((each for each in lengths if self.digest[:each] != other.digest[:each]), len(self.digest))
-        return self._shown(shortest)
+        return self.told_in(shortest)
 
-    def _shown(self, characters: int) -> str:
+    def told_in(self, characters: int) -> str:
         return f"«masked#{self.digest[:characters]}»"
+
+
+@lru_cache(maxsize=1 << 14)
+def _hides_name(name: str, secrets: frozenset[str], rules: SecretRules) -> bool:
+    """Remembered, as nearly all names are those of fields, and the same in every resource."""
+    return rules.is_secret_text(name) or (bool(secrets) and secret_texts(secrets).hides(name))
 
 
 class Seal:
@@ -103,6 +115,27 @@ class Seal:
 
     def mask(self, value: Any) -> Masked:
         return Masked(self.digest(value))
+
+    def key(self, key: Any) -> Any:
+        """Returns the name of a mapping's entry as it may be shown: masked where a secret is in it."""
+        return self._mask_of_name(key) if isinstance(key, str) and self._hides_name(key) else key
+
+    def path(self, path: FieldPath) -> FieldPath:
+        """Returns a path as it may be shown, the very same where nothing in it is secret."""
+        shown = tuple(self._step(each) for each in path)
+        return path if shown == path else shown
+
+    def _step(self, step: str | int | ListKey) -> str | int | ListKey:
+        if not isinstance(step, ListKey):
+            shown: str | int = self.key(step)
+            return shown
+        return ListKey(tuple((name, self.key(value)) for name, value in step.fields))
+
+    def _mask_of_name(self, name: str) -> str:
+        return self.mask(name).told_in(_NAME_CHARACTERS)
+
+    def _hides_name(self, name: str) -> bool:
+        return bool(_MAY_BE_SECRET.search(name)) and _hides_name(name, self._secrets, self._rules)
 
     def __repr__(self) -> str:
         return "Seal()"
@@ -236,7 +269,7 @@ def masked(value: Any, sensitive: tuple[FieldPath, ...], seal: Seal, path: Field
     """Returns the value with all at and below sensitive paths, and all the seal knows, as `Masked`, leaf by leaf."""
     hidden = is_sensitive(path, sensitive)
     if isinstance(value, Mapping):
-        return {key: masked(each, sensitive, seal, (*path, key)) for key, each in value.items()}
+        return {seal.key(key): masked(each, sensitive, seal, (*path, key)) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [_masked_item(each, index, sensitive, seal, path) for index, each in enumerate(value)]
     if isinstance(value, Unknown):

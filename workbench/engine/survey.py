@@ -370,7 +370,7 @@ class _Surveyor:
             resource=resource,
             fields=fields.shown,
             defaulted=fields.defaulted,
-            conflicts=prediction.conflicts,
+            conflicts=tuple(replace(each, path=seals.screen.path(each.path)) for each in prediction.conflicts),
             warnings=prediction.warnings,
             source=self._spec.chain(resource.id),
             because=because,

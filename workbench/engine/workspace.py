@@ -433,7 +433,7 @@ def _field(
         return None if value is MISSING else masked(value, hidden, screen, path)
 
     return FieldChange(
-        path=path,
+        path=screen.path(path),
         op=op,
         class_=class_,
         before=shown(before),

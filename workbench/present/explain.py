@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 from pathlib import Path
 
-from runtimes.base import FieldPath, KubernetesId, Resource, ResourceId, value_at
+from runtimes.base import FieldPath, KubernetesId, Resource, ResourceId, format_path, value_at
 from runtimes.base.secret_texts import secret_texts
 from workbench.engine.errors import EngineError
 from workbench.engine.masking import Seal, masked, sensitive_texts
@@ -48,12 +48,15 @@ def lines(spec: Spec, resource_text: str, path_text: str, root: Path) -> Iterato
     """Yields the value, then each site of its chain with the source line it stands in."""
     resource = find(spec, resource_text)
     path = paths.parse(path_text)
-    body = masked(resource.attributes, spec.hidden(resource), Seal.random().knowing(spec.secrets, spec.rules))
+    seal = Seal.random().knowing(spec.secrets, spec.rules)
+    body = masked(resource.attributes, spec.hidden(resource), seal)
+    shown = seal.path(path)
     missing = object()
-    value = value_at(body, path, missing)
+    value = value_at(body, shown, missing)
+    said = path_text if shown is path else format_path(shown)
     if value is missing:
-        raise EngineError(f"has no field {path_text!r}", where=str(resource.id), hint="`wb compile` shows its fields")
-    yield line(Span(f"{path_text or resource.id}", Tone.STRONG))
+        raise EngineError(f"has no field {said!r}", where=str(resource.id), hint="`wb compile` shows its fields")
+    yield line(Span(f"{said or resource.id}", Tone.STRONG))
     for each in yaml_lines(value, indent=1):
         yield each.text
     yield from _chain(spec, resource, path, root)
