@@ -17,6 +17,7 @@ from typing import Final
 
 from kcl.loader.requirement import GitSource
 from kcl.packages.failure import PackageFailure, without_credentials
+from kcl.secrecy.environments import for_others
 
 _TIMEOUT_SECONDS: Final = 300
 _PROTOCOLS: Final = "https:http:ssh:file"
@@ -102,7 +103,7 @@ class Git:
         if program is None:
             raise PackageFailure("git is not on this machine, and a package lies in a git repository", "install git")
         environment = {
-            **self.environment,
+            **for_others(self.environment),
             "GIT_TERMINAL_PROMPT": "0",
             "GIT_ALLOW_PROTOCOL": _PROTOCOLS,
             "GIT_SSH_COMMAND": self.environment.get("GIT_SSH_COMMAND", "ssh -oBatchMode=yes"),

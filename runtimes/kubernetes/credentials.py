@@ -24,6 +24,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, assert_never
 
+from kcl.secrecy.environments import for_others
 from runtimes.base import Misconfigured, Unauthenticated
 from runtimes.base.documents import load_json
 from runtimes.kubernetes.kubeconfig import ClientCertificate, Connection, ExecPlugin, Password, Token, TokenFile
@@ -195,7 +196,7 @@ class Credentials:
             process = await asyncio.create_subprocess_exec(
                 _program(plugin.command),
                 *plugin.arguments,
-                env={**os.environ, **dict(plugin.environment), "KUBERNETES_EXEC_INFO": info},
+                env={**for_others(os.environ), **dict(plugin.environment), "KUBERNETES_EXEC_INFO": info},
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.PIPE,

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
+from kcl.secrecy.environments import for_others
 from runtimes.base import Misconfigured
 
 _CACHE = re.compile(r"^\s*plugin_cache_dir\b", re.MULTILINE)
@@ -63,7 +64,7 @@ def environment(
     """Returns all of terraform's environment; `variables` are its own TF_VAR_ texts, which may be secret."""
     passed = {
         name: value
-        for name, value in inherited.items()
+        for name, value in for_others(inherited).items()
         if name not in _NOT_PASSED_ON and not name.startswith(_NOT_PASSED_ON_PREFIXES)
     }
     return {

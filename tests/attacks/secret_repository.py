@@ -13,6 +13,7 @@ import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, quote_plus
@@ -24,6 +25,8 @@ _VARIABLES = (
     "CONNECTION_STRING clientsecret REDISCLI_AUTH"
 )
 VARIABLES = tuple(_VARIABLES.split())
+ENVIRONMENT = ("ORDERS_DB_PASSWORD", "CI_JOB_TOKEN")
+"""What a shell or a CI holds that is for none of this."""
 KINDS = (
     "stringData",
     "data",
@@ -95,7 +98,12 @@ _BREAK = re.compile(r"(?:\\n|\\?\n|\s|\\$)+", re.M)
 """Where a text goes on in the next line, as it is and as JSON writes it."""
 
 
-def forms(secret: str) -> Iterator[str]:
+@cache
+def forms(secret: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(_forms(secret)))
+
+
+def _forms(secret: str) -> Iterator[str]:
     yield from {secret, json.dumps(secret)[1:-1], quote(secret), quote(secret, safe=""), quote_plus(secret)}
     yield from {json.dumps(secret, ensure_ascii=False)[1:-1], json.dumps(json.dumps(secret)[1:-1])[1:-1]}
     yield from {html.escape(secret), secret.encode().hex()}
@@ -234,6 +242,7 @@ def vault() -> Vault:
         }
     )
     environment = {"WB_PLUGIN_SAFE_DOOR": given.strong("plugin", "environment"), "WB_TRUST_PLUGINS": "1"}
+    environment |= {name: given.strong("environment", name) for name in ENVIRONMENT}
     arguments = ("-Y", "settings.yaml", *(word for each in options.items() for word in ("-D", "=".join(each))))
     return Vault(given, files, arguments, environment)
 

@@ -10,142 +10,22 @@ import json
 import os
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from runtimes.sandbox.server import Sandbox
-from tests.attacks.secret_repository import KINDS, SPACE, Vault, vault
-from tests.workbench.cli.command import Ended, Wb
+from tests.attacks.opened_vault import Opened, opened_vault
+from tests.attacks.secret_repository import KINDS, vault
+from tests.workbench.cli.command import Wb
 from workbench.exit_codes import ExitCode
-from workbench.settings import Settings
-
-FORMATS = ("table", "json", "yaml")
-
-
-@dataclass(frozen=True)
-class Opened:
-    vault: Vault
-    home: Path
-    sandbox: Sandbox
-    wb: Wb
-    monkeypatch: pytest.MonkeyPatch
-
-    async def __call__(self, *arguments: str, given: bool = True) -> Ended:
-        """Runs a command, with the options of the stack if it takes any."""
-        return await self.wb.meanwhile(*arguments, *(self.vault.arguments if given else ()))
-
-    async def on_terminal(self, *arguments: str) -> Ended:
-        with self.monkeypatch.context() as patch:
-            patch.setattr("sys.stdout.isatty", lambda: True, raising=False)
-            return await self(*arguments)
-
-    def settings(self) -> Settings:
-        state, cache = self.home / "state", self.home / "cache"
-        kubeconfig = os.environ["KUBECONFIG"]
-        return Settings(state, cache, kubeconfig=kubeconfig, user="ann", host="box", trusts_plugins=True)
-
-    def leaks(self, said: Ended | str) -> list[str]:
-        return self.vault.canaries.leaks(said.text if isinstance(said, Ended) else said)
-
-    def leaking_files(self) -> dict[str, list[str]]:
-        """All that is written down on this machine beside the repository."""
-        folders = [each for each in self.home.iterdir() if each.is_dir() and each.name != "repo"]
-        return self.vault.canaries.leaking_files(*folders)
-
-    def change_by_hand(self) -> None:
-        """What a person leaves in the cluster, with secrets that are in no file."""
-        given = self.vault.canaries
-        before = base64.b64encode(given.strong("live", "data of a Secret").encode()).decode()
-        self._patch("secrets", "texts", {"data": {"text-0": before, "mine": before}})
-        url = f"postgres://app:{given.weak('live', 'URL')}@old.example/orders"
-        self._patch("configmaps", "settings", {"data": {"url-postgres": url, "mine": url}})
-        env = [{"name": "SIDE_PASSWORD", "value": given.weak("live", "variable")}]
-        container = {"containers": [{"name": "web", "env": env}]}
-        self._patch("deployments.apps", "web", {"spec": {"template": {"spec": container}}}, "strategic")
-
-    def _patch(self, resource: str, name: str, patch: Any, form: str = "merge") -> None:
-        self.sandbox.clusters[0].patch(resource, SPACE, name, patch, form, manager="kubectl-edit")
 
 
 @pytest.fixture
 async def opened(wb: Wb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Opened]:
-    made = vault()
-    made.write(tmp_path / "repo")
-    monkeypatch.chdir(tmp_path / "repo")
-    monkeypatch.setenv("KCL_RUN_CACHE", str(tmp_path / "kcl"))
-    for name, value in made.environment.items():
-        monkeypatch.setenv(name, value)
-    async with Sandbox(names=("one",), clusters=1, tokens={"admin": "token-of-admin"}, seed=1) as sandbox:
-        sandbox.write_kubeconfig(tmp_path / "kubeconfig")
-        monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))
-        yield Opened(made, tmp_path, sandbox, wb, monkeypatch)
-
-
-def format_of(format_: str) -> tuple[str, ...]:
-    return () if format_ == "table" else ("-o", format_)
-
-
-async def test_no_format_of_what_is_new_shows_a_secret(opened: Opened) -> None:
-    """All objects are in a namespace that the plan itself creates, so no cluster was asked about them."""
-    leaking = {}
-    for verb in ("diff", "plan"):
-        for format_ in FORMATS:
-            ended = await opened(verb, "vault/dev", *format_of(format_))
-            assert ended.code in (ExitCode.OK, ExitCode.DIFFERENT), ended.text
-            assert "settings" in ended.out
-            leaking[f"{verb} {format_}"] = opened.leaks(ended)
-    assert not any(leaking.values()), leaking
-
-
-async def test_no_command_shows_or_keeps_a_secret(opened: Opened) -> None:
-    """From the first look to the end, with changes by hand in between."""
-    leaking: dict[str, list[str]] = {}
-
-    def look(name: str, ended: Ended, *codes: int) -> None:
-        assert ended.code in (codes or (0,)), f"{name}: {ended.text}"
-        leaking[name] = opened.leaks(ended)
-
-    for format_ in FORMATS:
-        look(f"compile {format_}", await opened.on_terminal("compile", "vault/dev", *format_of(format_)))
-    saved = str(opened.home / "out" / "a.plan")
-    Path(saved).parent.mkdir()
-    look("plan --out", await opened("plan", "vault/dev", "--out", saved))
-    look("apply a plan", await opened("apply", saved, "--confirm", "yes", "--no-watch"))
-    look("same", await opened("diff", "vault/dev"))
-    opened.change_by_hand()
-    for format_ in FORMATS:
-        look(f"drift {format_}", await opened("diff", "vault/dev", *format_of(format_)), ExitCode.DIFFERENT)
-        look(f"plan {format_}", await opened("plan", "vault/dev", "--force", *format_of(format_)))
-    look("drift alone", await opened("diff", "vault/dev", "--drift"), ExitCode.DIFFERENT)
-    for kind, name, path in (
-        ("Secret", "texts", "stringData.text-0"),
-        ("Secret", "encoded", "data.word-0"),
-        ("Secret", "given", "stringData.door"),
-        ("ConfigMap", "settings", "data.url-word"),
-        ("ConfigMap", "settings", "."),
-        ("ConfigMap", "again", "data.in_jwt"),
-        ("Deployment", "web", "spec.template.spec.containers[name=web].env[name=JWT].value"),
-        ("CronJob", "night", "spec.jobTemplate.spec.template.spec.containers[name=job].env"),
-    ):
-        look(f"explain {name} {path}", await opened("explain", "vault/dev", f"{kind}/{name}", path))
-    look("apply", await opened("apply", "vault/dev", "--force", "--confirm", "vault/dev", "--no-watch"))
-    look("watch", await opened("watch", "vault/dev", "--timeout", "1", "-o", "json"), 0, *ExitCode)
-    for arguments in (
-        ("release", "list", "vault/dev"),
-        ("release", "list", "vault/dev", "-o", "json"),
-        ("audit",),
-        ("audit", "-o", "json", "--verify"),
-        ("ls", "-o", "json"),
-    ):
-        look(" ".join(arguments), await opened(*arguments, given=False))
-    look("destroy", await opened("destroy", "vault/dev", "--confirm", "vault/dev", "--no-watch"), 0, *ExitCode)
-    assert not any(leaking.values()), {name: found for name, found in leaking.items() if found}
-    assert opened.leaking_files() == {}
-    assert any((opened.home / "state").rglob("*.json"))
+    async with opened_vault(wb, tmp_path, monkeypatch) as found:
+        yield found
 
 
 async def test_no_error_shows_a_secret(opened: Opened) -> None:
@@ -241,7 +121,7 @@ async def test_no_frame_of_a_notebook_has_a_secret(opened: Opened) -> None:
 def test_there_is_a_hundred_of_them() -> None:
     given = vault().canaries.given
     kinds = Counter(each.kind for each in given)
-    assert len(given) >= 80 and {*kinds} >= {*KINDS} - {"live"}
+    assert len(given) >= 100 and {*kinds} >= {*KINDS} - {"live"}
 
 
 WAYS_IN: dict[str, Callable[[str, Path], dict[str, Any]]] = {
@@ -283,7 +163,7 @@ async def test_no_way_into_a_cluster_is_shown(opened: Opened, way: str, place: s
     given = opened.vault.canaries
     secret = given.strong("live", f"{way}, {place}")
     password = given.put("live", f"address, {way}", f"cnryAddress{len(given.given)}x")
-    _use(WAYS_IN[way](secret, opened.home), place, password)
+    _use(opened, WAYS_IN[way](secret, opened.home), place, password)
     opened.monkeypatch.setenv("WB_TIMEOUT", "2")
     for arguments in (("diff", "vault/dev"), ("plan", "vault/dev", "-o", "json")):
         ended = await opened(*arguments)
@@ -291,11 +171,11 @@ async def test_no_way_into_a_cluster_is_shown(opened: Opened, way: str, place: s
     assert opened.leaking_files() == {}
 
 
-def _use(user: dict[str, Any], place: str, password: str) -> None:
+def _use(opened: Opened, user: dict[str, Any], place: str, password: str) -> None:
     """Rewrites the kubeconfig: a user with this way in, at a place that will not take it."""
+    opened.rewrite_users(user)
     file = Path(os.environ["KUBECONFIG"])
     content = yaml.safe_load(file.read_text())
-    content["users"] = [{"name": each["name"], "user": user} for each in content["users"]]
     for each in content["clusters"]:
         if place == "nobody there":
             each["cluster"]["server"] = "http://127.0.0.1:9"

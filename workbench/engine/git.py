@@ -16,6 +16,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from kcl.secrecy.environments import without_secrets
+
 _FIXED: Final = (
     "--no-pager", "--no-optional-locks",
     "-c", "safe.bareRepository=explicit",
@@ -60,9 +62,9 @@ def _run(root: Path, environment: Mapping[str, str], timeout: float, *words: str
 
 
 def _environment() -> dict[str, str]:
-    """Returns the environment of this process, with nothing left to ask and no remote to ask for missing objects."""
+    """Returns the environment of this process without secrets, and with nothing left to ask, nor a remote to ask."""
     return {
-        **os.environ,
+        **without_secrets(os.environ, kept="GIT_"),
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_ALLOW_PROTOCOL": "none",  # also overrules `protocol.ext.allow` of the repository
         "GIT_NO_LAZY_FETCH": "1",

@@ -1,0 +1,191 @@
+"""Every command in every format, from the first look to the end: none shows, keeps or hands on a canary.
+
+The table is complete by construction: a command or a format that is not in it fails a test. Left out are the repository
+itself, and `wb compile` to a pipe, which is what its user asked for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import click
+import pytest
+
+from tests.attacks.opened_vault import Opened, opened_vault
+from tests.attacks.secret_repository import ENVIRONMENT
+from tests.workbench.cli.command import Ended, Wb
+from workbench.cli.main import wb as COMMAND
+
+GIT = shutil.which("git")
+Surface = tuple[str, str]
+"""The words of a command, and a format: empty where it has but one."""
+KNOW_NO_REPOSITORY = ("demo", "sandbox ")
+"""Begin the names of those that work on clusters, clouds and a repository of their own, which have no secrets."""
+
+
+@pytest.fixture
+async def opened(wb: Wb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Opened]:
+    async with opened_vault(wb, tmp_path, monkeypatch) as found:
+        yield found
+
+
+def surfaces(command: click.Command = COMMAND, words: str = "") -> Iterator[Surface]:
+    if isinstance(command, click.Group):
+        for name in command.list_commands(click.Context(command)):
+            yield from surfaces(_below(command, name), f"{words} {name}".strip())
+        return
+    chosen = [each.type for each in command.params if "-o" in each.opts and isinstance(each.type, click.Choice)]
+    yield from ((words, format_) for format_ in (map(str, chosen[0].choices) if chosen else ("",)))
+
+
+def _below(group: click.Group, name: str) -> click.Command:
+    found = group.get_command(click.Context(group), name)
+    assert found is not None, name
+    return found
+
+
+def surface(arguments: tuple[str, ...]) -> Surface:
+    """Returns which surface a command line shows."""
+    command: click.Command = COMMAND
+    words: list[str] = []
+    for each in arguments:
+        if not isinstance(command, click.Group):
+            break
+        command = _below(command, each)
+        words.append(each)
+    option = next((each for each in command.params if "-o" in each.opts and isinstance(each.type, click.Choice)), None)
+    if option is None:
+        return " ".join(words), ""
+    format_ = arguments[arguments.index("-o") + 1] if "-o" in arguments else option.default
+    return " ".join(words), str(format_)
+
+
+NEW = (
+    *(("compile", "-o", format_, "vault/dev") for format_ in ("table", "json", "yaml")),
+    *((verb, "-o", format_, "vault/dev") for verb in ("diff", "plan") for format_ in ("table", "json", "yaml")),
+    ("compile", "--all", "--into", "../into"),
+    ("compile", "--all", "--since", "HEAD", "--into", "../into"),
+    ("explain", "vault/dev", "Secret/texts", "stringData.text-0"),
+    ("explain", "vault/dev", "Secret/encoded", "data.word-0"),
+    ("explain", "vault/dev", "Secret/given", "stringData.door"),
+    ("explain", "vault/dev", "ConfigMap/settings", "data.url-word"),
+    ("explain", "vault/dev", "ConfigMap/settings", "."),
+    ("explain", "vault/dev", "ConfigMap/settings"),
+    ("explain", "vault/dev", "ConfigMap/again", "data.in_jwt"),
+    ("explain", "vault/dev", "Deployment/web", "spec.template.spec.containers[name=web].env[name=JWT].value"),
+    ("explain", "vault/dev", "CronJob/night", "spec.jobTemplate.spec.template.spec.containers[name=job].env"),
+    ("migrate", "--check", "vault/dev"),
+    ("migrate", "vault/dev"),
+    ("plan", "vault/dev", "--out", "../out/a.plan"),
+    ("apply", "vault/dev", "--dry-run"),
+    ("run", "vault/dev/main.k"),
+    ("run", "vault/dev/main.k", "-o", "json"),
+)
+OF_THE_REPOSITORY = (
+    *(("ls", "-o", format_) for format_ in ("table", "json", "yaml", "name")),
+    *(("trust", "list", "-o", format_) for format_ in ("table", "json")),
+    *(("cache", "info", "-o", format_) for format_ in ("table", "json")),
+    ("plugins", "list"),
+    ("plugins", "trust", "safe"),
+    ("trust", "plugin", "safe"),
+    ("trust", "provider", "vault/dev"),
+    ("trust", "backend", "vault/dev"),
+    ("trust", "kubeconfig", "kubeconfig"),
+    ("trust", "repository"),
+    ("trust", "revoke", "--all"),
+)
+ALL = os.environ.get("KONFIG_WORKBENCH_CANARIES") == "all"
+"""Also what shows the same by the same code once more, and what waits."""
+DRIFTED = (
+    ("diff", "-o", "table", "vault/dev"),
+    ("plan", "-o", "json", "vault/dev"),
+    *((verb, "-o", format_, "vault/dev") for verb in ("diff", "plan") for format_ in ("table", "json", "yaml") if ALL),
+    ("diff", "vault/dev", "--drift"),
+    *(("watch", "vault/dev", "--timeout", "1", "-o", format_) for format_ in ("table", "json")),
+    ("apply", "vault/dev", "--force", "--confirm", "vault/dev", "--timeout", "1"),
+)
+RELEASED = (
+    *(("release", "list", "vault/dev", "-o", format_) for format_ in ("table", "json")),
+    ("release", "show", "vault/dev"),
+    ("release", "forget", "vault/dev", "--cluster", "elsewhere"),
+    ("release", "move", "../repo"),
+    *(("audit", "-o", format_) for format_ in ("table", "json")),
+    ("audit", "-o", "json", "--verify"),
+)
+LAST = (
+    ("destroy", "vault/dev", "--dry-run"),
+    *((("destroy", "vault/dev", "--confirm", "vault/dev"),) if ALL else ()),
+    ("cache", "clear"),
+)
+APPLIED = ("apply", "../out/a.plan", "--confirm", "yes", "--timeout", "1")
+EVERY = (*NEW, *OF_THE_REPOSITORY, APPLIED, *DRIFTED, *RELEASED, *LAST)
+TAKE_OPTIONS = ("compile", "diff", "plan", "apply", "destroy", "watch", "explain", "migrate", "run")
+WRONG = ("release forget", "release move", "run", "trust provider", "trust backend", "watch", "migrate")
+"""Those that have nothing to do here and say so, or whose code tells of the cluster."""
+
+
+def test_every_command_and_every_format_is_in_the_table() -> None:
+    known = {(words, format_) for words, format_ in surfaces() if not words.startswith(KNOW_NO_REPOSITORY)}
+    assert {*map(surface, EVERY)} == known and len(known) > 40
+
+
+async def test_no_command_shows_keeps_or_hands_on_a_secret(opened: Opened) -> None:
+    leaking: dict[str, list[str]] = {}
+    shown: dict[str, str] = {}
+    opened.log_in_by_program()
+    (opened.home / "out").mkdir()
+    shutil.copy(os.environ["KUBECONFIG"], "kubeconfig")
+    if GIT:
+        opened.listen_to("git", GIT)
+        for words in ("init -q .", "add -A", "-c user.name=a -c user.email=b@c commit -qm x"):
+            await asyncio.to_thread(subprocess.run, [GIT, *words.split()], check=True)
+
+    async def look(*arguments: str) -> None:
+        takes_options = arguments[0] in TAKE_OPTIONS and "--all" not in arguments
+        run = opened.on_terminal if takes_options else lambda *words: opened(*words, given=False)
+        ended: Ended = await run(*arguments)
+        name = " ".join(arguments)
+        assert "Traceback" not in ended.text, f"{name}: {ended.text}"
+        leaking[name], shown[name] = opened.leaks(ended), ended.text
+        assert ended.code in (0, 1, 4, 5) or name.startswith(WRONG), f"{name}: {ended.code} {ended.text}"
+        running = command_lines()
+        leaking[f"what runs after {name}"] = opened.leaks(running)
+
+    for arguments in (*NEW, *OF_THE_REPOSITORY, APPLIED):
+        await look(*arguments)
+    opened.change_by_hand()
+    for arguments in (*DRIFTED, *RELEASED, *LAST[:1]):
+        await look(*arguments)
+    assert any((opened.home / "state").rglob("*.json"))
+    leaking["files"] = [f"{name}: {found}" for name, found in opened.leaking_files().items()]
+    for arguments in LAST[1:]:
+        await look(*arguments)
+    leaking["files in the end"] = [f"{name}: {found}" for name, found in opened.leaking_files().items()]
+    for name in ("log-in", *(["git"] if GIT else [])):
+        given = opened.given_to(name)
+        leaking[f"given to {name}"] = [each for each in opened.leaks(given) if each not in of_the_shell(name)]
+    assert not any(leaking.values()), {name: found for name, found in leaking.items() if found}
+    assert "masked#" in shown["diff -o json vault/dev"] and "drift" in shown["diff -o table vault/dev"]
+
+
+def of_the_shell(program: str) -> list[str]:
+    """What a program of the user may be given: one that logs in may take its own from anywhere in the environment."""
+    return [f"environment {name}" for name in ENVIRONMENT] if program == "log-in" else []
+
+
+def command_lines() -> str:
+    """Returns the command lines of all processes that this one started and that still run."""
+    found = []
+    for each in Path("/proc").glob("[0-9]*"):
+        try:
+            parent = (each / "stat").read_text().rpartition(")")[2].split()[1]
+            if int(parent) == os.getpid():
+                found.append((each / "cmdline").read_text().replace("\0", " "))
+        except OSError:
+            continue
+    return "\n".join(found)
