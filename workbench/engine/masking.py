@@ -39,7 +39,9 @@ _SHOWN_CHARACTERS = 4
 _SHORTEST_OPAQUE = 6
 _NAME_CHARACTERS = 8
 """So many that two names in one mapping stay two."""
-_MAY_BE_SECRET = re.compile(r"^(?=.*[0-9])(?=.*[A-Za-z]).{8}", re.S)
+_SHORTEST_NAME = 8
+_LONGEST_REMEMBERED = 1024
+_MAY_BE_SECRET = re.compile(r"(?=.*[0-9]).*[A-Za-z]", re.S)
 """Names of entries that may be secret. Others are what fields are called: a repository must not hide which one it sets
 by making a Secret of its name."""
 _MARK = "sealed:"
@@ -68,10 +70,12 @@ class Masked:
         return f"«masked#{self.digest[:characters]}»"
 
 
-@lru_cache(maxsize=1 << 14)
-def _hides_name(name: str, secrets: frozenset[str], rules: SecretRules) -> bool:
-    """Remembered, as nearly all names are those of fields, and the same in every resource."""
-    return rules.is_secret_text(name) or (bool(secrets) and secret_texts(secrets).hides(name))
+def _hides(text: str, secrets: frozenset[str], rules: SecretRules) -> bool:
+    return rules.is_secret_text(text) or (bool(secrets) and secret_texts(secrets).hides(text))
+
+
+_hides_short = lru_cache(maxsize=1 << 14)(_hides)
+"""Remembered, as nearly all texts are the same in the next compilation, and names in the next resource."""
 
 
 class Seal:
@@ -99,8 +103,9 @@ class Seal:
         return self._rules
 
     def hides(self, value: Any) -> bool:
-        if isinstance(value, str) and self._rules.is_secret_text(value):
-            return True
+        if isinstance(value, str):
+            looked = _hides_short if len(value) <= _LONGEST_REMEMBERED else _hides
+            return looked(value, self._secrets, self._rules)
         return bool(self._secrets) and secret_texts(self._secrets).hides(value)
 
     @classmethod
@@ -118,7 +123,9 @@ class Seal:
 
     def key(self, key: Any) -> Any:
         """Returns the name of a mapping's entry as it may be shown: masked where a secret is in it."""
-        return self._mask_of_name(key) if isinstance(key, str) and self._hides_name(key) else key
+        if not isinstance(key, str) or len(key) < _SHORTEST_NAME or key.isalpha() or not _MAY_BE_SECRET.match(key):
+            return key
+        return self.mask(key).told_in(_NAME_CHARACTERS) if self.hides(key) else key
 
     def path(self, path: FieldPath) -> FieldPath:
         """Returns a path as it may be shown, the very same where nothing in it is secret."""
@@ -130,12 +137,6 @@ class Seal:
             shown: str | int = self.key(step)
             return shown
         return ListKey(tuple((name, self.key(value)) for name, value in step.fields))
-
-    def _mask_of_name(self, name: str) -> str:
-        return self.mask(name).told_in(_NAME_CHARACTERS)
-
-    def _hides_name(self, name: str) -> bool:
-        return bool(_MAY_BE_SECRET.search(name)) and _hides_name(name, self._secrets, self._rules)
 
     def __repr__(self) -> str:
         return "Seal()"
