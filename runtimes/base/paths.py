@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-_PLAIN_NAME = re.compile(r"[A-Za-z_$][\w$-]*")
+_PLAIN_NAME = re.compile(r"[A-Za-z_$][\w$-]*|«masked#[0-9a-f]+»")
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -89,6 +89,27 @@ def test_what_a_secret_wraps_is_secret() -> None:
     assert finder(key).hides(f"  {'QWxsIGxpbmVz' * 3}") and not finder(key).hides("-----BEGIN KEY-----")
 
 
+def test_of_what_is_wrapped_the_line_is_taken_out() -> None:
+    inner = base64.b64encode(base64.b64encode(b"user:inner-secret-1")).decode()
+    assert finder("inner-secret-1").masked(f"one\ntwo {inner}\nthree") == f"one\n{MASK}\nthree"
+    assert finder("inner-secret-1").masked("one\ninner-\n  secret-1\nthree") == MASK
+
+
+@pytest.mark.parametrize(
+    "plain",
+    [
+        "registry.example/app@sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+        "first line of hun\nter2 and the next",
+        "C:\\new\\table\\unit 100% done &amp; more",
+        base64.b64encode(bytes(range(256))).decode(),
+        "\\" * 4000 + "%25" * 4000 + base64.b64encode(b"a" * 4000).decode(),
+    ],
+)
+def test_what_looks_wrapped_and_holds_none_stays(plain: str) -> None:
+    """Nor is a word of two lines taken for one: short secrets are looked for within lines."""
+    assert finder("inner-secret-1", "hunter2").masked(plain) == plain
+
+
 def test_names_are_no_secrets() -> None:
     assert not SecretTexts(telling(["orders-database"], frozenset({"orders-database"}))).hides("orders-database")
 

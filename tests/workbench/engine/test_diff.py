@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any
 
 import pytest
@@ -168,6 +169,27 @@ async def test_a_secret_shows_that_it_changed_and_never_what_it_is() -> None:
     for value in ("b25l", "c2FtZQ==", "dHdv", "ZHJpZnQ="):
         assert value not in text
     assert one.is_masked
+
+
+async def test_the_name_of_an_entry_that_is_secret_is_masked_and_still_known_to_the_record() -> None:
+    code = "code-7Kq9Zx41"
+    both = (secret("key", {"k": base64.b64encode(code.encode()).decode()}), config_map("settings", {code: "1"}))
+    world = await released(*both)
+    assert not (await world.diff(namespace(), *both)).is_different
+    world.hz.edit(SETTINGS, ("data", code), "9")
+    (drift,) = (await change_of(world, SETTINGS, *both)).fields
+    assert drift.class_ is ChangeClass.DRIFT
+    assert format_path(drift.path).startswith("data.«masked#") and code not in repr(drift)
+    changed = await change_of(world, SETTINGS, both[0], config_map("settings", {code: "2"}))
+    assert [each.class_ for each in changed.fields] == [ChangeClass.INTENDED]
+    assert code not in str(changed.before) + str(changed.after)
+
+
+async def test_a_repository_does_not_hide_which_field_it_sets_by_a_secret_of_its_name() -> None:
+    hiding = secret("key", {"k": base64.b64encode(b"terminationGracePeriodSeconds").decode()})
+    world = await released(hiding)
+    change = await change_of(world, WEB, hiding, deployment("web"))
+    assert all("masked" not in format_path(each.path) for each in change.fields)
 
 
 async def test_equal_secrets_look_equal() -> None:
