@@ -352,7 +352,10 @@ class _Loader:
                 self._diagnostics.append(replace(problem, primary=span))
                 for label in problem.labels:
                     self._sources.setdefault(label.span.path, self._fs.read_text(label.span.path))
-        return dependency.folder if name in self._usable else None
+        if name not in self._usable or dependency.folder is None:
+            return None
+        self._look(dependency.folder)  # every time: it decides about this import too
+        return dependency.folder
 
     # ---------------------------------------------------------------- packages and modules
 

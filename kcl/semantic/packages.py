@@ -9,7 +9,7 @@ something is wrong, and then everything is checked anew.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import TYPE_CHECKING
@@ -62,8 +62,8 @@ class CheckCache:
     """
 
     entries: dict[_Key, Checked] = field(default_factory=dict)
-    named: dict[str, tuple[ast.Module, frozenset[str]]] = field(default_factory=dict)
-    """By the path of a file, which imported packages it names members of."""
+    named: dict[str, tuple[ast.Module, Mapping[str, str], frozenset[str]]] = field(default_factory=dict)
+    """By the path of a file, where its imports lead, and which of these packages it names members of."""
     whole: dict[_Key, tuple[Package, Checked, tuple[str, ...]]] = field(default_factory=dict)
     """Packages that are no part of a circle, as they were loaded when they were last checked or found to be the same,
     with the paths of the packages they import."""
@@ -116,17 +116,16 @@ def _used_by(package: Package, cache: CheckCache | None) -> frozenset[str]:
 
 def _named_by(module: Module, cache: CheckCache | None) -> frozenset[str]:
     """Paths of the imported packages that a file names members of."""
+    packages = {name: each.package for name, each in module.imports.items() if each.kind is ImportKind.PACKAGE}
     known = None if cache is None else cache.named.get(module.source.path)
-    if known is not None and known[0] is module.tree:
-        return known[1]
+    if known is not None and known[0] is module.tree and known[1] == packages:  # the same text may import others now
+        return known[2]
     text = module.source.text
     named = frozenset(
-        imported.package
-        for alias, imported in module.imports.items()
-        if imported.kind is ImportKind.PACKAGE and re.search(rf"(?<![\w.]){re.escape(alias)}\s*\??\.", text)
+        package for alias, package in packages.items() if re.search(rf"(?<![\w.]){re.escape(alias)}\s*\??\.", text)
     )
     if cache is not None:
-        cache.named[module.source.path] = module.tree, named
+        cache.named[module.source.path] = module.tree, packages, named
     return named
 
 
@@ -231,6 +230,7 @@ class Checker(Schemas):
         cached = self._cache.entries.get(key)
         if (
             cached is not None
+            and cached.path == path  # the same files may be a package of this repository, and of a dependency
             and imports is not None
             and len(cached.trees) == len(trees)
             and len(cached.imports) == len(imports)

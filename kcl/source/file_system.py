@@ -277,7 +277,10 @@ class OverlayFileSystem:
 
 
 class RecordingFileSystem:
-    """`inner`, remembering in `seen` the paths that were read or asked for."""
+    """`inner`, remembering in `seen` the paths that were read or asked for.
+
+    Not those of which only a stamp was taken: it may be held against what an earlier run looked at, and this one not.
+    """
 
     def __init__(self, inner: FileSystem) -> None:
         self._inner = inner
@@ -311,13 +314,10 @@ class RecordingFileSystem:
         return self._inner.refusal(path)
 
     def stamp(self, path: str) -> Hashable | None:
-        self.seen.add(path)
         return self._inner.stamp(path)
 
     def stamps(self, paths: Iterable[str]) -> dict[str, Hashable | None]:
-        found = self._inner.stamps(paths)
-        self.seen.update(found)
-        return found
+        return self._inner.stamps(paths)
 
 
 class StampingFileSystem(RecordingFileSystem):
@@ -331,17 +331,15 @@ class StampingFileSystem(RecordingFileSystem):
         self.taken: dict[str, Hashable | None] = {}
 
     def stamp(self, path: str) -> Hashable | None:
-        is_first = path not in self.seen
         found = super().stamp(path)
-        if is_first:
-            self.taken[path] = found
+        if path not in self.seen:
+            self.taken.setdefault(path, found)
         return found
 
     def stamps(self, paths: Iterable[str]) -> dict[str, Hashable | None]:
-        asked = list(paths)
-        new = [path for path in asked if path not in self.seen]
-        found = super().stamps(asked)
-        self.taken.update((path, found[path]) for path in new)
+        found = super().stamps(paths)
+        for path in found.keys() - self.seen - self.taken.keys():
+            self.taken[path] = found[path]
         return found
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kcl.api import ProgramError, run
+from kcl.api import ParseCache, ProgramError, run
 from kcl.diagnostics import KclError, render
 from kcl.loader.checksum import checksum
 from kcl.loader.lock import Locked, lock_text, read_lock
@@ -155,6 +155,15 @@ def test_vendored_package_is_looked_for_nowhere_else(tmp_path: Path) -> None:
     )
     shown = _failure(tmp_path / "app", vendor_dir=str(tmp_path / "downloaded"))
     assert f"the package 'lib' is not on this machine: it is not in {tmp_path}/app/vendor/lib_1.0" in shown
+
+
+def test_a_run_rests_on_the_folder_of_a_package_also_when_it_is_cached(tmp_path: Path) -> None:
+    files = {"kcl.mod": '[dependencies]\nlib = { path = "./other/lib" }\n', "main.k": "import lib.sizes\na = sizes.a\n"}
+    folder = _tree(tmp_path, {**files, "other/lib/kcl.mod": "", "other/lib/sizes/a.k": "a = 1\n"})
+    cache = ParseCache()
+    first, again = (run(["main.k"], work_dir=folder, cache=cache).dependencies for _ in range(2))
+    assert first == again == run(["main.k"], work_dir=folder).dependencies
+    assert folder / "other/lib" in again
 
 
 def test_package_that_was_not_downloaded_is_told_with_both_places_and_what_to_do(tmp_path: Path) -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import marshal
 import os
-import random
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,8 @@ from kcl.evaluator import provenance as evaluated
 from kcl.results.kept import KeptResults
 from kcl.results.places import KeptProvenance
 from tests.kcl.plugins.test_plugins import Finder
-from tests.properties.test_incremental import KONFIG, SAMPLE, _edited
+from tests.properties.freshness.observation import of_result as _seen
+from tests.properties.freshness.repositories import KONFIG, SAMPLE
 
 MAIN = """import models
 import single
@@ -78,36 +78,6 @@ def _entries(store: Store) -> list[Path]:
 
 def _is_kept(result: api.RunResult) -> bool:
     return isinstance(result.provenance, KeptProvenance)
-
-
-def _nodes(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
-    yield path
-    if isinstance(value, Mapping):
-        for key, item in value.items():
-            yield from _nodes(item, (*path, key))
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _nodes(item, (*path, index))
-
-
-def _paths(result: api.RunResult) -> Iterator[tuple[int, tuple[str | int, ...]]]:
-    """All of the output, and some that are not in it."""
-    for number, document in enumerate(result.documents):
-        for path in _nodes(document):
-            yield from ((number, path), (number, (*path, "nowhere")), (number, (*path, 99)), (number, (*path, -1)))
-    yield from ((-1, ()), (len(result.documents), ()))
-
-
-def _seen(result: api.RunResult) -> dict[str, object]:
-    """Everything that can be seen of a result."""
-    own = {each.name: getattr(result, each.name) for each in fields(result) if each.name != "provenance"}
-    own["emitted"] = None if result.emitted is None else result.emitted()
-    own["sources"] = dict(result.sources)
-    paths = list(_paths(result))
-    places = {path: result.provenance.lookup(*path) for path in paths}
-    schemas = {path: result.provenance.schema(*path) for path in paths}
-    texts = (result.yaml(), result.json(), result.dependencies, result.provenance.user_files)
-    return {**own, "texts": texts, "places": places, "schemas": schemas}
 
 
 def test_the_next_process_gets_the_whole_result(folder: Path, store: Store) -> None:
@@ -609,52 +579,3 @@ def test_every_stack_comes_back_as_it_was(root: Path, store: Store) -> None:
         again = run(api.ParseCache(store=store))
         assert isinstance(cold.provenance, evaluated.Provenance) and _is_kept(again), stack
         assert _seen(again) == _seen(cold), stack
-
-
-def _edits(root: Path, store: Store, edits: int) -> None:
-    """After each edit on disk, what a store and a session know comes to what a compilation does that knows nothing."""
-    chance = random.Random(20231121)
-    session = api.ParseCache(store=store)
-    stacks, kept = _stacks(root), 0
-    changed: dict[Path, str] = {}
-    files: list[str] = []
-    for number in range(edits):
-        stack = chance.choice(stacks)
-        outcomes: list[object] = []
-        for cache in (session, session, api.ParseCache(store=store), None):
-            try:
-                result = api.run(work_dir=stack, settings=["kcl.yaml"], cache=cache)
-                kept += _is_kept(result)
-                outcomes.append(_seen(result))
-                files = sorted(result.sources)
-            except api.ProgramError as problem:
-                outcomes.append((problem.render(), problem.printed))
-        assert all(each == outcomes[-1] for each in outcomes), f"edit {number}, {stack}"
-        if chance.random() < 0.5 and changed:
-            file, text = changed.popitem()
-            file.write_text(text)
-        else:
-            own = sorted(map(str, stack.rglob("*.k")))
-            file = Path(chance.choice(own if chance.random() < 0.5 or not files else files))
-            text = file.read_text()
-            changed.setdefault(file, text)
-            file.write_text(_edited(text, chance))
-        if chance.random() < 0.6:
-            _settle()
-    assert kept
-
-
-def test_edits_on_disk_come_to_what_a_compilation_does_that_knows_nothing(tmp_path: Path, store: Store) -> None:
-    shutil.copytree(SAMPLE, tmp_path / "repository")
-    _settle()
-    _edits(tmp_path / "repository", store, 12)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("root", [SAMPLE, KONFIG], ids=["sample", "konfig-2023"])
-def test_any_of_many_edits_on_disk(root: Path, tmp_path: Path, store: Store) -> None:
-    if not root.is_dir():
-        pytest.skip(f"the inputs are not there: {root}")
-    shutil.copytree(root, tmp_path / "repository")
-    _settle()
-    _edits(tmp_path / "repository", store, int(os.environ.get("KONFIG_WORKBENCH_EDITS", "15")))

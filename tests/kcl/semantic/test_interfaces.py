@@ -131,3 +131,19 @@ def test_what_is_wrong_is_told_with_the_places_of_now() -> None:
     assert session.found(MODEL) == []
     assert session.found(MODEL.replace("size: int = 1", "size: str = 1")) != []
     assert session.found(MODEL) == []
+
+
+def test_the_same_import_may_lead_to_another_package() -> None:
+    """A file alone in its folder is that folder's package, and what nobody names is not held against a program."""
+    parsed, kept = ParseCache(), CheckCache()
+
+    def found(name: str, text: str) -> list[str]:
+        texts = {"/r/kcl.mod": "", "/r/main.k": "import every.one\n\na = one.a\n", name: text}
+        program = load(LoadRequest(("main.k",), "/r"), InMemoryFileSystem(texts), parsed).program
+        findings = check(program, TYPES, cache=kept)
+        assert findings == check(program, TYPES), "as a check that knows nothing"
+        return [each.message for each in findings]
+
+    assert found("/r/every/one/a.k", "a = 1\n") == []
+    assert found("/r/every/one.k", "a = b\n") == ["name 'b' is not defined"]
+    assert found("/r/every/one/a.k", "a = b\n") == ["name 'b' is not defined"]
