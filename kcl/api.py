@@ -20,7 +20,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from kcl.cache.stamps import Moment, Stamp, now, settled_each, stamp
 from kcl.cache.store import Store, folder_for
 from kcl.collection import paused_for_run
 from kcl.compiler import GENERATED
@@ -54,6 +53,7 @@ from kcl.loader import (
     profile_run,
     read_manifest,
 )
+from kcl.memo.inputs import Stamp
 from kcl.plugins.code import EntryPointCode, FileCode, PluginCode, PluginFinder, PluginRefused
 from kcl.results import Asked, KeptProvenance, KeptResults, Provenance, RunResult, SourceChanged, portable
 from kcl.secrecy.rules import BUILT_IN
@@ -100,7 +100,6 @@ __all__ = [
     "KclError",
     "KeptProvenance",
     "Manifest",
-    "Moment",
     "OsFileSystem",
     "OverlayFileSystem",
     "ParseCache",
@@ -118,7 +117,6 @@ __all__ = [
     "SiteKind",
     "SourceChanged",
     "Span",
-    "Stamp",
     "Store",
     "argument_value",
     "downloaded_folder",
@@ -126,15 +124,12 @@ __all__ = [
     "folder_for",
     "load_settings",
     "names_entries",
-    "now",
     "parse",
     "portable",
     "raised_at",
     "replace_at",
     "replace_value",
     "run",
-    "settled_each",
-    "stamp",
     "whereabouts",
     "yaml_text",
 ]
@@ -231,18 +226,18 @@ def run(
         overrides=tuple(overrides),
         limits=limits,
     )
-    read_from = file_system or OsFileSystem()
+    read_from = file_system or (OsFileSystem() if cache is None else OsFileSystem(cache.clock))
     bounds = bounds_of(read_from)
     if bounds is not None:
         asked = replace(asked, bounds=bounds)
     kept = None if access is not None else _results(cache, read_from)
     name = None if kept is None else asked.name(cache.secrets if cache is not None else BUILT_IN)
-    if kept is None or name is None:
+    if cache is None or kept is None or name is None:
         return _run(asked, RecordingFileSystem(read_from), access, plugins, cache)
     found = kept.look_up(name)
     if found is not None:
         return found
-    started, uses, reader = now(), list[str](), StampingFileSystem(read_from)
+    started, uses, reader = cache.clock(), list[str](), StampingFileSystem(read_from)
     result = _run(asked, reader, lambda granted: replace(granted, on_use=uses.append), plugins, cache, uses.append)
     if not uses:
         stamps = cast("dict[str, Stamp | None]", reader.taken)  # the disk has no others
@@ -462,7 +457,7 @@ def _results(cache: ParseCache | None, file_system: FileSystem) -> KeptResults |
     if cache is None or cache.store is None or not cache.results or not is_disk(file_system):
         return None
     if "results" not in cache.kept:
-        cache.kept.setdefault("results", KeptResults(cache.store, cache.secrets))
+        cache.kept.setdefault("results", KeptResults(cache.store, cache.secrets, cache.clock))
     kept: KeptResults = cache.kept["results"]
     return kept
 

@@ -27,7 +27,6 @@ from kcl.api import KCL, PRESETS, Access, KclError, ParseCache, PlanOptions, Pro
 from kcl.bounded import Allowance, BadAllowance, parse_deadline, parse_memory
 from kcl.bounded.supervising import supervised
 from kcl.cache.runs import keep, key_of, look_up
-from kcl.cache.stamps import now
 from kcl.cache.store import Store, folder_for
 from kcl.evaluator.runtime import Limits
 from kcl.evaluator.whereabouts import whereabouts
@@ -42,6 +41,7 @@ from kcl.loader import (
     parse_argument,
     profile_run,
 )
+from kcl.memo.inputs import Clock, now
 from kcl.reports import FORMATS, report
 from kcl.source import FileSystem, OsFileSystem, RecordingFileSystem
 from kcl.terminal import WithoutOrders
@@ -133,6 +133,7 @@ def main(
     cache: ParseCache | None = None,
     store: Store | None = None,
     begin: Callable[[Allowance], None] = _nobody,
+    clock: Clock = now,
 ) -> int:
     """Runs one command and answers its exit status. Touches nothing of the process but the given streams and files.
 
@@ -146,7 +147,7 @@ def main(
         return _elsewhere(argv, folder, stdin, stdout, stderr, environment or {})
     if argv and argv[0].endswith(".k"):
         argv = ["run", *argv]  # as officially
-    started = now()
+    started = clock()
     key = None if store is None else key_of(argv, folder, environment or {})
     if store is not None and key is not None:
         kept = look_up(store, key)
@@ -160,10 +161,10 @@ def main(
         return USAGE
     except SystemExit:  # --help was printed
         return OK
-    files = RecordingFileSystem(OsFileSystem())
+    files = RecordingFileSystem(OsFileSystem(clock))
     uses: list[str] = []
     if cache is None and store is not None:
-        cache = ParseCache(store=store)
+        cache = ParseCache(store=store, clock=clock)
     try:
         begin(_allowance(arguments, environment or {}))
         result, output = _run(arguments, folder, stdin, environment, cache, files, uses.append)
@@ -187,7 +188,8 @@ def main(
     stdout.write(result.printed + text)
     if store is not None and key is not None and not (uses or result.diagnostics or arguments.verbose):
         paths = files.seen | result.dependency_names
-        keep(store, key, result.printed + text, paths, started, only_files=not any("=" in each for each in argv))
+        only_files = not any("=" in each for each in argv)
+        keep(store, key, result.printed + text, paths, started, only_files=only_files, clock=clock)
     return OK
 
 

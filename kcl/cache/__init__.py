@@ -1,6 +1,5 @@
 """What is kept on disk between processes.
 
-    stamps.py    whether a file is still what it was, by one `stat`
     store.py     a private folder of entries: owner and digest checked, size-bounded, safe with many processes
     sealing.py   output with secrets, which takes the files it was made of to open
     runs.py      what a run printed, taken again while every file it looked at is the same

@@ -14,19 +14,17 @@ import sys
 from importlib._bootstrap_external import MAGIC_NUMBER
 
 from kcl.cache.digest import blake2b
-from kcl.cache.stamps import hold, settled, stamp
+from kcl.memo.inputs import hold, now, settled, stamp_as_it_is
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Final
 
-    from kcl.cache.stamps import Moment, Stamp
     from kcl.cache.store import Store
+    from kcl.memo.inputs import Clock, Moment, Stamp
 
 _ASKED_OF_ENVIRONMENT: Final = ("KCL_PKG_PATH", "HOME", "USERPROFILE")
-_ALL_TIMES: Final = 1 << 63
-"""Later than the time of any file: those of the compiler itself are taken as they are."""
 _WITH_VALUE: Final = "DYSOEf"
 """Letters of the arguments whose value may follow in the same word."""
 
@@ -85,13 +83,15 @@ def _opened(key: str, sealed: bytes, files: Sequence[str]) -> str | None:
     return None if text is None else text.decode()
 
 
-def keep(store: Store, key: str, text: str, paths: Iterable[str], started: Moment, *, only_files: bool) -> bool:
+def keep(
+    store: Store, key: str, text: str, paths: Iterable[str], started: Moment, *, only_files: bool, clock: Clock = now
+) -> bool:
     """Keeps what a run printed that rests on these paths and began at `started`.
 
     `only_files` says that the command line gave the program no value, which is when secrets may be kept, sealed.
     Answers whether it was kept: not if one of the paths was written shortly before or meanwhile.
     """
-    kept = settled(sorted(set(paths)), started)
+    kept = settled(sorted(set(paths)), started, clock=clock)
     if kept is None:
         return False
     from kcl.secrecy.rules import BUILT_IN  # who only looks something up can do without
@@ -125,7 +125,7 @@ def _described() -> str:
     while pending:
         for each in os.scandir(pending.pop()):
             if each.name.endswith((".py", ".marshal")):
-                facts.append((each.path, stamp(each.path, _ALL_TIMES)))
+                facts.append((each.path, stamp_as_it_is(each.path)))
             elif "." not in each.name and each.name != "__pycache__":
                 pending.append(each.path)
     return blake2b(marshal.dumps((sorted(facts), MAGIC_NUMBER, sys.version), 2), digest_size=20).hexdigest()

@@ -21,6 +21,7 @@ from kcl.loader.manifest import MANIFEST_NAME, Manifest, find_root, read_manifes
 from kcl.loader.profile import entry_names
 from kcl.loader.program import MAIN_PACKAGE, Import, Imported, ImportKind, Module, Package, Program
 from kcl.loader.requirement import import_name
+from kcl.memo.inputs import Clock, now
 from kcl.secrecy.rules import BUILT_IN, SecretRules
 from kcl.source import FileSystem, OutsideBounds, SourceFile, is_normal
 from kcl.syntax import ast
@@ -69,6 +70,8 @@ class ParseCache:
     """Whether the store gets the results of whole runs as well."""
     secrets: SecretRules = BUILT_IN
     """What is secret by name and look, so that the store has it sealed, or not at all."""
+    clock: Clock = now
+    """What tells how old files are when a run ends."""
     kept: dict[str, Any] = field(default_factory=dict)
     """What later stages found out about these files and keep beside them, by stage."""
 

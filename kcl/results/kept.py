@@ -22,12 +22,12 @@ from typing import Final
 
 from kcl.cache.objects import BROKEN, from_bytes, to_bytes
 from kcl.cache.sealing import digest_of, key_from, opened, seal
-from kcl.cache.stamps import Moment, Stamp, hold, settled
 from kcl.cache.store import Store
 from kcl.diagnostics import Diagnostic
 from kcl.evaluator.dialect import Dialect
 from kcl.evaluator.provenance import Provenance
 from kcl.loader import Manifest
+from kcl.memo.inputs import Clock, Moment, Stamp, hold, now, settled
 from kcl.results.asked import Asked
 from kcl.results.places import KeptProvenance, packed
 from kcl.results.result import RunResult
@@ -73,8 +73,8 @@ class _Entry:
 class KeptResults:
     """The results in a store. Safe to share between threads."""
 
-    def __init__(self, store: Store, secrets: SecretRules = BUILT_IN) -> None:
-        self._store, self._secrets = store, secrets
+    def __init__(self, store: Store, secrets: SecretRules = BUILT_IN, clock: Clock = now) -> None:
+        self._store, self._secrets, self._clock = store, secrets, clock
         self._remembered = _Remembered()
         self._digests = _Digests()
         self._facts: dict[bytes, _Facts] = {}
@@ -113,7 +113,7 @@ class KeptResults:
         """
         provenance = result.provenance
         looked_at = sorted(result.dependency_names, key=lambda path: path not in provenance.user_files)
-        stamps = settled(looked_at, started, taken)  # what is edited most comes first
+        stamps = settled(looked_at, started, taken, self._clock)  # what is edited most comes first
         if stamps is None or not isinstance(provenance, Provenance):
             return False
         own = {path: path for path, stamp in stamps.items() if stamp}  # these very texts, which are written once

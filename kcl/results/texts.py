@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from kcl.cache.stamps import Stamp, stamp
+from kcl.memo.inputs import Stamp, stamp_as_it_is
 from kcl.source import OsFileSystem
 
 
@@ -46,6 +46,6 @@ class KeptTexts(Mapping[str, str]):
             text = OsFileSystem().read_text(path)
         except (OSError, UnicodeDecodeError):
             raise SourceChanged(path) from None
-        if stamp(path) != self._stamps[path]:  # after reading: then it was the same while it was read
+        if stamp_as_it_is(path) != self._stamps[path]:  # after reading: then it was the same while it was read
             raise SourceChanged(path)
         return text

@@ -13,8 +13,8 @@ from collections.abc import Hashable, Iterable, Mapping
 from stat import S_ISDIR, S_ISREG
 from typing import Protocol
 
-from kcl.cache.stamps import direct_stamps, stamp, stamp_of, stamps
 from kcl.diagnostics import Code, KclError, error
+from kcl.memo.inputs import Clock, direct_stamps, now, stamp, stamp_of, stamps
 from kcl.reach import Bounds, Lookup, Refusal, Seen, is_git, is_normal
 
 _BYTE_ORDER_MARK = "\ufeff"
@@ -67,7 +67,10 @@ def decode(data: bytes) -> str:
 
 
 class OsFileSystem:
-    """The real one."""
+    """The real one. `clock` tells how old what it finds is."""
+
+    def __init__(self, clock: Clock = now) -> None:
+        self._clock = clock
 
     def read_text(self, path: str) -> str:
         return decode(self.read_bytes(path))
@@ -95,10 +98,10 @@ class OsFileSystem:
         return None
 
     def stamp(self, path: str) -> Hashable | None:
-        return stamp(path)
+        return stamp(path, self._clock)
 
     def stamps(self, paths: Iterable[str]) -> dict[str, Hashable | None]:
-        return {**stamps(paths)}
+        return {**stamps(paths, self._clock)}
 
 
 class OutsideBounds(KclError):
@@ -117,8 +120,9 @@ class BoundedFileSystem:
     folders: make one for each run.
     """
 
-    def __init__(self, bounds: Bounds) -> None:
+    def __init__(self, bounds: Bounds, clock: Clock = now) -> None:
         self.bounds = bounds
+        self._clock = clock
         self._lookup = Lookup(bounds)
         self._disk = OsFileSystem()
 
@@ -151,10 +155,10 @@ class BoundedFileSystem:
         seen = self._lookup.look(path)
         if seen is None:
             return None
-        return stamp(seen.path) if seen.state is None else stamp_of(seen.state)
+        return stamp(seen.path, self._clock) if seen.state is None else stamp_of(seen.state, self._clock)
 
     def stamps(self, paths: Iterable[str]) -> dict[str, Hashable | None]:
-        taken, links, folders = direct_stamps(paths)
+        taken, links, folders = direct_stamps(paths, self._clock)
         found: dict[str, Hashable | None] = {**taken}
         self._lookup.note_folders(folders)
         is_inside = self._lookup.is_inside

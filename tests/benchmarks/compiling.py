@@ -25,8 +25,8 @@ from typing import Any
 import yaml
 
 from kcl import api
-from kcl.cache.stamps import SETTLED_NANOSECONDS
 from kcl.loader import load_settings, merge_settings
+from kcl.memo.inputs import SETTLED_NANOSECONDS
 from kcl.source import OsFileSystem
 from tests.benchmarks import programs
 from tests.benchmarks.edits import Edit, edits

@@ -26,6 +26,7 @@ from typing import Any
 
 from kcl import api
 from kcl.diagnostics import Diagnostic, position
+from kcl.memo.inputs import Clock, now
 from kcl.reach import is_below
 from kcl.secrecy.rules import BUILT_IN, SecretRules
 from runtimes.base.documents import DocumentError, load_all_yaml, load_yaml, read_text
@@ -114,7 +115,7 @@ def compiled_with_result(
 ) -> tuple[CompiledStack, api.RunResult]:
     """As `compile_now`, and what the language says."""
     started = perf_counter()
-    program = program_of(stack, inputs)
+    program = program_of(stack, inputs, now if cache is None else cache.clock)
     listening = None if plugins is None else _Listening(plugins, stack.secrets)
     try:
         result = api.run(
@@ -230,7 +231,7 @@ class StackProgram:
     read_from: api.FileSystem = field(repr=False)
 
 
-def program_of(stack: Stack, inputs: CompileInputs) -> StackProgram:
+def program_of(stack: Stack, inputs: CompileInputs, clock: Clock = now) -> StackProgram:
     """Raises `EngineError` for a settings file that is not there, `SpecInvalid` for a stack without any KCL.
 
     Raises `OutsideRepository` where a file of the stack is a link out of the repository.
@@ -247,7 +248,7 @@ def program_of(stack: Stack, inputs: CompileInputs) -> StackProgram:
                 "there is no such settings file", where=str(path), hint="-Y is read from the stack's folder"
             )
     around = top(stack.directory) if stack.root is None else checkout(stack.root)
-    file_system = read_from(around, stack.directory, inputs)
+    file_system = read_from(around, stack.directory, inputs, clock)
     return StackProgram(
         () if has_settings or api.names_entries(stack.directory, file_system) else tuple(_own_files(stack, inputs)),
         (_told(stack), *([_STACK_SETTINGS] if has_settings else []), *inputs.settings),
@@ -256,7 +257,7 @@ def program_of(stack: Stack, inputs: CompileInputs) -> StackProgram:
     )
 
 
-def read_from(checkout: Path, folder: Path, inputs: CompileInputs) -> api.FileSystem:
+def read_from(checkout: Path, folder: Path, inputs: CompileInputs, clock: Clock = now) -> api.FileSystem:
     """What a program in `folder` of a repository may be read from, with the overlay over it; for one run.
 
     That is the checkout, downloaded packages, and settings that the user named, with what those outside name in turn.
@@ -264,7 +265,7 @@ def read_from(checkout: Path, folder: Path, inputs: CompileInputs) -> api.FileSy
     """
     typed = [str(named(Path(each), folder)) for each in inputs.settings]
     granted = [each for path in typed if not is_below(path, str(checkout)) for each in _granted(path, folder)]
-    disk = api.BoundedFileSystem(api.Bounds(str(checkout), api.downloaded_folder(os.environ), tuple(granted)))
+    disk = api.BoundedFileSystem(api.Bounds(str(checkout), api.downloaded_folder(os.environ), tuple(granted)), clock)
     overlay = {str(path): text for path, text in inputs.overlay.items()}
     return api.OverlayFileSystem(disk, overlay) if overlay else disk
 

@@ -23,16 +23,16 @@ from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
 
-from kcl.api import Bounds, Moment, downloaded_folder, now, yaml_text
+from kcl.api import Bounds, downloaded_folder, yaml_text
 from kcl.bounded import Allowance
+from kcl.memo.contents import State, digest_of
+from kcl.memo.inputs import Clock, Moment, now
 from workbench.engine.compile import CompileFailed, CompileInputs, compile_now
 from workbench.engine.compiled_index import (
     NOTHING_WRITTEN,
     Index,
     Record,
-    State,
     code_state,
-    digest_of,
     place,
     write_private,
     written_state,
@@ -131,7 +131,7 @@ class Sweep:
 
         Raises `EngineError` where the folder cannot be written or the crew cannot work.
         """
-        began, saved = now(), time.monotonic()
+        began, saved = self._index.clock(), time.monotonic()
         self._index.save()
         waiting = {each.name for each in self.stale}
         try:
@@ -162,14 +162,14 @@ class Sweep:
         self._index.put(outcome.stack, record, began=began)
 
 
-def prepare(wanted: Wanted) -> Sweep:
-    """Finds out what is to be done. Removes Specs of stacks that are gone; compiles nothing.
+def prepare(wanted: Wanted, clock: Clock = now) -> Sweep:
+    """Finds out what is to be done. Removes Specs of stacks that are gone; compiles nothing. `clock` is the files'.
 
     Raises `EngineError` for a folder that cannot be written.
     """
     stacks = {each.name: each for each in wanted.tree.stacks()}
     bounds = Bounds(str(checkout(wanted.tree.root)), downloaded_folder(os.environ))
-    index = Index.load(wanted.folder, bounds)
+    index = Index.load(wanted.folder, bounds, clock)
     known = dict(index.records)
     index.drop_outdated()
     common = _common_key(wanted, bounds)

@@ -1,9 +1,8 @@
 """What the Specs in a folder were made from, so that the next run compiles only what an edit touches.
 
-For every stack the files it was read from, and for every such file what it held then. A file is read again only where
-its stamp is another (`kcl.cache.stamps`, the rule of all caches); a folder counts as what it lists, a missing file as
-missing. The record is one JSON file beside the Specs. One that cannot be read, or was written by another version, is as
-good as none.
+For every stack the files it was read from, and for every such file what it held then (`kcl.memo.contents`): a file is
+read again only where its stamp is another, a folder counts as what it lists, a missing file as missing. The record is
+one JSON file beside the Specs. One that cannot be read, or was written by another version, is as good as none.
 
 A record may have come with the repository, and says what is to be removed and what is up to date: it is believed of
 files that a compilation would write, and of nothing else. One that is a link is not read. What it names outside of the
@@ -12,7 +11,6 @@ repository is not read either: of such files (code of plugins, settings of the u
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import stat
@@ -21,29 +19,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kcl.api import Bounds, Moment, Stamp, settled_each, stamp
-from kcl.reach import Lookup
+from kcl.api import BoundedFileSystem, Bounds, OsFileSystem
+from kcl.memo.contents import UNRELIABLE, State, digest_of_bytes, digest_of_path, look_again, state_of
+from kcl.memo.inputs import Clock, Moment, Stamp, now, settled_each, stamp, stamp_as_it_is
 from runtimes.base.documents import load_json
 from workbench.engine.errors import EngineError
 from workbench.project import lies_below
 
 INDEX_FILE = ".konfig-index.json"
 _FORMAT = 2
-_MISSING = "missing"
-_ALL_TIMES = 1 << 63
-"""Later than the time of any file: what was written is stamped as it lies there."""
-
-
-@dataclass(frozen=True, slots=True)
-class State:
-    """What a path held. `stamp` is None where only reading tells whether it is still the same."""
-
-    stamp: Stamp | None
-    digest: str
-    is_reliable: bool = True
-    """Whether this is certainly what a compilation read."""
-
-
 NOTHING_WRITTEN = State(None, "")
 
 
@@ -70,37 +54,42 @@ class Record:
 class Index:
     """The record of one folder. Not thread-safe; two runs over one folder must not overlap."""
 
-    def __init__(self, folder: Path, bounds: Bounds) -> None:
+    def __init__(self, folder: Path, bounds: Bounds, clock: Clock = now) -> None:
         self.folder = folder
-        self._lookup = Lookup(bounds)
+        self.clock = clock
+        self._within = BoundedFileSystem(bounds)
         self.records: dict[str, Record] = {}
         self.ignored: tuple[str, ...] = ()
         """Stacks whose record names a file that lies outside of the folder."""
         self._states: dict[str, State] = {}
+        self._as_looked_at: dict[str, Stamp | None] = {}
+        """The stamps of now, settled or not, of what was looked at in this run before anything was compiled."""
+        self._read_since: dict[str, Moment] = {}
+        """What was read by compilations of this run, and when the run began."""
         self._sets: dict[frozenset[str], frozenset[str]] = {}
 
     @classmethod
-    def load(cls, folder: Path, bounds: Bounds) -> Index:
-        index = cls(folder, bounds)
+    def load(cls, folder: Path, bounds: Bounds, clock: Clock = now) -> Index:
+        index = cls(folder, bounds, clock)
         try:
-            index._read(load_json(_bytes(folder / INDEX_FILE)))
+            index._take(load_json(_bytes(folder / INDEX_FILE)))
         except (OSError, ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
-            return cls(folder, bounds)
+            return cls(folder, bounds, clock)
         return index
 
-    def _read(self, document: Any) -> None:
+    def _take(self, document: Any) -> None:
         if document["format"] != _FORMAT:
             return
         names = [_path_text(each) for each in document["paths"]]
         for name, state in zip(names, document["states"], strict=True):
-            self._states[name] = _state(*state)
+            self._states[name] = state_of(*state)
         sets = [self._kept(frozenset(names[each] for each in members)) for members in document["sets"]]
         for stack, (key, file, written, lines, shared, own) in document["stacks"].items():
             if not _leads_below(_path_text(file)):
                 self.ignored += (stack,)
                 continue
             self.records[stack] = Record(
-                str(key), file, _state(*written), int(lines), sets[shared], frozenset(names[each] for each in own)
+                str(key), file, state_of(*written), int(lines), sets[shared], frozenset(names[each] for each in own)
             )
 
     def drop_outdated(self) -> dict[str, Record]:
@@ -128,34 +117,50 @@ class Index:
             file = place(self.folder, record.file)
         except EngineError:
             return False
-        return not file.is_symlink() and _look(str(file), record.written).digest == record.written.digest
+        if file.is_symlink():
+            return False
+        return look_again(str(file), record.written, OsFileSystem(), self.clock).digest == record.written.digest
 
     def put(self, stack: str, record: Record, *, began: Moment) -> None:
-        """Notes a stack that was compiled just now, in a run that began then.
-
-        Files that may have changed since are compiled again next time: what is read after a compilation may not be what
-        it read.
-        """
-        new = [path for path in (*record.shared, *record.own) if path not in self._states]
-        for path, found in settled_each(new, began).items():
-            self._states[path] = _UNRELIABLE if found is None else self._state(path, found)
+        """Notes a stack that was compiled just now, in a run that began then."""
+        for path in (*record.shared, *record.own):
+            self._read_since[path] = began
         shared = self._kept(record.shared)
         self.records[stack] = Record(record.key, record.file, record.written, record.lines, shared, record.own)
 
     def _look(self, path: str, before: State) -> State:
-        """As the function, of a path that a record names."""
-        found = stamp(path)
+        """As `look_again`, of a path that a record names."""
+        found = stamp(path, self.clock)
+        self._as_looked_at[path] = stamp_as_it_is(path) if found is None else found
         return before if found is not None and found == before.stamp else self._state(path, found)
 
     def _state(self, path: str, found: Stamp | None) -> State:
-        is_within = self._lookup.look(path) is not None
-        return State(found, _digest(path) if is_within else f"elsewhere, {found}")
+        if self._within.refusal(path) is None:
+            return State(found, digest_of_path(path, self._within))
+        return State(found, f"elsewhere, {found}", is_reliable=found is not None)
+
+    def _confirm(self) -> None:
+        """Looks at what the compilations of this run read, once more.
+
+        What may have changed since the run began is compiled again next time, also where it is now what it was before:
+        a compilation may have read something else in between.
+        """
+        for path in self._read_since.keys() & self._as_looked_at.keys():
+            was = self._as_looked_at[path]
+            if was is None or stamp_as_it_is(path) != was:
+                self._states[path] = UNRELIABLE
+        new = {path: began for path, began in self._read_since.items() if path not in self._states}
+        for began in set(new.values()):
+            paths = [path for path, since in new.items() if since == began]
+            for path, found in settled_each(paths, began, self.clock).items():
+                self._states[path] = UNRELIABLE if found is None else self._state(path, found)
 
     def _kept(self, paths: frozenset[str]) -> frozenset[str]:
         return self._sets.setdefault(paths, paths)
 
     def save(self) -> None:
         """Raises `EngineError` where the folder cannot be written."""
+        self._confirm()
         numbers: dict[str, int] = {}
         sets: dict[frozenset[str], int] = {}
 
@@ -171,24 +176,20 @@ class Index:
             stacks[stack] = (
                 each.key,
                 each.file,
-                _plain(each.written),
+                each.written.plain(),
                 each.lines,
                 sets[each.shared],
                 numbered(each.own),
             )
         self._sets = {each: each for each in sets}
-        states = [_plain(self._states[path]) for path in numbers]
+        states = [self._states[path].plain() for path in numbers]
         document = {"format": _FORMAT, "paths": list(numbers), "states": states, "sets": members, "stacks": stacks}
         write_private(self.folder / INDEX_FILE, json.dumps(document, separators=(",", ":")).encode())
 
 
-def digest_of(parts: Iterable[str]) -> str:
-    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()
-
-
 def code_state(folders: Iterable[Path]) -> Mapping[str, Stamp | None]:
     """Returns the stamps of all Python and data files below some packages: another compiler, another state."""
-    return {path: stamp(path, _ALL_TIMES) for folder in folders for path in _files(str(folder))}
+    return {path: stamp_as_it_is(path) for folder in folders for path in _files(str(folder))}
 
 
 def _files(folder: str) -> Iterator[str]:
@@ -203,7 +204,7 @@ def _files(folder: str) -> Iterator[str]:
 
 def written_state(file: Path, content: bytes) -> State:
     """Returns what tells whether a file that was written just now still holds this."""
-    return State(stamp(str(file), _ALL_TIMES), hashlib.sha256(content).hexdigest())
+    return State(stamp_as_it_is(str(file)), digest_of_bytes(content))
 
 
 def place(folder: Path, file: str) -> Path:
@@ -254,37 +255,3 @@ def _bytes(file: Path) -> bytes:
     if not stat.S_ISREG(os.lstat(file).st_mode):  # of a device, or a pipe, there may be no end
         raise OSError("no regular file")
     return file.read_bytes()
-
-
-_UNRELIABLE = State(None, "moved", is_reliable=False)
-
-
-def _look(path: str, before: State) -> State:
-    """Returns what a path holds now; `before` is believed where the path has the stamp it had."""
-    found = stamp(path)
-    if found is not None and found == before.stamp:
-        return before
-    return State(found, _digest(path))
-
-
-def _digest(path: str) -> str:
-    """Returns what stands for the content of a file, or for the names in a folder."""
-    try:
-        mode = os.stat(path).st_mode
-        if stat.S_ISDIR(mode):
-            return digest_of(["folder", *sorted(os.listdir(path))])
-        if not stat.S_ISREG(mode):
-            return "neither file nor folder"
-        with open(path, "rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError:
-        return _MISSING
-
-
-def _plain(state: State) -> tuple[Stamp | None, str, bool]:
-    return (state.stamp, state.digest, state.is_reliable)
-
-
-def _state(stamp: Any, digest: str, is_reliable: bool) -> State:
-    modified, changed, size, inode, device = stamp if stamp else (0, 0, 0, 0, 0)
-    return State((modified, changed, size, inode, device) if stamp else stamp, digest, is_reliable)

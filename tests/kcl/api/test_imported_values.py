@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kcl import api
-from kcl.cache.stamps import SETTLED_NANOSECONDS
+from kcl.memo.inputs import SETTLED_NANOSECONDS
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from kcl.cache import stamps
+from kcl.memo import inputs as stamps
 from tests.workbench.cli.command import Wb
 from workbench.exit_codes import ExitCode
 

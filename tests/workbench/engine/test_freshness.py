@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kcl import api
-from kcl.cache import stamps
+from kcl.memo import inputs as stamps
 from workbench.engine.compile import CompileInputs, compile_now
 from workbench.engine.compile_all import Chunk, Outcome, Wanted, compile_chunk, prepare
 from workbench.engine.whatif import WhatIf
@@ -229,10 +229,33 @@ def test_a_spec_that_somebody_edited_is_made_again(root: Path, tmp_path: Path) -
     assert _all(root, tmp_path / "specs") == first
 
 
-def test_times_tell_nothing_once_the_clock_was_set_back() -> None:
-    began = (1_000_000_000_000, 5_000_000_000)
-    hour = 3_600_000_000_000
-    assert stamps.is_comparable(began, (began[0] + 10**9, began[1] + 10**9))
-    assert stamps.is_comparable(began, (began[0] + hour, began[1] + 10**9)), "set forward, or asleep"
-    assert not stamps.is_comparable(began, (began[0] - hour + 10**9, began[1] + 10**9))
-    assert not stamps.is_comparable(began, (began[0], began[1] + stamps.SETTLED_NANOSECONDS))
+def test_a_change_that_is_taken_back_during_the_run_is_compiled_again(root: Path, tmp_path: Path) -> None:
+    """Half of the stacks may be made of what was there in between."""
+    file = root / "models/app.k"
+
+    def editing(chunks: Sequence[Chunk]) -> Iterator[Sequence[Outcome]]:
+        _rewrite(root)
+        yield from _in_this_process(chunks)
+        file.write_text(_LAYOUT["models/app.k"])
+
+    first = _all(root, tmp_path / "specs")
+    (root / "apps/web/base/base.k").write_text("app = {size = 3}\n")
+    list(prepare(Wanted(discover(root), CompileInputs(), tmp_path / "specs")).run(editing))
+    assert f"{AFTER},{BEFORE}" in (tmp_path / "specs/web/dev.yaml").read_text()
+    assert _all(root, tmp_path / "specs") == first.replace("size: 1", "size: 3")
+
+
+def test_settings_elsewhere_are_read_again_whatever_their_times(root: Path, tmp_path: Path) -> None:
+    settings = tmp_path / "mine.yaml"
+    to_come = time.time_ns() + 3_600_000_000_000
+
+    def written(colour: str) -> str:
+        settings.write_text(f"kcl_options:\n  - {{key: more, value: {colour}}}\n")
+        os.utime(settings, ns=(to_come, to_come))
+        inputs = CompileInputs(settings=(str(settings),))
+        list(prepare(Wanted(discover(root), inputs, tmp_path / "specs")).run(_in_this_process))
+        return (tmp_path / "specs/web/dev.yaml").read_text()
+
+    assert ",red" in written("red")
+    for colour in ("blu", "lil"):
+        assert f",{colour}" in written(colour)
