@@ -10,7 +10,10 @@ parser need to be counted before anything is built from them.
 
 from __future__ import annotations
 
+import json
 import re
+import sys
+from itertools import accumulate
 from typing import Any, Final
 
 MOST_BYTES: Final = 16_000_000
@@ -19,14 +22,17 @@ MOST_BYTES_OF_TOML: Final = 1_000_000
 """Of a manifest or a lock file, whose parser is slow."""
 MOST_DEPTH: Final = 200
 """Lists and mappings in one another: what is done with them later recurses, and Python ends at a thousand calls."""
+SAFE_NESTING: Final = 1_000
+"""Of brackets or columns that a parser written in C may recurse on before anybody counted."""
 MOST_NODES: Final = 1_000_000
 """Keys, values and collections of YAML, with every alias counted as what it stands for."""
 MOST_DIGITS: Final = 400
 """Of a whole number of YAML. More digits than that no float can hold, and long numbers take quadratic time."""
-_SAFE_NESTING: Final = 1_000  # of brackets or columns that the parser may recurse on before anybody counted
 _CHARACTERS_OF_A_NODE: Final = 100  # a longer text counts as several nodes: aliases repeat it, too
 _ANCHOR: Final = re.compile(rb"&[0-9A-Za-z_-]")
 _ALIAS: Final = re.compile(rb"\*[0-9A-Za-z_-]")
+_JSON_STRING: Final = re.compile(rb'"[^"]*"?')
+_STEPS: Final = bytes(1 if each in b"[{" else 255 if each in b"]}" else 0 for each in range(256))  # 255 is -1 if signed
 _INDICATORS: Final = bytes.maketrans(b"\t-?:", b"    ")
 
 
@@ -59,6 +65,24 @@ def check_depth(value: Any) -> None:
         raise LimitError(f"is nested deeper than the limit of {MOST_DEPTH} levels")
 
 
+def check_json(text: str | bytes) -> None:
+    """Raises LimitError for JSON whose nesting would end the process that parses it. Costs nothing where none could.
+
+    Python's parser recurses in C. While the usual limit of calls holds it ends with a RecursionError; evaluation
+    allows more calls than the stack of another thread has room for.
+    """
+    if sys.getrecursionlimit() <= SAFE_NESTING:
+        return
+    raw = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes(text)
+    if raw.count(b"[") + raw.count(b"{") <= SAFE_NESTING:
+        return
+    if json.detect_encoding(raw) not in ("utf-8", "utf-8-sig"):
+        raw = raw.replace(b"\0", b"")
+    bare = _JSON_STRING.sub(b"", raw.replace(b"\\\\", b"").replace(b'\\"', b""))
+    if max(accumulate(memoryview(bare.translate(_STEPS)).cast("b")), default=0) > MOST_DEPTH:
+        raise LimitError(f"is nested deeper than the limit of {MOST_DEPTH} levels")
+
+
 def check_toml(text: str) -> None:
     """Raises LimitError. The parser of the standard library takes quadratic memory for the parts of a dotted key."""
     if len(text) > MOST_BYTES_OF_TOML:
@@ -83,9 +107,9 @@ def _may_be_harmful(raw: bytes) -> bool:
         return True  # UTF-16, whose bytes tell nothing
     if b"&" in raw and b"*" in raw and _ANCHOR.search(raw) and _ALIAS.search(raw):
         return True
-    if raw.count(b"[") + raw.count(b"{") > _SAFE_NESTING:
+    if raw.count(b"[") + raw.count(b"{") > SAFE_NESTING:
         return True
-    if b" " * _SAFE_NESTING in raw.translate(_INDICATORS):  # nesting in blocks needs a column for each level
+    if b" " * SAFE_NESTING in raw.translate(_INDICATORS):  # nesting in blocks needs a column for each level
         return True
     if len(raw) <= MOST_NODES:
         return False

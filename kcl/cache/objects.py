@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import pickle
 from collections.abc import Callable, Iterator, Mapping
+from enum import Enum
 from typing import Any, Final, TypeVar
 
 PROTOCOL: Final = 5
@@ -45,6 +46,13 @@ def taken_out(unwritten: dict[str, _T]) -> Iterator[tuple[str, _T]]:
             return
 
 
+def _member(kind: type, name: str) -> Enum:
+    """What Python before 3.11.4 writes of a member of an enumeration: `getattr(kind, name)`."""
+    if not (isinstance(kind, type) and issubclass(kind, Enum) and name in kind.__members__):
+        raise pickle.UnpicklingError(f"{name} is no member of an enumeration")
+    return kind.__members__[name]
+
+
 class _Reader(pickle.Unpickler):
     def __init__(
         self, data: bytes, modules: tuple[str, ...], instead: Mapping[tuple[str, str], Callable[..., Any]]
@@ -57,6 +65,8 @@ class _Reader(pickle.Unpickler):
         found = self._instead.get((module, name))
         if found is not None:
             return found
+        if (module, name) == ("builtins", "getattr"):
+            return _member
         if not module.startswith(self._modules) or "." in name:
             raise pickle.UnpicklingError(f"{module}.{name} has no place in what is kept")
         found = super().find_class(module, name)

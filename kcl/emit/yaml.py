@@ -23,7 +23,7 @@ _WORDS: Final = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", 
 _WORDS_IN_ANY_CASE: Final = frozenset(
     "".join(letters) for word in _WORDS for letters in itertools.product(*zip(word.lower(), word.upper(), strict=True))
 )
-_PLAINLY_PLAIN: Final = re.compile(r"[A-Za-z_/][\w/.=+@-]*+(?::[\w/.=+@-]++)*+", re.ASCII).fullmatch
+_PLAINLY_PLAIN: Final = re.compile(r"[A-Za-z_/][\w/.=+@-]*+(?>(?::[\w/.=+@-]++)*)", re.ASCII).fullmatch
 """Texts that most are, told faster than by `_PLAIN`, which holds for each of them."""
 _PLAIN: Final = re.compile(
     r"""

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
-from kcl.bounds import check_depth
+from kcl.bounds import check_depth, check_json
 from kcl.diagnostics import Code, KclError, error
 from kcl.loader.known import Readings
 from kcl.loader.yaml_text import YamlError, load_yaml
@@ -108,6 +108,7 @@ def argument_value(text: str) -> Any:
     if _SCIENTIFIC.fullmatch(text):
         return text
     try:
+        check_json(text)
         value = json.loads(text, parse_constant=_no_constant)
         check_depth(value)
         return value

@@ -7,7 +7,7 @@ import math
 import re
 from typing import Any, Final
 
-from kcl.bounds import LimitError, check_depth, check_size
+from kcl.bounds import LimitError, check_depth, check_json, check_size
 
 _INCOMPLETE_WORD: Final = re.compile(r"(?:t|tr|tru|f|fa|fal|fals|n|nu|nul)\Z")
 
@@ -20,6 +20,7 @@ def parse_json(text: str) -> Any:
     """Raises JsonError."""
     try:
         check_size(text)
+        check_json(text)
         found = json.loads(text, parse_constant=_refused, parse_float=_finite, parse_int=_whole)
         check_depth(found)
     except LimitError as problem:

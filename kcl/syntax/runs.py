@@ -26,7 +26,7 @@ _INTEGER = r"0(?![0-9])|[1-9][0-9]{0,17}+"
 _DECIMAL = r"[0-9]++\.[0-9]++"
 _CONSTANT = r"(?:True|False|None|Undefined)\b"
 _SCALAR = f"{_QUOTED}|{_DECIMAL}|{_INTEGER}|{_CONSTANT}|{_NAME}"
-_LIST = rf"\[[ \t]*+(?:(?:{_SCALAR})[ \t]*+(?:,[ \t]*+|(?=\])))*+\]"
+_LIST = rf"\[[ \t]*+(?>(?:(?:{_SCALAR})[ \t]*+(?:,[ \t]*+|(?=\])))*)\]"
 _KEY = rf"(?:{_NAME}|{_QUOTED})[ \t]*+[:=][ \t]*+"
 _ENTRY = rf"{_KEY}(?:{_SCALAR}|{_LIST})"
 
@@ -39,12 +39,12 @@ Run = tuple[str, re.Pattern[str]]
 _ENDED = r"(?=[ \t]*+,?+[ \t]*+(?:\#|\r?\n))"
 _BETWEEN = r"[ \t]*+,?+[ \t]*+\r?\n"
 # The first group is the indentation of the run, the second that of the lines in the block.
-_BLOCK = rf"\{{[ \t]*+\r?\n(?=(\1[ \t]++))(?:(?:{_BETWEEN})?+\2{_ENTRY}{_ENDED})++{_BETWEEN}\1\}}"
+_BLOCK = rf"\{{[ \t]*+\r?\n(?=(\1[ \t]++))(?>(?:(?>(?:{_BETWEEN})?)\2{_ENTRY}{_ENDED})+){_BETWEEN}\1\}}"
 
 
 def _run(line: str) -> re.Pattern[str]:
     """Lines of one indentation. After the last no comprehension may begin: what it is made of stands alone."""
-    return re.compile(rf"(?=([ \t]*+))(?:(?:{_BETWEEN})?+\1(?:{line}){_ENDED})++(?![ \t]*+\r?\n\s*+for\b)")
+    return re.compile(rf"(?=([ \t]*+))(?>(?:(?>(?:{_BETWEEN})?)\1(?:{line}){_ENDED})+)(?![ \t]*+\r?\n\s*+for\b)")
 
 
 ENTRIES: Run = ("PLAIN_ENTRIES", _run(rf"{_KEY}(?:{_SCALAR}|{_LIST}|{_BLOCK})"))
@@ -57,8 +57,8 @@ _VALUE = rf"""(?:
   | (?P<integer>{_INTEGER})
   | (?P<constant>{_CONSTANT})
   | (?P<name>{_NAME})
-  | (?P<list>\[(?:[^\]"']++|"[^"]*+"|'[^']*+')*+\])
-  | (?P<config>\{{(?:[^}}"']++|"[^"]*+"|'[^']*+')*+\}})
+  | (?P<list>\[(?>(?:[^\]"']++|"[^"]*+"|'[^']*+')*)\])
+  | (?P<config>\{{(?>(?:[^}}"']++|"[^"]*+"|'[^']*+')*)\}})
 )"""
 _ONE_ITEM = re.compile(rf"[\s,]*+{_VALUE}", re.VERBOSE)
 _ONE_ENTRY = re.compile(rf"[\s,]*+(?P<key>{_NAME}|{_QUOTED})[ \t]*+(?P<op>[:=])[ \t]*+{_VALUE}", re.VERBOSE)

@@ -21,19 +21,20 @@ class Report(Protocol):
     def __call__(self, start: int, end: int, message: str, code: Code = Code.INVALID_SYNTAX, /) -> None: ...
 
 
-# Possessive quantifiers keep an unterminated string from being tried in every possible split.
+# Atomic groups and possessive quantifiers keep an unterminated string from being tried in every possible split. Before
+# Python 3.11.5 a possessive group forgets alternatives inside of itself (python/cpython#106052): groups are atomic.
 TOKEN = re.compile(
     r"""
-    (?:[ \t\r\f]+|\\\r?\n|\\\Z)*+
+    (?>(?:[ \t\r\f]+|\\\r?\n|\\\Z)*)
     (?:
       (?P<string>[rR]?(?:
-          "{3}(?:[^"\\]++|\\.|"(?!""))*+"{3}
-        | '{3}(?:[^'\\]++|\\.|'(?!''))*+'{3}
-        | "(?!"")(?:[^"\\\r\n\0]++|\\[^\r\n\0])*+"
-        | '(?!'')(?:[^'\\\r\n\0]++|\\[^\r\n\0])*+'
+          "{3}(?>(?:[^"\\]++|\\.|"(?!""))*)"{3}
+        | '{3}(?>(?:[^'\\]++|\\.|'(?!''))*)'{3}
+        | "(?!"")(?>(?:[^"\\\r\n\0]++|\\[^\r\n\0])*)"
+        | '(?!'')(?>(?:[^'\\\r\n\0]++|\\[^\r\n\0])*)'
       ))
     | (?P<name>\$?[^\W\d]\w*)
-    | (?P<newline>(?:\#[^\n]*)?\n(?:[ \t\r\f]*(?:\#[^\n]*)?\n)*+[ \t\r\f]*)
+    | (?P<newline>(?:\#[^\n]*)?\n(?>(?:[ \t\r\f]*(?:\#[^\n]*)?\n)*)[ \t\r\f]*)
     | (?P<number>
           0[xX][\w]*|0[bB][\w]*|0[oO][\w]*
         | \d[\d_]*(?:\.(?![.\w]))
@@ -51,8 +52,8 @@ TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-BLANK = re.compile(r"(?:[ \t\r\f]+|\\\r?\n|\\\Z)*+")
-LEADING = re.compile(r"(?:[ \t\r\f]*(?:#[^\n]*)?\n)*+[ \t\r\f]*")
+BLANK = re.compile(r"(?>(?:[ \t\r\f]+|\\\r?\n|\\\Z)*)")
+LEADING = re.compile(r"(?>(?:[ \t\r\f]*(?:#[^\n]*)?\n)*)[ \t\r\f]*")
 COMMENT = re.compile(r"#[^\n]*")
 WORD = re.compile(r"\w*")
 IN_FOLLOWS = re.compile(r"(?:[ \t]+|\\\r?\n)+in\b")

@@ -45,13 +45,15 @@ def read_text(path: Path) -> str:
 
 def load_json(text: str | bytes, **hooks: Any) -> Any:
     """What `json.loads` reads. Raises ValueError: JSONDecodeError for what is no JSON, OverLimit."""
-    try:
-        value = json.loads(text, **hooks)
-    except RecursionError:
-        raise OverLimit(f"is nested deeper than the limit of {bounds.MOST_DEPTH} levels") from None
     brackets = text.count("[") + text.count("{") if isinstance(text, str) else text.count(b"[") + text.count(b"{")
-    if brackets > bounds.MOST_DEPTH:
-        check_depth(value)
+    with _over_limit():
+        bounds.check_json(text)
+        try:
+            value = json.loads(text, **hooks)
+        except RecursionError:
+            raise OverLimit(f"is nested deeper than the limit of {bounds.MOST_DEPTH} levels") from None
+        if brackets > bounds.MOST_DEPTH:
+            bounds.check_depth(value)
     return value
 
 

@@ -71,6 +71,52 @@ def test_importing_the_package_loads_nothing_before_it_is_asked_for() -> None:
     assert done.stdout.strip() == "[]"
 
 
+POSSESSIVE = """
+import importlib, pkgutil, re, sys
+from re import _compiler, _parser
+import kcl
+
+SINGLE = {"literal", "not_literal", "in", "any"}
+found = set()
+
+
+def look(tree, text):
+    for operator, argument in tree:
+        if str(operator).lower() == "possessive_repeat" and not (
+            len(argument[2]) == 1 and str(argument[2][0][0]).lower() in SINGLE
+        ):
+            found.add(text)
+        for each in argument if isinstance(argument, (tuple, list)) else (argument,):
+            for inner in each if isinstance(each, list) else (each,):
+                if isinstance(inner, _parser.SubPattern):
+                    look(inner, text)
+
+
+def compile_(pattern, flags=0):
+    look(_parser.parse(pattern, flags), pattern)
+    return kept(pattern, flags)
+
+
+kept, _compiler.compile = _compiler.compile, compile_
+re.compile("(?:ab|b)*+")
+assert found, "the check finds none"
+found.clear()
+re.purge()
+for name in ("runtimes.base", "workbench.present", "workbench.project"):
+    importlib.import_module(name)
+for module in pkgutil.walk_packages(kcl.__path__, "kcl."):
+    if "__main__" not in module.name:
+        importlib.import_module(module.name)
+sys.exit("\\n".join(map(str, found)) or 0)
+"""
+
+
+def test_no_pattern_has_a_possessive_group() -> None:
+    """Python before 3.11.5 forgets alternatives inside of one (python/cpython#106052): `(?>(?:...)*)` says the same."""
+    checked = subprocess.run([sys.executable, "-c", POSSESSIVE], capture_output=True, text=True, timeout=120)
+    assert checked.returncode == 0, checked.stderr
+
+
 def test_nothing_names_a_place_on_one_machine() -> None:
     """What is shipped works anywhere: no home folders, no scratch folders of whoever wrote it."""
     suspects = ("/work/", "/root/", "/opt/cp")

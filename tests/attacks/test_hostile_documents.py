@@ -80,6 +80,28 @@ def test_the_finding_names_file_line_and_limit(reader: str, tmp_path: Path) -> N
     assert "nested deeper than the limit of 200 levels" in told
 
 
+@pytest.mark.parametrize("opening", ["[", '{"a":', '[{"a":', '["\\"]",'], ids=["lists", "mappings", "both", "quoted"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_nesting_is_refused_where_more_calls_are_allowed_than_the_stack_has_room_for(
+    opening: str, encoding: str
+) -> None:
+    program = (
+        "import sys; sys.setrecursionlimit(10**7)\n"
+        "from runtimes.base import documents\n"
+        f"text = ({opening!r} * 1_000_000).encode({encoding!r})\n"
+        "try:\n    documents.load_json(text)\n"
+        "except documents.OverLimit as refused:\n    print(refused)"
+    )
+    ended = subprocess.run([sys.executable, "-I", "-c", program], capture_output=True, text=True, timeout=120)
+    assert (ended.returncode, ended.stdout) == (0, "is nested deeper than the limit of 200 levels\n"), ended.stderr
+
+
+def test_brackets_in_a_text_are_no_nesting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "getrecursionlimit", lambda: 10**7)
+    flat = ["[" * 5_000, '\\"[' * 500, "\\", "[{"] * 300
+    assert documents.load_json(json.dumps(flat)) == flat
+
+
 def test_real_files_are_far_from_the_limits() -> None:
     """Aliases, deep schemas and long lists are what people use: only what no file needs is refused."""
     shared = "base: &base {image: app, ports: [80, 443]}\n" + "".join(
