@@ -15,9 +15,11 @@ export PYTHONDONTWRITEBYTECODE :=
 demo: $(STAMP)
 	@$(BIN)/wb demo
 
-# three at once: many tests wait for servers and processes, and leave one of two cores free
+# three at once: many tests wait for servers and processes, and leave one of two cores free;
+# where one of them dies the run ends and says so: pytest-xdist may wait for ever for what another was to take over
+PARALLEL := --dist loadfile --no-loadscope-reorder --max-worker-restart=0
 test: $(STAMP) $(BROWSER)
-	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -n 3 $(PARALLEL)
 
 # format, lint, types, import contracts and the fast tests: a few minutes
 check: $(STAMP)
@@ -25,7 +27,7 @@ check: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -q -m "not slow" -n 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -q -m "not slow" -n 2 $(PARALLEL)
 
 format: $(STAMP)
 	$(BIN)/ruff format .
@@ -118,7 +120,7 @@ pythons:
 	done
 
 check-python: $(STAMP)
-	$(BIN)/python -m pytest -q -m "not slow" -n 2 --dist loadfile --no-loadscope-reorder
+	$(BIN)/python -m pytest -q -m "not slow" -n 2 $(PARALLEL)
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
