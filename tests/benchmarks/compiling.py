@@ -31,6 +31,7 @@ from kcl.source import OsFileSystem
 from tests.benchmarks import programs
 from tests.benchmarks.edits import Edit, edits
 from tests.benchmarks.measuring import Faster, Group, Planned, Variant
+from tests.benchmarks.sessions import Editor
 from tests.kcl.conformance import FOLDER
 from workbench.engine.compile import CompileInputs, compile_now, new_cache
 from workbench.project import discover
@@ -136,8 +137,9 @@ def rows(repository: Repository, folder: Path) -> Iterator[Planned]:
         (
             f"what-if: one value changed in main.k, until the new Spec ({name})",
             f"what-if: the same, until documents and provenance ({name})",
+            f"what-if: the same, through a session until the Spec ({name})",
         ),
-        lambda: _what_if(repository),
+        lambda: _what_if(repository, folder / f"session-{name}"),
     )
     yield Planned((f"one stack, fresh process, warm cache ({name})",), lambda: _fresh(repository, runs))
     yield Planned(
@@ -230,7 +232,7 @@ def shared_edit(repository: Repository) -> Editing:
     return _first_possible(repository, [examples[place] for place in first])
 
 
-def _what_if(repository: Repository) -> Group:
+def _what_if(repository: Repository, state: Path) -> Group:
     """One value in the stack's main.k, another one every time, without anything on disk being touched by us."""
     editing = own_edit(repository)
     edit, stack = editing.edit, repository.one
@@ -249,12 +251,17 @@ def _what_if(repository: Repository) -> Group:
         result = repository.run(stack, kept, changed)
         assert edit.is_in(result.documents, number) and result.provenance.lookup(*edit.reached)
 
-    spec()
-    documents()
+    editor = Editor(repository.root, stack, settings, state)
+
+    def session() -> None:
+        number, _ = editing.next()
+        editor.see(edit, number)
+
     return Group(
-        (Variant(Faster(20), spec), Variant(Faster(20), documents)),
+        (Variant(Faster(20), spec), Variant(Faster(20), documents), Variant(Faster(20), session)),
         lambda: editing.on_disk(lambda: repository.peers(stack)),
         _SHORT_ROUNDS,
+        editor.close,
     )
 
 

@@ -84,6 +84,8 @@ class Group:
     variants: tuple[Variant, ...]
     peer: Work
     rounds: int = ROUNDS
+    close: Work = lambda: None
+    """Ends what was started for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,19 +130,28 @@ def measure(planned: Planned, only: str = "", rounds: int | None = None) -> list
         return []
     group = planned.make()
     chosen = [pair for pair in zip(planned.names, group.variants, strict=True) if only in pair[0]]
-    for _, each in chosen:
-        each.ours()  # what is only done once is not what is measured
-    group.peer()
-    pairs: list[list[tuple[float, float]]] = [[] for _ in chosen]
-    for _ in range(min(group.rounds, rounds or group.rounds)):
-        mine = [seconds(each.ours) for _, each in chosen]
-        theirs = seconds(group.peer)
-        for kept, one in zip(pairs, mine, strict=True):
-            kept.append((one, theirs))
+    try:
+        pairs = _measured(group, [each for _, each in chosen], min(group.rounds, rounds or group.rounds))
+    finally:
+        group.close()
     return [
         result(name, each.goal, found, [_ratio(each.goal, *pair) for pair in found])
         for (name, each), found in zip(chosen, pairs, strict=True)
     ]
+
+
+def _measured(group: Group, chosen: Sequence[Variant], rounds: int) -> list[list[tuple[float, float]]]:
+    """Returns what ours and the peer's took in each round, by variant."""
+    for each in chosen:
+        each.ours()  # what is only done once is not what is measured
+    group.peer()
+    pairs: list[list[tuple[float, float]]] = [[] for _ in chosen]
+    for _ in range(rounds):
+        mine = [seconds(each.ours) for each in chosen]
+        theirs = seconds(group.peer)
+        for kept, one in zip(pairs, mine, strict=True):
+            kept.append((one, theirs))
+    return pairs
 
 
 def _ratio(goal: Goal | None, mine: float, theirs: float) -> float:

@@ -119,12 +119,13 @@ def test_only_rows_that_are_asked_for_are_run_and_the_peer_takes_turns_with_them
         (Variant(Faster(2), lambda: calls.append("a")), Variant(None, lambda: calls.append("b"))),
         lambda: calls.append("peer"),
         rounds=7,
+        close=lambda: calls.append("closed"),
     )
     planned = Planned(("one row", "another"), lambda: group)
     assert measure(planned, "nothing") == [] and calls == []
     found = measure(planned, "row")
-    assert calls == ["a", "peer"] * 8
+    assert calls == [*["a", "peer"] * 8, "closed"]
     assert [(each.name, each.runs, each.verdict in ("met", "not met")) for each in found] == [("one row", 7, True)]
     calls.clear()
     assert [each.verdict == "" for each in measure(planned, "", 2)] == [False, True]
-    assert calls == ["a", "b", "peer"] * 3
+    assert calls == [*["a", "b", "peer"] * 3, "closed"]
