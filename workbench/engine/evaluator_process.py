@@ -7,6 +7,7 @@ exceeds its limits: then it says so, with the place in the program, and there is
 from __future__ import annotations
 
 import gc
+import marshal
 import os
 import pickle
 import queue
@@ -47,8 +48,24 @@ def main() -> None:
     threading.Thread(target=_listen, args=(asked, requests), name="wb-requests", daemon=True).start()
     watchdog = Watchdog(answers.last, _where)
     gc.set_threshold(200_000, 50, 50)
+    environment = b""
+    has_begun = False
     while True:
-        _serve(pickle.loads(requests.get()), answers, watchdog)
+        ask: Ask = pickle.loads(requests.get())
+        if not has_begun:
+            has_begun = True
+            answers.put(Begun())
+        if ask.environment != environment:
+            environment = ask.environment
+            _take_over(marshal.loads(environment))
+        _serve(ask, answers, watchdog)
+
+
+def _take_over(environment: dict[str, str]) -> None:
+    if environment != os.environ:
+        os.environ.clear()
+        os.environ.update(environment)
+        memos.forget()
 
 
 def _listen(stream: BinaryIO, requests: queue.Queue[bytes]) -> None:
@@ -72,11 +89,6 @@ def _raised_at(error: Exception) -> str:
 
 
 def _serve(ask: Ask, answers: _Answers, watchdog: Watchdog) -> None:
-    if ask.environment != os.environ:
-        os.environ.clear()
-        os.environ.update(ask.environment)
-        memos.forget()
-    answers.put(Begun())
     watchdog.begin(ask.allowance)
     last: object
     try:

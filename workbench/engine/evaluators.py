@@ -2,8 +2,8 @@
 
 A program of the repository may loop for ever, fill the memory, or be inside one call into C for minutes, in which no
 thread of its process gets a turn. In a process of its own it can do that as it likes: the screen goes on, ^C is heard,
-and at its deadline it is killed. What is handed over and back are values; a Spec's provenance comes packed and is
-unpacked when somebody asks (`shipped.py`).
+and at its deadline it is killed. What is handed over and back are values. What is needed first can be had while its
+process still makes the rest (`Rest`).
 
 The processes belong to this one, not to a session. A few stay, each with parsed files of the repositories it was last
 used for: the one used last is taken first. One that had to be ended is followed by a new one.
@@ -12,6 +12,7 @@ used for: the one used last is taken first. One that had to be ended is followed
 from __future__ import annotations
 
 import atexit
+import marshal
 import os
 import pickle
 import queue
@@ -52,6 +53,8 @@ T = TypeVar("T")
 
 _START_SECONDS: Final = 60.0
 """A machine under load may take long to start Python; nothing of the repository runs before."""
+_FINISHING_SECONDS: Final = 1.0
+"""How long a process is waited for that has only the rest to make: another takes longer to start, and knows nothing."""
 _ABANDONED_SECONDS: Final = 2.0
 """How long what nobody waits for any more may go on: an edit follows the other while somebody types, and a process
 that is ended has to learn everything again."""
@@ -70,23 +73,40 @@ class Process:
             env={**os.environ, "PYTHONPATH": os.pathsep.join(dict.fromkeys(search_path()))},
             start_new_session=True,  # a ^C is meant for whoever asked: it ends this process
         )
-        self._frames: queue.Queue[object] = queue.Queue()
         self._is_leaving = False
+        self._has_begun = False
+        self._is_deaf = False
         self._abandoned_at: float | None = None
+        self._request = _Request(self, Allowance())
         threading.Thread(target=self._listen, name="wb-evaluator", daemon=True).start()
 
     @property
     def is_alive(self) -> bool:
-        return not self._is_leaving and self._process.poll() is None
+        return not (self._is_leaving or self._is_deaf) and self._process.poll() is None
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether it ever said that it is there: before, starting Python may take its time."""
+        return self._has_begun
+
+    @property
+    def is_finishing(self) -> bool:
+        """Whether who asked has what is needed first, and it will soon be free."""
+        return self._request.is_finishing
 
     @property
     def is_abandoned(self) -> bool:
         return self._abandoned_at is not None
 
+    @property
+    def abandoned_at(self) -> float | None:
+        """Since when nobody waits for what it does, None where somebody does."""
+        return self._abandoned_at
+
     def abandon(self) -> None:
         """Nobody waits for what it does: it is ended soon, unless it comes to its end."""
         self._abandoned_at = time.monotonic()
-        self._frames.put(None)
+        self._request.put(None)
 
     def kill(self) -> None:
         """Ends it at once. Whoever waits for it is told."""
@@ -105,69 +125,44 @@ class Process:
 
         Raises what it raises, and `EvaluationEnded`; after that the process is gone.
         """
-        self._abandoned_at = None
-        ends_at = time.monotonic() + _START_SECONDS + allowance.deadline_seconds
+        request = self._ask(work, arguments, allowance)
         try:
-            self._send(pickle.dumps(Ask(work, arguments, allowance, dict(os.environ)), pickle.HIGHEST_PROTOCOL))
-            while True:
-                match self._next(ends_at, allowance):
-                    case Begun():
-                        ends_at = time.monotonic() + allowance.deadline_seconds + GRACE_SECONDS
-                    case Item(value):
-                        ends_at = time.monotonic() + allowance.deadline_seconds + GRACE_SECONDS
-                        yield pickle.loads(value)
-                    case Value(value):
-                        yield pickle.loads(value)
-                        return
-                    case Finished():
-                        return
-                    case Leaving():
-                        self._is_leaving = True
-                    case Raised(value):
-                        raise pickle.loads(value)
-                    case Ended(what, where):
-                        raise _ended(Exceeded(what), allowance, where)
-                    case other:
-                        raise AssertionError(f"this is a bug in the workbench: {type(other).__name__} of an evaluator")
+            yield from request
         except BaseException as error:
-            if not isinstance(error, Exception) or isinstance(error, EvaluationEnded):
-                self.close()
+            self._close_after(error, request)
             raise
 
-    def _send(self, request: bytes) -> None:
+    def first(self, work: Callable[..., Any], arguments: tuple[Any, ...], allowance: Allowance) -> tuple[Any, _Request]:
+        """Returns the first of what a generator function yields, and where the rest will be."""
+        request = self._ask(work, arguments, allowance)
+        try:
+            return next(request), request
+        except BaseException as error:
+            self._close_after(error, request)
+            raise
+
+    def exit_code(self) -> int:
+        """Waits for its end."""
+        return self._process.wait()
+
+    def _close_after(self, error: BaseException, request: _Request) -> None:
+        """What is not heard to its end would be taken for an answer to the next request."""
+        if isinstance(error, EvaluationEnded) or not request.has_ended:
+            self.close()
+
+    def _ask(self, work: Callable[..., Any], arguments: tuple[Any, ...], allowance: Allowance) -> _Request:
+        self._abandoned_at = None
+        request = self._request = _Request(self, allowance)
+        environment = marshal.dumps(dict(os.environ))
         assert self._process.stdin is not None
         with suppress(OSError):  # it is gone: reading says so
-            write(self._process.stdin, request)
-
-    def _next(self, ends_at: float, allowance: Allowance) -> object:
-        while True:
-            until = ends_at if self._abandoned_at is None else min(ends_at, self._abandoned_at + _ABANDONED_SECONDS)
-            try:
-                frame = self._frames.get(timeout=max(until - time.monotonic(), 0))
-            except queue.Empty:
-                raise _ended(Exceeded.DEADLINE, allowance, "") from None
-            match frame:
-                case None:  # abandoned
-                    continue
-                case FrameTooLarge():
-                    raise EvaluationEnded(
-                        f"what the program evaluates to is larger than the limit of {MOST_BYTES >> 20} MB",
-                        hint="no cluster takes that much: make it smaller",
-                    )
-                case EOFError():
-                    raise self._gone(allowance)
-                case _:
-                    return frame
-
-    def _gone(self, allowance: Allowance) -> EvaluationEnded:
-        code = self._process.wait()
-        if code == -getattr(signal, "SIGXCPU", 0):
-            return _ended(Exceeded.DEADLINE, allowance, "")
-        return EvaluationEnded(
-            "the process that evaluated it died",
-            hint=f"it may have run out of memory: its limit is not reached, but the machine's may be ({code})",
-            is_unexplained=True,
-        )
+            write(
+                self._process.stdin,
+                pickle.dumps(Ask(work, arguments, allowance, environment), pickle.HIGHEST_PROTOCOL),
+            )
+        if self._is_deaf:
+            request.put(EOFError())
+        return request
 
     def _listen(self) -> None:
         stream = self._process.stdout
@@ -175,15 +170,148 @@ class Process:
         with stream:
             while True:
                 try:
-                    frame = read(stream)
+                    frame = pickle.loads(read(stream))
                 except (EOFError, OSError, ValueError):
-                    self._frames.put(EOFError())
-                    return
+                    frame = EOFError()
                 except FrameTooLarge as error:
-                    self._frames.put(error)
+                    frame = error
                     self.kill()
+                match frame:
+                    case Begun():
+                        self._has_begun = True
+                    case Leaving():
+                        self._is_leaving = True
+                        continue
+                    case EOFError() | FrameTooLarge():
+                        self._is_deaf = True
+                self._request.put(frame)
+                if self._is_deaf:
                     return
-                self._frames.put(pickle.loads(frame))
+
+
+class _Request:
+    """What a process answers to one request, as it comes: an iterator of values."""
+
+    def __init__(self, process: Process, allowance: Allowance) -> None:
+        self._process, self._allowance = process, allowance
+        self._frames: queue.SimpleQueue[object] = queue.SimpleQueue()
+        starting = 0.0 if process.has_begun else _START_SECONDS
+        self._ends_at = time.monotonic() + starting + allowance.deadline_seconds + GRACE_SECONDS
+        self._changing = threading.Lock()
+        self._has_ended = False
+        self._on_end: Callable[[], None] | None = None
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the process has answered all of it, or is gone."""
+        return self._has_ended
+
+    @property
+    def is_finishing(self) -> bool:
+        return self._on_end is not None and not self._has_ended
+
+    def put(self, frame: object) -> None:
+        """Is told of an answer; None: look at the clock again. From any thread."""
+        self._frames.put(frame)
+        if frame is None or isinstance(frame, Begun | Item):
+            return
+        with self._changing:
+            is_first, self._has_ended = not self._has_ended, True
+            act = self._on_end
+        if is_first and act is not None:
+            act()
+
+    def when_ended(self, act: Callable[[], None]) -> None:
+        """Has something done, once, when the process has answered all of it: now, or in the thread that hears it."""
+        with self._changing:
+            self._on_end = act
+            has_ended = self._has_ended
+        if has_ended:
+            act()
+
+    def give_up(self) -> None:
+        """What is not answered yet is not waited for."""
+        if not self._has_ended:
+            self._process.kill()
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        """Raises what the work raised, and `EvaluationEnded`; then the process is to be closed."""
+        while True:
+            match self._next():
+                case Begun():
+                    self._begin_again()
+                case Item(value):
+                    self._begin_again()
+                    return pickle.loads(value)
+                case Value(value):
+                    self._frames.put(Finished())
+                    return pickle.loads(value)
+                case Finished():
+                    raise StopIteration
+                case Raised(value):
+                    raise pickle.loads(value)
+                case Ended(what, where):
+                    raise _ended(Exceeded(what), self._allowance, where)
+                case FrameTooLarge():
+                    raise EvaluationEnded(
+                        f"what the program evaluates to is larger than the limit of {MOST_BYTES >> 20} MB",
+                        hint="no cluster takes that much: make it smaller",
+                    )
+                case EOFError():
+                    raise self._gone()
+                case other:
+                    raise AssertionError(f"this is a bug in the workbench: {type(other).__name__} of an evaluator")
+
+    def _begin_again(self) -> None:
+        self._ends_at = time.monotonic() + self._allowance.deadline_seconds + GRACE_SECONDS
+
+    def _next(self) -> object:
+        while True:
+            abandoned_at = self._process.abandoned_at
+            until = self._ends_at if abandoned_at is None else min(self._ends_at, abandoned_at + _ABANDONED_SECONDS)
+            try:
+                frame = self._frames.get(timeout=max(until - time.monotonic(), 0))
+            except queue.Empty:
+                raise _ended(Exceeded.DEADLINE, self._allowance, "") from None
+            if frame is not None:
+                return frame
+
+    def _gone(self) -> EvaluationEnded:
+        code = self._process.exit_code()
+        if code == -getattr(signal, "SIGXCPU", 0):
+            return _ended(Exceeded.DEADLINE, self._allowance, "")
+        return EvaluationEnded(
+            "the process that evaluated it died",
+            hint=f"it may have run out of memory: its limit is not reached, but the machine's may be ({code})",
+            is_unexplained=True,
+        )
+
+
+class Rest:
+    """What a process still makes when the first of what it was asked for is there."""
+
+    def __init__(self, request: _Request) -> None:
+        self._request: _Request | None = request
+        self._reading = threading.Lock()
+        self._value: Any = None
+        self._error: Exception | None = None
+
+    def get(self) -> Any:
+        """Waits for it, in any thread. Raises `EvaluationEnded` where the process ended before."""
+        with self._reading:
+            if self._request is not None:
+                try:
+                    self._value = next(self._request)
+                except Exception as error:
+                    self._error = error
+                    self._request.give_up()
+                self._request = None
+        if self._error is not None:
+            raise self._error
+        return self._value
 
 
 def _ended(what: Exceeded, allowance: Allowance, where: str) -> EvaluationEnded:
@@ -256,6 +384,18 @@ class Evaluators:
         for each in idle:
             each.close()
 
+    async def afirst(
+        self, allowance: Allowance, work: Callable[..., Iterator[Any]], *arguments: Any
+    ) -> tuple[Any, Rest]:
+        """Returns the first of two values that `work` yields, and the other while it may still be made.
+
+        Cancelled, the evaluation is ended as by `acall`.
+        """
+        with self._taking() as take:
+            return await anyio.to_thread.run_sync(
+                partial(self._first_with, take, allowance, work, arguments), abandon_on_cancel=True
+            )
+
     @contextmanager
     def _taking(self) -> Iterator[list[Process]]:
         """A place for the process that a thread will take; left early, what it does is abandoned."""
@@ -289,22 +429,39 @@ class Evaluators:
             for each in process.items(work, arguments, allowance):
                 anyio.from_thread.run_sync(take_item, each)
 
+    def _first_with(
+        self, take: list[Process], allowance: Allowance, work: Callable[..., Any], arguments: tuple[Any, ...]
+    ) -> tuple[Any, Rest]:
+        process = self._take()
+        take.append(process)
+        try:
+            first, request = process.first(work, arguments, allowance)
+        except BaseException:
+            self._give_back(process)
+            raise
+        request.when_ended(partial(self._give_back, process))
+        return first, Rest(request)
+
     @contextmanager
     def _taken(self) -> Iterator[Process]:
         process = self._take()
         try:
             yield process
         finally:
-            with self._changed:
-                self._busy.remove(process)
-                stays = process.is_alive and not self._is_closed
-                if stays:
-                    self._idle.append(process)
-                self._changed.notify()
-            if not stays:
-                process.close()
+            self._give_back(process)
+
+    def _give_back(self, process: Process) -> None:
+        with self._changed:
+            self._busy.remove(process)
+            stays = process.is_alive and not self._is_closed
+            if stays:
+                self._idle.append(process)
+            self._changed.notify()
+        if not stays:
+            process.close()
 
     def _take(self) -> Process:
+        patient_until = time.monotonic() + _FINISHING_SECONDS
         with self._changed:
             while True:
                 while self._idle:
@@ -313,6 +470,10 @@ class Evaluators:
                         self._busy.append(process)
                         return process
                     process.close()
+                left = patient_until - time.monotonic()
+                if left > 0 and any(each.is_finishing for each in self._busy):
+                    self._changed.wait(left)
+                    continue
                 if len(self._busy) < self._most:
                     self._busy.append(Process())
                     return self._busy[-1]

@@ -31,17 +31,20 @@ class FrameTooLarge(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """`work(*arguments)`, where `work` is a function that the other process can import."""
+    """`work(*arguments)`, where `work` is a function that the other process can import.
+
+    `environment` is a dictionary as `marshal` writes it: most often the same text as before, so it need not be read.
+    """
 
     work: Callable[..., Any]
     arguments: tuple[Any, ...]
     allowance: Allowance
-    environment: dict[str, str] = field(repr=False)
+    environment: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """The process is there and begins: from now on the clock runs."""
+    """The process is there and begins: from now on the clock runs. Said once, as starting Python may take long."""
 
 
 @dataclass(frozen=True, slots=True)

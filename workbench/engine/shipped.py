@@ -1,17 +1,22 @@
 """Compiling in a process that can be ended: what goes there, and what comes back.
 
 A Spec asks the evaluation for the chain behind a field, which stays where it was made. So its provenance is packed
-there, and unpacked here when somebody asks for a chain.
+there, once the Spec is on its way, and unpacked here when somebody asks for a chain.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+import marshal
+import pickle
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from kcl import api
 from kcl.bounded import Allowance
 from kcl.secrecy.rules import BUILT_IN, SecretRules
+from runtimes.base import Body, KubernetesId, Resource, ResourceId, RuntimeType, TerraformId
 from workbench.engine.compile import (
     CompiledStack,
     CompileFailed,
@@ -22,20 +27,12 @@ from workbench.engine.compile import (
     path_of,
 )
 from workbench.engine.errors import EvaluationEnded
-from workbench.engine.evaluators import evaluators
+from workbench.engine.evaluators import Rest, evaluators
 from workbench.engine.memos import memos
 from workbench.engine.recovery.compile import compile_now as compile_document_now
 from workbench.engine.recovery.document import RecoveryDocument
+from workbench.engine.spec import Chain, Lookup, Origin, Spec
 from workbench.project import Stack
-
-
-@dataclass(frozen=True, slots=True)
-class Shipped:
-    """A compiled stack between two processes. `compiled` lacks what is beside it."""
-
-    compiled: CompiledStack
-    provenance: api.KeptProvenance = field(repr=False)
-    dependencies: tuple[str, ...] = field(repr=False)
 
 
 async def compile_stack(
@@ -50,18 +47,123 @@ async def compile_stack(
     Raises `CompileFailed`, also where the evaluation exceeded its allowance, or `SpecInvalid`. Without `plugins` no
     Python function can be called from KCL.
     """
+    of_repository = pickle.dumps((stack, root, plugins), pickle.HIGHEST_PROTOCOL)
+    overlay = {str(path): text for path, text in inputs.overlay.items()}
     try:
-        shipped = await evaluators.acall(allowance, _compiled, stack, inputs.plain(), root, plugins)
+        shipped, provenance = await evaluators.afirst(
+            allowance, _compiled, of_repository, dict(inputs.options), inputs.settings, overlay
+        )
     except EvaluationEnded as ended:
         raise ended_as_failure(ended, stack.directory) from None
-    spec = replace(shipped.compiled.spec, lookup=lookup_in(shipped.provenance))
-    return replace(shipped.compiled, spec=spec, dependencies=frozenset(map(path_of, shipped.dependencies)))
+    return unpacked(shipped, stack, _awaited(provenance))
 
 
-def _compiled(stack: Stack, inputs: CompileInputs, root: Path, plugins: PluginFinder | None) -> Shipped:
+def _compiled(
+    of_repository: bytes, options: dict[str, str], settings: tuple[str, ...], overlay: dict[str, str]
+) -> Iterator[bytes | api.KeptProvenance]:
+    """Yields the stack, packed, and what is seldom needed at once: its provenance."""
+    stack, root, plugins = _of_repository(of_repository)
+    inputs = CompileInputs(options, settings, {path_of(name): text for name, text in overlay.items()})
     compiled, result = compiled_with_result(stack, inputs, memos.cache_for(root, secrets=stack.secrets), plugins)
-    bare = replace(compiled, spec=replace(compiled.spec, lookup=None), dependencies=frozenset())
-    return Shipped(bare, api.portable(result.provenance), tuple(result.dependency_names))
+    yield packed(compiled, result.dependency_names)
+    yield api.portable(result.provenance)
+
+
+@lru_cache(maxsize=16)
+def _of_repository(packed: bytes) -> tuple[Stack, Path, PluginFinder | None]:
+    """What is the same from one edit to the next, most often."""
+    found: tuple[Stack, Path, PluginFinder | None] = pickle.loads(packed)
+    return found
+
+
+def packed(compiled: CompiledStack, dependencies: Iterable[str]) -> bytes:
+    """A compiled stack as bytes, but for its provenance; `dependencies` instead of those that it has.
+
+    Plain data is read several times as fast as objects.
+    """
+    spec = compiled.spec
+    return _bytes(
+        (
+            [_plain_resource(each) for each in spec.resources],
+            [(*_plain_id(id_), origin.document, origin.prefix) for id_, origin in spec.origins.items()],
+            spec.secrets,
+            compiled.seconds,
+            compiled.log,
+            pickle.dumps(compiled.diagnostics) if compiled.diagnostics else b"",
+            marshal.dumps(sorted(dependencies)),
+        )
+    )
+
+
+def unpacked(shipped: bytes, stack: Stack, lookup: Lookup) -> CompiledStack:
+    resources, origins, secrets, seconds, log, diagnostics, dependencies = _read(shipped)
+    spec = Spec(
+        str(stack.path),
+        tuple([_resource(*each) for each in resources]),
+        {_id(kind, parts): Origin(document, prefix) for kind, parts, document, prefix in origins},
+        lookup,
+        secrets,
+        rules=stack.secrets,
+    )
+    found = pickle.loads(diagnostics) if diagnostics else ()
+    return CompiledStack(spec, found, _paths(dependencies), seconds, log)
+
+
+_PlainId = tuple[str, tuple[str, str, str, str]]
+
+
+def _plain_resource(resource: Resource) -> tuple[Any, ...]:
+    needs = [_plain_id(each) for each in resource.depends_on]
+    return (*_plain_id(resource.id), resource.type.value, resource.attributes, needs, dict(resource.extensions))
+
+
+def _resource(
+    kind: str, parts: tuple[str, str, str, str], type_: str, attributes: Body, needs: list[_PlainId], extensions: Body
+) -> Resource:
+    depends_on = tuple([_id(*each) for each in needs])
+    return Resource(_id(kind, parts), RuntimeType(type_), attributes, depends_on, extensions)
+
+
+def _plain_id(id_: ResourceId) -> _PlainId:
+    match id_:
+        case KubernetesId():
+            return RuntimeType.KUBERNETES.value, (id_.api_version, id_.kind, id_.namespace, id_.name)
+        case TerraformId():
+            return RuntimeType.TERRAFORM.value, (id_.provider_namespace, id_.provider, id_.resource_type, id_.name)
+
+
+def _id(kind: str, parts: tuple[str, str, str, str]) -> ResourceId:
+    return KubernetesId(*parts) if kind == RuntimeType.KUBERNETES.value else TerraformId(*parts)
+
+
+def _bytes(value: Any) -> bytes:
+    try:
+        return b"m" + marshal.dumps(value)
+    except ValueError:  # definitions beside a stack are YAML, which has dates
+        return b"p" + pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+
+
+def _read(written: bytes) -> Any:
+    return marshal.loads(memoryview(written)[1:]) if written[:1] == b"m" else pickle.loads(memoryview(written)[1:])
+
+
+@lru_cache(maxsize=64)
+def _paths(names: bytes) -> frozenset[Path]:
+    """Hundreds of files, most often those of the edit before."""
+    return frozenset(map(path_of, marshal.loads(names)))
+
+
+def _awaited(rest: Rest) -> Lookup:
+    """Finds chains in provenance that may still be on its way. None has any where the process ended before."""
+
+    def chain(document: int, path: tuple[str | int, ...]) -> Chain:
+        try:
+            provenance: api.KeptProvenance = rest.get()
+        except EvaluationEnded:
+            return ()
+        return lookup_in(provenance)(document, path)
+
+    return chain
 
 
 async def compile_document(

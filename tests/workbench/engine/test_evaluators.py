@@ -1,0 +1,148 @@
+"""Processes that evaluate: what is needed first comes first, and the rest is there when somebody asks for it."""
+
+from __future__ import annotations
+
+import datetime
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kcl.bounded import Allowance
+from runtimes.base import KubernetesId, Resource, RuntimeType, TerraformId
+from workbench.engine import shipped
+from workbench.engine.compile import CompiledStack, CompileFailed, CompileInputs, compile_now
+from workbench.engine.errors import EvaluationEnded
+from workbench.engine.evaluators import Evaluators
+from workbench.engine.spec import Origin, Spec
+from workbench.project import Stack, discover
+
+SAMPLE = Path(__file__).parents[3] / "sample-konfig"
+ALLOWANCE = Allowance()
+
+
+@pytest.fixture
+def evaluators() -> Iterator[Evaluators]:
+    made = Evaluators(2)
+    yield made
+    made.close()
+
+
+def process_and_rest(gate: str) -> Iterator[int]:
+    """Yields the process, and again once there is a file `gate`."""
+    yield os.getpid()
+    while gate and not Path(gate).exists():
+        time.sleep(0.01)
+    yield os.getpid()
+
+
+def process_and_death() -> Iterator[int]:
+    yield os.getpid()
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def process_and_error() -> Iterator[int]:
+    yield os.getpid()
+    raise KeyError("what is wrong")
+
+
+async def test_the_first_is_there_before_the_rest_is_made(evaluators: Evaluators, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
+    first, rest = await evaluators.afirst(ALLOWANCE, process_and_rest, str(gate))
+    assert evaluators.busy == 1
+    gate.touch()
+    assert rest.get() == first == rest.get()
+
+
+async def test_a_process_that_is_about_to_be_free_is_waited_for(evaluators: Evaluators) -> None:
+    """What it knows would have to be learned again by another."""
+    asked = [await evaluators.afirst(ALLOWANCE, process_and_rest, "") for _ in range(20)]
+    assert len({first for first, _ in asked}) == 1
+    assert {rest.get() for _, rest in asked} == {asked[0][0]}
+
+
+async def test_one_that_does_not_get_free_is_not_waited_for(evaluators: Evaluators, tmp_path: Path) -> None:
+    first, _ = await evaluators.afirst(ALLOWANCE, process_and_rest, str(tmp_path / "never"))
+    assert await evaluators.acall(ALLOWANCE, os.getpid) != first
+
+
+async def test_a_death_after_the_first_is_told_to_who_wants_the_rest(evaluators: Evaluators) -> None:
+    first, rest = await evaluators.afirst(ALLOWANCE, process_and_death)
+    with pytest.raises(EvaluationEnded, match="the process that evaluated it died"):
+        rest.get()
+    with pytest.raises(EvaluationEnded):
+        rest.get()
+    assert await evaluators.acall(ALLOWANCE, os.getpid) != first
+
+
+async def test_what_goes_wrong_after_the_first_is_told_and_the_process_stays(evaluators: Evaluators) -> None:
+    first, rest = await evaluators.afirst(ALLOWANCE, process_and_error)
+    with pytest.raises(KeyError, match="what is wrong"):
+        rest.get()
+    assert await evaluators.acall(ALLOWANCE, os.getpid) == first
+
+
+async def test_the_environment_is_that_of_who_asks(evaluators: Evaluators, monkeypatch: pytest.MonkeyPatch) -> None:
+    for value in ("one", "other", "other"):
+        monkeypatch.setenv("WB_TOLD", value)
+        assert await evaluators.acall(ALLOWANCE, os.getenv, "WB_TOLD") == value
+    monkeypatch.delenv("WB_TOLD")
+    assert await evaluators.acall(ALLOWANCE, os.getenv, "WB_TOLD") is None
+
+
+def _stack(name: str) -> Stack:
+    return discover(SAMPLE).select(name)
+
+
+@pytest.mark.parametrize("name", ["checkout/prod", "orders/prod"])
+async def test_what_another_process_compiles_is_what_this_one_does(name: str) -> None:
+    stack = _stack(name)
+    here, there = (
+        compile_now(stack, CompileInputs()),
+        await shipped.compile_stack(stack, CompileInputs(), SAMPLE, ALLOWANCE),
+    )
+    assert there.spec == here.spec
+    assert (there.spec.origins, there.spec.secrets) == (here.spec.origins, here.spec.secrets)
+    assert (there.diagnostics, there.dependencies, there.log) == (here.diagnostics, here.dependencies, here.log)
+    for each in here.spec:
+        assert list(there.spec.get(each.id).attributes) == list(each.attributes)  # type: ignore[union-attr] # equal
+        for key in each.attributes:
+            assert there.spec.chain(each.id, (key,)) == here.spec.chain(each.id, (key,)) != ()
+
+
+def test_everything_a_spec_may_hold_arrives() -> None:
+    one, other = KubernetesId("v1", "ConfigMap", "", "a:b"), TerraformId("hashicorp", "random", "random_id", "x")
+    day = datetime.date(2026, 1, 2)
+    values = {"yes": True, "one": 1, "half": 0.5, "text": "\ud800 ü", "nothing": None, "all": [{}, []], "day": day}
+    resources = (
+        Resource(one, RuntimeType.KUBERNETES, values),
+        Resource(other, RuntimeType.TERRAFORM, {"large": 1 << 200}, (one,), {"provider": "x"}),
+    )
+    origins = {one: Origin(0, ()), other: Origin(1, ("resources", 2, "attributes"))}
+    stack = _stack("checkout/prod")
+    spec = Spec(str(stack.path), resources, origins, None, frozenset({"a secret"}))
+    compiled = CompiledStack(spec, (), frozenset(), 0.5, "said")
+    arrived = shipped.unpacked(shipped.packed(compiled, ["/b", "/a"]), stack, lambda document, path: ())
+    assert repr(arrived.spec.resources) == repr(resources)
+    assert [repr(each.attributes) for each in arrived.spec] == [repr(each.attributes) for each in resources]
+    assert arrived.spec == spec and arrived.spec.origins == origins and arrived.spec.secrets == spec.secrets
+    assert (arrived.seconds, arrived.log) == (0.5, "said") and arrived.dependencies == {Path("/a"), Path("/b")}
+
+
+async def test_a_finding_arrives_as_it_is(tmp_path: Path) -> None:
+    for name, text in (
+        ("project.yaml", "name: web\n"),
+        ("dev/stack.yaml", "name: dev\n"),
+        ("dev/main.k", "a: int = ''"),
+    ):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (stack,) = discover(tmp_path).stacks()
+    with pytest.raises(CompileFailed) as failed:
+        await shipped.compile_stack(stack, CompileInputs(), tmp_path, ALLOWANCE)
+    with pytest.raises(CompileFailed) as expected:
+        compile_now(stack, CompileInputs())
+    assert (failed.value.rendered, failed.value.where) == (expected.value.rendered, expected.value.where)
