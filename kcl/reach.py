@@ -179,7 +179,8 @@ class Lookup:
     def is_inside(self, path: str) -> bool:
         """Whether a path that is no link itself is certainly one that may be looked at."""
         folder, _, name = path.rpartition(os.sep)
-        if not name or _is_doubtful(name):
+        # this is asked of hundreds of files: most begin with a letter that no doubtful name begins with
+        if not name or ((name[0] in _GIT_STARTS or not name.isascii()) and _is_doubtful(name)):
             return False
         if folder in self._folders:
             return self._folders[folder] is not None

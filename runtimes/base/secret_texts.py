@@ -151,6 +151,7 @@ _BASE64 = re.compile(r"[A-Za-z0-9+/_-]{8,}={0,2}")
 _PAIR = re.compile(r"""([A-Za-z_][\w.-]{0,60})["']?\s{0,3}[=:]\s{0,3}("[^"\n]*"|'[^'\n]*'|[^\s;&,"'}]+)""")
 _ARMOUR = re.compile(r"-----[A-Z0-9 ]+-----")
 _LONGEST_WINDOW: Final = 8
+_LONGEST_REMEMBERED: Final = 1024
 _LONGEST: Final = 1 << 14
 """A longer secret is looked for as it is, and its lines in every form."""
 _MOST_VIEWS: Final = 12
@@ -186,8 +187,21 @@ def telling(found: Iterable[str], public: frozenset[str] = frozenset()) -> froze
 
     `public` are names that everybody may know: a Secret that repeats one of them does not make it secret.
     """
-    whole = {part for text in found for part in (text, *inside(text))}
-    return frozenset(each for each in whole if each not in public and (_is_part(each) or _is_token(each)))
+    whole = {part for text in found for part in _to_look_for(text)}
+    return frozenset(whole - public)
+
+
+def _to_look_for(text: str) -> tuple[str, ...]:
+    return _remembered(text) if len(text) <= _LONGEST_REMEMBERED else _parts(text)
+
+
+def _parts(text: str) -> tuple[str, ...]:
+    """The text and what is inside it, as far as that can be looked for."""
+    return tuple(each for each in (text, *inside(text)) if _is_part(each) or _is_token(each))
+
+
+_remembered: Final = lru_cache(maxsize=1 << 12)(_parts)
+"""Of what is compiled again and again the secrets stay as they are."""
 
 
 def inside(text: str) -> Iterator[str]:

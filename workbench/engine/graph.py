@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from runtimes.base import (
     Body,
@@ -25,6 +25,7 @@ from runtimes.base import (
     parts,
     refers,
 )
+from workbench.engine.by_content import ByContent
 
 Node = TypeVar("Node", bound=Hashable)
 _NO_CONTAINERS = frozenset({int, bool, float, type(None)})
@@ -50,9 +51,12 @@ def dependencies(resources: Sequence[Resource]) -> dict[ResourceId, frozenset[Re
     return {id_: frozenset(needs) for id_, needs in said.items()}
 
 
-def reference_texts(body: Any) -> Iterator[tuple[PlainPath, str]]:
+def reference_texts(body: Any) -> tuple[tuple[PlainPath, str], ...]:
     """Returns every text in a body that may hold references, with the path of its field."""
-    return _reference_texts(body, ()) if _refers(body) else iter(())
+    return _referring.get(body, None, lambda: tuple(_reference_texts(body, ())) if _refers(body) else ())
+
+
+_referring: Final[ByContent[tuple[tuple[PlainPath, str], ...]]] = ByContent()
 
 
 def _refers(body: Any) -> bool:

@@ -14,7 +14,7 @@ import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from kcl.secrecy.rules import BUILT_IN, SecretRules
 from runtimes.base import (
@@ -33,6 +33,7 @@ from runtimes.base import (
     value_at,
 )
 from runtimes.base.secret_texts import secret_texts, telling, texts
+from workbench.engine.by_content import ByContent
 
 _DIGEST_CHARACTERS = 16
 _SHOWN_CHARACTERS = 4
@@ -169,8 +170,18 @@ def _names(id_: ResourceId) -> tuple[str, ...]:
             return id_.provider_namespace, id_.provider, id_.resource_type, id_.name, str(id_)
 
 
-def secrets_of(resource: Resource, rules: SecretRules = BUILT_IN) -> Iterator[str]:
-    """Yields what is secret in a resource by its place or its look, also what is secret nowhere else."""
+def secrets_of(resource: Resource, rules: SecretRules = BUILT_IN) -> tuple[str, ...]:
+    """Returns what is secret in a resource by its place or its look, also what is secret nowhere else."""
+    id_ = resource.id
+    kind = (id_.api_version, id_.kind) if isinstance(id_, KubernetesId) else (id_.resource_type,)
+    content = (kind, resource.attributes, dict(resource.extensions))
+    return _secrets.get(content, rules, lambda: tuple(_secrets_of(resource, rules)))
+
+
+_secrets: Final[ByContent[tuple[str, ...]]] = ByContent()
+
+
+def _secrets_of(resource: Resource, rules: SecretRules) -> Iterator[str]:
     for body, paths in (
         (resource.attributes, resource_paths(resource, rules)),
         (resource.extensions, tuple(secret_names(resource.extensions, rules))),

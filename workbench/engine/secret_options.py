@@ -34,12 +34,10 @@ def named_secret(options: Options, rules: SecretRules = BUILT_IN) -> frozenset[s
 
 def fed_secrets(spec: Spec, options: Options) -> frozenset[str]:
     """Returns the values of options that are in a secret of the Spec, where they look like nothing else."""
-    secret = every_secret(spec)
-    return frozenset(
-        value
-        for value in options.values()
-        if is_opaque(value) and value not in spec.names and any(value in each for each in secret)
-    )
+    names = spec.names if options else frozenset()
+    doubtful = {value for value in options.values() if is_opaque(value) and value not in names}
+    secret = every_secret(spec) if doubtful else frozenset()
+    return frozenset(value for value in doubtful if any(value in each for each in secret))
 
 
 def withheld(spec: Spec, options: Options) -> frozenset[str]:

@@ -325,8 +325,10 @@ def _kusion_resource(entry: Mapping[str, Any], where: str) -> tuple[Resource, tu
     return Resource(id_, type_, attributes, extensions=entry.get("extensions") or {}), tuple(depends_on)
 
 
-def _linked(resource: Resource, depends_on: Iterable[str], known: Mapping[str, ResourceId], stack: str) -> Resource:
+def _linked(resource: Resource, depends_on: Sequence[str], known: Mapping[str, ResourceId], stack: str) -> Resource:
     """Ids of both types look alike, so a dependency is found by its text among the resources that are there."""
+    if not depends_on:
+        return resource
     for each in depends_on:
         if each not in known:
             raise SpecInvalid(

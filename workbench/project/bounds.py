@@ -43,7 +43,11 @@ def refuse_foreign(path: Path, folder: Path) -> None:
 
     No link leads to `folder` itself.
     """
-    if path.resolve() == path:
+    if path.parent == folder and path.name != os.pardir:
+        is_direct = not path.is_symlink()
+    else:
+        is_direct = path.resolve() == path
+    if is_direct:
         return
     refusal = Bounds(str(top(folder))).refusal(str(path))
     if refusal is not None:
