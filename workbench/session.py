@@ -461,53 +461,22 @@ class Session:
         Leaving early, or cancelling, lets writes in flight finish, starts no other, and records the release as
         interrupted.
         """
-        from workbench.auditing import AuditedApply
-        from workbench.engine import release
+        from workbench.applying import applying
         from workbench.engine.approval import approve
-        from workbench.engine.errors import MovedObject, StalePlan
-        from workbench.engine.execute import check, check_workspace, execute
-        from workbench.engine.identities import check_clusters, follow
-        from workbench.release.lock import renewing
 
         approve(plan, confirm)
-        path = StackPath.parse(plan.stack)
-        store = self._store()
-        lock = store.lock(path, user=self._settings.user, host=self._settings.host, clusters=plan.identities)
-        try:
-            prior = store.latest(path)
-            if (prior.revision if prior else 0) != plan.prior or store.next_revision(path) != plan.revision:
-                newer = f"release {store.next_revision(path) - 1} was made since"
-                raise StalePlan([MovedObject(None, newer)], where=plan.stack)
-            runtimes = {cluster: await self._connections.runtime(cluster) for cluster in plan.clusters}
-            clusters = await check_clusters(plan.stack, plan.identities, runtimes)
-            prior = follow(prior, clusters).release
-            workspace = await self._workspace().of(self.select(plan.stack)) if plan.workspace else None
-            known = await check_workspace(plan, workspace, runtimes) if workspace is not None else {}
-            identities = await check(plan, runtimes)
-            intent = release.begin(
-                plan.changes,
-                prior,
-                stack=plan.stack,
-                revision=plan.revision,
-                plan=plan.id,
-                pruned=plan.prune,
-                user=self._settings.user,
-                host=self._settings.host,
-                now=self._now(),
-                seal=store.seal().knowing(plan.spec.secrets, plan.spec.rules),
-                clusters=clusters,
-            )
-            with AuditedApply(
-                self.audit(), self._actor(), self._now, plan, confirm=confirm, reason=self.reason
-            ) as audited:
-                journal = audited.into(store.journal(path, replace(intent, audit=audited.anchor), lock))
-                async with (
-                    renewing(lock),
-                    execute(plan, runtimes, identities, journal, self._now, workspace=workspace, known=known) as events,
-                ):
-                    yield events
-        finally:
-            lock.release()
+        async with applying(
+            plan,
+            self._store(),
+            self._connections.runtime,
+            lambda: self._workspace().of(self.select(plan.stack)),
+            self.audit(),
+            self._actor(),
+            self._now,
+            confirm=confirm,
+            reason=self.reason,
+        ) as events:
+            yield events
 
     @asynccontextmanager
     async def watch(

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from workbench.trust import Standing, Want
 
 _SHORTEST = 8
+revoke_option = click.option("--revoke", is_flag=True, help="Trust it no longer.")
 
 
 @click.group("trust")
@@ -136,7 +137,7 @@ def _said(by: str, since: str) -> str:
 
 @command.command("repository")
 @workdir_option
-@click.option("--revoke", is_flag=True, help="Trust it no longer.")
+@revoke_option
 @click.pass_context
 def repository(ctx: click.Context, workdir: Path | None, revoke: bool) -> None:
     """Take this checkout for your own, though it belongs to another user or is a pull request.
@@ -163,7 +164,7 @@ def repository(ctx: click.Context, workdir: Path | None, revoke: bool) -> None:
 @command.command("backend")
 @click.argument("stack")
 @workdir_option
-@click.option("--revoke", is_flag=True, help="Trust it no longer.")
+@revoke_option
 @click.pass_context
 def backend(ctx: click.Context, stack: str, workdir: Path | None, revoke: bool) -> None:
     """Let Terraform keep the state of STACK in the backend that it names now. Read its settings first.
@@ -194,7 +195,7 @@ def backend(ctx: click.Context, stack: str, workdir: Path | None, revoke: bool) 
 @click.argument("source", default="", metavar="[SOURCE]")
 @compile_options
 @workdir_option
-@click.option("--revoke", is_flag=True, help="Trust it no longer.")
+@revoke_option
 @click.pass_context
 def provider(
     ctx: click.Context,
@@ -241,7 +242,7 @@ def provider(
 @command.command("plugin")
 @click.argument("name")
 @workdir_option
-@click.option("--revoke", is_flag=True, help="Trust it no longer.")
+@revoke_option
 @click.pass_context
 def plugin(ctx: click.Context, name: str, workdir: Path | None, revoke: bool) -> None:
     """Let the code of plugin NAME, with its settings, run on this machine when KCL calls it. Read both first.
@@ -279,7 +280,7 @@ def settle_plugin(ctx: click.Context, name: str, workdir: Path | None, *, revoke
 @command.command("kubeconfig")
 @click.argument("file", type=WorkPath(exists=True, dir_okay=False))
 @workdir_option
-@click.option("--revoke", is_flag=True, help="Trust it no longer.")
+@revoke_option
 @click.pass_context
 def kubeconfig(ctx: click.Context, file: Path, workdir: Path | None, revoke: bool) -> None:
     """Let FILE, a kubeconfig of the repository, name programs and files for credentials, as it is now."""

@@ -1,0 +1,71 @@
+"""One apply of a plan: alone on its stack, on the clusters it was made for; in a release and the audit trail."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import datetime
+
+from runtimes.base import Runtime, Workspace
+from workbench.audit import Actor, AuditTrail
+from workbench.auditing import AuditedApply
+from workbench.engine import release
+from workbench.engine.errors import MovedObject, StalePlan
+from workbench.engine.execute import Applying, check, check_workspace, execute
+from workbench.engine.identities import check_clusters, follow
+from workbench.engine.plan import Plan
+from workbench.project import StackPath
+from workbench.release import ReleaseStore
+from workbench.release.lock import renewing
+
+
+@asynccontextmanager
+async def applying(
+    plan: Plan,
+    store: ReleaseStore,
+    connect: Callable[[str], Awaitable[Runtime]],
+    open_workspace: Callable[[], Awaitable[Workspace]],
+    trail: AuditTrail,
+    actor: Actor,
+    now: Callable[[], datetime],
+    *,
+    confirm: str,
+    reason: str,
+) -> AsyncIterator[Applying]:
+    """Executes an approved plan. Before any write it raises as `Session.apply` says."""
+    path = StackPath.parse(plan.stack)
+    lock = store.lock(path, user=actor.user, host=actor.host, clusters=plan.identities)
+    try:
+        prior = store.latest(path)
+        if (prior.revision if prior else 0) != plan.prior or store.next_revision(path) != plan.revision:
+            newer = f"release {store.next_revision(path) - 1} was made since"
+            raise StalePlan([MovedObject(None, newer)], where=plan.stack)
+        runtimes = {cluster: await connect(cluster) for cluster in plan.clusters}
+        clusters = await check_clusters(plan.stack, plan.identities, runtimes)
+        prior = follow(prior, clusters).release
+        workspace = await open_workspace() if plan.workspace else None
+        known = await check_workspace(plan, workspace, runtimes) if workspace is not None else {}
+        identities = await check(plan, runtimes)
+        intent = release.begin(
+            plan.changes,
+            prior,
+            stack=plan.stack,
+            revision=plan.revision,
+            plan=plan.id,
+            pruned=plan.prune,
+            user=actor.user,
+            host=actor.host,
+            now=now(),
+            seal=store.seal().knowing(plan.spec.secrets, plan.spec.rules),
+            clusters=clusters,
+        )
+        with AuditedApply(trail, actor, now, plan, confirm=confirm, reason=reason) as audited:
+            journal = audited.into(store.journal(path, replace(intent, audit=audited.anchor), lock))
+            async with (
+                renewing(lock),
+                execute(plan, runtimes, identities, journal, now, workspace=workspace, known=known) as events,
+            ):
+                yield events
+    finally:
+        lock.release()
