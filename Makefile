@@ -10,7 +10,7 @@ BROWSER := $(VENV)/.browser
 # tests start wb hundreds of times: Python keeps what it compiled, even where the environment says otherwise
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test check format bench fuzz fuzz-files screenshots tables lock sbom pythons clean
+.PHONY: demo test check format bench fuzz fuzz-files screenshots lock sbom pythons clean
 
 demo: $(STAMP)
 	@$(BIN)/wb demo
@@ -47,10 +47,6 @@ fuzz-files: $(STAMP)
 
 screenshots: $(STAMP)
 	$(BIN)/python -m tests.screenshots docs/screenshots
-
-# what is generated from the grammar and shipped
-tables: $(STAMP)
-	$(BIN)/python -m kcl.syntax.generate
 
 # What is installed: exact versions with their hashes, from .ci/locked. LOCKED=no takes the newest that pyproject allows.
 LOCK := .ci/locked

@@ -1,8 +1,8 @@
 """From the text of a KCL file to its syntax tree.
 
-`parse` is the way in, `kcl.syntax.ast` what comes out. Inside: a lexer that settles layout
-(lexer.py), LALR tables made from grammar.lark (generate.py, driver.py), and the methods that turn
-rules into nodes (builder.py, interpolation.py, operators.py, literals.py).
+`parse` is the way in, `kcl.syntax.ast` what comes out. grammar.lark says what KCL is; recursive descent (descent/)
+reads it, over a scanner that takes lines of plain data for one token each (runs.py). nodes.py makes nodes of nodes,
+operators.py knows precedence, literals.py what literals mean. edit.py, removal.py and sites.py change texts.
 """
 
 from kcl.syntax.parser import ParseResult, parse

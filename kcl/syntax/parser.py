@@ -1,27 +1,30 @@
-"""Parse a file: by the tables, and where they refuse it, by the tolerant parser.
+"""Parse a file: its text to tokens, its tokens to a tree, and what is wrong with it in the official words.
 
-The tables read what people write. What they refuse is either wrong or merely unusual; the tolerant parser tells which,
-says what is wrong as the official parser does, and makes a tree of what could be read.
+Files that programs write are mostly lines of plain data, which the scanner hands on as one token each (runs.py). Where
+a token like that stands in a place that takes none the text is read again by single tokens; so it is where anything is
+wrong, since what is said of it depends on each of them.
 """
 
 from __future__ import annotations
 
 import contextlib
 import sys
+import threading
 from dataclasses import dataclass
 
 from kcl.collection import paused
 from kcl.diagnostics import Code, Diagnostic, error
 from kcl.source import SourceFile
-from kcl.syntax import ast, runs, tolerant
-from kcl.syntax.builder import Builder
-from kcl.syntax.driver import UnexpectedToken, run
-from kcl.syntax.lexer import tokenize
-from kcl.syntax.tolerant.reader import GaveUp
+from kcl.syntax import ast, descent
+from kcl.syntax.descent.reader import MOST_NESTED, GaveUp
+from kcl.syntax.nodes import split_documentation
 
 _MOST_ERRORS = 50
-# The tolerant parser takes some ten Python frames for a level of nesting, whose number it limits.
-_RECURSION_LIMIT = 6_000
+# A level of nesting takes ten Python frames at most, and they lie on the heap.
+_DEEP = 10 * MOST_NESTED + 1_000
+# As kcl/evaluator/evaluate.py sets it, for the rest of the process.
+_EVALUATION = 60_000
+_ONE_AT_A_TIME = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +44,10 @@ def parse(source: SourceFile, *, dedent: bool = True) -> ParseResult:
         return _parse(source, dedent)
 
 
-def _parse(source: SourceFile, dedent: bool) -> ParseResult:
+def _parse(source: SourceFile, dedents: bool) -> ParseResult:
     findings = _Findings(source)
-    comments: list[ast.Comment] = []
-    builder = Builder(source.text, findings.report, dedent)
-    body = _by_tables(source.text, findings, comments, builder)
-    if body is None or findings.found:
-        findings = _Findings(source)
-        builder = Builder(source.text, findings.report, dedent)
-        body = _tolerantly(source.text, findings, builder)
-    doc, rest = builder.split_doc(body)
+    body, comments = _statements(source.text, findings, dedents)
+    doc, rest = split_documentation(body, source.text, dedents=dedents)
     if doc is not None:
         # Below a blank line or a comment the official compiler takes it for a value the file states.
         doc, body = (None, body) if "\n" in source.text[: doc.start] else (doc, rest)
@@ -58,42 +55,43 @@ def _parse(source: SourceFile, dedent: bool) -> ParseResult:
     return ParseResult(module, tuple(findings.found))
 
 
-def _by_tables(text: str, findings: _Findings, comments: list[ast.Comment], builder: Builder) -> list[ast.Stmt] | None:
-    """The statements of a file; None if the tables refuse it, or something else is wrong with it."""
-    for with_runs in (True, False):
-        comments.clear()
-        try:
-            tokens = tokenize(text, findings.report, comments, with_runs=with_runs)
-            if findings.found:
-                return None
-            body: list[ast.Stmt] = run("file", tokens, builder)
-        except UnexpectedToken:
-            # What looks like plain data may be a type that is written over lines.
-            if any(token[0] in runs.TYPES for token in tokens):
-                continue
-        except GaveUp:
-            pass
-        else:
-            return body
-        break
-    return None
-
-
-def _tolerantly(text: str, findings: _Findings, builder: Builder) -> list[ast.Stmt]:
-    before = sys.getrecursionlimit()
-    if before < _RECURSION_LIMIT:
-        sys.setrecursionlimit(_RECURSION_LIMIT)
+def _statements(text: str, findings: _Findings, dedents: bool) -> tuple[list[ast.Stmt], list[ast.Comment]]:
     try:
-        return tolerant.read(text, findings.report, builder)
+        return _read(text, findings, dedents)
+    except RecursionError:
+        pass  # too deep for what is usual
+    with _ONE_AT_A_TIME:
+        before = sys.getrecursionlimit()
+        sys.setrecursionlimit(max(before, _DEEP))
+        try:
+            return _read(text, findings, dedents)
+        except RecursionError:  # the stack was nearly used up where this was called from
+            with contextlib.suppress(GaveUp):
+                findings.report(0, 0, "too many levels of nesting")
+            return [], []
+        finally:
+            # Another thread may have begun an evaluation meanwhile, and found as much as it needs.
+            sys.setrecursionlimit(max(before, _EVALUATION))
+
+
+def _read(text: str, findings: _Findings, dedents: bool) -> tuple[list[ast.Stmt], list[ast.Comment]]:
+    comments: list[ast.Comment] = []
+    try:
+        return descent.read(text, _refuse, comments, dedents=dedents, with_runs=True), comments
+    except _Refused:
+        comments.clear()
+    try:
+        return descent.read(text, findings.report, comments, dedents=dedents, with_runs=False), comments
     except GaveUp:
-        return []
-    except RecursionError:  # the stack was nearly used up where this was called from
-        with contextlib.suppress(GaveUp):
-            findings.report(0, 0, "too many levels of nesting around an error")
-        return []
-    finally:
-        if before < _RECURSION_LIMIT == sys.getrecursionlimit():
-            sys.setrecursionlimit(before)
+        return [], comments
+
+
+class _Refused(Exception):
+    """Something is wrong with the text, or with having taken lines of it for plain data."""
+
+
+def _refuse(start: int, end: int, message: str, code: Code = Code.INVALID_SYNTAX, /) -> None:
+    raise _Refused
 
 
 class _Findings:

@@ -16,9 +16,10 @@ from __future__ import annotations
 import re
 
 from kcl.syntax import ast
-from kcl.syntax.tokens import ALWAYS, QUANTIFIERS
 
-_NAME = rf"(?!(?:{'|'.join(sorted((*ALWAYS, *QUANTIFIERS)))})\b)[^\W\d]\w*+"
+_WORDS = "True|False|None|Undefined|all|any|elif|else|filter|for|if|lambda|map|not"
+"""Words that are never names, and those that may begin a quantifier."""
+_NAME = rf"(?!(?:{_WORDS})\b)[^\W\d]\w*+"
 _DOUBLE_QUOTED = r'"(?!"")[^"\\$\r\n\0]*+"'
 _SINGLE_QUOTED = r"'(?!'')[^'\\$\r\n\0]*+'"
 _QUOTED = f"{_DOUBLE_QUOTED}|{_SINGLE_QUOTED}"
@@ -43,12 +44,12 @@ _BLOCK = rf"\{{[ \t]*+\r?\n(?=(\1[ \t]++))(?>(?:(?>(?:{_BETWEEN})?)\2{_ENTRY}{_E
 
 
 def _run(line: str) -> re.Pattern[str]:
-    """Lines of one indentation. After the last no comprehension may begin: what it is made of stands alone."""
-    return re.compile(rf"(?=([ \t]*+))(?>(?:(?>(?:{_BETWEEN})?)\1(?:{line}){_ENDED})+)(?![ \t]*+\r?\n\s*+for\b)")
+    """Lines of one indentation."""
+    return re.compile(rf"(?=([ \t]*+))(?>(?:(?>(?:{_BETWEEN})?)\1(?:{line}){_ENDED})+)")
 
 
-ENTRIES: Run = ("PLAIN_ENTRIES", _run(rf"{_KEY}(?:{_SCALAR}|{_LIST}|{_BLOCK})"))
-ITEMS: Run = ("PLAIN_ITEMS", _run(f"{_SCALAR}|{_LIST}|{_BLOCK}"))
+ENTRIES: Run = ("entries", _run(rf"{_KEY}(?:{_SCALAR}|{_LIST}|{_BLOCK})"))
+ITEMS: Run = ("items", _run(f"{_SCALAR}|{_LIST}|{_BLOCK}"))
 TYPES = frozenset((ENTRIES[0], ITEMS[0]))
 
 _VALUE = rf"""(?:

@@ -54,9 +54,9 @@ def test_wheel_holds_every_module_and_all_data(wheel: Path) -> None:
     names = set(zipfile.ZipFile(wheel).namelist())
     sources = _run("git", "ls-files", "-z", "kcl", "runtimes", "workbench", cwd=ROOT).split("\0")
     expected = {each for each in sources if each and (ROOT / each).is_file()}
-    assert {"kcl/syntax/tables.marshal", "workbench/cli/main.py"} <= expected
+    assert {"kcl/syntax/grammar.lark", "workbench/cli/main.py"} <= expected
     data = {each for each in expected if not each.endswith(".py")}
-    assert {".marshal", ".xz", ".gz", ".yaml"} <= {Path(each).suffix for each in data}
+    assert {".lark", ".xz", ".gz", ".yaml"} <= {Path(each).suffix for each in data}
     assert expected - names == set()
     sample = _run("git", "ls-files", "-z", "sample-konfig", cwd=ROOT).split("\0")
     assert {f"workbench/{each}" for each in sample if each} - names == set()

@@ -39,6 +39,7 @@ def chain(count: int, line: Callable[[int], str]) -> str:
 
 LIST = "a list of"
 STRING = "a string of"
+TOO_DEEP = "more than 15000 levels of nesting"
 NESTED = "the program nests too deeply to be evaluated"
 ENDLESS = "more than 1500 nested calls"
 TOO_MUCH = "written out this has more than the 20000000 values"
@@ -100,10 +101,13 @@ REFUSED: dict[str, tuple[str, str]] = {
         'import regex\na = regex.replace("a" * 100000, "(?=a)a*a*a*b", "")\n',
         "the regular expression takes longer than 5 s",
     ),
-    "configurations twenty thousand deep": ("a = " + "{a=" * 20_000 + "1" + "}" * 20_000 + "\n", NESTED),
+    "configurations twenty thousand deep": (
+        "a = " + "{a=" * 20_000 + "1" + "}" * 20_000 + "\n",
+        TOO_DEEP,
+    ),
     "a key of twenty thousand parts": ("a = {" + ".".join(["a"] * 20_000) + " = 1}\n", NESTED),
-    "brackets that never close": ("a = " + "[" * 20_000 + "\n", "more than 250 levels of nesting around an error"),
-    "types that never close": ("a: " + "[" * 20_000 + "\n", "more than 250 levels of nesting around an error"),
+    "brackets that never close": ("a = " + "[" * 20_000 + "\n", TOO_DEEP),
+    "types that never close": ("a: " + "[" * 20_000 + "\n", TOO_DEEP),
     "a broken line of a megabyte": ("a = [" + "1," * 100_000 + "}\n", "error nesting on close brace"),
     "a line of nothing but errors": ("a = " + "= " * 100_000 + "\n", "expected one of"),
     "NUL in a string": ('a = "x\0y"\n', "unterminated string"),

@@ -8,22 +8,21 @@ from __future__ import annotations
 
 import os
 import random
+from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 import pytest
 
+from kcl.source import SourceFile
+from kcl.syntax import parse
 from tests.kcl.conformance import corpus
+from tests.kcl.syntax.test_official import Oracle
+from tests.kcl.syntax.trees import official as official_tree
+from tests.kcl.syntax.trees import ours
 from tests.properties.fuzz import own_programs
 from tests.properties.mutation import mutated
-from tests.properties.readings import (
-    CORPORA,
-    by_descent,
-    by_grammar,
-    difference,
-    disagreement,
-    programs,
-    sample,
-    text_of,
-)
+from tests.properties.official import official
+from tests.properties.readings import CORPORA, by_grammar, difference, disagreement, programs, sample, text_of
 
 _SIZE = os.environ.get("KONFIG_WORKBENCH_PARSED_TEXTS", "")
 _EVERY = 5 if not _SIZE else 1
@@ -39,23 +38,39 @@ def test_programs_of_a_corpus_are_read_as_the_grammar_reads_them(name: str) -> N
 
 
 def test_programs_of_the_sample_and_made_up_ones_are_read_as_the_grammar_reads_them() -> None:
-    texts = [*map(text_of, sample()), *own_programs()]
+    texts = [*map(text_of, sample()), *own_programs()[::_EVERY]]
     taken = [text for text in texts if by_grammar(text) is not None]
     assert len(taken) > len(texts) * 0.99
     assert not list(filter(None, map(disagreement, taken)))
 
 
 def test_mutated_programs_that_the_grammar_takes_are_read_as_it_reads_them() -> None:
+    """Where they part, the official parser is on the parser's side: of odd layout the grammar's lexer is too lax."""
     rng, texts = random.Random(17), [*map(text_of, sample()), *own_programs()]
     texts += [text for name in CORPORA for path in programs(name) if len(text := text_of(path)) < 3_000]
-    taken, found = 0, []
+    taken, parted = 0, {}
     for _ in range(_MUTATED):
         text = mutated(rng, rng.choice(texts), texts)
         taken += by_grammar(text) is not None
-        if parted := disagreement(text):
-            found.append(f"{parted}\n{text}")
+        if where := disagreement(text):
+            parted[text] = where
     assert taken > _MUTATED * 0.2
+    assert len(parted) <= _MUTATED * 0.005
+    found = [f"{where}\n{text}" for text, where in parted.items() if not _is_read_as_officially(text)]
     assert not found, "\n\n".join(found[:10])
+
+
+def _is_read_as_officially(text: str) -> bool:
+    source = SourceFile("main.k", text)
+    result = parse(source)
+    with official() as parser:
+        refused = bool(parser.syntax(text).errors)
+    if refused or result.diagnostics:
+        return refused == bool(result.diagnostics)
+    with NamedTemporaryFile(suffix=".k") as file:
+        Path(file.name).write_text(text, newline="")
+        tree, _ = Oracle.shared().parse(Path(file.name))
+    return bool(ours(result.module, source) == official_tree(tree))
 
 
 @pytest.mark.parametrize(
@@ -80,7 +95,7 @@ def test_each_construct_has_one_place(text: str) -> None:
 
 
 def test_a_difference_names_the_place_it_was_seen_at() -> None:
-    one, other = by_descent("a = 1\n")[0], by_descent("a = 2\n")[0]
+    one, other = by_grammar("a = 1\n"), by_grammar("a = 2\n")
     assert difference(one, one) is None
     assert difference(one, other) == "Int.value: 1 and 2"
-    assert difference(one, by_descent(" a = 1")[0]) is not None
+    assert difference(one, by_grammar("a =  1\n")) == "Assign.end: 5 and 6"

@@ -69,8 +69,10 @@ def test_comprehensions_may_break_before_for_and_if() -> None:
 def test_if_items_and_entries_stand_on_a_line_or_in_a_block() -> None:
     assert same(
         "x = [\n  0\n  if a:\n    1\n    2\n  elif b:\n    3,\n  else:\n    4\n  5\n]",
-        "x = [\n0\nif a:\n    1, 2\nelif b: 3\nelse: 4\n5\n]",
+        "x = [\n0\nif a:\n    1, 2\nelif b:\n    3\nelse:\n    4\n5\n]",
     )
+    assert same("x = [\n  if a: 1\n  elif b: 2\n  else: 3\n]", "x = [if a: 1\nelif b: 2\nelse: 3\n]")
+    assert not accepts("x = [\n  if a:\n    1\n  elif b: 2\n]"), "after a block officially none but blocks"
     assert same(
         "x = {\n  if a:\n    b = 1\n    if c:\n      d = 2\n  e = 3\n}",
         "x = {\n  if a:\n      b = 1,\n      if c: d = 2\n  e = 3\n}",

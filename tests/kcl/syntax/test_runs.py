@@ -5,10 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kcl.source import SourceFile
-from kcl.syntax import ast, parse, runs
-from kcl.syntax.builder import Builder
-from kcl.syntax.driver import run
-from kcl.syntax.lexer import tokenize
+from kcl.syntax import ast, descent, parse, runs
+from kcl.syntax.descent.scanner import scan
 
 DATA = """\
 servers = {
@@ -46,14 +44,13 @@ def refuse(*arguments: object) -> None:
 
 
 def by_single_tokens(text: str) -> list[ast.Stmt]:
-    tokens = tokenize(text, refuse, [], with_runs=False)
-    assert not any(token[0] in runs.TYPES for token in tokens)
-    body: list[ast.Stmt] = run("file", tokens, Builder(text, refuse, True))
+    assert not any(token[0] in runs.TYPES for token in scan(text, refuse, [], with_runs=False))
+    body: list[ast.Stmt] = descent.read(text, refuse, [], dedents=True, with_runs=False)
     return body
 
 
 def types_of_runs(text: str) -> list[str]:
-    return [token[0] for token in tokenize(text, refuse, []) if token[0] in runs.TYPES]
+    return [token[0] for token in scan(text, refuse, [], with_runs=True) if token[0] in runs.TYPES]
 
 
 def assert_same(text: str) -> None:
@@ -63,7 +60,7 @@ def assert_same(text: str) -> None:
 
 
 def test_runs_are_told_from_what_surrounds_them() -> None:
-    assert types_of_runs(DATA) == ["PLAIN_ENTRIES", "PLAIN_ENTRIES", "PLAIN_ITEMS"]
+    assert types_of_runs(DATA) == ["entries", "entries", "items"]
 
 
 def test_a_run_makes_the_nodes_its_tokens_make() -> None:
@@ -86,8 +83,6 @@ def test_a_run_makes_the_nodes_its_tokens_make() -> None:
         "a = {\n  b = c.d\n  e = f()\n  g = h if i else j\n  k = l and m\n"
         "  n = o as str\n  p = $q\n  $r = 1\n  s.t = 1\n}\n",
         "a = {\n  schema = 1\n  type = 2\n  check = 3\n  rule: 4\n  in: 5\n  as = 6\n}\n",
-        "a: {\n  str: int\n} = {}\n",
-        "a: [\n  str\n] = []\n",
         "schema A:\n    mixin [\n        BMixin,\n        CMixin\n    ]\n"
         "    a: {str:str} = {\n        b = 1\n        c = 2\n    }\n",
         "a = lambda {\n  b: int = 1\n  c = 2\n} -> int {\n  b\n}\n",
@@ -111,6 +106,9 @@ def test_what_only_looks_like_a_run_is_read_as_ever(text: str) -> None:
     [
         "a = {\n    if = 1\n}\n",
         "a = [\n    'b\n    'c'\n]\n",
+        "a: {\n  str: int\n} = {}\n",
+        "a: [\n  str\n] = []\n",
+        "a = {\n    b = 1\n    c = 2\n    for x in y\n}\n",
         "a = {\n    b = 1\n",
     ],
 )

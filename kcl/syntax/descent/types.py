@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from kcl.syntax import ast
-from kcl.syntax.expressions import dotted_names
+from kcl.syntax.descent.reader import ANY_TYPE, Reader, string_value
 from kcl.syntax.literals import decimal, wide_integer
+from kcl.syntax.nodes import dotted_names
 from kcl.syntax.tokens import Token
-from kcl.syntax.tolerant.reader import ANY_TYPE, Reader, string_value
 
 _BASIC = {name.value: name for name in ast.BasicTypeName}
 
@@ -19,7 +19,8 @@ class Types(Reader):
         if self.token[0] != "name":
             self.missing("identifier")
             return ast.Name(self.token[1], self.token[1], "")
-        value: ast.Name | ast.Selector = self.name(self.bump())
+        _, start, end, text = self.bump()
+        value: ast.Name | ast.Selector = ast.Name(start, end, text.removeprefix("$"))
         while self.token[0] == ".":
             self.bump()
             if self.token[0] == "name":
@@ -30,9 +31,6 @@ class Types(Reader):
                 at = self.token[1]
                 value = ast.Selector(value.start, at, value, "", False, at)
         return value
-
-    def name(self, token: Token) -> ast.Name:
-        return ast.Name(token[1], token[2], token[3].removeprefix("$"))
 
     def type(self, first: ast.Type | None = None) -> ast.Type:
         """A type, of which `first` has been read already."""
@@ -61,7 +59,7 @@ class Types(Reader):
                 self.bump()
                 return ast.LiteralType(start, end, text == "True")
             case "name":
-                return self.named_type(self.dotted())
+                return self.type_named(self.dotted())
             case "int" | "float" | "str":
                 return self._literal(self.bump())
             case "[":
@@ -88,8 +86,11 @@ class Types(Reader):
         kind, _, _, text = self.token
         return kind == "name" and text not in _BASIC and text not in ("True", "False")
 
-    def named_type(self, name: ast.Name | ast.Selector) -> ast.NamedType:
-        return ast.NamedType(name.start, name.end, dotted_names(name))
+    def type_named(self, name: ast.Name | ast.Selector) -> ast.BasicType | ast.NamedType:
+        names = dotted_names(name)
+        if len(names) == 1 and names[0] in _BASIC:
+            return ast.BasicType(name.start, name.end, _BASIC[names[0]])
+        return ast.NamedType(name.start, name.end, names)
 
     def _function(self, start: int) -> ast.Type:
         self.bump()
@@ -108,15 +109,8 @@ class Types(Reader):
     def _literal(self, token: Token) -> ast.LiteralType:
         kind, start, end, text = token
         if kind == "str":
-            return ast.LiteralType(start, end, string_value(text, self.make.dedents))
+            return ast.LiteralType(start, end, string_value(text, self.dedents))
         if kind == "float":
             return ast.LiteralType(start, end, decimal(text) or 0.0)
         value, suffix = wide_integer(text)
         return ast.LiteralType(start, end, value or 0, suffix)
-
-
-def is_identifier(value: Any) -> bool:
-    """Whether `value` is a name or dotted names."""
-    while isinstance(value, ast.Selector) and not value.optional:
-        value = value.value
-    return isinstance(value, ast.Name)

@@ -8,27 +8,35 @@ compiler, an interpolation ends at the first `}`, whatever stands between.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from typing import Any
 
 from kcl.diagnostics import Code
 from kcl.syntax import ast
-from kcl.syntax.driver import UnexpectedToken, run
-from kcl.syntax.lexer import tokenize
 from kcl.syntax.literals import LiteralError, dedent, string_parts, unescape
-from kcl.syntax.tokens import Report, Token
+from tests.kcl.syntax.reference.lexer import tokenize
+from tests.kcl.syntax.reference.tokens import Report, Token
 
 _SPEC = re.compile(r":\s*(#[^\n]*)\Z")
 _PLAIN_SPEC = re.compile(r":\s*\w+\s*\Z")
 
 
+class Refused(Exception):
+    """The grammar does not take the text."""
+
+
+Run = Callable[[str, list[Token], Any], Any]
+"""Reads tokens that end in `$END` by the rule of a name, and makes what a builder makes of them. Raises Refused."""
+
+
 class Strings:
     """The part of the builder that makes strings; holds what all of it needs."""
 
-    __slots__ = ("dedents", "report", "text")
-
-    def __init__(self, text: str, report: Report, dedents: bool) -> None:
+    def __init__(self, text: str, report: Report, dedents: bool, run: Run) -> None:
         self.text = text
         self.report = report
         self.dedents = dedents
+        self.run = run
 
     def string(self, token: Token) -> ast.Str | ast.JoinedStr:
         _, start, end, written = token
@@ -97,8 +105,8 @@ class Strings:
         if len(tokens) > 1 and tokens[-2][0] == "NEWLINE":
             del tokens[-2]
         try:
-            value: ast.Expr = run("expression", tokens, self)
-        except UnexpectedToken:
+            value: ast.Expr = self.run("expression", tokens, self)
+        except Refused:
             self.report(start, end, f"invalid string interpolation expression: '{shown}'")
             return ast.Constant(start, end, ast.ConstantKind.UNDEFINED)
         return value

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NoReturn
 
-from kcl.syntax.builder import Builder
+from kcl.syntax import runs
+from kcl.syntax.descent.scanner import scan_lines
 from kcl.syntax.literals import LiteralError, dedent, string_parts, unescape
 from kcl.syntax.tokens import Report, Token
 
-MOST_NESTED = 250
-"""Brackets, blocks and lambdas inside each other; beyond it a text that the tables refuse is not read any further."""
+MOST_NESTED = 15_000
+"""Brackets, blocks and lambdas inside each other; a text that holds more is not read any further."""
 
 _LONGEST_SHOWN = 200
 
@@ -25,11 +25,11 @@ class GaveUp(Exception):
 class Reader:
     """A cursor over tokens without comments."""
 
-    def __init__(self, text: str, tokens: Sequence[Token], report: Report, builder: Builder) -> None:
+    def __init__(self, text: str, tokens: list[Token], report: Report, dedents: bool) -> None:
         self.text = text
         self.tokens = tokens
         self.report = report
-        self.make = builder
+        self.dedents = dedents
         self.index = 0
         self.token = tokens[0]
         self.before: Token = ("start", tokens[0][1], tokens[0][1], "")
@@ -40,20 +40,15 @@ class Reader:
     def bump(self) -> Token:
         """Goes on to the next token and answers the one that was there; the last token is never left."""
         left = self.before = self.token
-        if self.index < len(self.tokens) - 1:
-            self.index += 1
-            self.token = self.tokens[self.index]
+        if left[0] != "eof":
+            self.index = index = self.index + 1
+            self.token = self.tokens[index]
         return left
 
     def expect(self, kind: str) -> Token:
         """Goes on, whatever stands there; says so if it is another kind."""
         if self.token[0] != kind:
             self.missing(kind)
-        return self.bump()
-
-    def expect_word(self, word: str) -> Token:
-        if not self.at_word(word):
-            self.missing(word)
         return self.bump()
 
     def close(self, kind: str) -> None:
@@ -63,9 +58,21 @@ class Reader:
         else:
             self.missing(kind)
 
+    def split_run(self) -> None:
+        """Puts single tokens in the place of one for lines of plain data, where such lines are something else."""
+        kind, start, end, _ = self.token
+        if kind in runs.TYPES:
+            self.tokens[self.index : self.index + 1] = scan_lines(self.text, self.report, start, end)
+            self.token = self.tokens[self.index]
+
     def skip_newlines(self) -> None:
-        while self.token[0] == "newline":
-            self.bump()
+        if self.token[0] == "newline":
+            tokens, index = self.tokens, self.index + 1
+            while tokens[index][0] == "newline":
+                index += 1
+            self.before = tokens[index - 1]
+            self.index = index
+            self.token = tokens[index]
 
     def skip_indentation(self) -> None:
         """Past all indents, then past all dedents that stand here."""
@@ -148,7 +155,7 @@ class Reader:
         self._depth -= 1
 
     def _too_deep(self) -> NoReturn:
-        self.error(self.token, f"more than {MOST_NESTED} levels of nesting around an error")
+        self.error(self.token, f"more than {MOST_NESTED} levels of nesting")
         raise GaveUp
 
 

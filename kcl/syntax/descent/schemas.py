@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from kcl.diagnostics import Code
-from kcl.syntax import ast
-from kcl.syntax.builder import Builder
+from kcl.syntax import ast, nodes
+from kcl.syntax.descent.expressions import NO_NAMES
+from kcl.syntax.descent.reader import GaveUp, shortened
+from kcl.syntax.descent.scanner import scan, scan_part
+from kcl.syntax.descent.statements import Statements
+from kcl.syntax.nodes import is_identifier
 from kcl.syntax.tokens import Report, Token
-from kcl.syntax.tolerant.reader import GaveUp, shortened
-from kcl.syntax.tolerant.scanner import scan
-from kcl.syntax.tolerant.statements import Statements
-from kcl.syntax.tolerant.types import is_identifier
 
+_DOTTED = re.compile(r"([^\W\d]\w*+)(?>(?:\.[^\W\d]\w*+)*)")
 _AUG = {op.value: op for op in ast.AugOp}
 
 
-def read(text: str, report: Report, builder: Builder) -> list[Any]:
+def read(text: str, report: Report, comments: list[ast.Comment], *, dedents: bool, with_runs: bool) -> list[Any]:
     """The statements of a file, as far as they can be read."""
-    tokens = [token for token in scan(text, report) if token[0] != "comment"]
+    tokens = scan(text, report, comments, with_runs=with_runs)
     if tokens[-2:-1] and tokens[-2][0] != "newline":
         tokens.insert(-1, ("newline", tokens[-1][1], tokens[-1][1], ""))
-    return TolerantParser(text, tokens, report, builder).file()
+    return Parser(text, tokens, report, dedents).file()
 
 
-class TolerantParser(Statements):
+class Parser(Statements):
+    def __init__(self, text: str, tokens: list[Token], report: Report, dedents: bool) -> None:
+        super().__init__(text, tokens, report, dedents)
+        self._before_arrows: set[int] | None = None  # where braces stand before whose match an arrow follows
+
     def file(self) -> list[Any]:
         body: list[Any] = []
         try:
@@ -157,7 +163,7 @@ class TolerantParser(Statements):
             return None
         value = self.string(self.bump())
         self.skip_newlines()
-        return self.make.documentation(value)
+        return nodes.documentation(value, self.text, dedents=self.dedents)
 
     def _mixins(self) -> list[Any]:
         self.bump()
@@ -166,6 +172,7 @@ class TolerantParser(Statements):
         if lines:
             self.skip_newlines()
             self.close("indent")
+            self.split_run()
         mixins: list[Any] = []
         while True:
             place = self.index
@@ -203,7 +210,7 @@ class TolerantParser(Statements):
             self.bump()
             value = self.test()
         self.skip_newlines()
-        return self.make.attribute(name, optional, type_, op, value, decorators)
+        return nodes.attribute(name, type_, op, value, self.report, optional=optional, decorators=decorators)
 
     def _signature_or_list(self, schema: ast.Schema) -> None:
         bracket = self.bump()
@@ -232,7 +239,7 @@ class TolerantParser(Statements):
             first = self.token
             given = self.dotted()
             if self.token[0] == "]":
-                key = self.make.named_type(given)
+                key = self.type_named(given)
             else:
                 name = self._as_identifier(given, first)
                 self.expect(":")
@@ -389,13 +396,17 @@ class TolerantParser(Statements):
 
     def _closes_before_arrow(self) -> bool:
         """Whether the brace here holds the parameters of a lambda: an arrow follows its match."""
-        depth = 0
-        for place in range(self.index, len(self.tokens)):
-            kind = self.tokens[place][0]
-            depth += (kind == "{") - (kind == "}")
-            if not depth:
-                return place + 1 < len(self.tokens) and self.tokens[place + 1][0] == "->"
-        return False
+        if self._before_arrows is None:
+            self._before_arrows = set()
+            opened: list[int] = []
+            for place, (kind, start, _, _) in enumerate(self.tokens):
+                if kind == "{":
+                    opened.append(start)
+                elif kind == "}" and opened:
+                    brace = opened.pop()
+                    if self.ahead_is("->", place + 1 - self.index):
+                        self._before_arrows.add(brace)
+        return self.token[1] in self._before_arrows
 
     def _parameters_on_lines(self) -> list[ast.Param]:
         """Parameters to behind their closing brace, with line ends anywhere between them."""
@@ -404,6 +415,7 @@ class TolerantParser(Statements):
             place = self.index
             self.skip_newlines()
             self.skip_indentation()
+            self.split_run()
             if self.token[0] in ("}", "eof"):
                 break
             params.append(self._parameter())
@@ -415,11 +427,24 @@ class TolerantParser(Statements):
 
     # ------------------------------------------------------------------ strings
 
+    def _plain_dotted(self, start: int, end: int) -> ast.Name | ast.Selector:
+        """The dotted names at `text[start:end]`."""
+        first, *rest = self.text[start:end].split(".")
+        at = start + len(first)
+        value: ast.Name | ast.Selector = ast.Name(start, at, first)
+        for name in rest:
+            value = ast.Selector(start, at + 1 + len(name), value, name, False, at + 1)
+            at = value.end
+        return value
+
     def interpolation(self, start: int, end: int) -> ast.FormattedValue:
         first, last = start + 2, end - 1
+        plain = _DOTTED.fullmatch(self.text, first, last)
+        if plain and plain[1] not in NO_NAMES:
+            return ast.FormattedValue(start, end, self._plain_dotted(first, last), None)
         if first == last:
             self.report(start, end, "invalid string interpolation expression: ''")
-        inner = TolerantParser(self.text, scan(self.text, self.report, first, last), self.report, self.make)
+        inner = Parser(self.text, scan_part(self.text, self.report, first, last), self.report, self.dedents)
         inner._depth = self._depth + 1
         value = inner.test()
         spec = None

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from kcl.diagnostics import Code
-from kcl.syntax import ast
+from kcl.syntax import ast, nodes, runs
+from kcl.syntax.descent.expressions import Expressions
 from kcl.syntax.tokens import Token
-from kcl.syntax.tolerant.expressions import Expressions
 
 _OPERATORS = {op.value: op for op in ast.ConfigOp}
 
@@ -23,19 +23,18 @@ class Entries(Expressions):
         first = self.token
         items: list[Any] = []
         if not self._ends_items("]", True):
-            items.append(self._item())
+            self._items(items)
             self._end_item(True)
             while True:
                 place = self.index
                 self.skip_indentation()
                 if self._ends_items("]", True):
                     break
-                item = self._item()
-                if isinstance(item, ast.Missing):
+                self._items(items)
+                if isinstance(items[-1], ast.Missing):
+                    items.pop()
                     self.missing(",")
                     self.bump()
-                else:
-                    items.append(item)
                 self._end_item(True)
                 self.stuck(place)
         clauses = self._clauses()
@@ -75,6 +74,15 @@ class Entries(Expressions):
             self.bump()
         if lines:
             self.skip_newlines()
+
+    def _items(self, items: list[Any]) -> None:
+        """Reads the item here, or those on lines of plain data that begin here."""
+        kind, start, end, _ = self.token
+        if kind == "items":
+            self.bump()
+            items += runs.items(self.text, start, end)
+        else:
+            items.append(self._item())
 
     def _item(self) -> Any:
         if self.token[0] == "*":
@@ -128,7 +136,7 @@ class Entries(Expressions):
             self.check_dedent()
             if self.at_block_end() or self.token[0] == "eof":
                 break
-            body.append(self._item())
+            self._items(body)
             if self.token[0] == ",":
                 self.bump()
             self.skip_newlines()
@@ -150,14 +158,14 @@ class Entries(Expressions):
         first = self.token
         entries: list[Any] = []
         if not self._ends_items("}", lines):
-            entries.append(self._entry())
+            self._entries(entries)
             self._end_item(lines)
             while True:
                 place = self.index
                 self.skip_indentation()
                 if self._ends_items("}", lines):
                     break
-                entries.append(self._entry())
+                self._entries(entries)
                 self._end_item(lines)
                 self.stuck(place)
         clauses = self._clauses()
@@ -178,6 +186,15 @@ class Entries(Expressions):
             return ast.Config(start, end, [])
         return ast.ConfigComp(start, end, entries[0], clauses)
 
+    def _entries(self, entries: list[Any]) -> None:
+        """Reads the entry here, or those on lines of plain data that begin here."""
+        kind, start, end, _ = self.token
+        if kind == "entries":
+            self.bump()
+            entries += runs.entries(self.text, start, end)
+        else:
+            entries.append(self._entry())
+
     def _entry(self) -> Any:
         if self.token[0] == "**":
             stars = self.bump()
@@ -190,11 +207,11 @@ class Entries(Expressions):
         if operator[0] not in _OPERATORS:
             if isinstance(key, ast.Name):
                 # `{name}` says `{name: name}`.
-                return self.make.entry(key, (":", key.end, key.end, ":"), ast.Name(key.start, key.end, key.id))
+                return nodes.entry(key, ast.ConfigOp.UNION, ast.Name(key.start, key.end, key.id))
             self.missing(":", "=", "+=")
             operator = ("=", operator[1], operator[1], "=")
         self.bump()
-        return self.make.entry(key, operator, self.test())
+        return nodes.entry(key, _OPERATORS[operator[0]], self.test())
 
     def _config_if(self) -> ast.ConfigIf:
         self.enter()
@@ -259,6 +276,9 @@ class Entries(Expressions):
         self.check_dedent()
         if self.at_block_end() or self.token[0] == "newline":
             return False
+        if self.token[0] == "entries":
+            self._entries(body)
+            return True
         if self.token[0] == "**":
             stars = self.bump()
             value = self.primary()
@@ -271,7 +291,7 @@ class Entries(Expressions):
         else:
             self.missing(":", "=", "+=")
             operator = ("=", operator[1], operator[1], "=")
-        body.append(self.make.entry(key, operator, self.test()))
+        body.append(nodes.entry(key, _OPERATORS[operator[0]], self.test()))
         self.stuck(place)
         return True
 

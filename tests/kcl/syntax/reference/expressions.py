@@ -1,15 +1,15 @@
-"""The methods the grammar names for expressions and types; see kcl.syntax.builder."""
+"""The methods the grammar names for expressions and types; see builder.py."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from kcl.diagnostics import Code
-from kcl.syntax import ast, runs
-from kcl.syntax.interpolation import Strings
+from kcl.syntax import ast
 from kcl.syntax.literals import LiteralError, decimal, integer
 from kcl.syntax.operators import group
-from kcl.syntax.tokens import Token
+from tests.kcl.syntax.reference.interpolation import Strings
+from tests.kcl.syntax.reference.tokens import Token
 
 _CONSTANTS = {kind.value: kind for kind in ast.ConstantKind}
 _UNARY = {op.value: op for op in ast.UnaryOp}
@@ -225,13 +225,6 @@ class Expressions(Strings):
 
     list_items_comma = list_items
 
-    def plain_items(self, run: Token) -> list[ast.ListItem]:
-        return runs.items(self.text, run[1], run[2])
-
-    def more_plain_items(self, items: list[ast.ListItem], _: Token, run: Token) -> list[ast.ListItem]:
-        items += runs.items(self.text, run[1], run[2])
-        return items
-
     def list_comp(self, open_: Token, element: Any, clauses: Any, close: Token) -> ast.ListComp:
         if isinstance(element, ast.ListIf):
             self.report(element.start, element.end, "the element of a comprehension cannot be an if item")
@@ -256,13 +249,6 @@ class Expressions(Strings):
         return ast.Config(open_[1], rest[-1][2], items)
 
     config_items_comma = config_items
-
-    def plain_entries(self, run: Token) -> list[ast.Entry]:
-        return runs.entries(self.text, run[1], run[2])
-
-    def more_plain_entries(self, items: list[ast.ConfigItem], _: Token, run: Token) -> list[ast.ConfigItem]:
-        items += runs.entries(self.text, run[1], run[2])
-        return items
 
     def config_comp(self, open_: Token, entry: Any, clauses: Any, close: Token) -> ast.Expr:
         if isinstance(entry, ast.ConfigIf):

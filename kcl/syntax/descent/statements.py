@@ -6,11 +6,10 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
 
-from kcl.syntax import ast
-from kcl.syntax.expressions import dotted_names
+from kcl.syntax import ast, nodes
+from kcl.syntax.descent.entries import Entries
+from kcl.syntax.nodes import dotted_names, is_identifier
 from kcl.syntax.tokens import Token
-from kcl.syntax.tolerant.entries import Entries
-from kcl.syntax.tolerant.types import is_identifier
 
 _AUG = {op.value: op for op in ast.AugOp}
 _Span = tuple[int, int]
@@ -22,6 +21,7 @@ class Statements(Entries):
         self.skip_newlines()
         if self.token[0] == "eof":
             return None
+        self.split_run()
         self.enter()
         found = self._compound() or self._simple()
         self.leave()
@@ -151,7 +151,11 @@ class Statements(Entries):
                 alias = given.id
             else:
                 self.error(self.token, "Invalid import asname")
-        made = self.make.import_statement(keyword, dots, name, alias, self.before[2])
+        names = dotted_names(name)
+        level = sum(len(dot[3]) for dot in dots)
+        path = "." * level + ".".join(names)
+        start = dots[0][1] if dots else name.start
+        made = ast.Import(keyword[1], self.before[2], path, level, names, alias, start, name.end)
         self.skip_newlines()
         return made
 
@@ -181,10 +185,10 @@ class Statements(Entries):
         if self.token[0] == ":":
             self.bump()
             if self.at_type_name():
-                name = self.dotted()
+                schema = self.dotted()
                 if self.token[0] in ("{", "("):
-                    return self._unification(first, targets[0], name)
-                type_ = self.type(self.named_type(name))
+                    return self._unification(first, targets[0], schema)
+                type_ = self.type(self.type_named(schema))
             else:
                 type_ = self.type()
         elif self.token[0] in _AUG:
@@ -205,12 +209,17 @@ class Statements(Entries):
                 return self.attribute(targets[0], type_, op, given)
         end = self.before[2]
         if value is not None:
-            made = [target for target, span in zip(targets, spans, strict=False) if self.make.target(target, span)]
+            made = []
+            for target, span in zip(targets, spans, strict=False):
+                assigned = nodes.target(target, self.report, span)
+                if assigned is not None:
+                    made.append(assigned)
             self.skip_newlines()
+            # Of a path with a type nothing but the name it begins with counts in a schema.
             if in_schema and len(made) == 1 and type_ is not None:
-                return self.attribute(_first_name(made[0]), type_, ast.ConfigOp.OVERRIDE, value)
-            found = [target for target in (self.make.target(item) for item in made) if target is not None]
-            return ast.Assign(first[1], end, found, type_, value)
+                name = ast.Name(made[0].start, made[0].name_end, made[0].name)
+                return self.attribute(name, type_, ast.ConfigOp.OVERRIDE, value)
+            return ast.Assign(first[1], end, made, type_, value)
         if type_ is None:
             self.skip_newlines()
             return ast.ExprStmt(first[1], end, targets[0])
@@ -225,12 +234,12 @@ class Statements(Entries):
         self.missing("=")
         if in_schema:
             return None
-        made = self.make.target(target, span)
+        made = nodes.target(target, self.report, span)
         return ast.Assign(first[1], type_.end, [] if made is None else [made], type_, missing)
 
     def _augmented(self, first: Token, target: Any, span: _Span) -> Any:
         op = _AUG[self.bump()[0]]
-        made = self.make.target(target, span)
+        made = nodes.target(target, self.report, span)
         value = self.test()
         end = self.before[2]
         self.skip_newlines()
@@ -242,7 +251,7 @@ class Statements(Entries):
         if self.token[0] == "(":
             args, keywords = self.arguments()
         value = self.schema_expr(name, args, keywords)
-        made = self.make.target(target) if is_identifier(target) else None
+        made = nodes.target(target, self.report) if is_identifier(target) else None
         if made is None:
             self.error(first, "expected identifier")
             made = ast.Target(first[1], first[2], "", [], first[2])
@@ -250,7 +259,7 @@ class Statements(Entries):
         return ast.Unification(first[1], value.end, made, value)
 
     def attribute(self, name: Any, type_: ast.Type, op: Any, value: Any) -> ast.SchemaAttr | None:
-        return self.make.attribute(name, False, type_, op, value, [])
+        return nodes.attribute(name, type_, op, value, self.report)
 
     def _span(self, first: Token) -> _Span:
         """Of what was read since `first`, which is backwards where that was nothing."""
@@ -269,10 +278,3 @@ class Statements(Entries):
     @abstractmethod
     def rule(self, decorators: list[ast.Decorator]) -> ast.Rule:
         """A rule, from its keyword."""
-
-
-def _first_name(target: Any) -> Any:
-    """The name that a path begins with, which is all that is kept of the name of an attribute with a value."""
-    while isinstance(target, (ast.Selector, ast.Subscript)):
-        target = target.value
-    return target

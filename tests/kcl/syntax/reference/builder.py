@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from kcl.syntax import ast
-from kcl.syntax.expressions import BASIC_TYPES, Expressions, dotted_names
 from kcl.syntax.literals import dedent
-from kcl.syntax.tokens import Token
+from tests.kcl.syntax.reference.expressions import BASIC_TYPES, Expressions, dotted_names
+from tests.kcl.syntax.reference.tokens import Token
 
 _WORD = re.compile(r"\w+")
 _AUG = {op.value: op for op in ast.AugOp}

@@ -7,12 +7,12 @@ from typing import Any
 
 from kcl.diagnostics import Code
 from kcl.syntax import ast
-from kcl.syntax.expressions import dotted_names
+from kcl.syntax.descent.reader import MOST_NESTED, OPERAND, shortened, string_value
+from kcl.syntax.descent.types import Types
 from kcl.syntax.literals import decimal, string_parts, wide_integer
+from kcl.syntax.nodes import dotted_names, is_identifier
 from kcl.syntax.operators import group
 from kcl.syntax.tokens import Token
-from kcl.syntax.tolerant.reader import OPERAND, shortened, string_value
-from kcl.syntax.tolerant.types import Types, is_identifier
 
 _LEVELS = {
     "as": 1,
@@ -39,6 +39,7 @@ _LEVELS = {
     "**": 14,
 }
 _UNARY_LEVEL = 15
+_SUFFIXES = frozenset((".", "?", "(", "["))
 _ALL_OPERATORS = (
     *("+", "-", "*", "/", "%", "**", "//", "<<", ">>", "^", "&", "|", "and", "or", "as"),
     *("==", "!=", "<", "<=", ">", ">=", "is", "in", "not in", "not", "is not"),
@@ -46,6 +47,10 @@ _ALL_OPERATORS = (
 _UNARY = {"+": ast.UnaryOp.PLUS, "-": ast.UnaryOp.MINUS, "~": ast.UnaryOp.INVERT, "not": ast.UnaryOp.NOT}
 _CONSTANTS = {kind.value: kind for kind in ast.ConstantKind}
 _QUANTIFIERS = {op.value: op for op in ast.QuantifierOp}
+NO_NAMES = frozenset((*_CONSTANTS, *_QUANTIFIERS, "lambda", "not"))
+_OPERANDS = frozenset(("name", "str", "int", "float"))
+# Before one of these a value ends, whatever it began with.
+_ENDS = frozenset(("newline", ",", ")", "]", "}", ":", "=", "eof"))
 
 
 class Expressions(Types, ABC):
@@ -54,6 +59,10 @@ class Expressions(Types, ABC):
 
     def test(self) -> Any:
         """`value` or `value if condition else test`."""
+        if self.token[0] in _OPERANDS and self.tokens[self.index + 1][0] in _ENDS:
+            alone = self._alone()
+            if alone is not None:
+                return alone
         if self.token[0] == "indent":
             self.unexpected()
             self.bump()
@@ -71,6 +80,23 @@ class Expressions(Types, ABC):
             self.missing("else")
             orelse = self.missing_value()
         return ast.IfExpr(body.start, self.before[2], body, cond, orelse)
+
+    def _alone(self) -> Any:
+        """The operand that the token here is by itself; None if it is not one."""
+        kind, start, end, text = self.token
+        match kind:
+            case "name" if text not in NO_NAMES:
+                self.bump()
+                return ast.Name(start, end, text.removeprefix("$"))
+            case "str":
+                return self.string(self.bump())
+            case "int" | "float":
+                return self._number(self.bump())
+            case "name" if text in _CONSTANTS:
+                self.bump()
+                return ast.Constant(start, end, _CONSTANTS[text])
+            case _:
+                return None
 
     # ------------------------------------------------------------------ operators
 
@@ -143,9 +169,13 @@ class Expressions(Types, ABC):
     # ------------------------------------------------------------------ primaries
 
     def primary(self) -> Any:
-        self.enter()
-        value = self._suffixes(self._operand(), calls=True)
-        self.leave()
+        self._depth += 1
+        if self._depth > MOST_NESTED:
+            self._too_deep()
+        value = self._operand()
+        if self.token[0] in _SUFFIXES:
+            value = self._suffixes(value, calls=True)
+        self._depth -= 1
         return value
 
     def _suffixes(self, value: Any, *, calls: bool) -> Any:
@@ -399,7 +429,7 @@ class Expressions(Types, ABC):
     def string(self, token: Token) -> Any:
         _, start, end, written = token
         content, raw, triple = string_parts(written)
-        value = string_value(written, self.make.dedents)
+        value = string_value(written, self.dedents)
         if raw or "${" not in value:
             return ast.Str(start, end, value, raw, triple)
         return self._joined(start, end, content, value, 3 if triple else 1)
@@ -416,14 +446,12 @@ class Expressions(Types, ABC):
                 self.error(self.token, "invalid joined string")
                 break
             if opening > at and content[opening - 1] == "\\":
-                parts.append(value[inside : value_closing + 1].replace("\\$", "$"))
+                _add(parts, value[inside : value_closing + 1].replace("\\$", "$"))
             else:
-                if value_opening > inside:
-                    parts.append(value[inside:value_opening])
+                _add(parts, value[inside:value_opening])
                 parts.append(self.interpolation(start + quotes + opening, start + quotes + closing + 1))
             at, inside = closing + 1, value_closing + 1
-        if inside < len(value):
-            parts.append(value[inside:])
+        _add(parts, value[inside:])
         return ast.JoinedStr(start, end, parts, quotes == 3)
 
     # ------------------------------------------------------------------ what other parts read
@@ -450,3 +478,13 @@ class Expressions(Types, ABC):
 
 
 _COMPARE = {op.value: op for op in ast.CompareOp}
+
+
+def _add(parts: list[str | ast.FormattedValue], piece: str) -> None:
+    """Append a literal piece, one with the piece before it."""
+    if not piece:
+        return
+    if parts and isinstance(parts[-1], str):
+        parts[-1] += piece
+    else:
+        parts.append(piece)

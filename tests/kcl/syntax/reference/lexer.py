@@ -12,16 +12,13 @@ KCL's layout is not Python's. What a line end means depends on the innermost bra
 
 Where a line end may not stand, NEWLINE is emitted, which the grammar accepts nowhere inside an
 expression: the error then names the place, and lexing goes on as if the brackets had been closed.
-
-Lines of plain data that follow each other in a configuration or a list are one token (kcl/syntax/runs.py).
 """
 
 from __future__ import annotations
 
-from kcl.syntax import runs
 from kcl.syntax.ast import Comment
-from kcl.syntax.indentation import INCOMPARABLE, Level, compare, level_after
-from kcl.syntax.tokens import (
+from tests.kcl.syntax.reference.indentation import INCOMPARABLE, Level, compare, level_after
+from tests.kcl.syntax.reference.tokens import (
     AFTER_OPERAND,
     ALWAYS,
     ARROW_FOLLOWS,
@@ -64,13 +61,12 @@ _FILE, _BODY, _ITEMS, _LINE, _RIGID, _QUANTIFIED = range(6)
 class _Context:
     """What line ends mean between a bracket and its match (or in the file)."""
 
-    __slots__ = ("closer", "in_comprehension", "is_block", "kind", "levels", "run")
+    __slots__ = ("closer", "in_comprehension", "is_block", "kind", "levels")
 
-    def __init__(self, kind: int, closer: str, levels: list[Level], run: runs.Run | None = None) -> None:
+    def __init__(self, kind: int, closer: str, levels: list[Level]) -> None:
         self.kind = kind
         self.closer = closer
         self.levels = levels
-        self.run = run
         self.in_comprehension = False
         self.is_block = False  # of a quantifier: whether its condition stands on a line of its own
 
@@ -81,15 +77,12 @@ def tokenize(
     comments: list[Comment],
     start: int = 0,
     end: int | None = None,
-    *,
-    with_runs: bool = True,
 ) -> list[Token]:
     """The tokens of `text[start:end]`, the last of type `$END`; offsets count from the start of `text`.
 
-    Comments are appended to `comments`. What is no token at all is reported and left out. Without `with_runs`, lines
-    of plain data are tokens like any others.
+    Comments are appended to `comments`. What is no token at all is reported and left out.
     """
-    return _Lexer(text, report, comments, start, len(text) if end is None else end, with_runs).run()
+    return _Lexer(text, report, comments, start, len(text) if end is None else end).run()
 
 
 class _Lexer:
@@ -109,18 +102,14 @@ class _Lexer:
         "start",
         "text",
         "tokens",
-        "with_runs",
     )
 
-    def __init__(
-        self, text: str, report: Report, comments: list[Comment], start: int, end: int, with_runs: bool
-    ) -> None:
+    def __init__(self, text: str, report: Report, comments: list[Comment], start: int, end: int) -> None:
         self.text = text
         self.report = report
         self.comments = comments
         self.start = start
         self.end = end
-        self.with_runs = with_runs
         self.tokens: list[Token] = []
         self.previous = ""  # type of the last token
         self.context = _Context(_FILE, "", [(0, 0)])
@@ -269,7 +258,7 @@ class _Lexer:
             kind = _LINE if follows_operand and not is_header else _RIGID
         else:
             kind = _RIGID if follows_operand or token_type != "LBRACKET" else _ITEMS
-        self._push(kind, CLOSERS[word], runs.ITEMS if kind == _ITEMS and previous != "MIXIN" else None)
+        self._push(kind, CLOSERS[word])
         return token_type
 
     def _open_brace(self, previous: str, start: int) -> str:
@@ -286,7 +275,7 @@ class _Lexer:
                 self.pending.pop()
                 self._push(_QUANTIFIED, "}")
                 return "QUANTIFIER_LBRACE"
-        self._push(_LINE, "}", runs.ENTRIES)
+        self._push(_LINE, "}")
         return "LBRACE"
 
     def _closes_parameters(self, start: int) -> bool:
@@ -311,8 +300,8 @@ class _Lexer:
                 if not opened:
                     return known[start]
 
-    def _push(self, kind: int, closer: str, run: runs.Run | None = None) -> None:
-        self.context = _Context(kind, closer, [], run if self.with_runs else None)
+    def _push(self, kind: int, closer: str) -> None:
+        self.context = _Context(kind, closer, [])
         self.contexts.append(self.context)
 
     def _close(self, word: str, start: int) -> str:
@@ -358,7 +347,7 @@ class _Lexer:
     def _newline(self, run: str, at: int) -> int:
         """A line end with the blank lines and comments after it, up to the first token of a line at `at`.
 
-        Returns where to go on: there, or after the lines of plain data that begin there.
+        Returns `at`.
         """
         text, context = self.text, self.context
         start = at - len(run)
@@ -396,8 +385,6 @@ class _Lexer:
                 kind = context.kind = _ITEMS
             if kind == _ITEMS:
                 self._end_item_line(start, level, before, at)
-                if context.run and not context.in_comprehension and self.previous in _SEPARATED:
-                    return self._plain_lines(context.run, level, at)
             elif kind == _LINE:
                 closes = text[at] == context.closer and context.closer != ")"
                 if not closes and not (context.in_comprehension and self._next_word(at) == "if"):
@@ -409,18 +396,6 @@ class _Lexer:
                     self._break_line(start, level, at)
             else:
                 self._break_line(start, level, at)
-        return at
-
-    def _plain_lines(self, run: runs.Run, level: Level, at: int) -> int:
-        """Lines of plain data that begin at `at`, as one token if there are any; returns where to go on."""
-        if level == self.levels_by_line[-1] and not self.between_levels:
-            token_type, pattern = run
-            text = self.text
-            found = pattern.match(text, text.rfind("\n", 0, at) + 1, self.end)
-            if found is not None:
-                self.tokens.append((token_type, at, found.end(), ""))
-                self.previous = token_type
-                return found.end()
         return at
 
     def _follow(self, level: Level) -> bool:
