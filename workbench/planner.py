@@ -53,9 +53,11 @@ class Planner:
     screen: Seal = field(default_factory=Seal.random, repr=False)
     waiting: Waiting = field(default_factory=Waiting)
 
-    async def diff(self, stack: Stack, inputs: CompileInputs | None, clusters: Iterable[str]) -> StackDiff:
+    async def diff(
+        self, stack: Stack, inputs: CompileInputs | None, clusters: Iterable[str], compiled: CompiledStack | None = None
+    ) -> StackDiff:
         refuse_doubtful(stack)
-        spec = (await self.compile(stack, inputs or CompileInputs())).spec
+        spec = (compiled or await self.compile(stack, inputs or CompileInputs())).spec
         warnings: tuple[str, ...] = ()
         try:
             prior, record = self.store.latest(stack.path), self.store.seal()

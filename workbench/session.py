@@ -347,17 +347,19 @@ class Session:
         stack: Stack,
         inputs: CompileInputs | None = None,
         *,
+        compiled: CompiledStack | None = None,
         clusters: Iterable[str] = (),
         server_dry_run: bool = False,
     ) -> StackDiff:
         """Compares configuration and live in all clusters of the stack, or in those named. Writes nothing.
 
+        `compiled` is what `compile` made of these inputs, by default it is made here.
         The clusters of an untrusted repository are asked only with `server_dry_run`.
         A cluster that does not answer is a `Problem` in the result; so is a resource that the cluster refuses.
         Raises as `compile` does, and `UnknownCluster`.
         """
         self._connections.may_compare = self._connections.may_compare or server_dry_run
-        found = await self._planning().diff(stack, inputs, clusters)
+        found = await self._planning().diff(stack, inputs, clusters, compiled)
         self._secrets |= found.spec.secrets
         return found
 

@@ -425,14 +425,14 @@ class WorkbenchApp(App[int]):
 
     async def _diff(self, state: StackState) -> None:
         async def do() -> None:
-            state.compiled = await self.session.compile(state.stack, state.inputs)
+            state.compiled = compiled = await self.session.compile(state.stack, state.inputs)
             state.error = None
             places = list(state.stack.clusters)
-            if any(isinstance(each.id, TerraformId) for each in state.compiled.spec):
+            if any(isinstance(each.id, TerraformId) for each in compiled.spec):
                 places.append(TERRAFORM_PLACE)
             state.busy = f"comparing with {', '.join(places)}"
             self.tell(state)
-            state.diff = await self.session.diff(state.stack, state.inputs)
+            state.diff = await self.session.diff(state.stack, compiled=compiled)
 
         await self._trying(state, "compiling", do)
 

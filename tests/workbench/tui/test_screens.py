@@ -14,6 +14,8 @@ from textual.widgets import Input
 
 from runtimes.base import Blocking, KubernetesId, ObjectRef, Status
 from tests.workbench.session.shop import Clusters, shop
+from workbench.engine.compile import CompiledStack, CompileInputs
+from workbench.project import Stack
 from workbench.session import Session
 from workbench.settings import Settings
 from workbench.tui.app import WorkbenchApp
@@ -207,6 +209,26 @@ async def test_an_edit_over_the_files_shows_its_effect_and_touches_nothing(tmp_p
         assert main.read_text() == before
         await pilot.press("escape", "X")
         await until(pilot, lambda: says(app, "no difference"))
+
+
+async def test_an_edit_is_compiled_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[str] = []
+    kept = Session.compile
+
+    async def counted(self: Session, stack: Stack, inputs: CompileInputs | None = None) -> CompiledStack:
+        compiled.append(stack.name)
+        return await kept(self, stack, inputs)
+
+    monkeypatch.setattr(Session, "compile", counted)
+    app = workbench(tmp_path, Clusters("hz", "sh"))
+    async with app.run_test(size=LARGE) as pilot:
+        await opened(pilot)
+        await pilot.press("d")
+        await until(pilot, lambda: state(app).diff is not None)
+        assert compiled == ["web/prod"]
+        spec, diff = state(app).compiled, state(app).diff
+        assert spec is not None and diff is not None
+        assert [each.id for each in diff.spec] == [each.id for each in spec.spec]
 
 
 async def test_keys_typed_into_the_filter_are_no_actions(tmp_path: Path) -> None:
