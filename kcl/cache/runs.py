@@ -14,7 +14,7 @@ import sys
 from importlib._bootstrap_external import MAGIC_NUMBER
 
 from kcl.cache.digest import blake2b
-from kcl.memo.inputs import hold, now, settled, stamp_as_it_is
+from kcl.memo.inputs import Leads, hold, now, settled, stamp_as_it_is
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,8 +67,8 @@ def look_up(store: Store, key: str) -> str | None:
     if data is None:
         return None
     try:
-        text, kept, files = marshal.loads(data)
-        if not hold(kept):
+        text, kept, leads, files = marshal.loads(data)
+        if not hold(kept, leads):
             return None
         return text if files is None else _opened(key, text, files)
     except (ValueError, EOFError, TypeError, AttributeError):
@@ -94,17 +94,18 @@ def keep(
     kept = settled(sorted(set(paths)), started, clock=clock)
     if kept is None:
         return False
+    leads = Leads().around(kept)
     from kcl.secrecy.rules import BUILT_IN  # who only looks something up can do without
 
     if not BUILT_IN.may_be_in(text):
-        return store.write(key, marshal.dumps((text, kept, None)))
+        return store.write(key, marshal.dumps((text, kept, leads, None)))
     if not only_files:
         return False
     from kcl.cache.sealing import key_from, seal
 
     files = [path for path in kept if os.path.isfile(path)]
     made = key_from(key, files)
-    return made is not None and store.write(key, marshal.dumps((seal(text.encode(), made), kept, files)))
+    return made is not None and store.write(key, marshal.dumps((seal(text.encode(), made), kept, leads, files)))
 
 
 def compiler() -> str:

@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable, Container
 from dataclasses import dataclass, field
 
+from kcl.memo.inputs import Leads
 from kcl.source import FileSystem, OutsideBounds
 
 Look = Callable[[str], None]
@@ -40,7 +41,7 @@ class PackageFolders:
     file_system: FileSystem
     texts: Container[str]
     """Paths of files whose text is given, and which need not be there."""
-    _real: dict[str, str] = field(default_factory=dict)
+    leads: Leads = field(default_factory=Leads)
     _links: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def inside(self, target: str, root: str, prefix: str, look: Look) -> Found | None:
@@ -105,11 +106,8 @@ class PackageFolders:
 
     def _stays_inside(self, path: str, root: str) -> bool:
         folder = os.path.dirname(path)
-        for name in (root, folder):
-            if name not in self._real:
-                self._real[name] = os.path.realpath(name)
-        real_root = self._real[root].rstrip(os.sep) + os.sep
-        if not (self._real[folder] + os.sep).startswith(real_root):
+        real_root = self.leads.of(root).rstrip(os.sep) + os.sep
+        if not (self.leads.of(folder) + os.sep).startswith(real_root):
             return False
         if folder not in self._links:
             self._links[folder] = _links_in(folder)

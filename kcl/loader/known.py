@@ -34,6 +34,8 @@ class Known:
     sources: Mapping[str, str]
     stamps: Mapping[str, Hashable]
     """By each path looked at."""
+    leads: Mapping[str, str]
+    """Where the folders lead that these paths lie in, and links among them: a package may get out of its root so."""
     is_normal: bool = True
     """Whether none of those paths needs to be normalized."""
 
@@ -47,6 +49,16 @@ class KnownImports:
     sources: Mapping[str, str]
     stamps: Mapping[str, Hashable]
     """Those of all its packages; of paths that need no normalizing."""
+    leads: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class KnownPlace:
+    """Where an import leads, and what that rests on."""
+
+    found: Found | None
+    stamps: Mapping[str, Hashable | None]
+    leads: Mapping[str, str]
 
 
 def joined(imported: Imported, parts: Sequence[Known]) -> KnownImports:
@@ -54,12 +66,14 @@ def joined(imported: Imported, parts: Sequence[Known]) -> KnownImports:
     importers: dict[str, tuple[tuple[str, Span], ...]] = {}
     sources: dict[str, str] = {}
     stamps: dict[str, Hashable] = {}
+    leads: dict[str, str] = {}
     for part in parts:
         for path, targets in part.importers.items():
             importers[path] = (*importers.get(path, ()), *targets)
         sources.update(part.sources)
         stamps.update(part.stamps)
-    return KnownImports(imported, importers, sources, stamps)
+        leads.update(part.leads)
+    return KnownImports(imported, importers, sources, stamps, leads)
 
 
 @dataclass(slots=True)
@@ -68,8 +82,8 @@ class KnownPackages:
 
     entries: dict[tuple[Found, bool, Hashable], Known] = field(default_factory=dict)
     """By where a package was found and whether its strings lose their indentation."""
-    places: dict[Hashable, tuple[Found | None, Mapping[str, Hashable | None]]] = field(default_factory=dict)
-    """Where imports lead and what that rests on, by the import and where it stands."""
+    places: dict[Hashable, KnownPlace] = field(default_factory=dict)
+    """By the import and where it stands."""
     closures: dict[Hashable, KnownImports] = field(default_factory=dict)
     """All that main packages import, by what they import themselves; the last one kept is the last. Paths in it need no
     normalizing."""

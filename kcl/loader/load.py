@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from kcl.diagnostics import Code, Diagnostic, KclError, Severity, Span, error
 from kcl.loader.folders import Found, PackageFolders, package_files
-from kcl.loader.known import Known, KnownPackages, Readings, Stamps, joined
+from kcl.loader.known import Known, KnownPackages, KnownPlace, Readings, Stamps, joined
 from kcl.loader.manifest import MANIFEST_NAME, Manifest, find_root, read_manifest
 from kcl.loader.profile import entry_names
 from kcl.loader.program import MAIN_PACKAGE, Import, Imported, ImportKind, Module, Package, Program
@@ -366,7 +366,12 @@ class _Loader:
         """All packages that the main one imports, taken from an earlier load where nothing they rest on changed."""
         key = (tuple(dict.fromkeys(self._pending)), self._dedent, self._surroundings)
         known = None if self._surroundings is None else self._known.closures.get(key)
-        if known is not None and self._without_texts(known.stamps) and self._stamps.unchanged(known.stamps):
+        if (
+            known is not None
+            and self._without_texts(known.stamps)
+            and self._stamps.unchanged(known.stamps)
+            and self._folders.leads.hold(known.leads)
+        ):
             self._read.update(known.stamps)
             self._sources.update(known.sources)
             self._import_files(known.importers)
@@ -424,7 +429,7 @@ class _Loader:
         if self._surroundings is None:
             return self._package(found), None
         known = self._earlier(found)
-        if known is not None and self._without_texts(known.stamps) and self._stamps.still(known.stamps):
+        if known is not None and self._holds(known):
             self._read.update(known.stamps)
             self._sources.update(known.sources)
             self._import_files(known.importers)
@@ -443,6 +448,7 @@ class _Loader:
                 {path: tuple(self._importers[path]) for path in paths if path in self._importers},
                 {path: self._sources[path] for path in paths},
                 stamps,
+                self._folders.leads.around(stamps),
                 all(map(is_normal, stamps)),
             )
             on_disk = self._cache.on_disk()
@@ -450,6 +456,14 @@ class _Loader:
                 on_disk.keep(*key, known)
             return package, known
         return package, None
+
+    def _holds(self, known: Known | KnownPlace) -> bool:
+        """Whether all that something known rests on is as it was, and none of it given as a text instead."""
+        return (
+            self._without_texts(known.stamps)
+            and self._stamps.still(known.stamps)
+            and self._folders.leads.hold(known.leads)
+        )
 
     def _is_loaded(self, found: Found) -> bool:
         """Whether the package, with these files, is there. Of packages in two roots files of both may have its path."""
@@ -517,9 +531,9 @@ class _Loader:
         """Where an import leads, as found by an earlier load if that still holds, and the stamps it rests on."""
         whole = (key, package.root, package.prefix, self._surroundings)
         known = None if self._surroundings is None else self._known.places.get(whole)
-        if known is not None and self._without_texts(known[1]) and self._stamps.still(known[1]):
-            self._read.update(known[1])
-            return known
+        if known is not None and self._holds(known):
+            self._read.update(known.stamps)
+            return known.found, known.stamps
         told, before, self._looked_at = len(self._diagnostics), self._looked_at, {}
         try:
             found = self._locate(statement, path, package)
@@ -528,7 +542,8 @@ class _Loader:
             raise KclError(tuple(replace(each, primary=span) for each in problem.diagnostics)) from None
         looked_at, self._looked_at = self._looked_at, before
         if self._surroundings is not None and told == len(self._diagnostics) and None not in looked_at.values():
-            self._known.places[whole] = (found, looked_at)
+            leads = self._folders.leads.around((*looked_at, *(found.files if found is not None else ())))
+            self._known.places[whole] = KnownPlace(found, looked_at, leads)
         return found, looked_at
 
     def _look(self, path: str) -> None:

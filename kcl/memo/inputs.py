@@ -11,6 +11,9 @@ changed too short a time before it was looked at has no stamp (None), which equa
 again. How short depends on the clock that stamped it. Most tick some hundred times a second; a time of whole seconds
 is taken for one of a clock that ticks once a second, or every other one (HFS+, ext3, FAT, some NFS servers).
 
+A stamp of a path says nothing of the folders above it: one of them may be moved elsewhere, out of what a program may
+read, and a link put in its place. So where folders lead is held against what it was too (`Leads`).
+
 Where a file system has less to tell, less is seen:
 - Windows has no time of change: an edit that keeps the size and puts the time of writing back is overlooked.
 - Inodes that are made up anew with each mount (FAT, some FUSE) cost a reading after each mount and hide nothing.
@@ -116,8 +119,49 @@ def direct_stamps(paths: Iterable[str], clock: Clock = now) -> tuple[dict[str, S
     return taken, links, folders
 
 
-def hold(before: Mapping[str, Stamp]) -> bool:
-    """Whether these stamps, taken earlier, are those of now. Looks no further than the first that is not."""
+class Leads:
+    """Where folders and links lead in the end, each looked at once: make one for each run."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, str] = {}
+
+    def of(self, folder: str) -> str:
+        """As `os.path.realpath`, at one look for each part of the way that was not looked at before."""
+        known = self._known.get(folder)
+        if known is None:
+            known = self._known[folder] = self._real(folder)
+        return known
+
+    def around(self, paths: Collection[str]) -> dict[str, str]:
+        """Where the folders lead that paths lie in, and those of the paths that are links."""
+        folders = {os.path.dirname(path) for path in paths}
+        return {each: self.of(each) for each in (*folders, *filter(os.path.islink, paths))}
+
+    def hold(self, before: Mapping[str, str]) -> bool:
+        """Whether folders still lead where they did."""
+        return all(self.of(folder) == real for folder, real in before.items())
+
+    def _real(self, folder: str) -> str:
+        above, _, name = folder.rpartition("/")
+        if not above or name in ("", ".", ".."):  # or of a system that writes paths otherwise
+            return os.path.realpath(folder)
+        try:
+            is_link = S_IFMT(os.lstat(folder).st_mode) == S_IFLNK
+        except (OSError, ValueError):
+            is_link = False
+        if is_link:
+            return os.path.realpath(folder)
+        real = self.of(above)
+        return f"{real}/{name}" if real != "/" else f"/{name}"
+
+
+def hold(before: Mapping[str, Stamp], leads: Mapping[str, str]) -> bool:
+    """Whether stamps, taken earlier, are those of now, and folders lead where they led.
+
+    Looks no further than the first that is not.
+    """
+    if not Leads().hold(leads):
+        return False
     look = os.stat
     for path, was in before.items():
         try:

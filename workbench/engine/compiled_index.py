@@ -28,6 +28,8 @@ from workbench.project import lies_below
 
 INDEX_FILE = ".konfig-index.json"
 _FORMAT = 2
+_ELSEWHERE = "elsewhere, "
+"""Begins what stands for the content of a path outside of the repository, which is not read."""
 NOTHING_WRITTEN = State(None, "")
 
 
@@ -132,12 +134,16 @@ class Index:
         """As `look_again`, of a path that a record names."""
         found = stamp(path, self.clock)
         self._as_looked_at[path] = stamp_as_it_is(path) if found is None else found
-        return before if found is not None and found == before.stamp else self._state(path, found)
+        is_same = found is not None and found == before.stamp
+        was_within = not before.digest.startswith(_ELSEWHERE)
+        if is_same and was_within == (self._within.refusal(path) is None):  # a link above it may lead out by now
+            return before
+        return self._state(path, found)
 
     def _state(self, path: str, found: Stamp | None) -> State:
         if self._within.refusal(path) is None:
             return State(found, digest_of_path(path, self._within))
-        return State(found, f"elsewhere, {found}", is_reliable=found is not None)
+        return State(found, f"{_ELSEWHERE}{found}", is_reliable=found is not None)
 
     def _confirm(self) -> None:
         """Looks at what the compilations of this run read, once more.

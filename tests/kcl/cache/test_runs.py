@@ -74,13 +74,13 @@ def _forge(store: Store) -> None:
     (entry,) = Path(store.folder).glob("run-*.entry")
     content = store.read(entry.stem)
     assert content is not None
-    _, stamps, files = marshal.loads(content)
+    _, stamps, leads, files = marshal.loads(content)
     text: str | bytes = "taken\n"
     if files is not None:
         key = key_from(entry.stem, files)
         assert key is not None
         text = seal(b"taken\n", key)
-    store.write(entry.stem, marshal.dumps((text, stamps, files)))
+    store.write(entry.stem, marshal.dumps((text, stamps, leads, files)))
 
 
 def test_the_same_run_is_taken_from_the_folder(run: Run, store: Store) -> None:

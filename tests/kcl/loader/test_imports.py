@@ -1,10 +1,15 @@
 """Which files a program consists of."""
 
+from pathlib import Path
+
 import pytest
 
+from kcl.api import ProgramError, run
+from kcl.cache.store import Store
 from kcl.diagnostics import Code, KclError
 from kcl.loader import ImportKind, Loaded, LoadRequest, ParseCache, load
 from kcl.source import InMemoryFileSystem
+from tests.kcl.clocks import later
 
 
 def _load(files: dict[str, str], *names: str, work_dir: str = "/w", **settings: object) -> Loaded:
@@ -162,3 +167,20 @@ def test_a_kcl_mod_without_a_version_has_that_of_the_package_it_lies_in_and_depe
     found = {folder: _load(files, f"{folder}/main.k").manifest.language_version for folder in ("/w/a/b", "/w/c")}
     assert found == {"/w/a/b": "0.12", "/w/c": "0.13"}
     assert [_load(files, f"{folder}/main.k").manifest.language_version for folder in ("/w/d", "/elsewhere")] == ["", ""]
+
+
+def test_a_cached_package_is_not_taken_through_a_link_out_of_the_root(tmp_path: Path) -> None:
+    """Nothing of it has changed: a folder above it was moved away, and a link leads there."""
+    root = tmp_path / "root"
+    (root / "base/far/models").mkdir(parents=True)
+    (root / "kcl.mod").touch()
+    (root / "main.k").write_text("import base.far.models\na = models.a\n")
+    (root / "base/far/models/a.k").write_text("a = 1\n")
+    caches = [ParseCache(clock=later), ParseCache(clock=later, store=Store(str(tmp_path / "store")))]
+    for cache in caches:
+        assert run(["main.k"], work_dir=root, cache=cache).documents == ({"a": 1},)
+    (root / "base").rename(tmp_path / "outside")
+    (root / "base").symlink_to("../outside")
+    for cache in (*caches, ParseCache(store=caches[1].store)):
+        with pytest.raises(ProgramError, match="Cannot find the module"):
+            run(["main.k"], work_dir=root, cache=cache)

@@ -13,6 +13,7 @@ from kcl.memo.inputs import (
     SETTLED_COARSELY_NANOSECONDS,
     SETTLED_NANOSECONDS,
     Clock,
+    Leads,
     Moment,
     direct_stamps,
     hold,
@@ -25,6 +26,7 @@ from kcl.memo.inputs import (
     stamps,
 )
 from kcl.source import OsFileSystem
+from tests.kcl.clocks import let_tick
 
 _SECOND = 1_000_000_000
 _TICKED = 1_700_000_000 * _SECOND + 4_000_000
@@ -80,7 +82,20 @@ def test_every_way_to_take_stamps_goes_by_the_one_rule(age: int, tmp_path: Path)
     assert each == {**alone, paths[2]: None if alone[paths[3]] is None else False}
     whole = settled(paths, started, clock=clock)
     assert whole == (None if None in each.values() else each)
-    assert whole is None or hold(whole)
+    assert whole is None or hold(whole, {})
+
+
+def test_folders_lead_where_links_say(tmp_path: Path) -> None:
+    (tmp_path / "a/b").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("a")
+    (tmp_path / "a/up").symlink_to("..")
+    folders = ["/", "/tmp", str(tmp_path), *(str(tmp_path / name) for name in ("a", "a/b", "link/b", "link/up/a/no/x"))]
+    assert [Leads().of(each) for each in folders] == [os.path.realpath(each) for each in folders]
+    before = Leads().around([str(tmp_path / "a/b/file")])
+    assert Leads().hold(before)
+    (tmp_path / "a").rename(tmp_path / "c")
+    (tmp_path / "a").symlink_to("c")
+    assert not Leads().hold(before)
 
 
 @pytest.mark.parametrize(
@@ -101,21 +116,12 @@ def test_no_change_has_the_stamp_of_before_whatever_times_are_put_back(
     file = tmp_path / "file"
     file.write_text("x")
     before, times = stamp_as_it_is(str(file)), file.stat()
-    _let_tick(tmp_path)
+    let_tick(tmp_path)
     change(file)
     if file.exists():
         os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
     assert stamp_as_it_is(str(file)) != before
-    assert before is not None and not hold({str(file): before})
-
-
-def _let_tick(folder: Path) -> None:
-    """Returns once the clock of the file system has ticked."""
-    probe = folder / "probe"
-    probe.touch()
-    first = probe.stat().st_ctime_ns
-    while probe.stat().st_ctime_ns == first:
-        os.utime(probe)
+    assert before is not None and not hold({str(file): before}, {})
 
 
 def test_times_tell_nothing_once_the_clock_was_set_back() -> None:

@@ -446,7 +446,7 @@ def _opened(store: Store) -> tuple[str, Any, list[Any]]:
     content = store.read(entry.stem)
     assert content is not None
     parts = list(marshal.loads(content))
-    return entry.stem, key_from(entry.stem, parts[2] or ()), parts
+    return entry.stem, key_from(entry.stem, parts[-2] or ()), parts
 
 
 def test_secrets_are_kept_so_that_only_the_files_of_the_program_open_them(folder: Path, store: Store) -> None:
@@ -456,13 +456,13 @@ def test_secrets_are_kept_so_that_only_the_files_of_the_program_open_them(folder
     assert _is_kept(again) and _seen(first) == _seen(again)
     kept = _entries(store)[0].read_bytes()
     assert all(word not in kept for word in (b"Secret", b"c2VjcmV0", b"apiVersion"))
-    name, key, parts = _opened(store)
-    assert str(folder / "main.k") in parts[2]
-    assert b"c2VjcmV0" in (opened(parts[3], key) or b"")
-    store.write(name, marshal.dumps((*parts[:3], seal(b"of another", key))))
+    name, key, (*others, files, sealed) = _opened(store)
+    assert str(folder / "main.k") in files
+    assert b"c2VjcmV0" in (opened(sealed, key) or b"")
+    store.write(name, marshal.dumps((*others, files, seal(b"of another", key))))
     assert not _is_kept(_run(folder, store))
     (folder / "main.k").write_text(SECRET.replace("v1", "v2"))
-    assert key_from(name, parts[2]) != key
+    assert key_from(name, files) != key
 
 
 def test_an_option_of_a_file_that_is_called_a_secret_seals_the_result(folder: Path, store: Store) -> None:
@@ -495,15 +495,15 @@ def test_what_is_damaged_or_foreign_is_made_anew(folder: Path, store: Store) -> 
     (entry,) = _entries(store)
     content = store.read(entry.stem)
     assert content is not None
-    stamps, sources, files, body = marshal.loads(content)
+    stamps, leads, sources, files, body = marshal.loads(content)
     foreign = [
         b"",
         b"nothing of ours",
         marshal.dumps(None),
         marshal.dumps(("a", "b", "c", "d")),
-        marshal.dumps((stamps, sources, files, b"")),
-        marshal.dumps((stamps, sources, files, marshal.dumps((b"", b"", frozenset(), b"")))),
-        marshal.dumps((stamps, sources, tuple(sources), body)),
+        marshal.dumps((stamps, leads, sources, files, b"")),
+        marshal.dumps((stamps, leads, sources, files, marshal.dumps((b"", b"", frozenset(), b"")))),
+        marshal.dumps((stamps, leads, sources, tuple(sources), body)),
     ]
     for data in foreign:
         store.write(entry.stem, data)

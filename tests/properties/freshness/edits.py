@@ -192,6 +192,17 @@ class Edits:
             self._move_away(folder)
         folder.symlink_to(os.path.relpath(target, folder.parent))
 
+    def lead_away(self, file: Path) -> None:
+        """A folder above is moved, out of the repository or within, and a link leads to it: nothing in it changed."""
+        root = self._repository.root
+        folders = [each for each in file.parents if root in each.parents and not each.is_symlink()]
+        if folders:
+            folder = self._rng.choice(folders)
+            beside = self._rng.choice([root / "aside", root.parent / "outside"])
+            target = self._new(beside, "")
+            folder.rename(target)
+            folder.symlink_to(os.path.relpath(target, folder.parent))
+
     # --- edits of what says which files there are
 
     def manifest(self, file: Path) -> None:
@@ -249,7 +260,7 @@ _OF_CODE: Final[tuple[Change, ...]] = (
     Edits.rewrite, Edits.rewrite, Edits.rewrite_of_one_size, Edits.rewrite_of_one_size, Edits.replace,
     Edits.delete, Edits.create_again, Edits.create_again, Edits.link_elsewhere, Edits.link_hard, Edits.swap_files,
     Edits.add_beside, Edits.touch, Edits.shadow, Edits.shadow, Edits.unshadow, Edits.swap_folders, Edits.link_folder,
-    Edits.manifest, Edits.lock,
+    Edits.lead_away, Edits.manifest, Edits.lock,
 )  # fmt: skip
 
 

@@ -118,6 +118,12 @@ def _retarget(root: Path, link: str, target: str) -> None:
     (root / link).symlink_to(target)
 
 
+def _led_away(root: Path, folder: str) -> None:
+    """What lies in the folder stays as it was, to the last time."""
+    (root / folder).rename(root.parent / "outside")
+    (root / folder).symlink_to("../outside")
+
+
 def _remove_and_add(root: Path) -> None:
     (root / "models/app.k").unlink()
     _add(root, "models/app.k", f'colour = "{AFTER}"\n')
@@ -144,6 +150,7 @@ CHANGES: dict[str, Callable[[Path], None]] = {
     "added to a package": _times_restored(lambda root: _add(root, "models/folder/g.k", "n: int = 2\n")),
     "removed": _times_restored(lambda root: (root / "models/app.k").unlink()),
     "a folder where a file was": _times_restored(lambda root: (root / "links/file").mkdir()),
+    "a folder behind a link out of the repository": lambda root: _led_away(root, "linked"),
     "kcl.mod removed": _times_restored(lambda root: (root / "kcl.mod").unlink()),
 }
 Seen = str
