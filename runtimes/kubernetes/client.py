@@ -11,7 +11,7 @@ from runtimes.base import ClusterIdentity, KubernetesId, NotThere, Rejected, Run
 from runtimes.base.documents import load_json
 from runtimes.kubernetes.apply_body import CONTENT_TYPE, apply_body
 from runtimes.kubernetes.discovery import ApiResource, Discovery
-from runtimes.kubernetes.failures import Expired, failure
+from runtimes.kubernetes.failures import Expired
 from runtimes.kubernetes.transport import Limits, Reply, TooLarge, Transport
 
 FIELD_MANAGER = "workbench"
@@ -180,7 +180,7 @@ class Client:
             except (ValueError, KeyError, TypeError):
                 raise RuntimeFailure("a watch sent something that is not an event", target=self.place) from None
             if type_ == "ERROR":
-                raise failure(code, body, target=self.place)
+                raise self._transport.refused(code, body)
             yield WatchEvent(type_, body)
 
     async def system_namespace(self) -> Object:

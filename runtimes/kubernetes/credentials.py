@@ -27,6 +27,7 @@ from typing import Any, assert_never
 from kcl.secrecy.environments import for_others
 from runtimes.base import Misconfigured, Unauthenticated
 from runtimes.base.documents import load_json
+from runtimes.base.secret_texts import telling
 from runtimes.kubernetes.kubeconfig import ClientCertificate, Connection, ExecPlugin, Password, Token, TokenFile
 
 EXEC_TIMEOUT_SECONDS = 60.0
@@ -42,6 +43,13 @@ class Grant:
     headers: Mapping[str, str]
     certificate: ClientCertificate | None
     expires_at: float | None
+
+    @property
+    def logins(self) -> frozenset[str]:
+        """The texts in it that nobody may repeat: a server, or a proxy before it, may quote what it was sent."""
+        kind, _, sent = self.headers.get("Authorization", "").partition(" ")
+        pair = base64.b64decode(sent).decode() if kind == "Basic" else ""
+        return telling([sent, pair, pair.partition(":")[2]])
 
     def __repr__(self) -> str:
         return "Grant(...)"

@@ -34,6 +34,7 @@ from kubernetes.aio.client.rest import RESTClientObject
 
 from runtimes.base import Misconfigured, Overloaded, RuntimeFailure, Unauthenticated, Unreachable
 from runtimes.base.documents import OverLimit, load_json
+from runtimes.base.secret_texts import secret_texts
 from runtimes.kubernetes import lost
 from runtimes.kubernetes.credentials import Credentials, Grant
 from runtimes.kubernetes.failures import failure
@@ -127,6 +128,7 @@ class Transport:
         self._rest: RESTClientObject | None = None
         self._certificate: ClientCertificate | None = None
         self._retired: list[RESTClientObject] = []
+        self._logins: frozenset[str] = frozenset()
 
     async def close(self) -> None:
         clients = [*self._retired, *([self._rest] if self._rest else [])]
@@ -159,7 +161,7 @@ class Transport:
         attempt, renewed = 0, False
         while True:
             attempt += 1
-            grant = await self._credentials.grant()
+            grant = await self._granted()
             try:
                 status, headers, content = await self._exchange(method, path, query, body, content_type, grant)
             except _LOST as error:
@@ -173,9 +175,9 @@ class Transport:
             self._check_is_api(status, headers, looked_at, subject, is_read=changes_nothing)
             if 200 <= status < 300:
                 if is_text:
-                    return Reply(status, content.decode("utf-8", "replace"), _warnings(headers))
+                    return Reply(status, content.decode("utf-8", "replace"), self._warnings(headers))
                 try:
-                    return Reply(status, load_json(content), _warnings(headers))
+                    return Reply(status, load_json(content), self._warnings(headers))
                 except OverLimit as error:
                     raise RuntimeFailure(f"its answer {error.problem}", target=self.place, subject=subject) from None
                 except ValueError:
@@ -204,7 +206,7 @@ class Transport:
 
         Nothing is repeated here: the reader knows from where to go on.
         """
-        grant = await self._credentials.grant()
+        grant = await self._granted()
         try:
             response = await self._open("GET", path, query, None, "application/json", grant, is_stream=True)
         except _LOST as error:
@@ -359,9 +361,7 @@ class Transport:
             body = load_json(content)
         except ValueError:
             body = content[:_MAX_ERROR_BYTES].decode("utf-8", "replace")
-        found = failure(
-            status, body, target=self.place, subject=subject, context=self.connection.context, secrets=secrets
-        )
+        found = self.refused(status, body, subject, secrets)
         if status == 401 and (end := _expired(grant)) is not None:
             said = f"the token has expired: at {end:%Y-%m-%d %H:%M:%S} UTC"
             return Unauthenticated(said, target=self.place, subject=subject, hint=found.hint)
@@ -369,6 +369,30 @@ class Transport:
             said = f"{found.message} (HTTP {status}, asked {attempts} times in {self.limits.patience_seconds:g} s)"
             return Overloaded(said, target=self.place, subject=subject, hint=found.hint)
         return found
+
+    def refused(self, status: int, body: Any, subject: str = "", secrets: Sequence[str] = ()) -> RuntimeFailure:
+        """Returns the error for what the server answered, without what it quotes of the credentials."""
+        said, context = self._without_logins(body), self.connection.context
+        return failure(status, said, target=self.place, subject=subject, context=context, secrets=secrets)
+
+    def _warnings(self, headers: Mapping[str, str]) -> tuple[str, ...]:
+        return tuple(map(self._without_logins, _warnings(headers)))
+
+    def _without_logins(self, said: Any) -> Any:
+        match said:
+            case str():
+                return secret_texts(self._logins).masked(said)
+            case Mapping():
+                return {key: self._without_logins(each) for key, each in said.items()}
+            case list():
+                return [self._without_logins(each) for each in said]
+            case _:
+                return said
+
+    async def _granted(self) -> Grant:
+        grant = await self._credentials.grant()
+        self._logins |= grant.logins
+        return grant
 
     def _unreachable(self, error: BaseException, subject: str, is_read: bool) -> Unreachable:
         what, hint = lost.reason(error, lost.Waits(self.limits.connect_seconds, self.limits.answer_seconds))
