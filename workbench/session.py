@@ -520,6 +520,7 @@ class Session:
             rules=rules,
             now=self._now,
             secrets=spec.secrets | self._secrets,
+            masking=spec.rules,
         ) as trees:
             yield trees
 
@@ -536,10 +537,11 @@ class Session:
         """Returns the last lines a pod wrote, oldest first, without secrets known here. Raises `RuntimeFailure`."""
         from runtimes.base import LogRequest
         from workbench.engine.scrubbing import scrubbed
+        from workbench.project.masking import read_masking
 
         runtime = await self._connections.runtime(cluster)
         lines = await runtime.logs(LogRequest(ref, container, previous, tail_lines))
-        return scrubbed(lines, self._secrets)
+        return scrubbed(lines, self._secrets, read_masking(self._root))
 
     # Recovering
 

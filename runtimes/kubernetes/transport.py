@@ -32,9 +32,10 @@ from aiohttp import http_exceptions
 from kubernetes.aio.client.configuration import Configuration
 from kubernetes.aio.client.rest import RESTClientObject
 
+from kcl.secrecy.rules import BUILT_IN
 from runtimes.base import Misconfigured, Overloaded, RuntimeFailure, Unauthenticated, Unreachable
 from runtimes.base.documents import OverLimit, load_json
-from runtimes.base.secret_texts import secret_texts
+from runtimes.base.secret_texts import MASK, secret_texts
 from runtimes.kubernetes import lost
 from runtimes.kubernetes.credentials import Credentials, Grant
 from runtimes.kubernetes.failures import failure
@@ -371,21 +372,21 @@ class Transport:
         return found
 
     def refused(self, status: int, body: Any, subject: str = "", secrets: Sequence[str] = ()) -> RuntimeFailure:
-        """Returns the error for what the server answered, without what it quotes of the credentials."""
-        said, context = self._without_logins(body), self.connection.context
+        """Returns the error for what the server answered, without what it quotes of credentials."""
+        said, context = self._without_secrets(body), self.connection.context
         return failure(status, said, target=self.place, subject=subject, context=context, secrets=secrets)
 
     def _warnings(self, headers: Mapping[str, str]) -> tuple[str, ...]:
-        return tuple(map(self._without_logins, _warnings(headers)))
+        return tuple(map(self._without_secrets, _warnings(headers)))
 
-    def _without_logins(self, said: Any) -> Any:
+    def _without_secrets(self, said: Any) -> Any:
         match said:
             case str():
-                return secret_texts(self._logins).masked(said)
+                return BUILT_IN.masked(secret_texts(self._logins).masked(said), MASK)
             case Mapping():
-                return {key: self._without_logins(each) for key, each in said.items()}
+                return {key: self._without_secrets(each) for key, each in said.items()}
             case list():
-                return [self._without_logins(each) for each in said]
+                return [self._without_secrets(each) for each in said]
             case _:
                 return said
 

@@ -11,9 +11,11 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import aclosing, asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
+from typing import Any
 
 import anyio
 
+from kcl.secrecy.rules import BUILT_IN, SecretRules
 from runtimes.base import (
     NO_RULES,
     Address,
@@ -65,15 +67,16 @@ async def watch(
     rules: ReadyRules = NO_RULES,
     now: Callable[[], datetime] = lambda: datetime.now(UTC),
     secrets: frozenset[str] = frozenset(),
+    masking: SecretRules = BUILT_IN,
 ) -> AsyncIterator[AsyncIterator[StatusTree]]:
     """Gives a stream of pictures: one once every place spoke or failed, or had its time to, then one a change.
 
     It ends when the verdict is READY or FAILED if `until_settled`, or when only refused credentials are in the way,
     and when the time is up; the last picture then says so. `connect` gives the runtime of a cluster or raises
     `RuntimeFailure`. `rules` say when resources are ready, where that is not up to their kind.
-    `secrets` are texts that are masked in whatever clusters and programs say.
+    `secrets` are texts that are masked in whatever clusters and programs say, and so is what `masking` tells.
     """
-    watcher = _Watcher(tuple(watched), connect, rules, now, secrets)
+    watcher = _Watcher(tuple(watched), connect, rules, now, partial(scrubbed, secrets=secrets, rules=masking))
     clusters = dict.fromkeys(each.cluster for each in watched)
     async with (
         running(*(partial(watcher.observe, each) for each in clusters)),
@@ -89,9 +92,9 @@ class _Watcher:
         connect: Callable[[str], Awaitable[Runtime]],
         rules: ReadyRules,
         now: Callable[[], datetime],
-        secrets: frozenset[str],
+        scrub: Callable[[Any], Any],
     ) -> None:
-        self._rules, self._now, self._secrets = rules, now, secrets
+        self._rules, self._now, self._scrub = rules, now, scrub
         self._watched, self._connect = Watched.of(watched), connect
         self._changed = anyio.Event()
         self._started = anyio.current_time()
@@ -106,11 +109,11 @@ class _Watcher:
                 async with runtime.watch(WatchRequest(ids, self._rules)) as reports:
                     async for report in reports:
                         pause = _FIRST_PAUSE_SECONDS
-                        self._update(self._watched.fold(cluster, scrubbed(report, self._secrets)))
+                        self._update(self._watched.fold(cluster, self._scrub(report)))
                 lost = Lost(self._now(), RuntimeFailure.__name__, "the watch ended")
             except RuntimeFailure as error:
                 lost = Lost(self._now(), type(error).__name__, error.message, error.hint)
-            self._update(self._watched.lose(cluster, scrubbed(lost, self._secrets)))
+            self._update(self._watched.lose(cluster, self._scrub(lost)))
             await anyio.sleep(pause)
             pause = min(pause * 2, _LONGEST_PAUSE_SECONDS)
 

@@ -31,8 +31,9 @@ CANARIES = {
     "settings of a provider": "canary-Me6-meta",
     "a line of a key": "canaryPEM0123456789abcdefghijklmnopqrstuvwxyzABCD",
     "what a Secret held before": "canary-Old1-live",
+    "what only the repository knows the look of": "canary_live_Pt2x",
 }
-OPTION, PART, LITERAL, URL, VARIABLE, ATTRIBUTE, PROVIDER, PIN, META, LINE, OLD = CANARIES.values()
+OPTION, PART, LITERAL, URL, VARIABLE, ATTRIBUTE, PROVIDER, PIN, META, LINE, OLD, LOOK = CANARIES.values()
 OPTIONS = {"door": OPTION, "backdoor": PART, "size": "3"}
 """None of these names says what it is."""
 
@@ -121,10 +122,11 @@ db = {{
         sensitive = ["pins[0].code"]
     }}
 }}
-print("the door is", _door)
+print("the door is", _door)  # and not {LOOK}
 manifests.yaml_stream([namespace, secret, settings, web, db])
 """
 FILES = {
+    "masking.yaml": "patterns: [canary_live_*]\n",
     "vault/project.yaml": "name: vault\n",
     "vault/dev/stack.yaml": "name: dev\n",
     "vault/dev/main.k": MAIN,
@@ -158,7 +160,11 @@ class Cluster(FakeCluster):
     """Its pods write their secrets into their logs."""
 
     async def logs(self, request: LogRequest) -> tuple[str, ...]:
-        return (f"connecting with {OPTION}", f"Authorization: Basic {base64.b64encode(URL.encode()).decode()}")
+        return (
+            f"connecting with {OPTION}",
+            f"key {LOOK}",
+            f"Authorization: Basic {base64.b64encode(URL.encode()).decode()}",
+        )
 
 
 def cloud() -> FakeWorkspace:
@@ -207,5 +213,8 @@ class Vault:
 
     def quote_everything(self, failure: type[RuntimeFailure]) -> None:
         """Makes the cluster quote what it was sent, and what runs there say it."""
-        self.cluster.fail[("apply", str(SETTINGS))] = failure(f'denied: "{OPTION}" is in {quote(URL, safe="")}')
-        self.cluster.health[WEB] = (Health(Status.IN_PROGRESS, "Waiting", f"cannot log in with {VARIABLE}"), None)
+        self.cluster.fail[("apply", str(SETTINGS))] = failure(f'denied: "{OPTION}" is in {quote(URL, safe="")}, {LOOK}')
+        self.cluster.health[WEB] = (
+            Health(Status.IN_PROGRESS, "Waiting", f"cannot log in with {VARIABLE} or {LOOK}"),
+            None,
+        )
