@@ -127,7 +127,7 @@ class Hiding:
             return False
         if any(starts_with(path, each) for each in self.paths):
             return True
-        if isinstance(value, str) and (values.holds_secret(value, self.texts) or BUILT_IN.is_secret_text(value)):
+        if values.holds_secret(value, self.texts) or (isinstance(value, str) and BUILT_IN.is_secret_text(value)):
             return True
         named = next((step for step in reversed(path) if isinstance(step, str)), "")
         return is_secret_name(named)

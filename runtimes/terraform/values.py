@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from kcl.secrecy.rules import BUILT_IN, is_secret_name
 from runtimes.base import UNKNOWN, FieldPath
+from runtimes.base.secret_texts import secret_texts
 
 SHORTEST_PART: Final = 4
 """A secret of fewer characters is found where it is a whole text, not where it is a part of one."""
@@ -100,8 +101,11 @@ def text_of(value: Any) -> str | None:
             return None
 
 
-def holds_secret(text: str, secrets: frozenset[str]) -> bool:
-    return text in secrets or any(len(each) >= SHORTEST_PART and each in text for each in secrets)
+def holds_secret(value: str | float, secrets: frozenset[str]) -> bool:
+    """Whether a text has a secret in it, wrapped in whatever, or a number is one."""
+    if isinstance(value, str) and (value in secrets or any(len(e) >= SHORTEST_PART and e in value for e in secrets)):
+        return True
+    return secret_texts(secrets).hides(value)
 
 
 def secret_paths(
@@ -118,6 +122,8 @@ def secret_paths(
         case _ if is_named and is_secret_value(value):
             yield path
         case str() if holds_secret(value, secrets) or BUILT_IN.is_secret_text(value):
+            yield path
+        case int() | float() if holds_secret(value, secrets):
             yield path
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.attacks.secret_repository import Canaries
+from tests.attacks.secret_repository import NESTED, WRAPPED, Canaries
 from tests.attacks.with_terraform import STACK, TERRAFORM, HostileStack, data
 
 pytestmark = pytest.mark.skipif(TERRAFORM is None, reason="neither terraform nor tofu is on PATH")
@@ -16,6 +17,7 @@ STATES = ("terraform.tfstate", "terraform.tfstate.backup", "terraform.tfstate.la
 LISTENING = """#!/bin/sh
 tr '\\0' ' ' < /proc/$$/cmdline >> {seen}
 echo >> {seen}
+env >> {environments}
 exec {terraform} "$@"
 """
 
@@ -25,7 +27,11 @@ def test_no_command_file_or_command_line_has_a_secret(tmp_path: Path) -> None:
     given = Canaries()
     hook = given.put("token", "hook", "aB3dE6gH9jK2mN5p")
     line = given.put("key", "PEM", "canaryPEM0123456789abcdefghij")
-    written = {
+    given.put("number", "a pin", "483920175")
+    long = given.put("wrapped", "long", "cnry-long/Aq3Zx7Kp9Lm2Vb5Nc8Rt4Yw6Hs1Jd0Fg+/Ue5Io8Pa2Sx4Dc7Fv9Gb1Hn3Jm6Kl0Qw8")
+    plugin, shell = given.strong("plugin", "environment"), given.strong("environment", "of the user")
+    given_by_user = {"WB_PLUGIN_SAFE_DOOR": plugin, "AWS_SECRET_ACCESS_KEY": shell}
+    written: dict[str, Any] = {
         "password": given.weak("variable", "password"),
         "smtp_auth": given.strong("variable", "smtp_auth"),
         "session_key": given.weak("variable", "session_key"),
@@ -33,6 +39,13 @@ def test_no_command_file_or_command_line_has_a_secret(tmp_path: Path) -> None:
         "other": f"https://ann:{given.strong('URL', 'https').replace('/', '_')}@git.example/x.git",
         "hook": f"https://hooks.slack.com/services/T0123ABCD/B0123ABCD/{hook}",
         "key": f"-----BEGIN PRIVATE KEY-----\n{line}\n-----END PRIVATE KEY-----",
+        "pin_token": 483920175,
+        "again": {"user": 483920175, "list": ["a", {"b": "port 483920175;"}]},
+        "by_name": {given.put("name of a key", "of a map", "cnry-Key7x9Zt4q"): "on"},
+        "key_secret": "cnry-Key7x9Zt4q",
+        **{f"wrapped_{name.replace('-', '_')}": wrap(long) for name, wrap in WRAPPED.items()},
+        **{f"nested_{name.replace('-', '_')}": wrap(long) for name, wrap in NESTED.items()},
+        "long_token": long,
         "secret_name": "orders-secret",
         "passThrough": "on",
     }
@@ -43,13 +56,16 @@ def test_no_command_file_or_command_line_has_a_secret(tmp_path: Path) -> None:
     listening.parent.mkdir()
     seen = tmp_path / "command lines"
     assert TERRAFORM is not None
-    listening.write_text(LISTENING.format(seen=f"'{seen}'", terraform=shutil.which(TERRAFORM)))
+    environments = tmp_path / "environments"
+    listening.write_text(
+        LISTENING.format(seen=f"'{seen}'", environments=f"'{environments}'", terraform=shutil.which(TERRAFORM))
+    )
     listening.chmod(0o755)
     path = os.pathsep.join((str(listening.parent), os.environ["PATH"]))
     leaking: dict[str, list[str]] = {}
 
     def look(*arguments: str) -> None:
-        ended = hostile.wb(*arguments, PATH=path)
+        ended = hostile.wb(*arguments, PATH=path, **given_by_user)
         leaking[" ".join(arguments)] = given.leaks(ended.text)
         assert ended.code in (0, 1), ended.text
 
@@ -67,6 +83,11 @@ def test_no_command_file_or_command_line_has_a_secret(tmp_path: Path) -> None:
     look("audit", "-o", "json")
     assert not any(leaking.values()), {name: found for name, found in leaking.items() if found}
     kept = given.leaking_files(tmp_path / "state", tmp_path / "cache")
-    assert {name: found for name, found in kept.items() if Path(name).name not in STATES} == {}
+    assert {name: found for name, found in kept.items() if Path(name).name not in (*STATES, "main.tf.json")} == {}
+    # what an entry is called, in a map of the user's, terraform has to be told as it is
+    (configured,) = (found for name, found in kept.items() if Path(name).name == "main.tf.json")
+    assert configured == ["name of a key of a map"]
     assert any(Path(name).name in STATES for name in kept)
     assert "apply" in seen.read_text() and given.leaks(seen.read_text()) == []
+    said = environments.read_text()
+    assert plugin not in said and shell in said and "WB_STATE_DIR" not in said
