@@ -6,11 +6,13 @@ import base64
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 from urllib.parse import quote, quote_plus
 
 from runtimes.base import FieldPath, PlainPath, Resource, ResourceId, TerraformId
 from runtimes.base.documents import load_json
+from runtimes.base.secret_texts import SecretTexts, secret_texts, telling
 from runtimes.terraform import expressions, names, values
 from runtimes.terraform.names import ProviderSource
 from runtimes.terraform.providers import Provider
@@ -120,7 +122,7 @@ class Configuration:
                     text = text.replace(form, HIDDEN_TEXT)
                 else:
                     text = text.replace(f'"{form}"', f'"{HIDDEN_TEXT}"')
-        return text
+        return _finder(self.secrets).masked(text, lambda _: HIDDEN_TEXT)
 
     def _source_like(self, name: str) -> ProviderSource:
         known = (source for source, _ in self.aliases.values() if source.name == name)
@@ -128,6 +130,11 @@ class Configuration:
             names.BUILT_IN if name == names.BUILT_IN.name else ProviderSource(names.DEFAULT_HOST, "hashicorp", name)
         )
         return next(known, fallback)
+
+
+@lru_cache(maxsize=16)
+def _finder(secrets: frozenset[str]) -> SecretTexts:
+    return secret_texts(telling(secrets))
 
 
 def _as_written(steps: Iterable[str | int]) -> FieldPath:
