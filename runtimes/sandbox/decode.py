@@ -193,10 +193,6 @@ class _RestoreTexts:
         return message
 
 
-class _Stop(Exception):
-    """Reading ends here: a type that reads itself failed."""
-
-
 class _Reader:
     """One body being read. The first wrong type is kept and reading goes on, as Go does."""
 

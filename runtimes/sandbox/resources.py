@@ -60,10 +60,6 @@ class Resource:
         return self.definition is not None
 
     @property
-    def base_path(self) -> str:
-        return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
-
-    @property
     def storage_version_hash(self) -> str:
         """Changes when the storage version does; "" for what is not stored."""
         if not self.is_custom:

@@ -57,9 +57,6 @@ class LabelSelector:
         labels = object_["metadata"].get("labels") or {}
         return all(requirement.matches(labels) for requirement in self.requirements)
 
-    def matches_labels(self, labels: Mapping[str, str]) -> bool:
-        return all(requirement.matches(labels) for requirement in self.requirements)
-
 
 def parse_labels(text: str) -> LabelSelector:
     """Raises 400 with the real server's words."""

@@ -72,9 +72,6 @@ class Written:
     is_new: bool = False
 
 
-Transform = Callable[[Object], Object]
-
-
 # --- Creating ---
 
 

@@ -245,7 +245,3 @@ def dotted(text: str) -> FieldPath:
         else:
             steps.append(int(match[1]) if match[1] is not None else match[2])
     return tuple(steps)
-
-
-def paths_of(items: Iterable[Any]) -> tuple[FieldPath, ...]:
-    return tuple(dotted(each) if isinstance(each, str) else tuple(each) for each in items)

@@ -61,7 +61,6 @@ class Attribute:
 
     type: Type
     is_settable: bool = True
-    is_computed: bool = False
     is_sensitive: bool = False
 
 
@@ -145,7 +144,7 @@ def _attribute(attribute: Mapping[str, Any]) -> Attribute:
     else:
         type_ = read_type(attribute.get("type", "dynamic"))
     settable = bool(attribute.get("required") or attribute.get("optional"))
-    return Attribute(type_, settable, bool(attribute.get("computed")), bool(attribute.get("sensitive")))
+    return Attribute(type_, settable, bool(attribute.get("sensitive")))
 
 
 def read_type(content: Any) -> Type:

@@ -11,7 +11,6 @@ from datetime import datetime
 from enum import StrEnum
 
 from runtimes.base import Address
-from workbench.engine.status import StatusTree
 
 
 class Action(StrEnum):
@@ -130,22 +129,6 @@ class ApplyFinished:
     skipped: int
 
 
-@dataclass(frozen=True, slots=True)
-class StatusChanged:
-    """A new picture of everything that is watched."""
-
-    at: datetime
-    tree: StatusTree
-
-
 Event = (
-    ApplyStarted
-    | StepStarted
-    | StepProgress
-    | StepFinished
-    | StepFailed
-    | StepSkipped
-    | RecordFailed
-    | ApplyFinished
-    | StatusChanged
+    ApplyStarted | StepStarted | StepProgress | StepFinished | StepFailed | StepSkipped | RecordFailed | ApplyFinished
 )

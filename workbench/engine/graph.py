@@ -29,8 +29,6 @@ from workbench.engine.by_content import ByContent
 
 Node = TypeVar("Node", bound=Hashable)
 _NO_CONTAINERS = frozenset({int, bool, float, type(None)})
-Graph = Mapping[Node, frozenset[Node]]
-"""Each node with the nodes it needs first."""
 
 
 def dependencies(resources: Sequence[Resource]) -> dict[ResourceId, frozenset[ResourceId]]:

@@ -25,7 +25,6 @@ from workbench.engine.events import (
     Event,
     Outcome,
     RecordFailed,
-    StatusChanged,
     StepFailed,
     StepFinished,
     StepProgress,
@@ -183,7 +182,7 @@ def fold(release: Release, event: Event) -> Release:
             return _with(release, replace(release.resources[address], state=StepState.SKIPPED))
         case ApplyFinished(at=at, outcome=outcome):
             return replace(release, phase=_PHASES[outcome], finished=at)
-        case ApplyStarted() | StepStarted() | StepProgress() | RecordFailed() | StatusChanged():
+        case ApplyStarted() | StepStarted() | StepProgress() | RecordFailed():
             return release
         case _:
             assert_never(event)

@@ -21,7 +21,6 @@ from workbench.engine.events import (
     ApplyStarted,
     Event,
     RecordFailed,
-    StatusChanged,
     StepFailed,
     StepFinished,
     StepProgress,
@@ -301,7 +300,7 @@ def run(made: Plan, events: Sequence[Event], *, idle: str) -> pd.DataFrame:
                 known[address] |= {"state": "skipped", "error": f"needs {because}" if because else "stopped"}
             case RecordFailed(address=Address() as address, message=message):
                 known[address] |= {"error": f"not recorded: {message}"}
-            case ApplyStarted() | StepProgress() | RecordFailed() | ApplyFinished() | StatusChanged():
+            case ApplyStarted() | StepProgress() | RecordFailed() | ApplyFinished():
                 pass
     return frame(RUN, known.values())
 

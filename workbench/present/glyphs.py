@@ -24,11 +24,10 @@ class Glyphs:
     arrow: str
     gap: str
     source: str
-    bullet: str
 
 
-UNICODE = Glyphs("unicode", "✓", "◐", "✗", "?", "∅", "‖", "!", "→", "⋯", "←", "•")
-ASCII = Glyphs("ascii", "+", "~", "x", "?", "0", "-", "!", "->", "...", "<-", "*")
+UNICODE = Glyphs("unicode", "✓", "◐", "✗", "?", "∅", "‖", "!", "→", "⋯", "←")
+ASCII = Glyphs("ascii", "+", "~", "x", "?", "0", "-", "!", "->", "...", "<-")
 _PLAIN = str.maketrans({"«": "<", "»": ">", "±": "+-", "…": "...", "⏎": "\\n", "·": "."})
 
 

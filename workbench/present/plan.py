@@ -13,7 +13,6 @@ from workbench.engine.events import (
     Event,
     Outcome,
     RecordFailed,
-    StatusChanged,
     StepFailed,
     StepFinished,
     StepProgress,
@@ -218,5 +217,5 @@ def event_line(event: Event, glyphs: Glyphs) -> Line | None:
             said = Span(f": {message}" if message else "", Tone.MUTED)
             took = Span(f"  {seconds:.0f}s", Tone.MUTED)
             return line(Span(f"{glyphs.busy} {action.value} ", Tone.BUSY), reconcile.short_id(address), said, took)
-        case StepStarted() | StatusChanged():
+        case StepStarted():
             return None

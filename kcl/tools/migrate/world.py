@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
-from kcl.loader.program import MAIN_PACKAGE, Import, ImportKind, Module, Package, Program
+from kcl.loader.program import Import, ImportKind, Module, Package, Program
 from kcl.syntax import ast
 
 
@@ -44,12 +44,6 @@ class World:
         self.packages = {path: _view(package) for path, package in program.packages.items()}
         self._attributes: dict[int, frozenset[str]] = {}
         self._hosts: dict[int, list[SchemaView]] | None = None
-
-    def package_of(self, module: Module) -> PackageView:
-        for view in self.packages.values():
-            if any(each is module for each in view.package.modules):
-                return view
-        raise LookupError(module.name)
 
     def imported(self, module: Module, alias: str) -> Import | None:
         return module.imports.get(alias)
@@ -162,10 +156,6 @@ def _view(package: Package) -> PackageView:
                     for name in assigned_names([statement]):
                         view.variables.setdefault(name, []).append((module, statement))
     return view
-
-
-def is_main(view: PackageView) -> bool:
-    return view.package.path == MAIN_PACKAGE
 
 
 def assigned_names(statements: list[ast.Stmt]) -> list[str]:

@@ -14,7 +14,6 @@ from .times import parsed, stamp
 
 SILENCE_SECONDS = 50.0  # without a report, until a node counts as lost
 COLLECT_SECONDS = 40.0  # a pod of a node that does not exist waits at least so long, since the node might come back
-CHECK_SECONDS = 1.0
 NOT_READY, UNREACHABLE = "node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"
 UNSCHEDULABLE = "node.kubernetes.io/unschedulable"
 DEFAULT_TOLERATION_SECONDS = 300  # what admission gives a pod that says nothing of lost nodes

@@ -22,7 +22,6 @@ from typing import Any, Final
 
 from runtimes.sandbox.provider.world import Content, WorldBroken
 
-OPERATIONS: Final = ("create", "read", "update", "delete", "import")
 _KEYS: Final = frozenset({"operation", "type", "id", "times", "latency_seconds", "error", "attribute", "crash"})
 
 

@@ -44,11 +44,6 @@ class KindSchema:
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
-    def group_kind(self) -> str:
-        """`Deployment.apps`, or `Pod` in the core group."""
-        return f"{self.kind}.{self.group}" if self.group else self.kind
-
-    @property
     def gvk_text(self) -> str:
         """As Go prints it: `apps/v1, Kind=Deployment`, `/v1, Kind=Pod`."""
         return f"{self.group}/{self.version}, Kind={self.kind}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 NameCheck = Callable[[str, bool], list[str]]  # (name, whether it is only the start of one)
 
@@ -219,7 +219,3 @@ def segment_name(name: str, is_prefix: bool) -> list[str]:
     if is_prefix:
         return [f"may not contain '{char}'" for char in "/%" if char in name]
     return path_segment(name)
-
-
-def joined_names(values: Sequence[str]) -> str:
-    return ", ".join(f'"{value}"' for value in values)
