@@ -20,6 +20,7 @@ import pytest
 
 from kcl import api
 from kcl.memo import inputs as stamps
+from tests.kcl.clocks import let_tick
 from tests.properties.freshness.edits import Edits, edited
 from tests.properties.freshness.faces import Command, CommandLine, Everything, Face, Places, Resident, Run
 from tests.properties.freshness.observation import difference
@@ -28,6 +29,7 @@ from tests.properties.freshness.repositories import KONFIG, SAMPLE, Repository, 
 SEED = int(os.environ.get("KONFIG_WORKBENCH_EDIT_SEED", "20231121"))
 SEQUENCES = int(os.environ.get("KONFIG_WORKBENCH_EDIT_SEQUENCES", "0"))
 _MOST_EDITS = 4
+_HOUR = 3_600_000_000_000
 
 
 def _settle() -> None:
@@ -55,11 +57,14 @@ class Sequences:
         rng = self._rng
         stack = rng.choice(self._stacks)
         chosen = [face for face, share in self._faces if rng.random() < share]
-        if rng.random() < 0.7:
+        self._run.ahead = rng.choice((0, _HOUR, _HOUR, -_HOUR))
+        if chosen and rng.random() < 0.7:
             _settle()  # what was written just now is not kept
         for face in (self._run, *chosen):
             face.warm(stack)
         files = self._run.files(stack)
+        self._run.ahead = rng.choice((0, _HOUR, -_HOUR))
+        let_tick(self._run.places.folder)
         for _ in range(rng.choice((1, 1, 2))):
             self._edits.edit(files)
         self._run.overlay = self._what_if(files) if rng.random() < 0.15 else {}

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kcl import api
-from kcl.memo.inputs import SETTLED_NANOSECONDS
+from tests.kcl.clocks import later, let_tick
 
 
 @pytest.fixture
@@ -24,7 +23,7 @@ def _write(folder: Path, **packages: str) -> None:
         file.parent.mkdir(exist_ok=True)
         file.write_text(text)
     if packages.keys() != {"main"}:
-        time.sleep(2 * SETTLED_NANOSECONDS / 1e9)  # then what is imported is one object while it is the same
+        let_tick(folder)
 
 
 def _run(folder: Path, cache: api.ParseCache | None, **arguments: Any) -> api.RunResult:
@@ -48,7 +47,7 @@ SHARED = {
 @pytest.mark.parametrize("shared", SHARED.values(), ids=SHARED.keys())
 def test_another_run_is_as_the_first(folder: Path, shared: str) -> None:
     _write(folder, shared=shared, main="import shared\ny = shared.x\n")
-    cache = api.ParseCache()
+    cache = api.ParseCache(clock=later)
 
     runs = [_run(folder, cache) for _ in range(3)]
 
@@ -57,7 +56,7 @@ def test_another_run_is_as_the_first(folder: Path, shared: str) -> None:
 
 def test_an_edit_of_the_main_file_sees_them_as_they_are(folder: Path) -> None:
     _write(folder, shared="schema S:\n    a: int\nx = S {a = 1}\n")
-    cache = api.ParseCache()
+    cache = api.ParseCache(clock=later)
 
     for number in range(4):
         _write(
@@ -71,7 +70,7 @@ def test_an_edit_of_the_main_file_sees_them_as_they_are(folder: Path) -> None:
 
 def test_instances_count_also_where_nobody_asked_before(folder: Path) -> None:
     _write(folder, shared="schema S:\n    a: int = 1\nx = S {}\n", main="import shared\ny = shared.x.a\n")
-    cache = api.ParseCache()
+    cache = api.ParseCache(clock=later)
     assert _run(folder, cache).documents == ({"y": 1},)
 
     _write(folder, main="import shared\ny = len(shared.S.instances(True))\n")
@@ -81,7 +80,7 @@ def test_instances_count_also_where_nobody_asked_before(folder: Path) -> None:
 
 def test_other_options_give_other_values(folder: Path) -> None:
     _write(folder, shared='x = typeof(option("a"))\n', main="import shared\ny = shared.x\n")
-    cache = api.ParseCache()
+    cache = api.ParseCache(clock=later)
 
     given = [1, True, 1.0, "1", 1, None]
     found = [_run(folder, cache, options={} if each is None else {"a": each}).documents[0]["y"] for each in given]
@@ -92,7 +91,7 @@ def test_other_options_give_other_values(folder: Path) -> None:
 @pytest.mark.parametrize("asks", ["crypto.uuid()", 'file.read("told.txt")'])
 def test_what_was_asked_of_the_world_is_asked_again(folder: Path, asks: str) -> None:
     _write(folder, shared=f"import {asks.split('.')[0]}\nx = {asks}\n", main="import shared\ny = shared.x\n")
-    cache, seen = api.ParseCache(), set()
+    cache, seen = api.ParseCache(clock=later), set()
 
     for number in range(3):
         (folder / "shared" / "told.txt").write_text(f"{number}")
@@ -107,7 +106,7 @@ def test_a_run_that_failed_leaves_nothing_behind(folder: Path) -> None:
         shared='x = int(option("n"))\nprint(x)\n',
         main='import shared\nassert shared.x < 5, "too many"\ny = 1\n',
     )
-    cache = api.ParseCache()
+    cache = api.ParseCache(clock=later)
 
     for number in (1, 9, 9, 1):
         if number < 5:
@@ -127,7 +126,7 @@ def test_an_edited_package_reaches_all_that_import_it_and_no_others(folder: Path
         apart="schema Apart:\n    c: int = 7\n",
         main="import middle\nimport apart\ny = middle.Middle {}\nz = apart.Apart {}\n",
     )
-    cache = api.ParseCache()
+    cache = api.ParseCache(clock=later)
 
     for number in range(4):
         _write(folder, low=low.format(number=number))
@@ -137,7 +136,7 @@ def test_an_edited_package_reaches_all_that_import_it_and_no_others(folder: Path
 def test_an_edit_is_seen_after_everything_was_prepared_anew(folder: Path) -> None:
     """As it is under other rules, and after very many edits."""
     _write(folder, shared="x = 1\n", main="import shared\ny = shared.x\n")
-    cache, strict = api.ParseCache(), [api.Settings(strict_range_check=True)]
+    cache, strict = api.ParseCache(clock=later), [api.Settings(strict_range_check=True)]
     assert _run(folder, cache).documents == ({"y": 1},)
     assert _run(folder, cache, settings=strict).documents == ({"y": 1},)
 

@@ -7,7 +7,6 @@ import random
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -22,6 +21,7 @@ from kcl.cache.store import Store
 from kcl.loader.known import Known
 from kcl.semantic.packages import CheckCache
 from kcl.semantic.types import ANY, DictType, ListType
+from tests.kcl.clocks import later, let_tick
 
 SAMPLE = Path(__file__).parents[3] / "sample-konfig"
 MAIN = "import facade\n\na = facade.Facade {size = facade.limit}\n"
@@ -50,7 +50,7 @@ def folder(tmp_path: Path) -> Path:
     (folder / "main.k").write_text(MAIN)
     (folder / "facade" / "facade.k").write_text(FACADE)
     (folder / "model" / "model.k").write_text(MODEL)
-    time.sleep(0.12)  # what was written just now is not kept: its times could not tell another write
+    let_tick(tmp_path)
     return folder
 
 
@@ -61,7 +61,7 @@ def store(tmp_path: Path) -> Store:
 
 def _run(folder: Path, store: Store | None) -> tuple[api.RunResult, api.ParseCache]:
     """As a process would that has just begun, and finds no results."""
-    cache = api.ParseCache(store=store, results=False)
+    cache = api.ParseCache(clock=later, store=store, results=False)
     return api.run(["main.k"], work_dir=folder, cache=cache), cache
 
 
@@ -126,7 +126,7 @@ def test_a_change_on_disk_is_seen(folder: Path, store: Store, old: str, new: str
     _run(folder, store)
     model = folder / "model" / "model.k"
     model.write_text(MODEL.replace(old, new))
-    time.sleep(0.12)
+    let_tick(folder)
     for _ in range(2):
         if size is None:
             with pytest.raises(api.ProgramError) as caught:
@@ -179,7 +179,7 @@ def test_what_is_wrong_is_not_kept_and_told_with_the_right_places(folder: Path, 
             _run(folder, None)
         assert caught.value.render() == cold.value.render()
         (folder / "model" / "model.k").write_text("# one line more\n" + MODEL)
-        time.sleep(0.12)
+        let_tick(folder)
 
 
 def test_generated_code_is_kept_and_the_same_in_every_process(folder: Path, store: Store) -> None:
@@ -208,18 +208,18 @@ def test_generated_code_is_kept_and_the_same_in_every_process(folder: Path, stor
 
 def test_threads_that_share_a_cache_keep_what_each_found(folder: Path, store: Store) -> None:
     first, _ = _run(folder, None)
-    cache = api.ParseCache(store=store, results=False)
+    cache = api.ParseCache(clock=later, store=store, results=False)
     with ThreadPoolExecutor(8) as pool:
         runs = [pool.submit(api.run, ["main.k"], work_dir=folder, cache=cache) for _ in range(16)]
         assert all(each.result(timeout=60).documents == first.documents for each in runs)
-    again, later = _run(folder, store)
+    again, used = _run(folder, store)
     assert again.documents == first.documents
-    assert _checked(later)["facade"].moved
+    assert _checked(used)["facade"].moved
 
 
 def test_files_in_memory_are_not_kept(folder: Path, store: Store) -> None:
     overlay = api.OverlayFileSystem(api.OsFileSystem(), {str(folder / "model" / "model.k"): MODEL})
-    api.run(["main.k"], work_dir=folder, file_system=overlay, cache=api.ParseCache(store=store))
+    api.run(["main.k"], work_dir=folder, file_system=overlay, cache=api.ParseCache(clock=later, store=store))
     names = b"".join(entry.read_bytes() for entry in Path(store.folder).glob("*.entry"))
     assert b"schema Model" not in names
 
@@ -241,13 +241,13 @@ def test_processes_that_find_other_texts_each_time_compile_as_if_nothing_were_ke
     store, chance = Store(str(tmp_path / "kept")), random.Random(7)
     stacks = sorted(each.parent for each in root.rglob("kcl.yaml"))
     shared = sorted(each for each in (root / "models").rglob("*.k"))
-    time.sleep(0.12)
+    let_tick(tmp_path)
     for _ in range(12):
         stack = chance.choice(stacks)
         outcomes = []
         for kept in (store, store, None):
             try:
-                result = api.run(work_dir=stack, settings=["kcl.yaml"], cache=api.ParseCache(store=kept))
+                result = api.run(work_dir=stack, settings=["kcl.yaml"], cache=api.ParseCache(clock=later, store=kept))
                 outcomes.append((result.yaml(), repr(result.diagnostics), result.dependencies))
             except api.ProgramError as problem:
                 outcomes.append((problem.render(), "", frozenset()))

@@ -6,7 +6,6 @@ import io
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +14,7 @@ import pytest
 from kcl.cache.sealing import key_from, opened, seal
 from kcl.cache.store import Store
 from kcl.cli import main
+from tests.kcl.clocks import later, let_tick
 
 Run = Callable[..., str]
 PROGRAM = """import models
@@ -34,7 +34,7 @@ def folder(tmp_path: Path) -> Path:
     (folder / "kcl.mod").write_text('[package]\nname = "p"\nedition = "v0.11.0"\nversion = "0.0.1"\n')
     (folder / "main.k").write_text(PROGRAM)
     (folder / "models" / "thing.k").write_text(MODELS)
-    time.sleep(0.12)  # what was written just now is not kept: its times could not tell another write
+    let_tick(tmp_path)
     return folder
 
 
@@ -55,6 +55,7 @@ def run(folder: Path, store: Store) -> Run:
             stderr=err,
             environment=environment,
             store=store,
+            clock=later,
         )
         assert status == expect, err.getvalue()
         return out.getvalue()
@@ -144,7 +145,7 @@ def test_a_run_that_fails_is_not_kept(run: Run, store: Store, folder: Path) -> N
 )
 def test_what_is_no_function_of_the_files_is_not_kept(run: Run, store: Store, folder: Path, program: str) -> None:
     (folder / "main.k").write_text(program)
-    time.sleep(0.12)
+    let_tick(folder)
     run("main.k")
     assert _kept(store) == 0
 
@@ -154,7 +155,7 @@ SECRET = 'a = {apiVersion = "v1", kind = "Secret", data.x = "' + "c2VjcmV0LWluLX
 
 def test_secrets_are_kept_so_that_only_the_files_of_the_program_open_them(run: Run, store: Store, folder: Path) -> None:
     (folder / "main.k").write_text(SECRET)
-    time.sleep(0.12)
+    let_tick(folder)
     first = run("main.k")
     (entry,) = Path(store.folder).glob("run-*.entry")
     kept = entry.read_bytes()
@@ -167,7 +168,7 @@ def test_secrets_are_kept_so_that_only_the_files_of_the_program_open_them(run: R
 
 def test_secrets_that_the_command_line_had_a_part_in_are_not_kept(run: Run, store: Store, folder: Path) -> None:
     (folder / "main.k").write_text(SECRET)
-    time.sleep(0.12)
+    let_tick(folder)
     run("main.k", "-D", "size=3")
     assert _kept(store) == 0
 
@@ -208,7 +209,7 @@ def test_runs_that_do_more_than_read_files_are_not_kept(run: Run, store: Store, 
 
 def test_output_named_in_settings_is_written_each_time(run: Run, store: Store, folder: Path) -> None:
     (folder / "kcl.yaml").write_text("kcl_cli_configs:\n  file: [main.k]\n  output: out.yaml\n")
-    time.sleep(0.12)
+    let_tick(folder)
     run("-Y", "kcl.yaml")
     assert _kept(store) == 0
     (folder / "out.yaml").unlink()

@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -22,6 +21,7 @@ from kcl.cache.store import Store
 from kcl.evaluator import provenance as evaluated
 from kcl.results.kept import KeptResults
 from kcl.results.places import KeptProvenance
+from tests.kcl.clocks import later, let_tick, wait_until_settled
 from tests.kcl.plugins.test_plugins import Finder
 from tests.properties.freshness.observation import of_result as _seen
 from tests.properties.freshness.repositories import KONFIG, SAMPLE
@@ -54,7 +54,7 @@ def folder(tmp_path: Path) -> Path:
     (folder / "models" / "thing.k").write_text(MODELS)
     (folder / "single.k").write_text("one = 1\n")
     (folder / "settings.yaml").write_text(SETTINGS)
-    _settle()  # what was written just now is not kept: its times could not tell another write
+    let_tick(tmp_path)
     return folder
 
 
@@ -63,13 +63,9 @@ def store(tmp_path: Path) -> Store:
     return Store(str(tmp_path / "kept"))
 
 
-def _settle() -> None:
-    time.sleep(0.12)
-
-
 def _run(folder: Path, store: Store | None, **more: Any) -> api.RunResult:
     """As a process would that has just begun."""
-    return api.run(["main.k"], work_dir=folder, cache=api.ParseCache(store=store), **more)
+    return api.run(["main.k"], work_dir=folder, cache=api.ParseCache(clock=later, store=store), **more)
 
 
 def _entries(store: Store) -> list[Path]:
@@ -93,7 +89,7 @@ def test_the_next_process_gets_the_whole_result(folder: Path, store: Store) -> N
 def test_warnings_come_back(folder: Path, store: Store) -> None:
     old = "@deprecated(strict=False)\nschema Old:\n    b: int = 1\n"
     (folder / "main.k").write_text(old + "c = Old {}\n")
-    _settle()
+    let_tick(folder)
     first, again, anew = (_run(folder, each) for each in (store, store, None))
     assert _is_kept(again) and [each.message for each in again.diagnostics] == ["Old was deprecated "]
     assert _seen(first) == _seen(again) == _seen(anew)
@@ -101,14 +97,14 @@ def test_warnings_come_back(folder: Path, store: Store) -> None:
 
 def test_output_that_the_program_made_itself_comes_back(folder: Path, store: Store) -> None:
     (folder / "main.k").write_text('import manifests\n_a = {k = 1}\nmanifests.yaml_stream([_a, {c = "x"}])\n')
-    _settle()
+    let_tick(folder)
     first, again = (_run(folder, store, sort_keys=True) for _ in range(2))
     assert _is_kept(again) and again.emitted is not None
     assert _seen(first) == _seen(again)
 
 
 def test_who_changes_a_result_changes_nobody_elses(folder: Path, store: Store) -> None:
-    cache = api.ParseCache(store=store)
+    cache = api.ParseCache(clock=later, store=store)
     for _ in range(4):
         result = api.run(["main.k"], work_dir=folder, cache=cache)
         assert result.documents[0]["a"] == {"name": "x", "size": 1, "labels": {"app": "x"}}
@@ -117,7 +113,7 @@ def test_who_changes_a_result_changes_nobody_elses(folder: Path, store: Store) -
 
 
 def test_what_was_read_is_remembered_while_it_holds(folder: Path, store: Store) -> None:
-    cache = api.ParseCache(store=store)
+    cache = api.ParseCache(clock=later, store=store)
     first = api.run(["main.k"], work_dir=folder, cache=cache)
     (entry,) = _entries(store)
     entry.unlink()
@@ -161,14 +157,14 @@ def test_a_change_of_anything_looked_at_runs_the_program_again(folder: Path, sto
     (folder / "main.k").rename(folder / "stack" / "main.k")
     (folder / "main.k").symlink_to("stack/main.k")  # for what changes it
     (folder / "stack" / "kcl.yaml").write_text("kcl_cli_configs:\n  file: [main.k]\n")
-    _settle()
+    let_tick(folder)
 
     def run(kept: Store | None) -> tuple[bool, object]:
         try:
             result = api.run(
                 work_dir=folder / "stack",
                 settings=["kcl.yaml", "../settings.yaml"],
-                cache=api.ParseCache(store=kept),
+                cache=api.ParseCache(clock=later, store=kept),
             )
         except api.ProgramError as problem:
             return False, problem.render()
@@ -192,14 +188,14 @@ def test_a_change_that_keeps_size_and_times_is_seen(folder: Path, store: Store) 
 
 def test_settings_found_by_themselves_are_looked_for(folder: Path, store: Store) -> None:
     (folder / "kcl.mod").write_text('[package]\nname = "p"\n[profile]\nentries = ["main.k"]\n')
-    _settle()
+    let_tick(folder)
 
     def run() -> api.RunResult:
-        return api.run(work_dir=folder, cache=api.ParseCache(store=store))
+        return api.run(work_dir=folder, cache=api.ParseCache(clock=later, store=store))
 
     assert [run().documents[0]["a"]["size"] for _ in range(2)] == [1, 1]
     (folder / "kcl.yaml").write_text(SETTINGS)
-    _settle()
+    let_tick(folder)
     assert [run().documents[0]["a"]["size"] for _ in range(2)] == [3, 3]
     (folder / "kcl.yaml").unlink()
     assert run().documents[0]["a"]["size"] == 1
@@ -212,7 +208,7 @@ def test_downloaded_packages_are_looked_at(folder: Path, store: Store, tmp_path:
         (tmp_path / name / "x.k").write_text(f"size = {size}\n")
     (folder / "kcl.mod").write_text('[package]\nname = "p"\n[dependencies]\nlib = { path = "../one" }\n')
     (folder / "main.k").write_text("import lib\n\na = lib.size\n")
-    _settle()
+    let_tick(folder)
     assert [_run(folder, store).documents for _ in range(2)] == [({"a": 1},)] * 2
     assert len(_entries(store)) == 1
     (tmp_path / "one" / "x.k").write_text("size = 7\n")
@@ -262,7 +258,7 @@ def test_another_folder_is_another_run(folder: Path, store: Store, tmp_path: Pat
     other = tmp_path / "other"
     shutil.copytree(folder, other)
     (other / "main.k").write_text("a = 2\n")
-    _settle()
+    let_tick(folder)
     for _ in range(2):
         assert _run(folder, store).provenance.user_files == {str(folder / "main.k")}
         assert _run(other, store).documents == ({"a": 2},)
@@ -312,7 +308,7 @@ def test_what_is_told_otherwise_than_by_files_or_is_secret_is_not_kept(
 )
 def test_what_is_no_function_of_the_files_is_not_kept(folder: Path, store: Store, program: str) -> None:
     (folder / "main.k").write_text(program)
-    _settle()
+    let_tick(folder)
     for _ in range(2):
         assert not _is_kept(_run(folder, store))
     assert _entries(store) == []
@@ -320,18 +316,18 @@ def test_what_is_no_function_of_the_files_is_not_kept(folder: Path, store: Store
 
 def test_what_a_plugin_answered_is_not_kept(folder: Path, store: Store) -> None:
     (folder / "main.k").write_text("import kcl_plugin.tool\n\na = tool.process()\n")
-    _settle()
+    let_tick(folder)
     processes = {_run(folder, store, plugins=Finder()).documents[0]["a"] for _ in range(2)}
     assert len(processes) == 2 and _entries(store) == []
     (folder / "main.k").write_text("a = 1\n")
-    _settle()
+    let_tick(folder)
     assert [_is_kept(_run(folder, store, plugins=Finder())) for _ in range(2)] == [False, True]
 
 
 def test_what_fails_is_not_kept_and_what_was_kept_before_does_not_come_back(folder: Path, store: Store) -> None:
     _run(folder, store)
     (folder / "main.k").write_text("a = b\n")
-    _settle()
+    let_tick(folder)
     for _ in range(2):
         with pytest.raises(api.ProgramError):
             _run(folder, store)
@@ -339,7 +335,8 @@ def test_what_fails_is_not_kept_and_what_was_kept_before_does_not_come_back(fold
 
 def test_files_written_just_before_are_not_rested_upon(folder: Path, store: Store) -> None:
     (folder / "main.k").write_text(MAIN)
-    _run(folder, store)
+    moment = (folder / "main.k").stat().st_ctime_ns
+    api.run(["main.k"], work_dir=folder, cache=api.ParseCache(store=store, clock=lambda: (moment, moment)))
     assert _entries(store) == []
 
 
@@ -347,12 +344,12 @@ def _meanwhile(monkeypatch: pytest.MonkeyPatch, change: Callable[[], object]) ->
     """Has something happen once between a run and the keeping of what it came to."""
     keep, left = KeptResults.keep, [change]
 
-    def later(self: KeptResults, *arguments: Any) -> bool:
+    def keep_later(self: KeptResults, *arguments: Any) -> bool:
         while left:
             left.pop()()
         return keep(self, *arguments)
 
-    monkeypatch.setattr(KeptResults, "keep", later)
+    monkeypatch.setattr(KeptResults, "keep", keep_later)
 
 
 MEANWHILE: dict[str, Change] = {
@@ -372,19 +369,20 @@ def test_what_changes_while_the_program_runs_is_never_taken_for_what_was_read(
     folder: Path, store: Store, monkeypatch: pytest.MonkeyPatch, change: Change, is_warm: bool
 ) -> None:
     arguments = {"settings": ["settings.yaml"]}
+    wait_until_settled()  # what is changed meanwhile is told by the clock of this machine
     cache = api.ParseCache(store=store)
     if is_warm:
         api.run(["main.k"], work_dir=folder, cache=cache, options={"other": 1}, settings=["settings.yaml"])
     _meanwhile(monkeypatch, lambda: change(folder))
     before = api.run(["main.k"], work_dir=folder, cache=cache, settings=["settings.yaml"])
     assert before.documents[0]["a"] == {"name": "x", "size": 3, "labels": {"app": "x"}}
-    _settle()
+    let_tick(folder)
     for _ in range(2):
         assert _outcome(folder, store, arguments) == _outcome(folder, None, arguments)
 
 
 def test_without_results_the_store_gets_packages_alone(folder: Path, store: Store) -> None:
-    cache = api.ParseCache(store=store, results=False)
+    cache = api.ParseCache(clock=later, store=store, results=False)
     for _ in range(2):
         assert not _is_kept(api.run(["main.k"], work_dir=folder, cache=cache))
     assert _entries(store) == []
@@ -395,7 +393,7 @@ def test_without_results_the_store_gets_packages_alone(folder: Path, store: Stor
 def test_edits_in_memory_are_neither_kept_nor_answered_from_disk(folder: Path, store: Store) -> None:
     def run(overlay: Mapping[str, str]) -> api.RunResult:
         files = api.OverlayFileSystem(api.OsFileSystem(), overlay)
-        return api.run(["main.k"], work_dir=folder, file_system=files, cache=api.ParseCache(store=store))
+        return api.run(["main.k"], work_dir=folder, file_system=files, cache=api.ParseCache(clock=later, store=store))
 
     edit = {str(folder / "main.k"): "a = 'in memory alone'\n"}
     assert run(edit).documents == ({"a": "in memory alone"},)
@@ -451,7 +449,7 @@ def _opened(store: Store) -> tuple[str, Any, list[Any]]:
 
 def test_secrets_are_kept_so_that_only_the_files_of_the_program_open_them(folder: Path, store: Store) -> None:
     (folder / "main.k").write_text(SECRET)
-    _settle()
+    let_tick(folder)
     first, again = _run(folder, store), _run(folder, store)
     assert _is_kept(again) and _seen(first) == _seen(again)
     kept = _entries(store)[0].read_bytes()
@@ -468,7 +466,7 @@ def test_secrets_are_kept_so_that_only_the_files_of_the_program_open_them(folder
 def test_an_option_of_a_file_that_is_called_a_secret_seals_the_result(folder: Path, store: Store) -> None:
     (folder / "settings.yaml").write_text("kcl_options:\n  - key: password\n    value: hunter2\n")
     (folder / "main.k").write_text('a = option("password")\n')
-    _settle()
+    let_tick(folder)
     results = [_run(folder, store, settings=["settings.yaml"]) for _ in range(2)]
     assert _is_kept(results[1]) and results[1].documents == ({"a": "hunter2"},)
     assert not any(b"hunter2" in each.read_bytes() for each in Path(store.folder).iterdir())
@@ -478,7 +476,7 @@ def test_secrets_that_somebody_gave_an_option_for_are_not_kept_unless_all_may_kn
     folder: Path, store: Store
 ) -> None:
     (folder / "main.k").write_text(SECRET + 'b = option("size")\n')
-    _settle()
+    let_tick(folder)
     said = (("size", 3),)
     for arguments in ({"options": dict(said)}, {"settings": [api.Settings(options=said)]}):
         assert not any(_is_kept(_run(folder, store, **arguments)) for _ in range(2))
@@ -523,7 +521,7 @@ def test_what_cannot_be_kept_comes_out_all_the_same(folder: Path, tmp_path: Path
 
 def test_values_nested_too_deeply_are_not_kept(folder: Path, store: Store) -> None:
     (folder / "main.k").write_text("_f = lambda n, v {\n    v if n == 0 else _f(n - 1, [[v]])\n}\nb = _f(1100, 1)\n")
-    _settle()
+    let_tick(folder)
     for _ in range(2):
         result = _run(folder, store)
         assert not _is_kept(result) and str(result.documents).count("[") == 2200
@@ -535,7 +533,7 @@ def test_values_nested_too_deeply_are_not_kept(folder: Path, store: Store) -> No
 
 def test_threads_that_share_a_cache_get_the_same(folder: Path, store: Store) -> None:
     cold = _seen(_run(folder, None))
-    cache = api.ParseCache(store=store)
+    cache = api.ParseCache(clock=later, store=store)
     with ThreadPoolExecutor(8) as pool:
         runs = [pool.submit(api.run, ["main.k"], work_dir=folder, cache=cache) for _ in range(24)]
         assert all(_seen(each.result(timeout=60)) == cold for each in runs)
@@ -567,7 +565,7 @@ def _stacks(root: Path) -> Sequence[Path]:
 def test_every_stack_comes_back_as_it_was(root: Path, store: Store) -> None:
     if not root.is_dir():
         pytest.skip(f"the inputs are not there: {root}")
-    cache = api.ParseCache()
+    cache = api.ParseCache(clock=later)
     for stack in _stacks(root):
         settings = [name for name in ("kcl.yaml", "ci-test/settings.yaml") if (stack / name).is_file()]
 
@@ -575,7 +573,7 @@ def test_every_stack_comes_back_as_it_was(root: Path, store: Store) -> None:
             return api.run(work_dir=stack, settings=settings, cache=cache)
 
         cold = run(cache)
-        run(api.ParseCache(store=store))
-        again = run(api.ParseCache(store=store))
+        run(api.ParseCache(clock=later, store=store))
+        again = run(api.ParseCache(clock=later, store=store))
         assert isinstance(cold.provenance, evaluated.Provenance) and _is_kept(again), stack
         assert _seen(again) == _seen(cold), stack

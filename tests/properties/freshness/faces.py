@@ -17,6 +17,7 @@ import anyio
 
 from kcl import api
 from kcl.cli import main as kcl
+from kcl.memo.inputs import Moment, now
 from tests.properties.freshness import observation
 from tests.properties.freshness.observation import Observation
 from tests.properties.freshness.repositories import Repository
@@ -52,16 +53,20 @@ class Places:
 
 @dataclass
 class Run:
-    """`api.run` with a cache on disk: in a process that has it in memory too, and in one that has just begun."""
+    """`api.run` with a cache on disk: in a process that has it in memory too, and in one that has just begun.
+
+    Its clock is `ahead` of this machine's by so many nanoseconds, which may change from one run to the next.
+    """
 
     places: Places
     overlay: dict[str, str] = field(default_factory=dict)
     name: str = "api.run"
+    ahead: int = 0
     _files: dict[str, frozenset[Path]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._store = self.places.store(self.name)
-        self._resident = api.ParseCache(store=self._store)
+        self._resident = api.ParseCache(store=self._store, clock=self._clock)
 
     def files(self, stack: str) -> list[Path]:
         """What the stack was made of when it was last right."""
@@ -69,7 +74,7 @@ class Run:
 
     def warm(self, stack: str) -> Observation:
         seen = self._seen(stack, self._resident)
-        again = self._seen(stack, api.ParseCache(store=self._store))
+        again = self._seen(stack, api.ParseCache(store=self._store, clock=self._clock))
         return {**{f"resident {name}": value for name, value in seen.items()}, **again}
 
     def cold(self, stack: str) -> Observation:
@@ -77,7 +82,7 @@ class Run:
         return {**{f"resident {name}": value for name, value in seen.items()}, **seen}
 
     def _seen(self, stack: str, cache: api.ParseCache | None) -> Observation:
-        disk = api.OsFileSystem()
+        disk = api.OsFileSystem(self._clock)
         reader = api.OverlayFileSystem(disk, self.overlay) if self.overlay else disk
         folder = self.places.repository.folder(stack)
         try:
@@ -88,6 +93,10 @@ class Run:
             return {"failure": str(problem)}
         self._files[stack] = result.dependencies
         return observation.of_result(result)
+
+    def _clock(self) -> Moment:
+        wall, steady = now()
+        return wall + self.ahead, steady
 
 
 @dataclass
