@@ -12,6 +12,8 @@ from kcl.syntax.nodes import dotted_names, is_identifier
 from kcl.syntax.tokens import Token
 
 _AUG = {op.value: op for op in ast.AugOp}
+_COMPOUND = frozenset(("if", "schema", "mixin", "protocol", "rule"))
+_SIMPLE = frozenset(("import", "type", "assert"))
 _Span = tuple[int, int]
 
 
@@ -30,7 +32,10 @@ class Statements(Entries):
         return found
 
     def _compound(self) -> Any:
-        if self.at_word("if"):
+        kind, _, _, text = self.token
+        if kind != "@" and (kind != "name" or text not in _COMPOUND):
+            return None
+        if text == "if":
             return self.if_statement()
         decorators = self.decorators() if self.token[0] == "@" else []
         if self.at_word("schema", "mixin", "protocol"):
@@ -45,6 +50,8 @@ class Statements(Entries):
         match kind:
             case "eof":
                 return None
+            case "name" if text not in _SIMPLE:
+                return self.expression_or_assignment(in_schema=False)
             case "name" if text == "import":
                 return self._import()
             case "name" if text == "type":
@@ -55,7 +62,7 @@ class Statements(Entries):
                 value = self.test()
                 self.skip_newlines()
                 return ast.ExprStmt(start, value.end, value)
-            case "name" | "int" | "float" | "str" | "(" | "[" | "{":
+            case "int" | "float" | "str" | "(" | "[" | "{":
                 return self.expression_or_assignment(in_schema=False)
             case _:
                 return None
