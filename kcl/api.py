@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from kcl.cache.store import Store, folder_for
 from kcl.collection import paused_for_run
@@ -136,7 +136,6 @@ __all__ = [
 
 COMPILING: Compiling | None = GENERATED
 """What gets generated code; None for nothing. Nothing depends on it but the time a run takes."""
-_OUTPUT_DEFAULT: Final = PlanOptions()
 
 
 class ProgramError(KclError):

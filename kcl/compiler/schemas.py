@@ -1,12 +1,32 @@
-"""Schemas as Python functions: one function a schema, which builds an instance from a configuration.
+"""Compiles schemas to Python functions: one a schema, which builds an instance from a configuration.
 
-Where the order in which attributes are computed is known before, they are local variables of the function, computed in
-that order, the levels of inheritance joined into one. Attributes assigned under conditions, in several steps, or in
-terms of each other stay with the lazy scope (`scopes.SchemaFrame`); the function asks it where it needs them, and hands
-it what it has computed. So every schema has a function, and every part of it the fastest code that is right.
+Attributes of a schema are lazy: `a = b + 1` above `b = 2` is right, and so is an attribute that a base, a mixin or
+the schema itself assigns several times, each time in terms of the value before. Evaluation by closures finds the
+order while it runs, by a lazy scope (`evaluator.scopes.SchemaFrame`). Here it is found once, when the code is
+written:
 
-The order is that of the plain way, with one difference: what an expression reads is computed before the expression and
-not in the middle of it. Where both make instances somebody could tell, and the schema is left to the plain way.
+1. Each attribute has its setters, from all levels (bases and mixins first, then the schema), in the order in which
+   they run. What a setter reads is known from its expression.
+2. An attribute is *dynamic* if its order can't be known from that: it needs itself by a detour, or it is assigned in
+   another way than by its name alone, as in `a.b = 1` or `a = b = 1`. Dynamic attributes stay with the lazy scope.
+   All others become local variables, `v3` for the value of the attribute with number 3 and `s3` for its sites.
+3. The statements are written in the order of the levels. Before an expression is written, what it reads is *settled*:
+   the setters of those attributes are written first, by recursion, which ends since they are in no circle. So code
+   comes out in an order in which every local variable is set before it is read. The condition of an `if` around
+   setters is written once, with the values its variables have before the `if`; these are *pinned* meanwhile.
+4. Where a closure or the lazy scope will read an attribute (a lambda, a dynamic attribute, a decorator), the variable
+   is *published*: a line that hands its value to the frame follows the one that computes it. An attribute that would
+   have to be published before it is computed makes the writing fail with `_Lazy`; it joins the dynamic ones and the
+   writing begins again. Each round adds to them, so there are no more rounds than attributes.
+5. Last come the dynamic attributes, read from the frame, then what the instance is made of, and the checks.
+
+Whether a frame is needed at all, and what is published, is known at the end only. So a line of `source` may be a
+function, which is called when the whole is put together.
+
+The order is that of closures, with one difference: what an expression reads is computed before the expression and not
+in the middle of it. Where both make instances, `instances()` would show it, and the schema stays with closures
+(`_Unordered`). Generated code reports nothing: where something fails it raises `StartOver`, and the evaluation is
+done again by closures.
 """
 
 from __future__ import annotations
@@ -57,7 +77,7 @@ _HEAD: Final = "def build(schema, config, args, kwargs, origin):"
 
 
 class _Unordered(Exception):
-    """The order in which instances are made could differ from that of the plain way."""
+    """The order in which instances are made could differ from that of closures."""
 
 
 class _Lazy(Exception):
@@ -69,7 +89,7 @@ class _Lazy(Exception):
 
 
 def compile_schema(schema: SchemaType, code_of: CodeOf = compiled) -> Build | None:
-    """The function that builds instances of `schema`; None where only the plain way will do."""
+    """The function that builds instances of `schema`; None where only closures will do."""
     dynamic: set[str] = set()
     while True:
         writer = _Writer(schema, dynamic)
@@ -77,7 +97,7 @@ def compile_schema(schema: SchemaType, code_of: CodeOf = compiled) -> Build | No
             return writer.function(code_of)
         except (_Unordered, TooDeep):
             return None
-        except KclError:  # the plain way says it when it gets there, if it does
+        except KclError:  # closures report it when they get there, if they do
             return None
         except _Lazy as found:
             dynamic |= found.names
@@ -289,7 +309,7 @@ class _Writer:
                 self._statement(number, level, statement, body, () if places else conditions)
 
     def _statement(self, number: int, level: Level, statement: ast.Stmt, body: Body, conditions: Conditions) -> None:
-        """A statement that the plain way runs, on what has been computed so far."""
+        """A statement that closures run, on what has been computed so far."""
         runs = lower_statements([statement], body, level.body.scope, ignore)
         names = set(names_in(statement)) | {place.name for place in body.of(statement)}
         names |= {other for name in names for other in self._reach.get(name, ())}

@@ -1,4 +1,4 @@
-"""Evaluating a loaded program: the packages it consists of, run in order, and what its main package amounts to."""
+"""Evaluating a loaded program: the packages it consists of, run in order, and what its main package evaluates to."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Expression:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What a program amounts to, as KCL values.
+    """What a program evaluates to, as KCL values.
 
     `value` is the whole result: a KDict of the main package's variables, private ones included, in the order they were
     declared; another value where the program ends in an expression. `emitted` is the text that replaces the output

@@ -507,7 +507,7 @@ def iterate(value: Value) -> list[tuple[Value, Value, Value]]:
 def with_path(value: Value, path: Sequence[Value], leaf: Value, sites: Sites, origin: Span | None) -> Value:
     """`value` with what is at `path` (keys and list indexes) replaced by `leaf`; containers on the way are new.
 
-    A schema instance on the way is built anew at `origin`, so that its checks hold for what it has become.
+    A schema instance on the way is built again at `origin`, so that its checks hold for what it has become.
     """
     if not path:
         return leaf

@@ -5,7 +5,7 @@ program or anything else that may differ between two evaluations. When files or 
 the code of all that import it goes, since it refers to its schemas; of a main package the files that did not change
 stay, where that is safe (`packages`).
 
-Values are computed anew each time, but for the variables of imported packages: those stay while the same packages are
+Values are computed again each time, but for the variables of imported packages: those stay while the same packages are
 imported under the same options, unless they asked the world for something or did something to it.
 """
 

@@ -189,7 +189,7 @@ def _unite_lists(left: Value, right: Value, idempotent: bool, origin: Span | Non
 
 
 def _unite_instances(left: KDict, right: KDict, idempotent: bool, origin: Span | None) -> Value:
-    # What else an instance has are its defaults, which are computed anew; those that the right side names count.
+    # What else an instance has are its defaults, which are computed again; those that the right side names count.
     keys = dict.fromkeys(left.config_keys if isinstance(left, SchemaInstance) else left)
     keys.update(dict.fromkeys(right.config_keys if isinstance(right, SchemaInstance) else right))
     config = _part(left, keys)

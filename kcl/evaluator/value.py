@@ -119,7 +119,7 @@ class KDict(dict[str, Value]):
 
 
 class SchemaInstance(KDict):
-    """An instance of a schema: its attributes, and what is needed to build it anew when it is merged with more config.
+    """An instance of a schema: its attributes, and what is needed to build it again when it is merged with more config.
 
     `config_keys` names the attributes that were given from outside, `args` and `kwargs` are the schema's parameters.
     `required` holds the declared attributes that must have a value, in order. `origin` is where the instance was

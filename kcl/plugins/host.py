@@ -98,7 +98,7 @@ class Joined(Mapping[str, Mapping[str, Builtin | Value]]):
 
 
 class _Worker:
-    """One plugin's process; started anew by the call after one that had to be ended."""
+    """One plugin's process; started again by the call after one that had to be ended."""
 
     def __init__(self, package: str, plugin: PluginCode) -> None:
         self.plugin = plugin

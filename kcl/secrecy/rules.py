@@ -78,7 +78,7 @@ class SecretRules:
                     yield word
 
     def may_be_in(self, output: str) -> bool:
-        """Whether there may be a secret in what a program amounts to: when in doubt there is.
+        """Whether there may be a secret in what a program evaluates to: when in doubt there is.
 
         One may be in a Secret, in what is called one, in a text by its look, or, with Terraform, in an attribute of
         which only its provider knows that it is sensitive.

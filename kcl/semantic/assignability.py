@@ -1,4 +1,4 @@
-"""Whether a value of one type may stand where another is asked for, and what is said when it may not."""
+"""Whether a value of one type may stand where another is expected, and what is reported when it may not."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from kcl.syntax import ast
 
 class Assignability(Keys):
     def must_fit(
-        self, type_: Type, expected: Type, place: Span, asked: Span | None = None, defined: Span | None = None
+        self, type_: Type, expected: Type, place: Span, annotation: Span | None = None, defined: Span | None = None
     ) -> None:
         """Reports at `place` a value that does not fit.
 
-        `asked` is where the type was asked for, `defined` where the value comes from, if those are other places.
+        `annotation` is where the expected type was written and `defined` where the value comes from, if elsewhere.
         """
         if self.fits(type_, expected, place):
             return
         labels: list[Label] = []
-        if asked is not None:
-            labels.append(Label(asked, f"variable is defined here, its type is {expected}, but got {type_}"))
+        if annotation is not None:
+            labels.append(Label(annotation, f"variable is defined here, its type is {expected}, but got {type_}"))
         if defined is not None:
             labels.append(Label(defined, "config attribute is defined here"))
         self.report(Code.TYPE, f"expected {expected}, got {type_}", place, tuple(labels))

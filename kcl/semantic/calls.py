@@ -87,11 +87,11 @@ class Calls(Operators):
             previous = keyword.end
         return given
 
-    def expression_for(self, expected: Type, node: ast.Expr, place: Span, asked: Span | None) -> Type:
+    def expression_for(self, expected: Type, node: ast.Expr, place: Span, annotation: Span | None) -> Type:
         """The type of an expression that must fit a type, its configurations checked against that."""
         context = (expected, self.span(node)) if takes_context(expected) else None
         found = self.expression_within(node, context)
-        self.must_fit(found, expected, place, asked)
+        self.must_fit(found, expected, place, annotation)
         return found
 
 

@@ -1,7 +1,7 @@
-"""Configurations and lists: their types, and their entries against what is asked of them.
+"""Configurations and lists: their types, and their entries against the types expected of them.
 
-While a value is walked that a type is asked of, `contexts` holds that type; each key then looks up the type asked of
-its own value. None on the stack stands for a value nothing is known about.
+While a value is walked of which a type is expected, `contexts` holds that type; each key then looks up the type
+expected of its own value. None on the stack stands for a value nothing is known about.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Configurations(Calls):
         self._item: ast.ConfigItem | None = None
         """The entries of the configuration the walk is in, and the one whose value it is in."""
 
-    # ------------------------------------------------------------ what is asked of the value of a key
+    # ------------------------------------------------------------ the type expected of the value of a key
 
     def _context_of(self, key: str) -> Context | None:
         context = self.context
@@ -84,7 +84,7 @@ class Configurations(Calls):
         return None
 
     def _push_key(self, item: ast.Entry) -> int:
-        """Puts what is asked of the entry's value on the stack; returns how many were put there."""
+        """Puts the type expected of the entry's value on the stack; returns how many types were put there."""
         if item.index is not None:
             if not (isinstance(item.key, ast.Name) and isinstance(item.index, (ast.Int, ast.Float))):
                 return 0
@@ -267,7 +267,7 @@ class Configurations(Calls):
         keys: list[Type] = []
         values: list[Type] = []
         known: dict[str, Entry] = {}
-        is_asked = self.context is not None
+        is_typed = self.context is not None
         around = self._items, self._item
         self._items = items
         for item in items:
@@ -275,7 +275,7 @@ class Configurations(Calls):
             self._item = item
             if isinstance(item, ast.Entry):
                 key = item.key
-                if is_asked or item.index is not None or type(key) is not ast.Name:
+                if is_typed or item.index is not None or type(key) is not ast.Name:
                     self._entry(item, keys, values, known)
                 else:
                     self._named_entry(item, key, keys, values, known)
@@ -323,7 +323,7 @@ class Configurations(Calls):
     def _named_entry(
         self, item: ast.Entry, key: ast.Name, keys: list[Type], values: list[Type], known: dict[str, Entry]
     ) -> None:
-        """As `_entry`, for a name of whose value nothing is asked: nearly all entries of data are such."""
+        """As `_entry`, for a name of whose value no type is expected: nearly all entries of data are such."""
         name, place = key.id, Span(self.path, key.start, key.end)
         value = self.expression(item.value)
         if name in self.loop_names:
@@ -389,7 +389,7 @@ class Configurations(Calls):
             self.report(Code.ILLEGAL_ATTRIBUTE, message, self.span(node))
 
     def _checked_value(self, item: ast.Entry) -> Type | None:
-        """The type of the value once it is checked against what is asked of it; None where that is nothing."""
+        """The type of the value once it is checked against the type expected of it; None where there is none."""
         if self.context is None:
             return None
         match item.key:
@@ -402,10 +402,10 @@ class Configurations(Calls):
         place = self.span(item.key)
         if name:
             self.check_key(name, self.context[0], place, None)
-        asked = self._context_of(name)
-        value = self.expression_within(item.value, asked)
-        if asked is not None:
-            self.must_fit(value, asked[0], place, asked[1])
+        context = self._context_of(name)
+        value = self.expression_within(item.value, context)
+        if context is not None:
+            self.must_fit(value, context[0], place, context[1])
         return value
 
     def _unpacked(
@@ -435,14 +435,14 @@ class Configurations(Calls):
             self.compile_error(f"only dict and schema can be used ** unpack, got '{value}'", place)
 
     def _check_spread(self, value: Type, place: Span) -> None:
-        """Checks what is known of a configuration that is written elsewhere against what is asked here."""
+        """Checks what is known of a configuration that is written elsewhere against the type expected here."""
         if self.context is None:
             return
-        asked_of_all = self.context[0]
-        if isinstance(value, SchemaType) and isinstance(asked_of_all, SchemaType):
+        expected = self.context[0]
+        if isinstance(value, SchemaType) and isinstance(expected, SchemaType):
             # Schemas refer to each other in circles: each pair is compared once.
-            pair = (value.info, asked_of_all.info)
-            if value.info.extends(asked_of_all.info) or pair in self._spreading:
+            pair = (value.info, expected.info)
+            if value.info.extends(expected.info) or pair in self._spreading:
                 return
             self._spreading.add(pair)
             self._check_members(value, place)
@@ -463,10 +463,10 @@ class Configurations(Calls):
                 continue
             assert self.context is not None
             self.check_key(name, self.context[0], place, defined)
-            asked = self._context_of(name)
-            if asked is not None:
-                self.must_fit(type_, asked[0], place, asked[1], defined)
-                self.contexts.append(asked)
+            context = self._context_of(name)
+            if context is not None:
+                self.must_fit(type_, context[0], place, context[1], defined)
+                self.contexts.append(context)
                 self._check_spread(type_, place)
                 self.contexts.pop()
 

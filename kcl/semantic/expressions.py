@@ -279,8 +279,8 @@ class Expressions(Configurations):
             for statement in before:
                 self.statement(statement)
             if isinstance(last, ast.ExprStmt):
-                asked = None if node.result is None else self.span(node.result)
-                result = self.expression_for(expected, last.value, self.span(last.value), asked)
+                annotation = None if node.result is None else self.span(node.result)
+                result = self.expression_for(expected, last.value, self.span(last.value), annotation)
             else:
                 result = self.statement(last)
                 self.must_fit(result, expected, Span(*here))

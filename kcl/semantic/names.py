@@ -93,7 +93,7 @@ class Names(State):
         return ANY
 
     def stored(self, name: str, place: Span) -> Type:
-        """The type asked of a value assigned to `name`, which is bound if it was not."""
+        """The type expected of a value assigned to `name`, which is bound if it was not."""
         if self.schema is None:
             if name not in self.scope.names:
                 self.bind(name, ANY, place)
@@ -250,8 +250,8 @@ class Names(State):
             case ast.UnionType():
                 return UnionType([self._annotated(member, place) for member in node.members])
             case ast.FunctionType():
-                asked = self.span(node)
-                params = [Parameter("", self._annotated(param, place), False, asked) for param in node.params]
+                annotation = self.span(node)
+                params = [Parameter("", self._annotated(param, place), False, annotation) for param in node.params]
                 return FunctionType(params, self._annotated(node.result, place))
             case _:
                 assert_never(node)

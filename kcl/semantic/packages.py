@@ -1,9 +1,27 @@
-"""Packages: their imports first, then what their files declare, then every statement.
+"""Checks packages: each after those it imports, its declarations before its statements.
 
-What was found out about a package is kept in a `CheckCache` and taken again while its files are the same parsed trees
-and the packages it imports show the same. A package whose text changed in a way that others cannot see keeps the scope
-it had, and they are not checked again. Such a scope tells places of the earlier text. They are shown only where
-something is wrong, and then everything is checked anew.
+A name may be used above the line that gives it a value, and by other files of its package. So a package is checked in
+passes, each over all of its files, and each may rely on what those before it have bound:
+
+1. Imports. What a file imports is checked first, by recursion, so packages are checked in depth-first order. A scope is
+   registered before its package is entered: who imports in a circle finds it there, incomplete as it is, and the
+   packages of a circle are never taken from the cache.
+2. Names of schemas and rules, each with an empty `SchemaInfo`. From here on a type may name any of them.
+3. Variables, exported ones that are assigned twice reported. Types are those of annotations, `any` where there is none,
+   since values have not been looked at.
+4. Schemas are built, from their bases on: `_pending` holds those still to be built, and who needs one builds it on the
+   way. What is wrong with it is noted apart (`_built_findings`), since findings are reported in the order of the text
+   and not in that of need. A circle of bases shows by a schema that is met again while its own base is looked for.
+5. Variables again: annotations can now be told from their schemas. Then lambdas, whose parameters have types now.
+6. Statements, in their order; here the types of variables become those of their values. Unifications of one name are
+   joined before (`merge.find_merges`), entries of other files among them; each entry is checked with its own file open,
+   for the sake of places and imports.
+
+The result is a `Checked`. A `CheckCache` lets it be used again while the files are the same parsed trees and the
+packages it imports have the same scopes, by identity. A package that was changed where others cannot see it, that is
+with the same interface, keeps the scope it had before the change, and who imports it is not checked again. Such a scope
+holds places of the earlier text (`moved`). They are shown only where something is wrong, and then all is checked again
+without the cache.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ class Members(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class LibraryTypes:
-    """Signatures by name. `modules` is asked for a module only when a program imports it."""
+    """Signatures by name. A module is looked up in `modules` only when a program imports it."""
 
     builtins: Mapping[str, str] = field(default_factory=dict)
     string_methods: Mapping[str, str] = field(default_factory=dict)

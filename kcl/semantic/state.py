@@ -16,7 +16,7 @@ Place = tuple[str, int, int]
 """A path and two offsets of that file, together always: what becomes a `Span` where something is reported."""
 
 Context = tuple[Type, Span | None]
-"""What a configuration is checked against, and where that was asked for."""
+"""What a configuration is checked against, and where that type was written."""
 
 
 @dataclass(frozen=True, slots=True)

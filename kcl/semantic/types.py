@@ -157,7 +157,7 @@ class DictType(Type):
         self.is_variable = False
         """Whether this is the type of a variable: its own."""
         self.variable: DictType | None = None
-        """The type of a variable that holds such a value, once it was asked for: types nest deeply."""
+        """The type of a variable that holds such a value, once it was looked up: types nest deeply."""
 
     @classmethod
     def of_entries(cls, keys: Sequence[Type], values: Sequence[Type], attributes: dict[str, Entry]) -> DictType:
@@ -386,7 +386,7 @@ class SchemaType(Type):
 
 
 def subsumed(left: Type, right: Type, left_any: bool = False) -> bool:
-    """Whether every value of `left` is one of `right`. `left_any`: `any` is taken for whatever is asked for."""
+    """Whether every value of `left` is one of `right`. `left_any`: `any` fits whatever is expected."""
     if left is right:
         return True
     of_left, of_right = left.flags, right.flags
