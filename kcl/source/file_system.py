@@ -16,6 +16,7 @@ from typing import Protocol
 from kcl.diagnostics import Code, KclError, error
 from kcl.memo.inputs import Clock, direct_stamps, now, stamp, stamp_of, stamps
 from kcl.reach import Bounds, Lookup, Refusal, Seen, is_git, is_normal
+from kcl.regular import open_there
 
 _BYTE_ORDER_MARK = "\ufeff"
 _MOVED = Refusal("led out of the repository a moment ago: not read", "run it again")
@@ -133,7 +134,12 @@ class BoundedFileSystem:
         seen = self._lookup.look(path)
         if seen is None:
             raise OutsideBounds(path, self.bounds.refusal(path) or _MOVED)
-        return self._disk.read_bytes(seen.path)
+        opened, place = open_there(seen.path)
+        with os.fdopen(opened, "rb") as file:
+            # folders may have become links since somebody looked
+            if place != seen.path and not self.bounds.hold(place):
+                raise OutsideBounds(path, _MOVED)
+            return file.read()
 
     def is_file(self, path: str) -> bool:
         return S_ISREG(self._mode(path))

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from kcl import bounds
+from kcl.regular import read_regular
 
 
 class DocumentError(ValueError):
@@ -34,10 +35,16 @@ class OverLimit(DocumentError):
     """A text over a limit. The message quotes nothing of it, for it may hold a secret."""
 
 
-def read_text(path: Path) -> str:
-    """The text of a file that is not over the limit. Raises OSError, UnicodeDecodeError and DocumentError."""
-    with path.open("rb") as file:
-        content = file.read(bounds.MOST_BYTES + 1)
+def read_text(path: Path, *, takes_pipes: bool = False) -> str:
+    """The text of a regular file that is not over the limit. Raises OSError, UnicodeDecodeError and DocumentError.
+
+    What the user names may be a pipe of their shell (`<(...)`), which `takes_pipes`.
+    """
+    if takes_pipes:
+        with path.open("rb") as file:
+            content = file.read(bounds.MOST_BYTES + 1)
+    else:
+        content = read_regular(path, bounds.MOST_BYTES + 1)
     with _over_limit():
         bounds.check_size(content)
     return content.decode("utf-8")

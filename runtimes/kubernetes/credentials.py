@@ -75,6 +75,18 @@ def without_consent(connection: Connection, untrusted: Sequence[Path], trusted: 
             return ""
 
 
+def may_name(kubeconfig: Path, file: Path, untrusted: Sequence[Path], trusted: Collection[str] = ()) -> bool:
+    """Whether a kubeconfig may name a file with a certificate or a key.
+
+    One below an `untrusted` folder names those in such a folder only, links resolved: what else there is on this
+    machine is neither said nor used, as the key of a user to log in at a server of the repository's choice.
+    """
+    if not _is_below(kubeconfig, untrusted) or _is_among(kubeconfig, trusted):
+        return True
+    real = file.resolve()
+    return any(real.is_relative_to(each.resolve()) for each in untrusted)
+
+
 def _said(connection: Connection, by_user: bool) -> str:
     file = connection.user_file if by_user else connection.cluster_file
     return f"and {file}, which says so, is a file of the repository"

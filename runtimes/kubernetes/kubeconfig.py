@@ -11,7 +11,7 @@ import base64
 import binascii
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -113,11 +113,23 @@ class Connection:
         return ClusterIdentity(self.context, shown, user, authority=authority, unknown="it was not asked")
 
 
-class Kubeconfig:
-    """One or several merged files. Raises `Misconfigured` where a file or a name in it cannot be used."""
+MayName = Callable[[Path, Path], bool]
 
-    def __init__(self, files: Sequence[Path]) -> None:
+
+def _every_file(kubeconfig: Path, named: Path) -> bool:
+    """A user's own kubeconfig names what its user likes."""
+    return True
+
+
+class Kubeconfig:
+    """One or several merged files. Raises `Misconfigured` where a file or a name in it cannot be used.
+
+    `may_name` says whether a kubeconfig may name a file with a certificate or a key, which is read then.
+    """
+
+    def __init__(self, files: Sequence[Path], may_name: MayName = _every_file) -> None:
         self.files = tuple(files)
+        self._may_name = may_name
         self._contexts: dict[str, Mapping[str, Any]] = {}
         self._clusters: dict[str, tuple[Mapping[str, Any], Path]] = {}
         self._users: dict[str, tuple[Mapping[str, Any], Path]] = {}
@@ -132,11 +144,11 @@ class Kubeconfig:
             self._read(file)
 
     @classmethod
-    def found(cls, environment: Mapping[str, str] | None = None) -> Kubeconfig:
+    def found(cls, environment: Mapping[str, str] | None = None, may_name: MayName = _every_file) -> Kubeconfig:
         """Reads the files that kubectl would: those of KUBECONFIG, else `~/.kube/config`."""
         environment = os.environ if environment is None else environment
         listed = [Path(part).expanduser() for part in environment.get("KUBECONFIG", "").split(os.pathsep) if part]
-        return cls(listed or [Path("~/.kube/config").expanduser()])
+        return cls(listed or [Path("~/.kube/config").expanduser()], may_name)
 
     @property
     def contexts(self) -> tuple[str, ...]:
@@ -160,9 +172,9 @@ class Kubeconfig:
         return Connection(
             context=name,
             namespace=str(entry.get("namespace") or "default"),
-            endpoint=self._endpoint(cluster_name, cluster, cluster_file.parent),
+            endpoint=self._endpoint(cluster_name, cluster, cluster_file),
             credential=self._credential(user_name, user, user_file.parent),
-            certificate=self._certificate(user_name, user, user_file.parent),
+            certificate=self._certificate(user_name, user, user_file),
             impersonate=_impersonation(user),
             cluster_file=cluster_file,
             user_file=user_file,
@@ -189,7 +201,7 @@ class Kubeconfig:
 
     def _read(self, file: Path) -> None:
         try:
-            document = load_yaml(read_text(file)) or {}
+            document = load_yaml(read_text(file, takes_pipes=True)) or {}
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "not UTF-8 text"
             raise Misconfigured(f"kubeconfig {file} cannot be read: {reason}") from None
@@ -208,14 +220,14 @@ class Kubeconfig:
         for name, body in _named(document, "users", "user"):
             self._users.setdefault(name, (body, file))
 
-    def _endpoint(self, name: str, cluster: Mapping[str, Any], folder: Path) -> Endpoint:
+    def _endpoint(self, name: str, cluster: Mapping[str, Any], said_in: Path) -> Endpoint:
         server = str(cluster.get("server") or "")
         if not server.startswith(("https://", "http://")):
             raise self._refused(f"cluster {name!r} has no server URL", "it should read https://HOST:PORT")
         self._check_address(name, server)
         return Endpoint(
             server=server.rstrip("/"),
-            ca_pem=self._pem(f"cluster {name!r}", cluster, "certificate-authority", folder),
+            ca_pem=self._pem(f"cluster {name!r}", cluster, "certificate-authority", said_in),
             skip_verify=bool(cluster.get("insecure-skip-tls-verify")),
             tls_server_name=cluster.get("tls-server-name") or None,
             proxy=cluster.get("proxy-url") or None,
@@ -271,22 +283,29 @@ class Kubeconfig:
             install_hint=str(plugin.get("installHint") or ""),
         )
 
-    def _certificate(self, name: str, user: Mapping[str, Any], folder: Path) -> ClientCertificate | None:
-        certificate = self._pem(f"user {name!r}", user, "client-certificate", folder)
-        key = self._pem(f"user {name!r}", user, "client-key", folder)
+    def _certificate(self, name: str, user: Mapping[str, Any], said_in: Path) -> ClientCertificate | None:
+        certificate = self._pem(f"user {name!r}", user, "client-certificate", said_in)
+        key = self._pem(f"user {name!r}", user, "client-key", said_in)
         return ClientCertificate(certificate, key) if certificate and key else None
 
-    def _pem(self, owner: str, section: Mapping[str, Any], key: str, folder: Path) -> str | None:
+    def _pem(self, owner: str, section: Mapping[str, Any], key: str, said_in: Path) -> str | None:
         if data := section.get(f"{key}-data"):
             try:
                 return base64.b64decode(data, validate=True).decode("ascii")
             except (binascii.Error, UnicodeDecodeError, TypeError, ValueError):
                 raise self._refused(f"{key}-data of {owner} is not base64 of a PEM text", "") from None
         if path := section.get(key):
-            file = folder / Path(str(path)).expanduser()
+            file = said_in.parent / Path(str(path)).expanduser()
+            if not self._may_name(said_in, file):
+                raise self._refused(
+                    f"{key} of {owner} is {file}, outside of the repository that {said_in} came with: not read",
+                    "read that file; if you trust it as your own: wb trust kubeconfig FILE, or WB_ALLOW_EXEC=1",
+                )
             try:
-                return file.read_text(encoding="ascii")
-            except (OSError, UnicodeDecodeError) as error:
+                text = read_text(file)
+                text.encode("ascii")
+                return text
+            except (OSError, ValueError) as error:
                 reason = getattr(error, "strerror", None) or "not a PEM text"
                 raise self._refused(f"{key} of {owner}, {file}, cannot be read: {reason}", "") from None
         return None

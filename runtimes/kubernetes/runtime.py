@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ from runtimes.base import (
 )
 from runtimes.kubernetes import fields, normalize
 from runtimes.kubernetes.client import FIELD_MANAGER, Client, Object
-from runtimes.kubernetes.credentials import without_consent
+from runtimes.kubernetes.credentials import may_name, without_consent
 from runtimes.kubernetes.discovery import ApiResource
 from runtimes.kubernetes.failures import ConflictingFields
 from runtimes.kubernetes.kubeconfig import Kubeconfig
@@ -79,15 +80,17 @@ class KubernetesRuntime:
         context's name. What kubeconfigs below one of the `untrusted` folders may not do is refused when it is needed
         (`credentials.without_consent`), unless the SHA-256 of their content is among the `trusted_kubeconfigs`.
         """
+        folders = [Path(each) for each in untrusted]
+        allowed = partial(may_name, untrusted=folders, trusted=trusted_kubeconfigs)
         match kubeconfig:
             case None:
-                found = Kubeconfig.found()
+                found = Kubeconfig.found(may_name=allowed)
             case str() | Path():
-                found = Kubeconfig([Path(kubeconfig).expanduser()])
+                found = Kubeconfig([Path(kubeconfig).expanduser()], allowed)
             case _:
-                found = Kubeconfig([Path(each).expanduser() for each in kubeconfig])
+                found = Kubeconfig([Path(each).expanduser() for each in kubeconfig], allowed)
         connection = found.connection(context)
-        refusal = without_consent(connection, [Path(each) for each in untrusted], trusted_kubeconfigs)
+        refusal = without_consent(connection, folders, trusted_kubeconfigs)
         transport = Transport(connection, place=place or connection.context, refusal=refusal, limits=limits)
         return cls(Client(transport))
 

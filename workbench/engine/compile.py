@@ -287,8 +287,8 @@ def with_settings(stack: Stack, inputs: CompileInputs) -> CompileInputs:
     told: dict[str, str] = {}
     for each in (_STACK_SETTINGS, *inputs.settings):
         path = stack.directory / each
-        with contextlib.suppress(OSError, UnicodeDecodeError):
-            told |= _text_options(inputs.overlay.get(path) or path.read_text(encoding="utf-8"))
+        with contextlib.suppress(OSError, UnicodeDecodeError, DocumentError):
+            told |= _text_options(inputs.overlay.get(path) or read_text(path))
     return replace(inputs, options={**told, **inputs.options}) if told else inputs
 
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kcl import api
+from kcl.regular import read_regular_text
 from kcl.secrecy.names import is_about_property
 from workbench.project import WorkbenchError, refuse_foreign
 from workbench.project.plugins import ENTRY_POINT_GROUP, PLUGINS_FILE, AllowedPlugin, read_allowed_plugins
@@ -125,13 +126,14 @@ def read_code(allowed: AllowedPlugin) -> str:
         return ""
     refuse_foreign(allowed.file, allowed.file.parents[1])
     try:
-        if allowed.file.stat().st_size > _LARGEST_BYTES:
-            raise WorkbenchError(f"is larger than {_LARGEST_BYTES} bytes", where=str(allowed.file))
-        return allowed.file.read_text(encoding="utf-8")
+        text = read_regular_text(allowed.file, _LARGEST_BYTES + 1)
     except OSError as error:
         raise WorkbenchError(f"cannot be read: {error.strerror}", where=str(allowed.file)) from error
     except UnicodeDecodeError as error:
         raise WorkbenchError("is not UTF-8 text", where=str(allowed.file)) from error
+    if len(text) > _LARGEST_BYTES:
+        raise WorkbenchError(f"is larger than {_LARGEST_BYTES} bytes", where=str(allowed.file))
+    return text
 
 
 def digest(allowed: AllowedPlugin, text: str) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from kcl.regular import read_regular
 from workbench.engine import whole_file
 from workbench.engine.compile import CompileInputs
 from workbench.engine.errors import EditFailed
@@ -122,7 +123,7 @@ class WhatIf:
 def _read(path: Path) -> str | None:
     """Returns None where there is no file. Line ends stay as they are: an edit must not change them all."""
     try:
-        return path.read_bytes().decode("utf-8")
+        return read_regular(path).decode("utf-8")
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from kcl.regular import read_regular_text
 from workbench.project.bounds import is_foreign
 from workbench.project.tree import Component
 
@@ -53,7 +54,7 @@ def _kcl_files(folder: Path) -> Iterator[Path]:
 
 def _instances(file: Path) -> Iterator[Component]:
     try:
-        text = file.read_text(encoding="utf-8-sig")
+        text = read_regular_text(file, encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError):
         return
     quote = ""

@@ -16,6 +16,7 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
+from kcl.regular import read_regular
 from kcl.secrecy.rules import BUILT_IN
 from workbench.project.bounds import is_foreign
 from workbench.project.clusters import (
@@ -131,7 +132,7 @@ def _is_run(folder: str) -> bool:
     if is_foreign(Path(folder, MODULE_FILE), Path(folder)):
         return False
     try:
-        if _ENTRIES not in Path(folder, MODULE_FILE).read_text(encoding="utf-8", errors="replace"):
+        if _ENTRIES.encode() not in read_regular(Path(folder, MODULE_FILE)):
             return False
     except OSError:
         return False

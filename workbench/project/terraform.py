@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from kcl.regular import read_regular_text
 from workbench.project.bounds import refuse_foreign
 from workbench.project.errors import BrokenFile
 from workbench.project.yaml_file import mapping_at, place_of, text_at
@@ -49,12 +50,13 @@ def provider_lock(directory: Path, root: Path) -> str:
         if path.is_symlink() or path.exists():
             refuse_foreign(path, folder)
             try:
-                if path.stat().st_size > _LARGEST_LOCK_BYTES:
-                    raise BrokenFile(f"is larger than {_LARGEST_LOCK_BYTES} bytes", where=str(path))
-                return path.read_text(encoding="utf-8")
+                text = read_regular_text(path, _LARGEST_LOCK_BYTES + 1)
             except (OSError, UnicodeDecodeError) as error:
                 why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
                 raise BrokenFile(f"cannot be read: {why}", where=str(path)) from error
+            if len(text) > _LARGEST_LOCK_BYTES:
+                raise BrokenFile(f"is larger than {_LARGEST_LOCK_BYTES} bytes", where=str(path))
+            return text
         if folder == root:
             break
     return ""

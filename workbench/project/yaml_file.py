@@ -8,6 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from kcl.regular import read_regular_text
 from runtimes.base.documents import DocumentError, check_yaml, load_yaml, read_text
 from workbench.project.bounds import refuse_foreign
 from workbench.project.errors import BrokenFile
@@ -24,13 +25,13 @@ def read_mapping(path: Path) -> Mapping[str, Any]:
     if path.is_symlink():
         refuse_foreign(path, path.parent)
     try:
-        if path.stat().st_size > _LARGEST_BYTES:
-            raise BrokenFile(f"larger than {_LARGEST_BYTES} bytes", where=str(path))
-        text = path.read_text(encoding="utf-8")
+        text = read_regular_text(path, _LARGEST_BYTES + 1)
     except OSError as error:
         raise BrokenFile(f"cannot be read: {error.strerror}", where=str(path)) from error
     except UnicodeDecodeError as error:
         raise BrokenFile(f"is not UTF-8 text (byte {error.start})", where=str(path)) from error
+    if len(text) > _LARGEST_BYTES:
+        raise BrokenFile(f"larger than {_LARGEST_BYTES} bytes", where=str(path))
     try:
         value = copy.deepcopy(_loaded(text)) if len(text) <= _SHORT else load_yaml(text)
     except DocumentError as error:

@@ -6,6 +6,7 @@ import hashlib
 import os
 from pathlib import Path
 
+from kcl.regular import read_regular
 from workbench.trust.wants import Kind, Want, short
 
 _LARGEST_BYTES = 16_000_000
@@ -17,10 +18,10 @@ def want(file: Path, checkout: Path) -> Want | None:
     if not any(name.is_relative_to(at) for name in names for at in (checkout.absolute(), checkout.resolve())):
         return None
     try:
-        if file.stat().st_size > _LARGEST_BYTES:
-            return None
-        content = file.read_bytes()
+        content = read_regular(file, _LARGEST_BYTES + 1)
     except OSError:
+        return None
+    if len(content) > _LARGEST_BYTES:
         return None
     shown = short(os.path.relpath(file, checkout))
     return Want(
