@@ -169,6 +169,76 @@ def test_a_look_at_a_checkout_runs_nothing_and_still_sees_the_change(attack: str
     assert not it.marker.exists()
 
 
+def _replaced(it: Hostile) -> None:
+    it.change()
+    _git(it.root, "commit", "-q", "-a", "-m", "two")
+    _git(it.root, "replace", "HEAD~", "HEAD")
+    _git(it.root, "reset", "-q", "--soft", "HEAD~")
+
+
+def _work_tree(it: Hostile) -> None:
+    elsewhere = it.root.parent / "elsewhere"
+    elsewhere.mkdir()
+    for name in ("a.k", "b.k"):
+        (elsewhere / name).write_text(f"{name[0]} = 1\n")
+    it.config(("core.worktree", str(elsewhere)))
+
+
+def _marked(mark: str) -> Callable[[Hostile], None]:
+    return lambda it: _git(it.root, "update-index", mark, "a.k")
+
+
+def _times(it: Hostile) -> None:
+    """The index says of a file that it had these times when it was the committed one."""
+    it.config(("core.checkStat", "minimal"), ("core.trustctime", "false"))
+    for each in ("a.k", "b.k"):
+        os.utime(it.root / each, (1_000_000_000, 1_000_000_000))
+    _git(it.root, "update-index", "--refresh")
+    (it.root / "a.k").rename(it.root.parent / "former")  # what is unpacked is another file, and so is this
+
+
+BLINDS: dict[str, Callable[[Hostile], None]] = {
+    "replaced commit": _replaced,
+    "another work tree": _work_tree,
+    "assumed to be unchanged": _marked("--assume-unchanged"),
+    "left out of the work tree": _marked("--skip-worktree"),
+    "the same by its times": _times,
+}
+
+
+@pytest.mark.parametrize("look", LOOKS)
+@pytest.mark.parametrize("blind", BLINDS)
+def test_nothing_that_git_keeps_hides_a_change(blind: str, look: str, tmp_path: Path) -> None:
+    it = Hostile(tmp_path)
+    BLINDS[blind](it)
+    it.change()
+    assert LOOKS[look](it.root) == ["a.k"]
+
+
+def test_what_a_sparse_checkout_leaves_out_has_not_changed(tmp_path: Path) -> None:
+    it = Hostile(tmp_path)
+    it.config(("core.sparseCheckout", "true"))
+    (it.root / ".git/info").mkdir(exist_ok=True)
+    (it.root / ".git/info/sparse-checkout").write_text("/a.k\n")
+    _git(it.root, "read-tree", "-mu", "HEAD")
+    assert not (it.root / "b.k").exists()
+    assert [look(it.root) for look in LOOKS.values()] == [[], []]
+
+
+@pytest.mark.parametrize("is_warned", ["true", "false"])
+def test_a_tag_is_not_taken_for_the_branch_of_that_name(tmp_path: Path, is_warned: str) -> None:
+    """Tags are fetched with a branch, and come first: `--since origin/main` would compare with one of the attacker's."""
+    it = Hostile(tmp_path)
+    _git(it.root, "update-ref", "refs/remotes/origin/main", "HEAD")
+    it.change()
+    _git(it.root, "commit", "-q", "-a", "-m", "two")
+    _git(it.root, "tag", "origin/main")
+    it.config(("core.warnAmbiguousRefs", is_warned))
+    with pytest.raises(EngineError, match="several revisions of the name 'origin/main'"):
+        changed_since(it.root, "origin/main")
+    assert [each.name for each in changed_since(it.root, "refs/remotes/origin/main")] == ["a.k"]
+
+
 _REMOTES: dict[str, tuple[tuple[str, str], ...]] = {
     "ext transport": (("remote.origin.url", "ext::{program}"), ("protocol.ext.allow", "always")),
     "ssh command": (("remote.origin.url", "ssh://localhost/x"), ("core.sshCommand", "{program}")),

@@ -5,6 +5,9 @@ filters, external diffs, text conversions, a pager, and, where objects are missi
 send them, credential helpers, an ssh command or a transport. A branch nobody has read may come with all of them, as a
 repository embedded in the tree too. What stands on the command line and in the environment overrules them.
 
+What it keeps may also make git blind: replacements of commits, another work tree, marks in the index that a file need
+not be looked at, rules for when a file counts as the same. These are overruled as well.
+
 A file that only a filter makes equal to its committed form (LFS) may thus count as changed: too much, never too little.
 """
 
@@ -17,9 +20,10 @@ from pathlib import Path
 from typing import Final
 
 from kcl.secrecy.environments import without_secrets
+from workbench.project import checkout
 
 _FIXED: Final = (
-    "--no-pager", "--no-optional-locks",
+    "--no-pager", "--no-optional-locks", "--no-replace-objects",
     "-c", "safe.bareRepository=explicit",
     "-c", "core.fsmonitor=false",
     "-c", "core.hooksPath=/dev/null",
@@ -27,6 +31,9 @@ _FIXED: Final = (
     "-c", "core.pager=cat",
     "-c", "diff.external=",
     "-c", "credential.helper=",
+    "-c", "core.checkStat=default",
+    "-c", "core.trustctime=true",
+    "-c", "core.warnAmbiguousRefs=true",
 )  # fmt: skip
 _DIFFS: Final = ("--no-ext-diff", "--no-textconv", "--ignore-submodules=dirty")
 # A look into a submodule would be a git of its own, with the configuration of that submodule.
@@ -39,7 +46,7 @@ def run_git(root: Path, command: str, *arguments: str, timeout: float) -> subpro
 
     Raises `OSError` where git cannot be started and `subprocess.TimeoutExpired` where it does not answer.
     """
-    environment = _environment()
+    environment = _environment(root)
     names = _run(root, environment, timeout, "config", "--null", "--name-only", "--get-regexp", r"^filter\.")
     if names.returncode not in (0, 1):  # 1: there are none
         return names
@@ -61,10 +68,22 @@ def _run(root: Path, environment: Mapping[str, str], timeout: float, *words: str
     )
 
 
-def _environment() -> dict[str, str]:
+def unwatched(root: Path, *, timeout: float) -> list[Path]:
+    """Returns the files below a folder that git was told not to look at, and that are there: they may have changed.
+
+    Raises as `run_git`. One that only a sparse checkout leaves out is not there.
+    """
+    listed = run_git(root, "ls-files", "-v", "-z", timeout=timeout).stdout.split("\0")
+    marked = (root / each[2:] for each in listed if each[:1].islower() or each[:1] == "S")
+    return [each for each in marked if os.path.lexists(each)]
+
+
+def _environment(root: Path) -> dict[str, str]:
     """Returns the environment of this process without secrets, and with nothing left to ask, nor a remote to ask."""
     return {
+        "GIT_WORK_TREE": str(checkout(root)),
         **without_secrets(os.environ, kept="GIT_"),
+        "LC_ALL": "C",
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_ALLOW_PROTOCOL": "none",  # also overrules `protocol.ext.allow` of the repository
         "GIT_NO_LAZY_FETCH": "1",

@@ -6,9 +6,10 @@ import subprocess
 from pathlib import Path
 
 from workbench.engine.errors import EngineError
-from workbench.engine.git import run_git
+from workbench.engine.git import run_git, unwatched
 
 _SECONDS = 60.0
+_AMBIGUOUS = "is ambiguous"
 
 
 def changed_since(root: Path, revision: str) -> list[Path]:
@@ -20,7 +21,8 @@ def changed_since(root: Path, revision: str) -> list[Path]:
         raise EngineError(f"{revision!r} is no revision", hint="name a branch, a tag or a commit")
     changed = _git(root, "diff", "--name-only", "--no-renames", "--relative", "-z", revision, "--")
     new = _git(root, "ls-files", "--others", "--exclude-standard", "-z")
-    return [root / each for each in dict.fromkeys((changed + new).split("\0")) if each]
+    found = [root / each for each in (changed + new).split("\0") if each]
+    return list(dict.fromkeys((*found, *unwatched(root, timeout=_SECONDS))))
 
 
 def _git(root: Path, command: str, *arguments: str) -> str:
@@ -34,5 +36,11 @@ def _git(root: Path, command: str, *arguments: str) -> str:
         said = ended.stderr.strip().splitlines() or [f"git ended with {ended.returncode}"]
         raise EngineError(
             f"git cannot tell what changed: {said[0]}", where=str(root), hint="name the files with --changed"
+        )
+    if _AMBIGUOUS in ended.stderr:  # a tag of the name of a branch is taken for it, and anybody may have made one
+        raise EngineError(
+            f"git has several revisions of the name {arguments[-2]!r}",
+            where=str(root),
+            hint="name the one you mean, such as refs/heads/main or refs/remotes/origin/main",
         )
     return ended.stdout

@@ -5,7 +5,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from workbench.engine.git import run_git
+from workbench.engine.git import run_git, unwatched
 
 _PATIENCE_SECONDS = 10.0
 
@@ -16,7 +16,8 @@ def uncommitted(root: Path) -> tuple[Path, ...] | None:
     status = _ask(root, "status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all", "--", ".")
     if top is None or status is None:
         return None
-    return tuple(Path(top.rstrip("\n")) / each[3:] for each in status.split("\0") if each)
+    changed = [Path(top.rstrip("\n")) / each[3:] for each in status.split("\0") if each]
+    return tuple(dict.fromkeys((*changed, *unwatched(root, timeout=_PATIENCE_SECONDS))))
 
 
 def _ask(root: Path, command: str, *arguments: str) -> str | None:
