@@ -227,7 +227,7 @@ def test_what_a_sparse_checkout_leaves_out_has_not_changed(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("is_warned", ["true", "false"])
 def test_a_tag_is_not_taken_for_the_branch_of_that_name(tmp_path: Path, is_warned: str) -> None:
-    """Tags are fetched with a branch, and come first: `--since origin/main` would compare with one of the attacker's."""
+    """Tags are fetched with a branch, and come first: `--since origin/main` would compare with such a one."""
     it = Hostile(tmp_path)
     _git(it.root, "update-ref", "refs/remotes/origin/main", "HEAD")
     it.change()
