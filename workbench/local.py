@@ -9,19 +9,23 @@ Light: opening a session looks here.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from kcl.regular import open_regular
 from runtimes.base.documents import load_json
-from workbench.project import WorkbenchError
+from workbench.project import WorkbenchError, checkout
+
+_LARGEST_BYTES: Final = 16_000_000
 
 
 class LocalStateFailure(WorkbenchError):
@@ -65,14 +69,41 @@ class LocalState:
     """The local state of the repository at `root` (absolute)."""
 
     def __init__(self, state_dir: Path, root: Path) -> None:
+        self._root = root
         self._folder = state_dir / "local" / f"{root.name}-{hashlib.sha256(str(root).encode()).hexdigest()[:12]}"
 
     # What its user trusts
 
     def trusted(self, kind: str) -> tuple[Trusted, ...]:
-        """Returns what is trusted of one kind; nothing that cannot be read is."""
-        found = _entries(_read(self._folder / "trust.json"), kind)
+        """Returns what is trusted of one kind; nothing is where `problem` says why."""
+        found = _entries(self._own("trust.json")[0], kind)
         return tuple(Trusted(kind, digest, *_told(each)) for digest, each in found.items())
+
+    def problem(self) -> str:
+        """Why nothing is trusted although there is a file that says so, as a clause that begins with the file."""
+        return self._own("trust.json")[1]
+
+    def _own(self, name: str) -> tuple[Mapping[str, Any], str]:
+        """What a file says that only its user writes; nothing where it is not believed, and why."""
+        file = self._folder / name
+        if not os.path.lexists(file):
+            return {}, ""
+        if self._lies_in_checkout():
+            return {}, f"{file} lies in the repository, which may have brought it along"
+        try:
+            with os.fdopen(open_regular(file, os.O_NOFOLLOW), "rb") as stream:
+                if why := _why_foreign(os.fstat(stream.fileno())) or _why_foreign(self._folder.stat()):
+                    return {}, f"{file} is not believed: {why}"
+                content = load_json(stream.read(_LARGEST_BYTES + 1))
+        except OSError as error:
+            why = "it is a link" if error.errno == errno.ELOOP else error.strerror or "unknown"
+            return {}, f"{file} cannot be read: {why}"
+        except ValueError:
+            return {}, f"{file} is damaged"
+        return (content, "") if isinstance(content, dict) else ({}, f"{file} is damaged")
+
+    def _lies_in_checkout(self) -> bool:
+        return self._folder.resolve().is_relative_to(checkout(self._root).resolve())
 
     def stamp(self) -> int:
         """Returns what changes when anything is trusted, or no longer."""
@@ -84,13 +115,13 @@ class LocalState:
     def trust(self, kind: str, digest: str, name: str, *, about: str = "") -> None:
         """Raises `LocalStateFailure`."""
         since = datetime.now(UTC).isoformat(timespec="seconds")
-        content = _read(self._folder / "trust.json")
+        content = self._own("trust.json")[0]
         entry = {"name": name, "about": about, "since": since}
         self._write("trust.json", {**content, kind: {**_entries(content, kind), digest: entry}})
 
     def revoke(self, kind: str, digest: str) -> None:
         """Trusts it no longer, and does nothing where it was not; raises `LocalStateFailure`."""
-        content = _read(self._folder / "trust.json")
+        content = self._own("trust.json")[0]
         others = {key: value for key, value in _entries(content, kind).items() if key != digest}
         self._write("trust.json", {**content, kind: others})
 
@@ -101,7 +132,7 @@ class LocalState:
         path = self._folder / "practice.json"
         if not path.is_file() or not self._is_served():
             return None
-        content = _read(path)
+        content, _ = self._own("practice.json")
         try:
             return ServedPractice(
                 kubeconfig=str(content["kubeconfig"]),
@@ -144,6 +175,12 @@ class LocalState:
         return False
 
     def _make(self) -> None:
+        if self._lies_in_checkout():
+            raise LocalStateFailure(
+                "lies in the repository, which could bring along what it is trusted with: nothing is kept there",
+                where=str(self._folder),
+                hint=f"set WB_STATE_DIR to a folder outside of {checkout(self._root)}",
+            )
         try:
             self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         except OSError as error:
@@ -170,10 +207,8 @@ def _told(entry: Mapping[str, Any]) -> tuple[str, str, str]:
     return str(entry.get("name", "")), str(entry.get("about", "")), str(entry.get("since", ""))
 
 
-def _read(path: Path) -> dict[str, Any]:
-    with suppress(OSError, ValueError):
-        content = load_json(path.read_text(encoding="utf-8"))
-        # a file that others may write says nothing about what this user trusts
-        if isinstance(content, dict) and not path.stat().st_mode & 0o022 and path.stat().st_uid == os.getuid():
-            return content
-    return {}
+def _why_foreign(found: os.stat_result) -> str:
+    """Why a file or folder may hold what others wrote, as a clause; empty where its user alone writes it."""
+    if found.st_uid != os.geteuid():
+        return f"it belongs to another user of this machine ({found.st_uid})"
+    return "others may write it" if found.st_mode & 0o022 else ""

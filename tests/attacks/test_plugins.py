@@ -136,6 +136,7 @@ CHANGES: Mapping[str, tuple[str, str]] = {
     "no settings any more": ("plugins: {cmdb: {}}\n", PLUGIN),
     "other code": (LISTED.format(url="https://cmdb.example", more=""), PLUGIN + "# evil\n"),
     "a package instead": (LISTED.format(url="https://cmdb.example", more=", package: weather"), PLUGIN),
+    "a package without settings instead": ("plugins: {cmdb: {package: weather}}\n", PLUGIN),
     "its own package instead": (LISTED.format(url="https://cmdb.example", more=", package: cmdb"), PLUGIN),
 }
 
@@ -149,6 +150,32 @@ def test_a_change_of_code_or_settings_is_not_trusted(hostile: Hostile, way: str)
     written(hostile, *CHANGES[way])
     with pytest.raises(api.PluginRefused, match="wb trust plugin cmdb"):
         found(root, trusted, environment)
+
+
+def test_the_same_code_under_another_name_is_not_trusted(hostile: Hostile) -> None:
+    """It would get the tokens of that name."""
+    root = written(hostile, "plugins: {cmdb: {}, other: {}}\n")
+    trusted = frozenset({plugins.want(read_allowed_plugins(root)["other"]).digest})
+    with pytest.raises(api.PluginRefused, match="wb trust plugin cmdb"):
+        found(root, trusted, {"WB_PLUGIN_CMDB_TOKEN": TOKEN})
+
+
+def test_code_that_is_not_listed_is_not_looked_for(hostile: Hostile) -> None:
+    with pytest.raises(api.PluginRefused, match="not listed"):
+        RepositoryPlugins(written(hostile), lambda digest: True, environment={}).find("cmdb_eu")
+
+
+def test_an_installed_package_does_not_run_where_none_may(hostile: Hostile) -> None:
+    root = written(hostile, "plugins: {cmdb: {package: cmdb}}\n")
+    assert RepositoryPlugins(root, lambda digest: False, environment={}).find("cmdb")
+    with pytest.raises(api.PluginRefused, match="as it is untrusted"):
+        RepositoryPlugins(root, lambda digest: True, environment={}, refusal="as it is untrusted").find("cmdb")
+
+
+def test_no_more_code_is_read_than_a_plugin_has(hostile: Hostile) -> None:
+    root = written(hostile, text=PLUGIN + "#" * 1_000_001)
+    with pytest.raises(api.PluginRefused, match="is larger than"):
+        RepositoryPlugins(root, lambda digest: True, environment={}).find("cmdb")
 
 
 def test_code_behind_a_link_is_not_read(hostile: Hostile) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +120,98 @@ def test_another_checkout_of_the_same_is_not_trusted(wanting: Hostile, wb: Wb, t
     wanting.root.mkdir()
     found = json.loads(wb("trust", "list", "-w", str(elsewhere), "-o", "json").out)
     assert not any(each["trusted"] for each in found["wants"])
+
+
+# What is trusted is written down by its user alone
+
+
+def _a_link(file: Path) -> None:
+    file.rename(file.with_name("elsewhere.json"))
+    file.symlink_to("elsewhere.json")
+
+
+def _a_pipe(file: Path) -> None:
+    file.unlink()
+    os.mkfifo(file, 0o600)
+
+
+def _half(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:-20])
+
+
+def _deep(file: Path) -> None:
+    file.write_text('{"plugin": ' + "[" * 100_000)
+
+
+FORGED: dict[str, tuple[Callable[[Path], object], str]] = {
+    "a link": (_a_link, "it is a link"),
+    "a pipe": (_a_pipe, "not a regular file"),
+    "half written": (_half, "is damaged"),
+    "nothing": (lambda file: file.write_text(""), "is damaged"),
+    "no text": (lambda file: file.write_bytes(b"\xff\xfe\x00"), "is damaged"),
+    "no mapping": (lambda file: file.write_text("[]"), "is damaged"),
+    "deeply nested": (_deep, "is damaged"),
+    "writable for a group": (lambda file: file.chmod(0o620), "others may write it"),
+    "writable for all": (lambda file: file.chmod(0o602), "others may write it"),
+    "in a folder that is writable for all": (lambda file: file.parent.chmod(0o777), "others may write it"),
+    "another user's": (lambda file: os.chown(file, 4711, -1), "belongs to another user"),
+    "in a folder of another user's": (lambda file: os.chown(file.parent, 4711, -1), "belongs to another user"),
+    "a folder": (lambda file: (file.unlink(), file.mkdir()), "Is a directory"),
+}
+
+
+@pytest.mark.parametrize("way", FORGED)
+def test_a_file_of_trust_that_others_may_have_written_trusts_nothing_and_that_is_said(
+    wanting: Hostile, wb: Wb, tmp_path: Path, way: str
+) -> None:
+    if "another user's" in way and os.geteuid() != 0:
+        pytest.skip("only root can give a file away")
+    for kind, name in TRUSTED:
+        assert wb("trust", kind, name).code == 0
+    assert trusted(wb) == ALL
+    (file,) = tmp_path.glob("state/local/*/trust.json")
+    forge, why = FORGED[way]
+    forge(file)
+    found = wb("trust", "list")
+    assert found.code != 0 and "not known: what is trusted" in found.text and why in found.text, found.text
+    assert trusted(wb) == set()
+
+
+# who owns a folder, and who may write there, is the user's to mend
+MENDED = [each for each in FORGED if "folder" not in each and "another user's" not in each]
+
+
+@pytest.mark.parametrize("way", MENDED)
+def test_trusting_again_mends_what_can_be_mended(wanting: Hostile, wb: Wb, tmp_path: Path, way: str) -> None:
+    assert wb("trust", *TRUSTED[0]).code == 0
+    (file,) = tmp_path.glob("state/local/*/trust.json")
+    FORGED[way][0](file)
+    assert wb("trust", *TRUSTED[0]).code == 0
+    assert trusted(wb) == {"plugin"} and file.is_file() and not file.is_symlink()
+    assert file.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("place", ["state", "web/dev/state"])
+def test_a_checkout_brings_no_trust_along(
+    wanting: Hostile, wb: Wb, tmp_path: Path, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a CI keeps its state below the checkout, a branch may have files there."""
+    for kind, name in TRUSTED:
+        assert wb("trust", kind, name).code == 0
+    (wanting.root / place).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / "state").rename(wanting.root / place)
+    monkeypatch.setenv("WB_STATE_DIR", str(wanting.root / place))
+    found = wb("trust", "list")
+    assert found.code != 0 and "which may have brought it along" in found.text
+    assert trusted(wb) == set()
+    refused = wb("trust", *TRUSTED[0])
+    assert refused.code != 0 and "set WB_STATE_DIR to a folder outside" in refused.text
+    monkeypatch.setenv("WB_STATE_DIR", str(tmp_path / "link"))
+    (tmp_path / "link").symlink_to(wanting.root / place)
+    assert trusted(wb) == set()
+
+
+# What else goes wrong
 
 
 def test_what_cannot_be_told_is_said(wanting: Hostile, wb: Wb) -> None:

@@ -103,7 +103,7 @@ def test_tokens_are_not_shown(local: LocalState) -> None:
 
 def test_a_state_folder_that_cannot_be_made_is_said(tmp_path: Path) -> None:
     (tmp_path / "state").write_text("a file")
-    local = LocalState(tmp_path / "state", tmp_path)
+    local = LocalState(tmp_path / "state", tmp_path / "repository")
     with pytest.raises(LocalStateFailure, match="cannot be made"):
         local.trust("plugin", "d1", "cmdb")
     assert local.practice() is None and digests(local) == set()

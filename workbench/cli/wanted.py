@@ -29,6 +29,8 @@ class Unknown:
 async def wanted(session: Session, stacks: Iterable[Stack]) -> AsyncIterator[Standing | Unknown]:
     """Yields everything, of Terraform that of `stacks`. Compiles those; starts nothing, and asks nobody."""
     trust = session.trust
+    if trust.problem:
+        yield Unknown("what is trusted", f"{trust.problem}; nothing is")
     if (own := trust.repository()) is not None:
         yield trust.standing(own)
     for file in _kubeconfigs(session.settings.kubeconfig):

@@ -112,6 +112,11 @@ class Trust:
         """Raises `LocalStateFailure`."""
         self._local.revoke(kind, bound)
 
+    @property
+    def problem(self) -> str:
+        """Why what its user trusted does not count; empty where it does."""
+        return self._local.problem()
+
     def all_trusted(self) -> tuple[Trusted, ...]:
         """Returns everything that the user trusts here, wanted now or not."""
         return tuple(each for kind in Kind for each in self._local.trusted(kind))
