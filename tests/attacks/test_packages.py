@@ -98,6 +98,40 @@ def _without_dependencies(packaged: Packaged, folder: Path) -> None:
     packaged.hostile.write("kcl.mod.lock", "[other]\na = 1\n")
 
 
+def _changed(packaged: Packaged, folder: Path) -> None:
+    packaged.lock(folder)
+    (folder / "sizes.k").write_text('memory = "64Mi"\nevil = 1\n')
+
+
+def _with_a_file_more(packaged: Packaged, folder: Path) -> None:
+    packaged.lock(folder)
+    (folder / "more.k").write_text("evil = 1\n")
+
+
+def _with_a_file_less(packaged: Packaged, folder: Path) -> None:
+    (folder / "more.k").write_text("a = 1\n")
+    packaged.lock(folder)
+    (folder / "more.k").unlink()
+
+
+def _of_another_sum(packaged: Packaged, folder: Path) -> None:
+    packaged.lock(folder, sum_="0" * 43 + "=")
+
+
+CHANGED: list[Callable[[Packaged, Path], None]] = [_changed, _with_a_file_more, _with_a_file_less, _of_another_sum]
+
+
+@pytest.mark.parametrize("place", ["vendored", "downloaded"])
+@pytest.mark.parametrize("change", CHANGED)
+def test_a_package_that_is_not_what_was_locked_is_refused(
+    packaged: Packaged, place: str, change: Callable[[Packaged, Path], None]
+) -> None:
+    change(packaged, packaged.package(getattr(packaged, place)))
+    for _ in range(2):
+        ended = packaged.compile()
+        assert ended.code != 0 and "64Mi" not in ended.out and "checksum" in ended.text, ended.text
+
+
 UNVOUCHED: list[Callable[[Packaged, Path], None]] = [
     _without_lock,
     _without_sum,

@@ -195,6 +195,7 @@ def test_a_plugin_does_not_get_what_is_of_one_with_a_longer_name(hostile: Hostil
     }
     made = found(root, trusted, environment)
     assert made.settings == {"token": TOKEN} and made.environment == {"WB_PLUGIN_CMDB_TOKEN": TOKEN}
+    assert made.secrets == {TOKEN}, "what it prints is logged without them"
 
 
 def test_another_url_is_asked_about_before_anything_runs(hostile: Hostile, wb: Wb) -> None:

@@ -86,7 +86,41 @@ def test_settings_that_are_named_may_be_no_link_out(hostile: Hostile, wb: Wb, ta
     assert_refused(wb("compile", "web/dev", "-Y", "ci.yaml"))
 
 
+def test_settings_of_the_repository_grant_nothing_though_they_are_named(hostile: Hostile, wb: Wb) -> None:
+    """What settings outside of the checkout name is the user's. These are not outside."""
+    hostile.write("web/dev/ci.yaml", f"kcl_cli_configs: {{package_maps: {{pkg: {hostile.outside}/web}}}}\n")
+    hostile.write("web/dev/main.k", f"import pkg\n{_RESOURCES}x = pkg\n")
+    assert_refused(wb("compile", "web/dev", "-Y", "ci.yaml"))
+
+
 # Nothing tells what exists
+
+
+def test_of_a_link_that_leads_on_only_what_is_written_in_it_is_told(hostile: Hostile, wb: Wb) -> None:
+    """Where the user's own links lead is not the repository's business."""
+    (hostile.outside / "alias").symlink_to(hostile.outside / "secret-place")
+    for name in ("web/project.yaml", "web/dev/main.k"):
+        hostile.link(name, hostile.outside / "alias")
+        text = wb("ls").text + wb("compile", "--all", "--into", "specs").text
+        assert "alias" in text and "secret-place" not in text, text
+
+
+@pytest.mark.parametrize("pattern", [".*", "*", "**", ".g*", "*/*"])
+def test_no_listing_shows_what_is_git_s(hostile: Hostile, wb: Wb, pattern: str) -> None:
+    hostile.write(".git/canary", CANARY)
+    hostile.write("web/dev/.git/canary", CANARY)
+    hostile.write("web/dev/main.k", f'import file\nx = file.glob("{pattern}")\n')
+    ended = wb("compile", "web/dev")
+    assert ".git" not in ended.out and "canary" not in ended.out, ended.text
+
+
+def test_what_lies_in_git_is_no_stack(hostile: Hostile, wb: Wb) -> None:
+    hostile.write(".git/evil/project.yaml", "name: evil\n")
+    hostile.write(".git/evil/prod/stack.yaml", "name: prod\n")
+    hostile.write("web/.git/evil/project.yaml", "name: evil\n")
+    hostile.write("web/.git/prod/stack.yaml", "name: prod\n")
+    text = wb("ls").text
+    assert "web" in text and "evil" not in text and "prod" not in text, text
 
 
 @pytest.mark.parametrize(

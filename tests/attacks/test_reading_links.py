@@ -53,6 +53,20 @@ def test_the_code_of_a_plugin_is_a_file_of_the_repository(hostile: Hostile, wb: 
         assert ended.code == 1 and ": not read" in ended.text and CANARY not in ended.text, ended.text
 
 
+@pytest.mark.parametrize("target", ["{outside}/notes.txt", ".git/config"])
+@pytest.mark.parametrize("name", [".terraform.lock.hcl", "web/dev/.terraform.lock.hcl"])
+def test_a_lock_file_of_providers_is_a_file_of_the_repository(hostile: Hostile, wb: Wb, name: str, target: str) -> None:
+    hostile.write(".git/config", f"{CANARY}: {{ [\n")
+    hostile.write(
+        "web/dev/main.k",
+        'import manifests\nmanifests.yaml_stream([{id = "builtin:terraform:terraform_data:x", type = "Terraform", '
+        'attributes = {input = "x"}}])\n',
+    )
+    hostile.link(name, hostile.root / target.format(outside=hostile.outside))
+    ended = wb("trust", "list")
+    assert ended.code == 1 and ": not read" in ended.text and CANARY not in ended.text, ended.text
+
+
 @pytest.mark.parametrize(("link", "file"), [("web/crd", "widgets.yaml"), ("web/base", "base.k")])
 def test_a_folder_that_is_a_link_out_of_the_repository_is_a_finding(
     hostile: Hostile, wb: Wb, link: str, file: str

@@ -84,6 +84,23 @@ def test_whoever_became_root_keeps_their_own(hostile: Hostile, monkeypatch: pyte
     assert not trust(hostile).untrusted
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file away")
+@pytest.mark.parametrize("name", [".git", "clusters.yaml", "kcl.mod", "project.yaml"])
+def test_what_somebody_else_put_into_an_open_folder_makes_it_no_repository_of_ones_own(
+    hostile: Hostile, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """As in /tmp, above everything that is tried out there."""
+    monkeypatch.delenv("SUDO_UID", raising=False)
+    if name != ".git":
+        (hostile.root / ".git/hooks").rmdir()
+        (hostile.root / ".git").rmdir()
+        (hostile.root / name).touch()
+        hostile.root.chmod(0o1777)
+    assert not trust(hostile).untrusted
+    os.chown(hostile.root / name, 4711, -1)
+    assert f"{name} belongs to another user" in trust(hostile).untrusted
+
+
 SAFE = {
     "[safe]\n\tdirectory = {root}\n": True,
     '[safe]\n\tdirectory = "*"\n': True,
@@ -158,6 +175,23 @@ CHECKOUTS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("fetch", "-q", "origin", "+refs/pull/*/head:refs/remotes/origin/pr/*"),
         ("pack-refs", "--all"),
         ("checkout", "-q", "--detach", "origin/pr/7"),
+    ),
+    "told by its configuration alone": (
+        ("fetch", "-q", "origin", "refs/pull/7/head"),
+        ("update-ref", "refs/heads/theirs", "FETCH_HEAD"),
+        ("config", "branch.theirs.merge", "refs/pull/7/head"),
+        ("checkout", "-q", "theirs"),
+    ),
+    "told by loose refs alone": (
+        ("fetch", "-q", "origin", "+refs/pull/7/head:refs/remotes/pull/7/head"),
+        ("checkout", "-q", "--detach", "refs/remotes/pull/7/head"),
+        ("fetch", "-q", "origin", "main"),
+    ),
+    "told by packed refs alone": (
+        ("fetch", "-q", "origin", "+refs/pull/*/head:refs/remotes/origin/pr/*"),
+        ("pack-refs", "--all"),
+        ("checkout", "-q", "--detach", "origin/pr/7"),
+        ("fetch", "-q", "origin", "main"),
     ),
     "Bitbucket's": (("fetch", "-q", "origin", "pull-requests/7/from:theirs"), ("checkout", "-q", "theirs")),
 }

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.attacks.conftest import Hostile, held
+from tests.attacks.test_reading_pipes import a_pipe, nobody_waits_for
 from tests.workbench.cli.command import Wb
 from workbench.engine.compiled_index import INDEX_FILE
 from workbench.engine.errors import EditFailed
@@ -100,6 +101,55 @@ def test_a_record_that_is_a_link_is_not_read(hostile: Hostile, wb: Wb, target: s
 
 
 # --- folders that are links
+
+
+def test_a_record_behind_a_link_is_not_believed(hostile: Hostile, wb: Wb) -> None:
+    foreign = hostile.outside / "record.json"
+    foreign.write_text(_index("web/gone.yaml"))
+    kept = hostile.write("specs/web/gone.yaml", "of somebody else\n")
+    hostile.link(f"specs/{INDEX_FILE}", foreign)
+    assert wb(*_COMPILE).code == 0
+    assert kept.is_file() and foreign.read_text() == _index("web/gone.yaml")
+
+
+@pytest.mark.parametrize("name", ["record", "file of the record"])
+def test_nobody_waits_for_a_pipe_in_or_of_a_record(hostile: Hostile, wb: Wb, name: str) -> None:
+    assert wb(*_COMPILE).code == 0
+    place = f"specs/{INDEX_FILE}" if name == "record" else "web/dev/main.k"
+    with nobody_waits_for(a_pipe(hostile, place)):
+        ended = wb(*_COMPILE)
+    assert "Traceback" not in ended.text and ended.code == (0 if name == "record" else 1), ended.text
+
+
+def test_a_spec_behind_a_link_is_not_up_to_date(hostile: Hostile, wb: Wb) -> None:
+    """Whoever holds what it leads to could change it when the next run is over."""
+    assert wb(*_COMPILE).code == 0
+    spec = hostile.root / "specs/web/dev.yaml"
+    spec.rename(hostile.outside / "spec.yaml")
+    spec.symlink_to(hostile.outside / "spec.yaml")
+    assert "1 compiled" in wb(*_COMPILE).text
+    assert spec.is_file() and not spec.is_symlink()
+
+
+_NAMES = ("..", ".", "../../home", "a/../../../home", "/tmp", ".git", INDEX_FILE, "a\\b", "~", "dev\n", "\u200b..", "ä")
+
+
+@pytest.mark.parametrize("level", ["project", "stack", "both"])
+@pytest.mark.parametrize("name", _NAMES)
+def test_no_name_leads_out_of_the_folder(hostile: Hostile, wb: Wb, name: str, level: str) -> None:
+    if level != "stack":
+        hostile.write("web/project.yaml", f"name: {json.dumps(name)}\n")
+    if level != "project":
+        hostile.write("web/dev/stack.yaml", f"name: {json.dumps(name)}\n")
+    before = held(hostile.root)
+    ended = wb(*_COMPILE)
+    assert "Traceback" not in ended.text and ended.code == 0, ended.text
+    after = {each: content for each, content in held(hostile.root).items() if not each.startswith("specs")}
+    assert after == before
+    hostile.assert_untouched()
+    written = [each for each in (hostile.root / "specs").rglob("*") if each.is_file()]
+    (spec,) = (each for each in written if each.name != INDEX_FILE)
+    assert spec.suffix == ".yaml" and not any(part.startswith(".") for part in spec.parts[-2:])
 
 
 def test_no_spec_is_written_through_a_linked_folder(hostile: Hostile, wb: Wb) -> None:

@@ -3,7 +3,8 @@
 It begins where one of these is seen, and ends for that with `wb trust repository`, or `--trusted`:
 
 - the folder, or its .git, belongs to another user of this machine (git's own rule for "dubious ownership", with the
-  exceptions that the user's own git configuration names as safe.directory);
+  exceptions that the user's own git configuration names as safe.directory), or what makes it a repository does, in a
+  folder where everybody may put files;
 - a CI says that it builds a pull or merge request;
 - what is checked out came by a pull or merge request (`gh pr checkout`, a fetched refs/pull/N/head): this commit of it
   is trusted then, and the next one is not.
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +30,7 @@ _REQUEST: Final = re.compile(
 _FETCHED: Final = re.compile(r"(?:pull|pulls|merge-requests|pull-requests)/\d+/(?:head|merge|from)(?=[\s:'])")
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _LARGEST_BYTES: Final = 4_000_000
+_MARKS: Final = ("clusters.yaml", "kcl.mod", "project.yaml")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +43,7 @@ class Suspicion:
 
 def suspicion(folder: Path) -> Suspicion | None:
     """Returns why the checkout at `folder` may not be its user's own; None where nothing says so. Reads a few files."""
-    for owned in (folder, folder / ".git"):
+    for owned in (folder, folder / ".git", *_marks_among_others(folder)):
         if (owner := _foreign_owner(owned)) is not None and not _is_safe(folder, os.environ):
             return Suspicion(f"{owned} belongs to another user of this machine ({owner})", digest("owner", owner))
     git = _git_folder(folder)
@@ -66,6 +69,15 @@ def _changed(path: Path) -> int:
 
 def want(folder: Path, found: Suspicion) -> Want:
     return Want(Kind.REPOSITORY, short(folder.name), found.digest, where=str(folder), command="wb trust repository")
+
+
+def _marks_among_others(folder: Path) -> Iterator[Path]:
+    """Yields what makes a folder a repository, where everybody may put such a file: below /tmp, say."""
+    try:
+        is_open = folder.stat().st_mode & stat.S_IWOTH
+    except OSError:
+        return
+    yield from (folder / each for each in _MARKS if is_open)
 
 
 def _foreign_owner(path: Path) -> int | None:
