@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runtimes.base import Misconfigured
+from runtimes.base import Misconfigured, RuntimeFailure
 from runtimes.kubernetes.runtime import KubernetesRuntime
 from tests.attacks.certificates import signed_by_itself
 from tests.attacks.conftest import Hostile
@@ -78,6 +78,60 @@ async def test_what_is_there_and_what_is_not_are_told_alike(hostile: Hostile, ke
         said = await connects(hostile, kubeconfig(hostile, key, f"{path}.crt", f"{path}.key"))
         told.append(said.replace(path, "PATH"))
     assert told[0] == told[1] != ""
+
+
+SAID: dict[str, tuple[dict[str, object], str]] = {
+    "a program": ({"exec": {"apiVersion": "client.authentication.k8s.io/v1", "command": "id"}}, "from the program"),
+    "a token of a file": ({"tokenFile": "/etc/hostname"}, "its token from the file"),
+}
+
+
+def merged(hostile: Hostile, *, repository: tuple[str, ...], user: dict[str, object]) -> tuple[Path, Path]:
+    """A kubeconfig of the user and one of the repository, which has these of the sections."""
+    sections = {
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+        "clusters": [{"name": "c", "cluster": {"server": "https://127.0.0.1:9"}}],
+        "users": [{"name": "u", "user": user}],
+    }
+    foreign = hostile.write("kubeconfig", json.dumps({each: sections[each] for each in repository}))
+    own = hostile.outside / "config"
+    mine = {name: each for name, each in sections.items() if name not in repository}
+    own.write_text(json.dumps({"current-context": "c", **mine}))
+    return own, foreign
+
+
+async def asked(files: tuple[Path, ...], untrusted: Path) -> str:
+    runtime = KubernetesRuntime.connect(kubeconfig=files, untrusted=[untrusted])
+    try:
+        await runtime.identify()
+    except RuntimeFailure as failure:
+        return f"{failure}"
+    finally:
+        await runtime.close()
+    return ""
+
+
+@pytest.mark.parametrize("way", ["as it is", "by a link", "a link of it"])
+@pytest.mark.parametrize("said", SAID)
+async def test_no_login_that_the_repository_names_is_used(hostile: Hostile, said: str, way: str) -> None:
+    user, why = SAID[said]
+    own, foreign = merged(hostile, repository=("users",), user=user)
+    if way == "by a link":
+        (hostile.outside / "alias").symlink_to(foreign)
+        foreign = hostile.outside / "alias"
+    if way == "a link of it":
+        foreign.rename(hostile.outside / "real")
+        foreign.symlink_to(hostile.outside / "real")
+    found = await asked((own, foreign), hostile.root)
+    assert "is not trusted" in found and why in found, found
+
+
+@pytest.mark.parametrize("user", [{"token": "canary"}, {"username": "ann", "password": "canary"}])
+async def test_no_credentials_of_the_user_go_to_a_server_of_the_repository(
+    hostile: Hostile, user: dict[str, object]
+) -> None:
+    found = await asked(merged(hostile, repository=("clusters",), user=user), hostile.root)
+    assert "would send credentials" in found and "canary" not in found, found
 
 
 def test_a_diff_says_what_to_do(hostile: Hostile, wb: Wb) -> None:

@@ -115,7 +115,8 @@ def test_a_change_ends_it_and_what_was_trusted_is_still_told(wanting: Hostile, w
 def test_another_checkout_of_the_same_is_not_trusted(wanting: Hostile, wb: Wb, tmp_path: Path) -> None:
     for kind, name in TRUSTED:
         assert wb("trust", kind, name).code == 0
-    elsewhere = tmp_path / "elsewhere"
+    elsewhere = tmp_path / "elsewhere" / wanting.root.name
+    elsewhere.parent.mkdir()
     wanting.root.rename(elsewhere)
     wanting.root.mkdir()
     found = json.loads(wb("trust", "list", "-w", str(elsewhere), "-o", "json").out)
