@@ -12,6 +12,9 @@ import pytest
 from runtimes.base import documents
 from tests.attacks.hostile_documents import SLOW_TO_REFUSE
 from tests.attacks.readers import READERS
+from workbench.project import provider_lock
+from workbench.project.errors import BrokenFile
+from workbench.project.yaml_file import read_mapping
 
 _ROOT = Path(__file__).parents[2]
 _HARMLESS_FOR = {  # readers for which an unreadable text is no error: it is shown, or handed on, as the text that it is
@@ -100,6 +103,21 @@ def test_brackets_in_a_text_are_no_nesting(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(sys, "getrecursionlimit", lambda: 10**7)
     flat = ["[" * 5_000, '\\"[' * 500, "\\", "[{"] * 300
     assert documents.load_json(json.dumps(flat)) == flat
+
+
+def test_files_of_the_workbench_are_small(tmp_path: Path) -> None:
+    """There is one for each of thousands of stacks, and each is read by every command."""
+    file = tmp_path / "stack.yaml"
+    file.write_text("# " + "x" * 1_000_000)
+    with pytest.raises(BrokenFile, match="larger than 1000000 bytes") as raised:
+        read_mapping(file)
+    assert raised.value.where == str(file)
+
+
+def test_a_lock_file_of_providers_is_small(tmp_path: Path) -> None:
+    (tmp_path / ".terraform.lock.hcl").write_text("# " + "x" * 20_000_000)
+    with pytest.raises(BrokenFile, match="is larger than"):
+        provider_lock(tmp_path, tmp_path)
 
 
 def test_real_files_are_far_from_the_limits() -> None:

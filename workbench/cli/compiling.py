@@ -59,6 +59,10 @@ def compile_everything(context: Context, here: Path, order: Order) -> ExitCode:
             f"{folder / INDEX_FILE}: its record of {name} names a file outside of the folder, and is ignored; "
             "remove the file if it came with the repository",
         )
+    for unseen in session.tree().unseen:
+        output.talk(
+            Span("warning: ", Tone.WARN), f"{unseen.where} {unseen.message}: stacks that may be in it are left out"
+        )
     crew = on_scheduler(order.scheduler) if order.scheduler else in_processes(order.jobs or cores())
     failed: list[Outcome] = []
     warned = 0

@@ -46,14 +46,15 @@ def discover(path: Path) -> KonfigTree:
     """Reads the repository that `path` lies in; raises `NotARepository`. Reads files, runs no KCL."""
     root = find_root(path)
     findings: list[Finding] = []
+    unseen: list[Finding] = []
     try:
         clusters = read_cluster_mapping(root)
     except ProjectError as error:
         clusters = ClusterMapping((), ())
         findings.append(Finding.of(error))
-    projects = [_project(folder, stacks, root, clusters) for folder, stacks in _projects(root)]
+    projects = [_project(folder, stacks, root, clusters) for folder, stacks in _projects(root, unseen)]
     projects = _with_masking(projects, root, findings)
-    return KonfigTree(root, tuple(_with_unique_names(projects, root)), clusters, tuple(findings))
+    return KonfigTree(root, tuple(_with_unique_names(projects, root)), clusters, tuple(findings), tuple(unseen))
 
 
 def _with_masking(projects: list[Project], root: Path, findings: list[Finding]) -> list[Project]:
@@ -99,9 +100,9 @@ def checkout(root: Path) -> Path:
     return next((each for each in (root, *root.parents) if (each / ".git").exists()), root)
 
 
-def _projects(root: Path) -> Iterator[tuple[Path, list[Path]]]:
+def _projects(root: Path, unseen: list[Finding]) -> Iterator[tuple[Path, list[Path]]]:
     """The folders of projects, each with those of its stacks. A stack belongs to every project it lies in."""
-    marked = list(_marked(str(root), 0, _DEEPEST))
+    marked = list(_marked(str(root), 0, _DEEPEST, unseen))
     in_projects = set[str]()
     for number, (folder, depth, names) in enumerate(marked):
         if PROJECT_FILE not in names or depth > _DEEPEST:
@@ -141,10 +142,11 @@ def _is_run(folder: str) -> bool:
     return api.names_entries(folder)
 
 
-def _marked(folder: str, depth: int, deepest: int) -> Iterator[tuple[str, int, frozenset[str]]]:
+def _marked(folder: str, depth: int, deepest: int, unseen: list[Finding]) -> Iterator[tuple[str, int, frozenset[str]]]:
     """Folders that hold a file which may make them a project or a stack, with their depth and the names of those files.
 
-    A folder comes before those below it, and folders of one depth by name.
+    A folder comes before those below it, and folders of one depth by name. One that can't be looked into is a finding:
+    what is in it is missing from every list.
     """
     below: list[str] = []
     names: set[str] = set()
@@ -156,14 +158,17 @@ def _marked(folder: str, depth: int, deepest: int) -> Iterator[tuple[str, int, f
                         below.append(entry.path)
                 elif entry.name in _MARKS and not entry.is_dir():
                     names.add(entry.name)
-    except OSError:
+    except FileNotFoundError:  # taken away a moment ago
+        return
+    except OSError as error:
+        unseen.append(Finding(f"cannot be looked into: {error.strerror}", _spelled(folder), "make it readable"))
         return
     if names:
         yield folder, depth, frozenset(names)
         if PROJECT_FILE in names and depth <= _DEEPEST:
             deepest = depth + _DEEPEST
     for each in sorted(below) if depth < deepest else ():
-        yield from _marked(each, depth + 1, deepest)
+        yield from _marked(each, depth + 1, deepest, unseen)
 
 
 def _project(folder: Path, stack_folders: Sequence[Path], root: Path, clusters: ClusterMapping) -> Project:
@@ -174,7 +179,7 @@ def _project(folder: Path, stack_folders: Sequence[Path], root: Path, clusters: 
     doubts = tuple(findings)
     shared = base_components(folder)
     stacks = tuple(_stack(each, name, folder, root, clusters, doubts, terraform, shared) for each in stack_folders)
-    domain = folder.relative_to(root).parent.as_posix()
+    domain = _spelled(folder.relative_to(root).parent.as_posix())
     return Project(name, folder, "" if domain == "." else domain, stacks, labels, tuple(findings))
 
 
@@ -240,7 +245,12 @@ def _name(content: Mapping[str, object], folder: Path, file: Path, findings: lis
     if "/" in name or any(ord(each) < 32 for each in name):
         findings.append(Finding(f"name {name!r} may hold no slash and no control character", str(file)))
         name = ""
-    return name or folder.name
+    return name or _spelled(folder.name)
+
+
+def _spelled(path: str) -> str:
+    """A name of the disk, which may be any bytes, as text that can be written everywhere."""
+    return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def _with_unique_names(projects: list[Project], root: Path) -> list[Project]:
@@ -250,7 +260,7 @@ def _with_unique_names(projects: list[Project], root: Path) -> list[Project]:
 
 
 def _named_by_folder(project: Project, root: Path) -> Project:
-    name = ProjectName(project.directory.relative_to(root).as_posix())
+    name = ProjectName(_spelled(project.directory.relative_to(root).as_posix()))
     stacks = tuple(replace(each, path=StackPath(name, each.path.stack)) for each in project.stacks)
     file = project.directory / PROJECT_FILE
     if not file.is_file():

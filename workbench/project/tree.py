@@ -87,12 +87,16 @@ class Project:
 
 @dataclass(frozen=True, slots=True)
 class KonfigTree:
-    """`root` is absolute. `findings` are those of the repository itself, such as a broken clusters.yaml."""
+    """`root` is absolute. `findings` are those of the repository itself, such as a broken clusters.yaml.
+
+    `unseen` are folders that can't be looked into: what stacks they hold, nobody knows.
+    """
 
     root: Path
     projects: tuple[Project, ...]
     clusters: ClusterMapping
     findings: tuple[Finding, ...] = ()
+    unseen: tuple[Finding, ...] = ()
 
     def stacks(self) -> Iterator[Stack]:
         for project in self.projects:
@@ -100,6 +104,7 @@ class KonfigTree:
 
     def all_findings(self) -> Iterator[Finding]:
         yield from self.findings
+        yield from self.unseen
         for project in self.projects:
             yield from project.findings
             for stack in project.stacks:
