@@ -30,6 +30,7 @@ from workbench.engine.spec import Spec
 from workbench.engine.survey import Seals, survey
 from workbench.engine.workspace import terraform
 from workbench.project import TERRAFORM_PLACE, Stack, UnknownCluster, discover
+from workbench.project.masking import read_masking
 from workbench.release import ReleaseStore
 from workbench.workspaces import Workspaces
 
@@ -119,7 +120,7 @@ class Planner:
         refuse_doubtful(stack)
         prior = self.store.latest(stack.path)
         inputs = inputs or CompileInputs()
-        nothing = Spec(str(stack.path), ())
+        nothing = Spec(str(stack.path), (), rules=read_masking(self.root))
         try:
             compiled: Spec | None = (await self.compile(stack, inputs)).spec
         except EngineError:

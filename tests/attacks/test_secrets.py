@@ -5,11 +5,13 @@ Two things are left out: the repository itself, and `wb compile` to a pipe, whic
 
 from __future__ import annotations
 
+import asyncio
 import base64
+import inspect
 import json
 import os
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -53,8 +55,8 @@ async def test_no_error_shows_a_secret(opened: Opened) -> None:
 
 
 async def test_no_screen_shows_a_secret(opened: Opened) -> None:
-    from tests.workbench.tui.test_screens import LARGE, says, shown, state, until
-    from tests.workbench.tui.test_screens import opened as started
+    from tests.workbench.canaries.screens import Pictures
+    from tests.workbench.tui.test_screens import LARGE
     from workbench.session import Session
     from workbench.tui.app import WorkbenchApp
 
@@ -70,52 +72,80 @@ async def test_no_screen_shows_a_secret(opened: Opened) -> None:
     main.write_text(text)
     session = Session.open(opened.home / "repo", settings=opened.settings())
     app = WorkbenchApp(session, open_at="vault/dev")
-    seen: dict[str, str] = {}
-
-    def look(name: str) -> None:
-        seen[name] = "\n".join(shown(app)) + app.export_screenshot().replace("&#160;", " ")
-
     async with session, app.run_test(size=LARGE) as pilot:
-        await started(pilot)
-        await pilot.press("c")
-        await until(pilot, lambda: says(app, "compiled in"))
-        for number in range(10):
-            look(f"spec {number}")
-            await pilot.press("j")
-        await pilot.press("escape", "d")
-        await until(pilot, lambda: says(app, "create"))
-        for number in range(10):
-            look(f"diff {number}")
-            await pilot.press("j")
-        await pilot.press("P")
-        await until(pilot, lambda: state(app).plan is not None and not state(app).busy)
-        look("plan")
+        pictures = Pictures(app, pilot)
+        await pictures.of_a_stack(10)
+    seen = pictures.seen
     leaking = {name: opened.leaks(said) for name, said in seen.items()}
     assert not any(leaking.values()), {name: each for name, each in leaking.items() if each}
     assert "masked#" in "".join(seen.values())
 
 
-async def test_no_frame_of_a_notebook_has_a_secret(opened: Opened) -> None:
-    results: Any = pytest.importorskip("workbench.notebook.results")
-    from workbench.engine.compile import CompileInputs
-    from workbench.session import Session
+async def test_nothing_that_a_cell_of_a_notebook_ends_with_has_a_secret(opened: Opened) -> None:
+    """Every class of results: as text, HTML and JSON, as a widget, as a table that is saved."""
+    pytest.importorskip("workbench.notebook.results")
+    loop = asyncio.get_running_loop()
 
-    options = dict(each.split("=", 1) for each in opened.vault.arguments if "=" in each)
-    inputs = CompileInputs(options, ("settings.yaml",))
-    said: dict[str, str] = {}
-    async with Session.open(opened.home / "repo", settings=opened.settings()) as session:
-        stack = session.select("vault/dev")
-        roots = results.roots_of(session.root, stack.project_directory)
-        compiled = results.Compiled(await session.compile(stack, inputs), ("hz",), roots)
-        found = results.Diff(await session.diff(stack, inputs), None, roots)
-        for name, each in (("compiled", compiled), ("diff", found)):
-            bundle = json.dumps(each._repr_mimebundle_(), ensure_ascii=False)
-            said[name] = "".join((bundle, str(each), repr(each), each.df.to_csv(), each.df.to_string()))
-        for each in compiled:
-            said[str(each)] = json.dumps(each._repr_mimebundle_()) + each.yaml + repr(each.explain("."))
+    async def change() -> None:
+        opened.change_by_hand()
+
+    said = await asyncio.to_thread(
+        _cells, opened, lambda: asyncio.run_coroutine_threadsafe(change(), loop).result(timeout=60)
+    )
     leaking = {name: opened.leaks(each) for name, each in said.items()}
     assert not any(leaking.values()), {name: each for name, each in leaking.items() if each}
-    assert "masked#" in said["diff"]
+    assert "masked#" in said["Diff 2"] and "masked#" in said["Plan 3"]
+
+
+def _cells(opened: Opened, change_by_hand: Callable[[], None]) -> dict[str, str]:
+    import workbench
+    from workbench.notebook.results import Shown
+
+    options = dict(each.split("=", 1) for each in opened.vault.arguments if "=" in each)
+    space = workbench.open(".")
+    try:
+        stack = space["vault/dev"].given(options, ("settings.yaml",))
+        compiled = stack.compile()
+        plan = stack.plan()
+        results: list[Any] = [space.stacks(), compiled, stack.diff(), plan]
+        results += [*compiled, *(each.explain(".") for each in compiled), stack.explain("ConfigMap/settings", "data")]
+        run = plan.apply(dry_run=False, confirm=plan.phrase).wait()
+        change_by_hand()
+        watch = stack.watch(timeout="1s").wait(check=False)
+        results += [run, watch, stack.releases(), space.audit(), stack.diff(), stack.plan(force=True)]
+        results += [stack.plan_destroy(), stack.whatif(), stack, space]
+        frames = [run.events, run.timeline, watch.events, watch.timeline]
+        said = {f"{type(each).__name__} {index}": _said(each) for index, each in enumerate(results)}
+        said |= {f"frame {index}": each.to_csv() + each.to_string() for index, each in enumerate(frames)}
+    finally:
+        space.close()
+    every = {each for each in _subclasses(Shown) if not inspect.isabstract(each) and each.__module__.startswith(OURS)}
+    of_recoveries = {each for each in every if each.__module__.endswith(".recovery") and each.__name__ != "Audit"}
+    assert {type(each) for each in results} >= every - of_recoveries, "hosts and pods, of which no Spec is known"
+    return said
+
+
+OURS = "workbench.notebook."
+
+
+def _subclasses(class_: type) -> Iterator[type]:
+    for each in class_.__subclasses__():
+        yield each
+        yield from _subclasses(each)
+
+
+def _said(result: Any) -> str:
+    said = [str(result), repr(result)]
+    if hasattr(result, "_repr_mimebundle_"):
+        said.append(json.dumps(result._repr_mimebundle_(), ensure_ascii=False))
+        said.append(str(result.widget().get_state()))
+    if hasattr(result, "_repr_html_"):
+        said.append(result._repr_html_())
+    if hasattr(result, "df"):
+        said += [result.df.to_csv(), result.df.to_string(), result.df.to_html(), result.df.to_json(date_format="iso")]
+    if hasattr(result, "yaml"):
+        said.append(result.yaml)
+    return "\n".join(said)
 
 
 def test_there_is_a_hundred_of_them() -> None:

@@ -393,7 +393,7 @@ class _Execution:
         try:
             if live is None:
                 raise NoSuchValue(f"{reference.id} is not there")
-            return values.of_live(live, reference)
+            return values.of_live(live, reference, self._plan.spec.rules)
         except NoSuchValue as error:
             raise _unresolved(change, path, str(error)) from None
 
@@ -408,7 +408,7 @@ class _Execution:
         while True:
             live = {each: await self._runtimes[each].read(ReadRequest(reference.id)) for each in clusters}
             try:
-                value = agreed(reference, live)
+                value = agreed(reference, live, self._plan.spec.rules)
             except NoSuchValue as error:
                 raise _unresolved(change, path, str(error)) from None
             if not isinstance(value.value, Unknown):

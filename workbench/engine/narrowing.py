@@ -59,7 +59,7 @@ async def to_clusters(spec: Spec, read: ReadState) -> Narrowed:
     def value(reference: Reference) -> Value:
         if not isinstance(reference.id, TerraformId):
             return Value(reference)
-        return values.of_live(recorded[reference.id], reference)
+        return values.of_live(recorded[reference.id], reference, spec.rules)
 
     filled: list[Resource] = []
     withheld: dict[ResourceId, str] = {}

@@ -103,7 +103,7 @@ class Pruning:
         return self._left(live, released)
 
     def _deletion(self, live: LiveResource, because: str) -> Change:
-        hidden = sensitive_paths(live.id, live.body)
+        hidden = sensitive_paths(live.id, live.body, self.screen.rules)
         return Change(
             address=Address(self.cluster, live.id),
             action=Action.DELETE,

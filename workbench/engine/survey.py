@@ -309,7 +309,9 @@ class _Surveyor:
         if isinstance(reference.id, TerraformId):
             return self._terraform.value(reference)
         prediction = self._predictions.get(reference.id)
-        return values.of_prediction(prediction, reference) if prediction is not None else Value(UNKNOWN)
+        return (
+            values.of_prediction(prediction, reference, self._spec.rules) if prediction is not None else Value(UNKNOWN)
+        )
 
     async def _dry_run(self, filled: Filled, new_namespaces: frozenset[str]) -> Prediction:
         asked = values.for_dry_run(filled)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Any, Final
 
+from kcl.secrecy.rules import SecretRules
 from runtimes.base import (
     PREFIX,
     UNKNOWN,
@@ -193,18 +194,18 @@ def of_plan(plan: ResourcePlan, reference: Reference) -> Value:
     return Value(value, is_secret, plan.types.get(str(reference.attribute[0]), "") if _is_top(reference) else "")
 
 
-def of_live(live: LiveResource, reference: Reference) -> Value:
+def of_live(live: LiveResource, reference: Reference, rules: SecretRules) -> Value:
     """What a resource that is there has; raises `NoSuchValue`."""
-    hidden = (*live.hidden, *sensitive_paths(live.id, live.observed or live.body))
+    hidden = (*live.hidden, *sensitive_paths(live.id, live.observed or live.body, rules))
     return Value(*_in_any([live.observed, live.body], reference, hidden))
 
 
-def of_prediction(prediction: Prediction, reference: Reference) -> Value:
+def of_prediction(prediction: Prediction, reference: Reference, rules: SecretRules) -> Value:
     """What a dry run says of a field of a Kubernetes object. Its status, and what is not there yet, is unknown then."""
     bodies: list[Body] = [prediction.after]
     if prediction.live is not None and not prediction.replaces:
         bodies.append(prediction.live.observed)
-    hidden = (*prediction.sensitive, *sensitive_paths(prediction.id, prediction.after))
+    hidden = (*prediction.sensitive, *sensitive_paths(prediction.id, prediction.after, rules))
     try:
         return Value(*_in_any(bodies, reference, hidden))
     except NoSuchValue:

@@ -14,6 +14,7 @@ from typing import Any, Final, assert_never
 
 import anyio
 
+from kcl.secrecy.rules import SecretRules
 from runtimes.base import (
     UNKNOWN,
     Address,
@@ -260,18 +261,18 @@ def _value(
     try:
         said = values.configured(spec, reference)
     except NoSuchValue:
-        return agreed(reference, live.get(reference.id, {}))
+        return agreed(reference, live.get(reference.id, {}), spec.rules)
     if refers(said):
         return _value(spec, known, live, parse_reference(said, known))
     return Value(said)
 
 
-def agreed(reference: Reference, live: Mapping[str, Any]) -> Value:
+def agreed(reference: Reference, live: Mapping[str, Any], rules: SecretRules) -> Value:
     """What all clusters have for a field; unknown where one has nothing yet. Raises `NoSuchValue` where they differ."""
     found: list[tuple[str, Value]] = []
     for cluster, each in live.items():
         try:
-            found.append((cluster, values.of_live(each, reference) if each is not None else Value(UNKNOWN)))
+            found.append((cluster, values.of_live(each, reference, rules) if each is not None else Value(UNKNOWN)))
         except NoSuchValue:
             found.append((cluster, Value(UNKNOWN)))
     if not found or any(isinstance(each.value, Unknown) for _, each in found):

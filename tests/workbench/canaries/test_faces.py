@@ -12,8 +12,10 @@ import pytest
 
 from runtimes.base import Rejected
 from tests.workbench.canaries.repository import OPTIONS, Vault, leaking_files, leaks
-from tests.workbench.tui.test_screens import LARGE, opened, says, shown, state, until
+from tests.workbench.canaries.screens import Pictures
+from tests.workbench.tui.test_screens import LARGE, says, state, until
 from workbench.tui.app import WorkbenchApp
+from workbench.tui.frame import Frame
 
 NOW = datetime(2026, 1, 1, 0, 10, tzinfo=UTC)
 
@@ -32,42 +34,36 @@ def vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Vault:
 
 async def test_no_screen_shows_a_canary(vault: Vault) -> None:
     app = WorkbenchApp(vault.session(), open_at="vault/dev", now=lambda: NOW)
-    seen: dict[str, str] = {}
-
-    def look(name: str) -> None:
-        seen[name] = "\n".join(shown(app)) + app.export_screenshot().replace("&#160;", " ")
-
     async with app.run_test(size=LARGE) as pilot:
-        await opened(pilot)
-        look("browse")
-        await pilot.press("c")
-        await until(pilot, lambda: says(app, "Secret"))
-        for number in range(6):
-            look(f"spec {number}")
-            await pilot.press("j")
-        await pilot.press("escape", "d")
-        await until(pilot, lambda: says(app, "create"))
-        for number in range(6):
-            look(f"diff {number}")
-            await pilot.press("j")
-        await pilot.press("P")
-        await until(pilot, lambda: state(app).plan is not None and not state(app).busy)
-        look("plan")
+        pictures = Pictures(app, pilot)
+        await pictures.of_a_stack(6)
         await apply(pilot, app)
-        look("applied")
+        pictures.take("applied")
         vault.change_by_hand()
         vault.quote_everything(Rejected)
         await pilot.press("w")
         await until(pilot, lambda: says(app, "ready"))
-        look("reconcile")
+        pictures.take("reconcile")
+        for number in range(6):
+            await pilot.press("j", "enter")
+            await pilot.pause()
+            pictures.take(f"object {number}")
+            await pilot.press("escape")
         await pilot.press("escape", "d", "r")
         await until(pilot, lambda: says(app, "drift"))
-        for number in range(6):
-            look(f"drift {number}")
-            await pilot.press("j")
+        await pictures.of_each_row("drift", 6)
+    seen = pictures.seen
     leaking = {name: leaks(said) for name, said in seen.items()}
     assert not any(leaking.values()), leaking
     assert "masked#" in seen["spec 1"] + seen["spec 2"] and "masked#" in "".join(seen.values())
+    every = {each.__name__ for each in Frame.__subclasses__()}
+    assert pictures.screens == every - {*SHOWN_OTHERWISE}
+
+
+SHOWN_OTHERWISE = {
+    "WhatIfScreen": "the file as it is, for who edits it",
+    "RecoveryScreen": "hosts and pods, of which no Spec is known",
+}
 
 
 async def apply(pilot: Any, app: WorkbenchApp) -> None:

@@ -1,0 +1,57 @@
+"""Pictures of the screens: what they say, and what a saved picture of each has in it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from textual.pilot import Pilot
+
+from tests.workbench.tui.test_screens import opened, says, shown, state, until
+from workbench.tui.app import WorkbenchApp
+
+
+@dataclass
+class Pictures:
+    """`seen` is what was shown, by a name; `screens` are the classes of the screens that were looked at."""
+
+    app: WorkbenchApp
+    pilot: Pilot[Any]
+    seen: dict[str, str] = field(default_factory=dict)
+    screens: set[str] = field(default_factory=set)
+
+    def take(self, name: str) -> None:
+        self.screens.add(type(self.app.screen).__name__)
+        self.seen[name] = "\n".join(shown(self.app)) + self.app.export_screenshot().replace("&#160;", " ")
+
+    async def of_each_row(self, name: str, rows: int) -> None:
+        for number in range(rows):
+            self.take(f"{name} {number}")
+            await self.pilot.press("j")
+
+    async def of_a_stack(self, rows: int) -> None:
+        """The stack in the browser, its Spec, its diff, its plan and each step of that, which stays open."""
+        await opened(self.pilot)
+        self.take("browse")
+        await self.pilot.press("c")
+        await until(self.pilot, lambda: says(self.app, "Secret"))
+        await self.of_each_row("spec", rows)
+        await self.pilot.press("escape", "d")
+        await until(self.pilot, lambda: says(self.app, "create"))
+        await self.of_each_row("diff", rows)
+        await self.pilot.press("P")
+        await until(self.pilot, lambda: state(self.app).plan is not None and not state(self.app).busy)
+        self.take("plan")
+        await self.of_each_step(3)
+
+    async def of_each_step(self, rows: int) -> None:
+        plan = self.app.screen
+        for number in range(rows):
+            await self.pilot.press("enter")
+            await self.pilot.pause()
+            self.take(f"step {number}")
+            if self.app.screen is not plan:
+                await self.pilot.press("escape")
+                await until(self.pilot, lambda: self.app.screen is plan)
+            await self.pilot.press("j")
+        assert "StepScreen" in self.screens
