@@ -15,14 +15,13 @@ import random
 import re
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from tests.properties.document_seeds import seeds
 from tests.properties.official import Child, Gone
+from tests.properties.report import Report
 
 SLOWEST: Final = 20
 _LARGEST: Final = 20_000
@@ -36,24 +35,6 @@ _VALUES: Final[tuple[Any, ...]] = (
     [], {}, [[]], [None], {"": None}, {"a": {"b": 1}}, [{}], ["x"] * 300,
 )  # fmt: skip
 _OURS: Final = re.compile(r'File "[^"]*/(?:kcl|runtimes|workbench)/([\w/]+\.py)", line (\d+)')
-
-
-@dataclass
-class Report:
-    """`findings` maps a kind of finding to the first file that showed it."""
-
-    inputs: Counter[str] = field(default_factory=Counter)
-    read: int = 0
-    corpus: int = 0
-    findings: dict[str, bytes] = field(default_factory=dict)
-
-    def text(self) -> str:
-        lines = [
-            f"{self.inputs.total()} files of {len(self.inputs)} kinds, {self.read} of them read",
-            f"{self.corpus} answers of different kinds",
-            f"{len(self.findings)} kinds of findings",
-        ]
-        return "\n".join([*lines, *sorted(self.findings)])
 
 
 def mutated(dice: random.Random, content: bytes, others: Sequence[bytes]) -> bytes:
@@ -128,9 +109,9 @@ _MUTATIONS: Final[tuple[Callable[[random.Random, bytes, Sequence[bytes]], bytes]
 )  # fmt: skip
 
 
-def fuzz(seconds: float, seed: int, folder: Path | None = None, most: int = sys.maxsize) -> Report:
+def fuzz(seconds: float, seed: int, folder: Path | None = None, most: int = sys.maxsize) -> Report[bytes]:
     """Runs for `seconds` or `most` files."""
-    dice, corpus, report = random.Random(seed), seeds(), Report()
+    dice, corpus, report = random.Random(seed), seeds(), Report[bytes]()
     begun = {kind: list(files) for kind, files in corpus.items()}
     answers: set[tuple[str, str]] = set()
     end = shown = time.monotonic()
@@ -142,7 +123,7 @@ def fuzz(seconds: float, seed: int, folder: Path | None = None, most: int = sys.
             content = first if first is not None else mutated(dice, dice.choice(corpus[kind]), corpus[kind])
             answer = _ask(child, kind, content)
             report.inputs[kind] += 1
-            report.read += answer.get("said") == "read"
+            report.accepted += answer.get("said") == "read"
             if found := _finding(kind, answer):
                 _keep(report, found, content, folder)
             said = (kind, re.sub(r"'[^']*'|\"[^\"]*\"|\d+", "", answer.get("said", ""))[:80])
@@ -175,7 +156,7 @@ def _finding(kind: str, answer: dict[str, Any]) -> str:
     return f"{kind}: {last.partition(':')[0]} at {':'.join(places[-1]) if places else 'somewhere'}"
 
 
-def _keep(report: Report, found: str, content: bytes, folder: Path | None) -> None:
+def _keep(report: Report[bytes], found: str, content: bytes, folder: Path | None) -> None:
     if found in report.findings:
         return
     report.findings[found] = content

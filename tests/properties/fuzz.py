@@ -13,13 +13,13 @@ import random
 import re
 import sys
 import time
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.differential.programs import program
 from tests.kcl.conformance import FOLDER
 from tests.properties.mutation import mutated
 from tests.properties.official import Child, Gone, Official
+from tests.properties.report import Report
 from tests.properties.seeds import SEEDS
 
 SLOWEST = 20
@@ -27,26 +27,6 @@ _OURS = Path(__file__).with_name("ours_child.py")
 _SYNTAX = frozenset(("INVALID_SYNTAX", "TAB", "INDENTATION"))
 _PROFILE_EVERY = 8
 _GENERATED = 200
-
-
-@dataclass
-class Report:
-    """What a run amounts to. `findings` maps a kind to the first input that showed it."""
-
-    inputs: int = 0
-    accepted: int = 0
-    compared: int = 0
-    features: set[str] = field(default_factory=set)
-    corpus: int = 0
-    findings: dict[str, str] = field(default_factory=dict)
-
-    def text(self) -> str:
-        lines = [
-            f"{self.inputs} inputs, {self.accepted} of them compile, {self.compared} parsed by the official parser too",
-            f"{len(self.features)} features covered, {self.corpus} programs in the corpus",
-            f"{len(self.findings)} kinds of findings",
-        ]
-        return "\n".join([*lines, *sorted(self.findings)])
 
 
 def own_programs() -> list[str]:
@@ -65,15 +45,15 @@ def corpus() -> list[str]:
 
 def fuzz(
     seconds: float, seed: int, folder: Path | None = None, most: int = sys.maxsize, *, with_suite: bool = True
-) -> Report:
+) -> Report[str]:
     """Runs for `seconds` or `most` inputs."""
     dice = random.Random(seed)
     programs = corpus() if with_suite else own_programs()
-    report = Report()
+    report = Report[str]()
     end = time.monotonic() + seconds
     shown = time.monotonic()
     with Child([sys.executable, str(_OURS)], SLOWEST) as ours, Official() as theirs:
-        while time.monotonic() < end and report.inputs < most:
+        while time.monotonic() < end and report.inputs.total() < most:
             # Programs that showed something new stand at the end of the list.
             base = dice.choice(programs if dice.random() < 0.5 else programs[-200:])
             _try(mutated(dice, base, programs), ours, theirs, programs, report, folder)
@@ -85,10 +65,12 @@ def fuzz(
     return report
 
 
-def _try(text: str, ours: Child, theirs: Official, programs: list[str], report: Report, folder: Path | None) -> None:
-    report.inputs += 1
+def _try(
+    text: str, ours: Child, theirs: Official, programs: list[str], report: Report[str], folder: Path | None
+) -> None:
+    report.inputs["programs"] += 1
     try:
-        answer = ours.ask({"text": text, "profile": report.inputs % _PROFILE_EVERY == 0})
+        answer = ours.ask({"text": text, "profile": report.inputs.total() % _PROFILE_EVERY == 0})
     except Gone as gone:
         _found(f"gone: {gone}", text, report, folder, distinct=True)
         return
@@ -119,7 +101,7 @@ def _where(trace: str) -> str:
     return f"{last} at {frames[-1] if frames else '?'}"
 
 
-def _found(kind: str, text: str, report: Report, folder: Path | None, *, distinct: bool = False) -> None:
+def _found(kind: str, text: str, report: Report[str], folder: Path | None, *, distinct: bool = False) -> None:
     key = f"{kind} {hashlib.sha256(text.encode(errors='replace')).hexdigest()[:8]}" if distinct else kind
     if key in report.findings:
         return

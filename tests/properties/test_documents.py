@@ -14,4 +14,4 @@ FILES = int(os.environ.get("KONFIG_WORKBENCH_DAMAGED_FILES", "150"))
 def test_damaged_files_end_in_a_message(tmp_path: Path) -> None:
     report = fuzz(3_600, 20261122, tmp_path, FILES)
     assert report.findings == {}, report.text()
-    assert report.inputs.keys() == KINDS.keys() and report.read and report.corpus > len(KINDS)
+    assert report.inputs.keys() == KINDS.keys() and report.accepted and report.corpus > len(KINDS)
