@@ -20,8 +20,9 @@ import binascii
 import html
 import json
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final
 from urllib.parse import quote, quote_plus, unquote
 
@@ -155,6 +156,8 @@ _LONGEST_REMEMBERED: Final = 1024
 _LONGEST: Final = 1 << 14
 """A longer secret is looked for as it is, and its lines in every form."""
 _MOST_VIEWS: Final = 12
+_MOST_WRAPPED: Final = 32
+"""So many places of a text are taken out one by one, and all of it where there are more."""
 _LONGEST_UNWRAPPED: Final = 1 << 20
 _WRAPPED = re.compile(r"[\\%\n]|&[#a-z]|[A-Za-z0-9+/_-]{20}")
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|x([0-9A-Fa-f]{2})|(.))", re.S)
@@ -342,15 +345,31 @@ class SecretTexts:
     def masked(self, text: str, mask: Callable[[str], str] = lambda secret: MASK) -> str:
         """Returns a text for people with the secrets in it taken out.
 
-        Where one is wrapped, nobody can tell which part of the text it is: the line is taken out, or all of the text.
+        Where one is wrapped, nobody can tell which part of a line it is: the lines it is in are taken out.
         """
         if not self._by_start:
             return text
         said = self._masked(text, mask)
         if not self._is_in_wrapped(said):
             return said
-        said = "\n".join(mask(each) if self._is_in_wrapped(each) else each for each in said.split("\n"))
-        return mask(text) if self._is_in_wrapped(said) else said
+        lines = said.split("\n")
+        for _ in range(_MOST_WRAPPED):
+            if not self._is_in_wrapped("\n".join(lines)):
+                return "\n".join(lines)
+            first, end = self._wrapping(lines)
+            lines[first:end] = [mask("\n".join(lines[first:end]))]
+        return mask(text)
+
+    def _wrapping(self, lines: list[str]) -> tuple[int, int]:
+        """Returns where the first lines that a wrapped secret is in begin and end; there is one."""
+        end = (
+            bisect_left(range(len(lines)), True, key=lambda last: self._is_in_wrapped("\n".join(lines[: last + 1]))) + 1
+        )
+        begins_later = partial(self._is_in_rest, lines[:end])
+        return bisect_left(range(end), True, key=lambda first: not begins_later(first)) - 1, end
+
+    def _is_in_rest(self, lines: list[str], first: int) -> bool:
+        return self._is_in_wrapped("\n".join(lines[first:]))
 
     def _masked(self, text: str, mask: Callable[[str], str]) -> str:
         parts: list[str] = []

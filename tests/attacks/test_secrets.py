@@ -42,8 +42,23 @@ async def test_no_error_shows_a_secret(opened: Opened) -> None:
         "a plugin": "z = safe.fail()\n",
         "what a plugin returned": 'assert _plugged.issued == "", "${_plugged.issued} ${_plugged.door}"\n',
         "a schema": "schema A:\n    a: int\nb = A {a = _smtp_auth}\n",
+        "the name of an entry": "schema C:\n    a: int = 1\nc = C {**{_db_password = 1, $x = 2}, **{_jwt: 1}}\n",
+        "a name that is not there": "d = {b = 1}\ne = d[_smtp_auth].f\n",
+        "a name of a schema": 'schema G:\n    a?: int\ng = G {"${_apiKey}" = 1}\n',
+        "the name of a file": 'import file\nh = file.read("files/${_jwt}/${_pgpassword}.txt")\n',
+        "a file elsewhere": 'import file\nh = file.read("../../../${_jwt}")\n',
+        "a pattern": 'import regex\ni = regex.match("x", _pgpassword + "(")\n',
+        "a number": "j = int(_auth_header)\n",
+        "JSON": "import json\nk = json.decode(_apiKey)\n",
+        "YAML": 'import yaml\nl = yaml.decode("a: [" + _apiKey + ": }")\n',
+        "a check": 'schema M:\n    a: str\n    check:\n        a == "x", "a is ${a}"\nm = M {a = _db_password}\n',
+        "in base64": 'assert False, base64.encode("user:" + _db_password)\n',
+        "in base64 twice": 'assert False, base64.encode(base64.encode("user:" + _db_password))\n',
+        "in JSON in JSON": "assert False, json.encode({a = json.encode({b = json.encode({c = _db_password})})})\n",
+        "in lines": 'assert False, "\\n".join([_db_password[0:9], _db_password[9:]])\n',
     }.items():
-        main.write_text(sound + wrong)
+        modules = "".join(f"import {each}\n" for each in ("base64", "json") if f"{each}." in wrong)
+        main.write_text(modules + sound + wrong.replace("import json\n", ""))
         ended = await opened("diff", "vault/dev")
         assert ended.code == ExitCode.DIFF_FAILED and "main.k" in ended.text
         leaking[name] = [*opened.leaks(ended), *(["a line"] if "cnry-in-a-line-9x" in ended.text else [])]

@@ -92,7 +92,11 @@ def test_what_a_secret_wraps_is_secret() -> None:
 def test_of_what_is_wrapped_the_line_is_taken_out() -> None:
     inner = base64.b64encode(base64.b64encode(b"user:inner-secret-1")).decode()
     assert finder("inner-secret-1").masked(f"one\ntwo {inner}\nthree") == f"one\n{MASK}\nthree"
-    assert finder("inner-secret-1").masked("one\ninner-\n  secret-1\nthree") == MASK
+    assert finder("inner-secret-1").masked("one\ninner-\n  secret-1\nthree") == f"one\n{MASK}\nthree"
+    twice = f"one\n{inner}\ntwo\ninner-\nsecret-1\nthree\n{inner}"
+    assert finder("inner-secret-1").masked(twice) == f"one\n{MASK}\ntwo\n{MASK}\nthree\n{MASK}"
+    many = "\n".join([inner] * 100)
+    assert "masked" in finder("inner-secret-1").masked(many) and inner not in finder("inner-secret-1").masked(many)
 
 
 @pytest.mark.parametrize(
