@@ -1,6 +1,6 @@
 """What the grammar reads, the parser reads to the same tree, places included.
 
-Every file of all corpora with KONFIG_WORKBENCH_PARSED_TEXTS=all, one in five without; a number says how many mutated
+Every file of all corpora with KONFIG_WORKBENCH_PARSED_TEXTS=all, one in ten without; a number says how many mutated
 programs to read.
 """
 
@@ -25,8 +25,8 @@ from tests.properties.official import official
 from tests.properties.readings import CORPORA, by_grammar, difference, disagreement, programs, sample, text_of
 
 _SIZE = os.environ.get("KONFIG_WORKBENCH_PARSED_TEXTS", "")
-_EVERY = 5 if not _SIZE else 1
-_MUTATED = int(_SIZE) if _SIZE.isdecimal() else 20_000 if _SIZE else 400
+_EVERY = 10 if not _SIZE else 1
+_MUTATED = int(_SIZE) if _SIZE.isdecimal() else 20_000 if _SIZE else 250
 
 
 @pytest.mark.parametrize("name", CORPORA)

@@ -1,5 +1,6 @@
 """What is said about programs that cannot be read."""
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -141,6 +142,13 @@ def test_a_name_alone_is_an_entry_with_that_name_for_its_value() -> None:
 def test_an_error_below_many_brackets_ends_the_reading() -> None:
     (*_, last) = findings("a = " + "[" * 20_000 + "}")
     assert last[2] == "more than 15000 levels of nesting"
+
+
+def test_files_that_nest_deeply_are_read_by_several_threads_at_once() -> None:
+    text = f"a = {'[' * 3_000}{']' * 3_000}\n"
+    with ThreadPoolExecutor(4) as threads:
+        results = [*threads.map(parse, [SourceFile("f.k", text)] * 8)]
+    assert not any(result.diagnostics for result in results)
 
 
 def test_no_end_of_errors_is_too_many_to_report() -> None:

@@ -86,6 +86,8 @@ def test_a_run_makes_the_nodes_its_tokens_make() -> None:
         "schema A:\n    mixin [\n        BMixin,\n        CMixin\n    ]\n"
         "    a: {str:str} = {\n        b = 1\n        c = 2\n    }\n",
         "a = lambda {\n  b: int = 1\n  c = 2\n} -> int {\n  b\n}\n",
+        "a = lambda {\n  b: int\n  c = 2\n} -> int {\n  d = 1\n  if b:\n    e = 1\n    f = 2\n  d\n}\n",
+        "a = lambda b {\n  c = 1\n  d = {\n    e = 1\n    f = 2\n  }\n  d\n}\n",
         "a = f(\n    b = 1,\n    c = 2\n)\n",
         "a = {\n    b = 1\n  c = 2\n}\n",
         "a = {\n  b = {\n    c = '}'\n    d: [1, ']{'],\n  },\n"

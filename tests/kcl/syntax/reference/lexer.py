@@ -372,7 +372,7 @@ class _Lexer:
             self._check_levels(at)
         if text[at] == "\\" and level != self.levels_by_line[-1]:
             # A line that goes on before it began changes the level, and the official parser sees nothing of it: whether
-            # it can still read the file is for the tolerant reader to find out.
+            # it can still read the file the grammar does not say.
             self._emit("DEDENT", at)
         self.between_levels = level != self.levels_by_line[-1] and self._follow(level)
         kind = context.kind
