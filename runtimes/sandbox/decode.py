@@ -19,6 +19,7 @@ from typing import Any
 from runtimes.base.documents import DocumentError, load_json
 
 from . import quantity
+from .limits import check_values
 from .schema.registry import OBJECT_META, KindSchema, Registry
 from .schema.types import Field, MapShape, Type
 
@@ -41,9 +42,9 @@ class Pairs(dict[str, Any]):
 
 
 def parse_json(text: str | bytes) -> Any:
-    """JSON in which duplicate members can still be found. Raises DecodeError."""
+    """JSON in which duplicate members can still be found. Raises DecodeError, and ApiError where it is too large."""
     try:
-        return load_json(text, object_pairs_hook=Pairs)
+        body = load_json(text, object_pairs_hook=Pairs)
     except json.JSONDecodeError as error:
         raise DecodeError(_syntax_message(error)) from error
     except UnicodeDecodeError as error:
@@ -52,6 +53,8 @@ def parse_json(text: str | bytes) -> Any:
         raise DecodeError(f"the body {error.problem}") from error
     except ValueError as error:  # more digits than Python reads
         raise DecodeError("cannot unmarshal number: value out of range") from error
+    check_values(body)
+    return body
 
 
 def _syntax_message(error: json.JSONDecodeError) -> str:

@@ -22,6 +22,10 @@ DECIMAL_EXPONENTS = {suffix: exponent for exponent, suffix in DECIMAL.items()}
 BINARY_EXPONENTS = {suffix: exponent for exponent, suffix in BINARY.items() if suffix}
 NANO = Decimal("1e-9")
 WIDE = Context(prec=60)
+LARGEST = Decimal(2**63 - 1)
+_FAR = 40
+_LONGEST_EXPONENT = 18
+"""Digits of a whole number of 64 bits."""
 
 Family = Literal["binary", "decimal", "exponent"]
 
@@ -43,19 +47,38 @@ def parse(text: str) -> Quantity:
     match = SYNTAX.fullmatch(text)
     if match is None or NUMBER.fullmatch(match[1]) is None:
         raise ValueError(SYNTAX_TEXT)
-    number, suffix = Decimal(match[1]), match[2]
+    number, suffix = _bounded(Decimal(match[1])), match[2]
     with localcontext(WIDE):
         if suffix in BINARY_EXPONENTS:
             value, family = number * 2 ** BINARY_EXPONENTS[suffix], "binary"
         elif suffix in DECIMAL_EXPONENTS:
             value, family = number.scaleb(DECIMAL_EXPONENTS[suffix]), "decimal"
         elif re.fullmatch(r"[eE][-+]?[0-9]+", suffix):
-            value, family = number.scaleb(int(suffix[1:])), "exponent"
+            value, family = _scaled(number, suffix[1:]), "exponent"
         else:
             raise ValueError(SUFFIX_TEXT)
+        value = max(min(value, LARGEST), -LARGEST)
         if value != value.quantize(NANO):
             value = value.quantize(NANO, rounding=ROUND_UP)
         return Quantity(value, family)  # type: ignore[arg-type]  # the literals above, joined
+
+
+def _bounded(number: Decimal) -> Decimal:
+    """The number, or one that is as much out of bounds: digits by the thousand say nothing more."""
+    if number and number.adjusted() < -_FAR:
+        return Decimal((number.is_signed(), (1,), -_FAR))
+    if number.adjusted() > _FAR:
+        return Decimal((number.is_signed(), (1,), _FAR))
+    with localcontext(WIDE):
+        return +number
+
+
+def _scaled(number: Decimal, exponent: str) -> Decimal:
+    digits = exponent.lstrip("+-").lstrip("0")
+    if len(digits) > _LONGEST_EXPONENT:
+        raise ValueError(SUFFIX_TEXT)
+    power = -int(digits or 0) if exponent.startswith("-") else int(digits or 0)
+    return _bounded(number.scaleb(max(min(power, 2 * _FAR), -2 * _FAR)))
 
 
 def canonical(text: str) -> str:

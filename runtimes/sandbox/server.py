@@ -23,9 +23,9 @@ import signal
 import sys
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType, TracebackType
-from typing import cast
 from weakref import WeakSet
 
 from aiohttp import StreamReader, web
@@ -45,25 +45,43 @@ from .clock import Clock, WallClock
 from .cluster import Cluster
 from .either import Either
 from .faults import Faults
+from .limits import GREETING_SECONDS, LARGEST_BODY
 from .writing import User
 
 GROUPS: Mapping[str, tuple[str, ...]] = {"admin": (MASTERS,), "alice": (MASTERS,), "viewer": ("viewers",)}
 PARENT_SECONDS = 1.0
 """How often a sandbox looks whether the process it serves is still there."""
-LARGEST_BODY = 3 * 1024 * 1024
 _UID_EXTENSION = "sandbox.workbench.konfig.io"
 
 
-def _request(
-    message: RawRequestMessage,
-    payload: StreamReader,
-    protocol: RequestHandler,
-    writer: AbstractStreamWriter,
-    task: asyncio.Task[None],
-) -> web.BaseRequest:
-    """As aiohttp makes it, but with room for large objects."""
-    loop = asyncio.get_running_loop()
-    return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=LARGEST_BODY)
+class _Speakers:
+    """The protocols of one server's connections: each has to ask for something soon after it was made."""
+
+    def __init__(self, server: web.Server) -> None:
+        self._server = server
+        self.silent: dict[asyncio.BaseProtocol, asyncio.Transport] = {}
+
+    def request(
+        self,
+        message: RawRequestMessage,
+        payload: StreamReader,
+        protocol: RequestHandler,
+        writer: AbstractStreamWriter,
+        task: asyncio.Task[None],
+    ) -> web.BaseRequest:
+        """As aiohttp makes it, but with room for large objects."""
+        self.silent.pop(protocol, None)
+        loop = asyncio.get_running_loop()
+        return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=LARGEST_BODY)
+
+    def speak(self) -> asyncio.Protocol:
+        protocol = self._server()
+        asyncio.get_running_loop().call_later(GREETING_SECONDS, self._end_if_silent, protocol)
+        return protocol
+
+    def _end_if_silent(self, protocol: RequestHandler) -> None:
+        if self.silent.pop(protocol, None) is not None:
+            protocol.force_close()
 
 
 class Sandbox:
@@ -136,13 +154,16 @@ class Sandbox:
         await self.close()
 
     async def _serve(self, gateway: Gateway, port: int) -> str:
-        server = web.Server(gateway.handle, request_factory=_request, handler_cancellation=True)
+        server = web.Server(gateway.handle, handler_cancellation=True)
+        speakers = _Speakers(server)
+        server.request_factory = speakers.request
         runner = web.ServerRunner(server, handle_signals=False, access_log=None, shutdown_timeout=0.5)
         await runner.setup()
         self._runners.append(runner)
-        speak = cast("Callable[[], asyncio.Protocol]", runner.server)
         context = self._certificate.context() if self._certificate else None
-        factory = (lambda: Either(speak, context, self._connections)) if context else speak
+        factory: Callable[[], asyncio.Protocol] = speakers.speak
+        if context is not None:
+            factory = partial(Either, speakers.speak, context, self._connections, speakers.silent)
         listening = await asyncio.get_running_loop().create_server(factory, "127.0.0.1", port)
         self._listening.append(listening)
         host, bound = listening.sockets[0].getsockname()[:2]

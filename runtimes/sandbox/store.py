@@ -8,16 +8,19 @@ Not safe for threads: one event loop owns a store.
 
 from __future__ import annotations
 
+import json
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from . import limits
 from .errors import ApiError
 
 Object = dict[str, Any]
 ResourceKey = tuple[str, str]  # group, plural: versions of a resource share their storage
 ObjectKey = tuple[str, str]  # namespace ("" for cluster-wide objects), name
+_PODS: ResourceKey = ("", "pods")
 EventType = Literal["ADDED", "MODIFIED", "DELETED"]
 
 
@@ -51,7 +54,11 @@ class Store:
         self.revision = first_revision
         self.compacted = first_revision  # changes up to and including this revision may be forgotten
         self._objects: dict[ResourceKey, dict[ObjectKey, Object]] = {}
+        self._sizes: dict[tuple[ResourceKey, ObjectKey], int] = {}
+        self._size = 0
         self._history: deque[Change] = deque()
+        self._history_sizes: deque[int] = deque()
+        self._history_size = 0
         self._limit = history
         self._subscribers: list[Subscriber] = []
         self._followers: list[Subscriber] = []
@@ -84,10 +91,15 @@ class Store:
         yield from list(self._objects)
 
     def put(self, resource: ResourceKey, key: ObjectKey, object_: Object) -> Object:
-        """Store a new state (the store sets its resourceVersion and keeps the object: hand over your copy)."""
+        """Store a new state (the store sets its resourceVersion and keeps the object: hand over your copy).
+
+        Raises 500 where it is too large, or the cluster is full.
+        """
         previous = self.get(resource, key)
+        size = self._room_for(resource, key, object_)
         self.revision += 1
         object_["metadata"]["resourceVersion"] = str(self.revision)
+        self._sizes[resource, key] = size
         self._objects.setdefault(resource, {})[key] = object_
         self._commit(
             Change(self.revision, "ADDED" if previous is None else "MODIFIED", resource, key, object_, previous)
@@ -97,16 +109,38 @@ class Store:
     def remove(self, resource: ResourceKey, key: ObjectKey, last: Object | None = None) -> Object:
         """Delete; `last` is the final state to show to watchers, the stored one if None. KeyError if absent."""
         previous = self._objects[resource].pop(key)
+        self._size -= self._sizes.pop((resource, key))
         self.revision += 1
         final = copied(last if last is not None else previous)
         final["metadata"]["resourceVersion"] = str(self.revision)
         self._commit(Change(self.revision, "DELETED", resource, key, final, previous))
         return final  # type: ignore[no-any-return]  # copied keeps the shape
 
+    def _room_for(self, resource: ResourceKey, key: ObjectKey, object_: Object) -> int:
+        """Counts an object that is about to be stored, and returns its size. Raises 500 as a full etcd does."""
+        try:
+            size = len(json.dumps(object_, separators=(",", ":"), check_circular=False))
+        except RecursionError:
+            raise limits.object_too_large() from None
+        if size > limits.LARGEST_OBJECT:
+            raise limits.object_too_large()
+        if resource == _PODS and key not in self._objects.get(resource, {}):
+            if len(self._objects.get(resource, {})) >= limits.MOST_PODS:
+                raise limits.no_space()
+        total = self._size - self._sizes.get((resource, key), 0) + size
+        if total > limits.LARGEST_CLUSTER and total > self._size:
+            raise limits.no_space()
+        self._size = total
+        return size
+
     def _commit(self, change: Change) -> None:
+        size = self._sizes.get((change.resource, change.key), 0)
         self._history.append(change)
-        while len(self._history) > self._limit:
+        self._history_sizes.append(size)
+        self._history_size += size
+        while len(self._history) > self._limit or self._history_size > limits.LARGEST_CLUSTER:
             self.compacted = self._history.popleft().revision
+            self._history_size -= self._history_sizes.popleft()
         for subscriber in tuple(self._subscribers):
             subscriber(change)
         for follower in tuple(self._followers):
@@ -115,6 +149,8 @@ class Store:
     def compact(self) -> None:
         """Forget the history: watches from before now get 410 (a fault to rehearse; etcd does it every 5 minutes)."""
         self._history.clear()
+        self._history_sizes.clear()
+        self._history_size = 0
         self.compacted = self.revision
 
     def since(self, revision: int) -> list[Change]:

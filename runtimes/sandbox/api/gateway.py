@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from aiohttp import web
 
-from .. import data
+from .. import data, limits
 from ..cluster import Cluster
 from ..errors import ApiError
 from ..faults import Faults
@@ -157,7 +157,7 @@ class Gateway:
             resource,
             query,
             incoming.headers,
-            await incoming.read() if incoming.can_read_body else b"",
+            await _content(incoming),
             wanted,
         )
         verb = handlers.verb_of(request)
@@ -215,6 +215,9 @@ class Gateway:
         """Run a stream so that `close` can end it."""
         task = asyncio.current_task()
         assert task is not None
+        if len(self._streams) >= limits.MOST_STREAMS:
+            work.close()
+            raise limits.too_many_streams()
         self._streams.add(task)
         try:
             return await work
@@ -229,6 +232,16 @@ class Gateway:
         """End all streams."""
         for task in list(self._streams):
             task.cancel()
+
+
+async def _content(incoming: web.BaseRequest) -> bytes:
+    if not incoming.can_read_body:
+        return b""
+    try:
+        async with asyncio.timeout(limits.BODY_SECONDS):
+            return await incoming.read()
+    except TimeoutError:
+        raise limits.timed_out() from None
 
 
 def _json(body: object, form: str = replies.JSON) -> web.Response:

@@ -81,8 +81,20 @@ def encoded(value: Any) -> bytes:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
 
 
+_MOST_OF_WARNINGS, _MOST_OF_WARNING = 4096, 256
+"""Characters, of all and of one once they are too many."""
+
+
 def warning_headers(warnings: Iterable[str]) -> list[tuple[str, str]]:
-    return [("Warning", f"299 - {_quoted(text)}") for text in dict.fromkeys(warnings)]
+    """Long ones are cut short, and none is sent once many were, as the server does it."""
+    headers, written = [], 0
+    for text in dict.fromkeys(warnings):
+        if written >= _MOST_OF_WARNINGS:
+            break
+        shown = text if written + len(text) <= _MOST_OF_WARNINGS else text[:_MOST_OF_WARNING]
+        written += len(shown)
+        headers.append(("Warning", f"299 - {_quoted(shown)}"))
+    return headers
 
 
 def _quoted(text: str) -> str:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, unquote
 
 from runtimes.base.documents import DocumentError, load_yaml
 
-from ..decode import DecodeError, parse_json
+from ..decode import DecodeError, parse_json, plain
 from ..errors import ApiError, JsonObject, bad_request, invalid
+from ..limits import LARGEST_YAML, check_values, too_large
 from . import protobuf
 
 PATCH_TYPES: Mapping[str, str] = {
@@ -248,10 +250,12 @@ def _unrecognized(kind: str, why: str) -> ApiError:
 
 def _read_protobuf(content: bytes, kind: str) -> Any:
     try:
-        return protobuf.decode(content)
+        body = protobuf.decode(content)
     except (protobuf.Malformed, UnicodeDecodeError) as error:
         why = f"{error} ({_summary(content)})"
         raise bad_request(f"the object provided is unrecognized (must be of type {kind}): {why}") from error
+    check_values(body)
+    return body
 
 
 def _read_json(content: bytes, kind: str) -> Any:
@@ -289,8 +293,16 @@ def read_applied(content: bytes) -> Any:
 
 
 def read_yaml(content: bytes) -> Any:
-    """Plain data; timestamps stay text, as in JSON. Raises DocumentError."""
-    return load_yaml(content, timestamps=False)
+    """Plain data; timestamps stay text, as in JSON. Raises DocumentError, and ApiError where it is too large."""
+    if len(content) > LARGEST_YAML:
+        if not content.lstrip().startswith(b"{"):
+            raise too_large(f"limit is {LARGEST_YAML} for YAML")
+        with suppress(DecodeError):  # as clients send large definitions
+            return plain(parse_json(content))
+        raise too_large(f"limit is {LARGEST_YAML} for YAML that is no JSON")
+    body = load_yaml(content, timestamps=False)
+    check_values(body)
+    return body
 
 
 def _read_yaml(content: bytes, kind: str) -> Any:

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import islice
 
 from ..errors import ApiError
+from ..limits import BURST
 from ..store import Change, Object, copied
-from .base import Controller, Key, World, key_of
+from .base import PASS_SECONDS, Controller, Key, World, key_of
 from .conditions import condition, without
 from .owners import claim, owners_to_wake
 from .pods import from_template, is_active, is_finished, is_going, is_ready, restarts
@@ -142,13 +144,16 @@ class Jobs(Controller):
             if missing > 0:
                 self.enqueue(key_of(job), after=wait)
             return active
-        return [*active, *self._make(job, pods, missing)]
+        if missing > BURST:
+            self.enqueue(key_of(job), after=PASS_SECONDS)
+        return [*active, *self._make(job, pods, min(missing, BURST))]
 
     def _make(self, job: Object, pods: list[Object], number: int) -> list[Object]:
         indexes: Sequence[int | None] = [None] * number
         if _is_indexed(job):
             done = _completed(job, pods) | {_index(pod) for pod in pods if is_active(pod)}
-            indexes = [index for index in range(job["spec"]["completions"]) if index not in done][:number]
+            free = (index for index in range(job["spec"]["completions"]) if index not in done)
+            indexes = list(islice(free, number))
         made = []
         for index in indexes:
             pod = from_template(job, job["spec"]["template"])

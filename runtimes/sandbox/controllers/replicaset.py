@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..errors import ApiError
+from ..limits import BURST
 from ..store import Change, Object, copied
 from .base import Controller, Key
 from .conditions import condition, nonzero, without
 from .owners import claim, controller_of, is_controlled_by, labels_of, owners_to_wake, selects
 from .pods import first_to_delete, from_template, is_active, is_available, is_ready
 from .times import stamp
-
-BURST = 500  # pods made or deleted in one pass
 
 
 class ReplicaSets(Controller):

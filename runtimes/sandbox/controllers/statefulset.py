@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ..errors import ApiError
+from ..limits import BURST
 from ..store import Change, Object, copied
 from . import revisions
-from .base import Controller, Key, key_of
+from .base import PASS_SECONDS, Controller, Key, key_of
 from .conditions import nonzero
 from .owners import claim, labels_of, owners_to_wake, reference_to
 from .pods import from_template, is_available, is_finished, is_going, is_ready
@@ -84,8 +85,15 @@ class StatefulSets(Controller):
         wanted = range(first, first + found["spec"].get("replicas", 1))
         present = {ordinal(found, pod): pod for pod in pods}
         in_order = found["spec"].get("podManagementPolicy", "OrderedReady") == "OrderedReady"
+        made = 0
         for number in wanted:
-            if self._tend(found, current, update, number, present.get(number)) and in_order:
+            if not self._tend(found, current, update, number, present.get(number)):
+                continue
+            made += number not in present
+            if in_order:
+                return
+            if made >= BURST:
+                self.enqueue(key_of(found), after=PASS_SECONDS)
                 return
         surplus = sorted((number for number in present if number is not None and number not in wanted), reverse=True)
         unhealthy = [pod for pod in pods if not _is_healthy(pod)]

@@ -5,8 +5,10 @@ negative, and a test for null passes where there is nothing.
 from __future__ import annotations
 
 import copy
+import json
 from typing import Any
 
+from ..limits import LARGEST_COPIES
 from .errors import PatchError, malformed, rejected
 
 MAX_OPERATIONS = 10_000
@@ -21,12 +23,21 @@ def json_patch(document: dict[str, Any], operations: Any) -> Any:
     """Raises PatchError: 400 for what is no list of operations, 422 for what does not apply."""
     _check(operations)
     result: Any = copy.deepcopy(document)
-    for operation in operations:
+    copied = 0
+    for operation in operations or ():
         try:
             result = _applied(result, operation)
+            if (operation or {}).get("op") == "copy":
+                copied += _size(_get(result, operation["path"]))
         except _DoesNotApply as error:
             raise rejected() from error
+        if copied > LARGEST_COPIES:
+            raise rejected()
     return result
+
+
+def _size(value: Any) -> int:
+    return len(json.dumps(value, separators=(",", ":")))
 
 
 def _check(operations: Any) -> None:

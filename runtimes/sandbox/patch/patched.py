@@ -9,6 +9,7 @@ from typing import Any, Literal
 from .. import decode
 from ..apply.typed import go_value
 from ..decode import DecodeError, DecodeResult, Pairs
+from ..limits import check_values
 from ..schema.registry import KindSchema, Registry
 from .errors import PatchError
 from .json_patch import json_patch
@@ -22,7 +23,7 @@ OPERATION_FIELDS = frozenset(("op", "path", "from", "value"))
 def patched(kind: KindSchema, before: Mapping[str, Any], body: Any, patch_type: PatchType) -> DecodeResult:
     """The object after the patch, before defaults; `strict` has the problems of patch and result.
 
-    `body` is parsed with `decode.parse_json`. Raises PatchError.
+    `body` is parsed with `decode.parse_json`. Raises PatchError, and ApiError where the result is too large.
     """
     document = dict(before)
     match patch_type:
@@ -35,6 +36,7 @@ def patched(kind: KindSchema, before: Mapping[str, Any], body: Any, patch_type: 
         case "strategic":
             problems, body = duplicates(body), decode.plain(body)
             made = merged_in_place(kind, decode.plain(document), body)
+    check_values(made)
     shown = go_value(body) if patch_type == "strategic" else json.dumps(made, separators=(",", ":"), ensure_ascii=False)
     try:
         read = decode.restore(kind, made) if patch_type == "strategic" else _read(kind, made)

@@ -22,7 +22,11 @@ def shown(value: Any) -> str:
 
 
 class Causes(list[Cause]):
-    """A list that is added to by kind of error."""
+    """A list that is added to by kind of error. `steps` counts what was compared to find them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.steps = [0]
 
     def add(self, reason: str, path: str, message: str) -> None:
         self.append({"reason": reason, "message": message, "field": path})

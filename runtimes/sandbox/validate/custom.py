@@ -9,13 +9,23 @@ import json
 import re
 from collections.abc import Callable
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
+import re2
+
+from ..limits import MOST_STEPS, timed_out
 from .causes import Causes, Object
 
 
 def schema_rules(causes: Causes, schema: Object, value: Any, path: str) -> None:
-    """Check `value`, which is not null unless the schema allows it, against one schema and all below it."""
+    """Check `value`, which is not null unless the schema allows it, against one schema and all below it.
+
+    Raises ApiError where that takes too long.
+    """
+    causes.steps[0] += 1
+    if causes.steps[0] > MOST_STEPS:
+        raise timed_out()
     if value is None:
         if not schema.get("nullable"):
             expected = schema.get("type", "")
@@ -154,10 +164,22 @@ def _text(causes: Causes, schema: Object, value: str, path: str) -> None:
 
 
 def _matches(pattern: str, value: str) -> bool:
+    compiled = _compiled(pattern)
+    return compiled is None or compiled.search(value) is not None
+
+
+@lru_cache(maxsize=1_000)
+def _compiled(pattern: str) -> Any:
+    """A pattern in the language of the server's library, which takes linear time.
+
+    None for one that it does not read, or that takes too much memory: it is not held against the object.
+    """
+    options = re2.Options()
+    options.log_errors = False
     try:
-        return re.search(pattern, value) is not None
-    except re.error:
-        return True  # a pattern of Go's that Python does not read is not held against the object
+        return re2.compile(pattern, options)
+    except re2.error:
+        return None
 
 
 def _is_time(value: str) -> bool:
@@ -206,8 +228,9 @@ def _short(value: float) -> str:
     return str(int(value)) if float(value).is_integer() else str(value)
 
 
-def _fits(schema: Object, value: Any, path: str) -> Causes:
+def _fits(causes: Causes, schema: Object, value: Any, path: str) -> Causes:
     found = Causes()
+    found.steps = causes.steps
     schema_rules(found, schema, value, path)
     return found
 
@@ -216,14 +239,14 @@ def _combinations(causes: Causes, schema: Object, value: Any, path: str) -> None
     for part in schema.get("allOf") or []:
         schema_rules(causes, part, value, path)
     if schema.get("anyOf"):
-        results = [_fits(part, value, path) for part in schema["anyOf"]]
+        results = [_fits(causes, part, value, path) for part in schema["anyOf"]]
         if all(results):
             causes.add(
                 "FieldValueInvalid", "<nil>", f'Invalid value: "": "{path}" must validate at least one schema (anyOf)'
             )
             causes.extend(sorted(results, key=len)[0])
     if schema.get("oneOf"):
-        results = [_fits(part, value, path) for part in schema["oneOf"]]
+        results = [_fits(causes, part, value, path) for part in schema["oneOf"]]
         valid = sum(not found for found in results)
         if valid != 1:
             found = f"Found {valid} valid alternatives" if valid else "Found none valid"
@@ -231,5 +254,5 @@ def _combinations(causes: Causes, schema: Object, value: Any, path: str) -> None
             causes.add("FieldValueInvalid", "<nil>", text)
             if not valid:
                 causes.extend(results[0])
-    if schema.get("not") is not None and not _fits(schema["not"], value, path):
+    if schema.get("not") is not None and not _fits(causes, schema["not"], value, path):
         causes.add("FieldValueInvalid", "<nil>", f'Invalid value: "": "{path}" must not validate the schema (not)')
