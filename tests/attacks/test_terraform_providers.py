@@ -221,6 +221,21 @@ def test_trust_ends_where_anything_changes(tmp_path: Path, stack: Any, way: str)
     assert refused(trust, stack, used(changed, lock_text=LOCK.format(checksum) if checksum else ""))
 
 
+@pytest.mark.parametrize("patterns", [(), ("*/acme/cloud",)], ids=["the provider", "its settings"])
+def test_trust_in_a_source_is_none_in_another(tmp_path: Path, stack: Any, patterns: tuple[str, ...]) -> None:
+    """With nothing in a lock file that would tell them apart."""
+    trust = trust_of(tmp_path, trusted_providers=patterns)
+    meta = {"providerMeta": {"url": "https://acme.example"}} if patterns else {}
+
+    def of(host: str) -> tuple[ProviderUse, ...]:
+        return used(resource("acme:cloud:cloud_x:x", f"{host}/acme/cloud/1.0", **meta))
+
+    for each in trust.providers(stack, of("acme.example")):
+        trust.trust(each.want)
+    assert not refused(trust, stack, of("acme.example"))
+    assert refused(trust, stack, of("evil.example"))
+
+
 def test_what_a_setting_refers_to_counts(tmp_path: Path, stack: Any) -> None:
     trust = trust_of(tmp_path)
     written = vault(address="$kusion_path.builtin:terraform:terraform_data:far.output")
@@ -254,6 +269,7 @@ def test_patterns_of_the_user_hold_for_whole_names(tmp_path: Path, stack: Any) -
     assert not refused(trust, stack, used(resource("acme:cloud:cloud_x:x")))
     assert refused(trust, stack, used(resource("acme:cloud:cloud_x:x", "evil.example/acme/cloud/1.0")))
     assert refused(trust, stack, used(resource("acme:cloud:cloud_x:x", providerMeta={"url": "https://evil.example"})))
+    assert not providers.is_well_known("registry.terraform.io/acme/x/evil", ("registry.terraform.io/acme/*",))
     assert not providers.is_well_known("evil.example/registry.terraform.io/acme/x", ("registry.terraform.io/acme/*",))
 
 
