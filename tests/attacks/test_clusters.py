@@ -6,7 +6,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ from workbench.cli.output import Output
 from workbench.cli.progress import while_asking
 from workbench.engine.changes import Gap
 from workbench.engine.errors import Locked, OtherCluster
+from workbench.engine.identities import check_clusters
 from workbench.engine.plan import Level, Plan
 from workbench.engine.plan_file import PlanFileInvalid
 from workbench.session import Session
@@ -212,6 +213,24 @@ async def test_a_cluster_that_is_made_anew_between_plan_and_apply_is_not_written
             async for _ in events:
                 pass
     assert FRONT in ways.to["hz"].objects
+
+
+@dataclass(frozen=True)
+class Remembering:
+    """Says which cluster it is as it was, unless it is asked again: real ones are not asked for each step."""
+
+    was: ClusterIdentity
+    is_now: ClusterIdentity
+
+    async def identify(self, *, again: bool = False) -> ClusterIdentity:
+        return self.is_now if again else self.was
+
+
+async def test_what_is_remembered_of_a_cluster_does_not_do_for_an_apply() -> None:
+    was = ClusterIdentity("hz", "https://hz.example", "ann", uid="one")
+    runtimes: Any = {"hz": Remembering(was, replace(was, uid="of-another"))}
+    with pytest.raises(OtherCluster, match="another cluster"):
+        await check_clusters("web/dev", {"hz": was}, runtimes)
 
 
 async def test_a_right_that_is_taken_away_between_plan_and_apply_leaves_it_unproven(root: Path) -> None:
