@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -131,15 +133,31 @@ def test_names_and_broken_files_give_no_orders(hostile: Hostile, wb: Wb, termina
 
 @pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
 def test_the_language_gives_a_terminal_no_orders(
-    hostile: Hostile, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, order: str
+    hostile: Hostile, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, order: str
 ) -> None:
+    """A process of its own prints: what it says is heard where it ends up, not in this process."""
     monkeypatch.setenv("KCL_RUN_CACHE", "off")
     monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
-    for program in (f"a = {written(order)}\nprint(a)\n", f"a: int = {written(order)}\n"):
+    for program, begins in ((f"a = {written(order)}\nprint(a)\n", "a: "), (f"a: int = {written(order)}\n", "error")):
         monkeypatch.setattr(sys, "argv", ["kcl", "run", str(hostile.write("main.k", program))])
         kcl_cli.entry()
-        said = capsys.readouterr()
-        assert orders(said.out + said.err) == []
+        said = capfd.readouterr()
+        assert begins in said.out + said.err and orders(said.out + said.err) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "openpty"), reason="there are no terminals of one's own here")
+def test_what_was_printed_before_gives_a_terminal_no_orders(hostile: Hostile, tmp_path: Path) -> None:
+    """The same command answers from what it kept, without the rest of the language."""
+    hostile.write("main.k", f"a = {written(ORDERS['tags, which nobody sees'])}\n")
+    own = {**os.environ, "HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "cache"), "KCL_RUN_CACHE": "on"}
+    for _ in range(3):  # what was written a moment ago is not relied on
+        terminal, inner = os.openpty()
+        subprocess.run([sys.executable, "-P", "-m", "kcl", "run", "main.k"], cwd=hostile.root, env=own, stdout=inner,
+                       stdin=subprocess.DEVNULL, timeout=120, check=True)  # fmt: skip
+        said = os.read(terminal, 10_000).decode().replace("\r\n", "\n")
+        os.close(inner)
+        os.close(terminal)
+        assert said.startswith("a: ") and orders(said) == []
 
 
 def test_a_stream_keeps_what_is_no_order() -> None:
