@@ -11,6 +11,7 @@ import os.path
 import stat
 import unicodedata
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple
 
 TYPE_CHECKING = False
@@ -158,7 +159,7 @@ class Lookup:
 
     def __init__(self, bounds: Bounds) -> None:
         self.bounds = bounds
-        self._folders: dict[str, str | None] = {each: real for each, real in bounds.starts() if is_normal(each)}
+        self._folders: dict[str | None, str | None] = {each: real for each, real in bounds.starts() if is_normal(each)}
         self._no_links: set[str] = set()
 
     def look(self, path: str) -> Seen | None:
@@ -176,15 +177,14 @@ class Lookup:
         """Tells of folders that whoever asks has just seen to be no links themselves."""
         self._no_links.update(paths)
 
-    def is_inside(self, path: str) -> bool:
-        """Whether a path that is no link itself is certainly one that may be looked at."""
-        folder, _, name = path.rpartition(os.sep)
-        # this is asked of hundreds of files: most begin with a letter that no doubtful name begins with
-        if not name or ((name[0] in _GIT_STARTS or not name.isascii()) and _is_doubtful(name)):
-            return False
-        if folder in self._folders:
-            return self._folders[folder] is not None
-        return is_normal(path) and self._folder(folder) is not None
+    def doubtful(self, paths: Iterable[str]) -> list[str]:
+        """Returns those of the paths, none of which is a link itself, that are not certainly ones to be looked at."""
+        folders = self._folders
+        return [path for path in paths if folders.get(_parent(path)) is None and not self._is_inside(path)]
+
+    def _is_inside(self, path: str) -> bool:
+        folder = _parent(path)
+        return folder is not None and self._folder(folder) is not None
 
     def _folder(self, folder: str) -> str | None:
         """Where a folder leads, None where that is not within bounds."""
@@ -224,6 +224,17 @@ class Lookup:
             return Seen(real, None)
 
 
+@lru_cache(maxsize=1 << 14)
+def _parent(path: str) -> str | None:
+    """The folder that decides about a path which is no link; None where more has to be asked.
+
+    Remembered, as each edit asks it of the same hundreds of paths.
+    """
+    folder, _, name = path.rpartition(os.sep)
+    return folder if name and is_normal(path) and not _is_doubtful(name) else None
+
+
+@lru_cache(maxsize=1 << 12)
 def _is_doubtful(name: str) -> bool:
     """Whether the bounds have to be asked about a name in a folder that is within them."""
     return name[:1] == "." or is_git(name)

@@ -167,8 +167,7 @@ class BoundedFileSystem:
         taken, links, folders = direct_stamps(paths, self._clock)
         found: dict[str, Hashable | None] = {**taken}
         self._lookup.note_folders(folders)
-        is_inside = self._lookup.is_inside
-        for path in (*links, *(path for path in taken if not is_inside(path))):
+        for path in (*links, *self._lookup.doubtful(taken)):
             found[path] = self.stamp(path)
         return found
 
