@@ -17,7 +17,7 @@ import stat
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from kcl.api import BoundedFileSystem, Bounds, OsFileSystem
 from kcl.memo.contents import UNRELIABLE, State, digest_of_bytes, digest_of_path, look_again, state_of
@@ -59,7 +59,7 @@ class Index:
     def __init__(self, folder: Path, bounds: Bounds, clock: Clock = now) -> None:
         self.folder = folder
         self.clock = clock
-        self._within = BoundedFileSystem(bounds)
+        self._within = BoundedFileSystem(bounds, clock)
         self.records: dict[str, Record] = {}
         self.ignored: tuple[str, ...] = ()
         """Stacks whose record names a file that lies outside of the folder."""
@@ -132,13 +132,14 @@ class Index:
 
     def _look(self, path: str, before: State) -> State:
         """As `look_again`, of a path that a record names."""
-        found = stamp(path, self.clock)
-        self._as_looked_at[path] = stamp_as_it_is(path) if found is None else found
-        is_same = found is not None and found == before.stamp
-        was_within = not before.digest.startswith(_ELSEWHERE)
-        if is_same and was_within == (self._within.refusal(path) is None):  # a link above it may lead out by now
+        found = self._within.stamp(path)
+        is_within = found is not None or self._within.refusal(path) is None  # a link above it may lead out by now
+        if not is_within:
+            found = stamp(path, self.clock)
+        self._as_looked_at[path] = stamp_as_it_is(path) if found is None else cast("Stamp", found)
+        if found is not None and found == before.stamp and is_within != before.digest.startswith(_ELSEWHERE):
             return before
-        return self._state(path, found)
+        return self._state(path, cast("Stamp | None", found))  # the disk has no others
 
     def _state(self, path: str, found: Stamp | None) -> State:
         if self._within.refusal(path) is None:
