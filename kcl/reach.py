@@ -154,6 +154,10 @@ class Seen(NamedTuple):
     """None for nothing there, or nothing that can be seen."""
 
 
+_MOST_FOLDERS: Final = 200
+"""In one another, that are known one by one: an import may name thousands."""
+
+
 class Lookup:
     """Where paths lead, and whether that is within bounds. What is known of a folder is kept: ask for one run only."""
 
@@ -193,7 +197,7 @@ class Lookup:
         except KeyError:
             pass
         above, _, name = folder.rpartition(os.sep)
-        real = self._folder(above) if above else None
+        real = self._folder(above) if above and folder.count(os.sep) <= _MOST_FOLDERS else None
         found: str | None
         if real is not None and folder in self._no_links and not _is_doubtful(name):
             found = f"{real}{os.sep}{name}"

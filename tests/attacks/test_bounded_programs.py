@@ -19,7 +19,7 @@ import pytest
 
 from kcl.bounded import Allowance
 from tests.attacks.conftest import Hostile
-from tests.attacks.hostile_programs import NAMES, PROGRAMS, write
+from tests.attacks.hostile_programs import NAMES, PROGRAMS, files_of, write
 from tests.workbench.cli.command import Wb
 from workbench.engine.compile import CompileFailed
 from workbench.engine.errors import SpecInvalid
@@ -265,3 +265,15 @@ async def test_what_was_learned_stays_when_another_program_is_ended(hostile: Hos
     assert again.spec == first.spec
     resource = next(iter(again.spec))
     assert again.spec.chain(resource.id, ("kind",)) == first.spec.chain(resource.id, ("kind",)) != ()
+
+
+@pytest.mark.parametrize("name", ["50 MB of empty lines", "an import of 20,000 folders"])
+def test_listing_and_compiling_end_for_what_is_absurdly_large(name: str, wb: Wb, hostile: Hostile) -> None:
+    """Listing looks at the text of every stack, and has no deadline of its own."""
+    text = files_of(name)["main.k"]
+    hostile.write("web/dev/main.k", text)
+    listed = wb("ls")
+    assert listed.code == 0 and "dev" in listed.out
+    ended = wb("compile", "web/dev", "--deadline", "2", "--max-memory", _MEMORY)
+    assert ended.code in (1, 3) and ended.err
+    assert "Traceback" not in ended.err and "this is a bug" not in ended.err

@@ -17,6 +17,8 @@ from workbench.project.bounds import is_foreign
 from workbench.project.tree import Component
 
 _INSTANCE = re.compile(r"^([A-Za-z][\w]*)\s*:\s*([A-Za-z_][\w.]*)\s*[({]")
+_LARGEST = 1_000_000
+"""Bytes of a file that is looked at: no stack is written in more, and listing has no deadline."""
 _TRIPLE = re.compile(r'"""|\'\'\'')
 
 
@@ -54,6 +56,8 @@ def _kcl_files(folder: Path) -> Iterator[Path]:
 
 def _instances(file: Path) -> Iterator[Component]:
     try:
+        if file.stat().st_size > _LARGEST:
+            return
         text = read_regular_text(file, encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError):
         return
