@@ -31,7 +31,7 @@ _ROOT = Path(__file__).parents[2]
 _MEMORY = "256M"
 _ALL = os.environ.get("HOSTILE_PROGRAMS") == "all"
 _CHOSEN = NAMES if _ALL else (*NAMES[::30], "a union of 20,000 strings of 1,000 letters", "a ring of 300 packages")
-_BY_COMMAND = NAMES if _ALL else ("a list extended", "an import whose name is a million letters long")
+_BY_COMMAND = NAMES if _ALL else ("a list extended", "an identifier of a million letters")
 """Where no memory is left to say so, and where what is to be said is a million letters long."""
 _COMMANDS = ("kcl run", "wb compile", "wb compile --all", "wb diff")
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -300,7 +300,7 @@ def _resource(entry: Any, where: str) -> tuple[Resource, tuple[str, ...], tuple[
             return Resource(KubernetesId.of(entry), RuntimeType.KUBERNETES, entry), (), ()
     except InvalidResourceId as error:
         raise SpecInvalid(str(error), where=where) from error
-    keys = ", ".join(sorted(str(key) for key in entry)[:6])
+    keys = ", ".join(sorted(str(key)[:80] for key in entry)[:6])
     raise SpecInvalid(
         f"is neither a resource nor a Kubernetes object: its keys are {keys}",
         where=where,
