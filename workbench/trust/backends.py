@@ -45,8 +45,10 @@ def needs_trust(backend: Mapping[str, Any] | None, *, folder: Path, root: Path) 
         return True
     try:
         path = (folder / written).resolve()
+        if any(each.is_symlink() for each in (path, *path.parents)):
+            return True  # a loop of links, which Python from 3.13 on does not refuse to resolve
         around = [real for each in (folder, root) if path.is_relative_to(real := each.resolve())]
-    except (OSError, RuntimeError):  # a loop of links
+    except (OSError, RuntimeError):  # the same loop, before Python 3.13
         return True
     return not around or any(is_git(path, each) for each in around)
 

@@ -26,7 +26,9 @@ from runtimes.terraform.runtime import TerraformRuntime
 from runtimes.terraform.seen import Condition, Seen
 from runtimes.terraform.state import PriorState, Recorded, read_prior
 from tests.runtimes.terraform.direct import data
-from tests.runtimes.terraform.practice import TERRAFORM, Place, actions, anything, bucket, network
+from tests.runtimes.terraform.practice import TERRAFORM, Place, actions, anything, bucket, needs_terraform, network
+
+pytestmark = needs_terraform
 
 NONE, CREATE, IMPORT = PlannedAction.NONE, PlannedAction.CREATE, PlannedAction.IMPORT
 DATA = tuple(data(name, input=name) for name in ("a", "b", "c"))
