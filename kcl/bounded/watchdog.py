@@ -119,6 +119,11 @@ def resident_bytes() -> int:
     return _pages(1) or peak_bytes()
 
 
+def is_crowded(allowance: Allowance) -> bool:
+    """Whether what this process keeps would count too much against what it evaluates next."""
+    return max(resident_bytes(), _data_bytes()) > allowance.max_memory_bytes // 2
+
+
 def _data_bytes() -> int:
     """What the system counts against `RLIMIT_DATA`, more than what is held; 0 where nothing tells."""
     return _pages(5)

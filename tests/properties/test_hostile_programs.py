@@ -183,6 +183,7 @@ class _Changing(OsFileSystem):
     """Files that somebody writes to: each reading gives less, and at last there is none."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.readings = 0
 
     def read_bytes(self, path: str) -> bytes:

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from kcl.bounded import Allowance
-from kcl.bounded.watchdog import Exceeded, Watchdog, give_room_to_report, is_out_of_memory, resident_bytes
+from kcl.bounded.watchdog import Exceeded, Watchdog, give_room_to_report, is_crowded, is_out_of_memory
 from workbench.engine.frames import Ask, Begun, Ended, Finished, Item, Leaving, Raised, Value, read, write
 from workbench.engine.memos import memos
 
@@ -108,8 +108,8 @@ def _serve(ask: Ask, answers: _Answers, watchdog: Watchdog) -> None:
             os._exit(1)
         last = Raised(_pickled(error))
     watchdog.end()
-    leaves = resident_bytes() > ask.allowance.max_memory_bytes // 2
-    if leaves:  # what it keeps must not count against what is evaluated next
+    leaves = is_crowded(ask.allowance)
+    if leaves:
         answers.put(Leaving())
     answers.put(last)
     if leaves:

@@ -14,6 +14,8 @@ from functools import cached_property
 from pathlib import Path
 
 from kcl import api
+from kcl.bounded import in_force
+from kcl.bounded.watchdog import is_crowded
 from kcl.diagnostics import render
 from kcl.tools.migrate import (
     Lint,
@@ -92,8 +94,8 @@ class Migration:
 def proven(migration: Migration, plugins: api.PluginFinder | None = None) -> Iterator[Outcome]:
     """Compiles every stack that reads a changed file, before and after, and compares the values.
 
-    One outcome a stack and way to compile it. A stack that the migration does not bring along is compiled in its old
-    dialect, over the changed files it shares.
+    One outcome a stack and way to compile it; fewer than all where the process has no room left for the next. A stack
+    that the migration does not bring along is compiled in its old dialect, over the changed files it shares.
     """
     for outcome in prove(
         migration.subjects,
@@ -105,6 +107,8 @@ def proven(migration: Migration, plugins: api.PluginFinder | None = None) -> Ite
             None if text is None else shown(text, migration.inputs) for text in (outcome.problem, outcome.broken_before)
         )
         yield replace(outcome, problem=problem, broken_before=broken)
+        if (allowance := in_force()) is not None and is_crowded(allowance):
+            return
 
 
 def _stack(outcome: Outcome) -> str:
