@@ -79,10 +79,14 @@ class Access:
 
     def _may_read(self, absolute: str) -> bool:
         roots = self.read_roots
-        return roots is None or (_inside(absolute, roots) and _inside(os.path.realpath(absolute), _real(roots)))
+        return roots is None or (
+            "\0" not in absolute and _inside(absolute, roots) and _inside(os.path.realpath(absolute), _real(roots))
+        )
 
     def writable(self, path: str, folder: str) -> str:
         """The absolute form of `path`. Raises ValueFailure when it may not be written."""
+        if "\0" in path:
+            raise ValueFailure(f"writing {path!r} is not allowed: a path has no zero byte")
         if self.own_folder_only and not _is_below(path, folder):
             raise _escapes(path, folder)
         absolute = os.path.realpath(os.path.join(folder, path))
@@ -99,6 +103,8 @@ class Access:
 
 def _is_below(path: str, folder: str) -> bool:
     """Whether a path leads from a folder to something in it, links included, and never upwards."""
+    if "\0" in path:
+        return False
     there = os.path.realpath(os.path.join(folder, path))
     return os.pardir not in path.split(os.sep) and _inside(there, (os.path.realpath(folder),))
 
