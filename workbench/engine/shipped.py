@@ -55,7 +55,7 @@ async def compile_stack(
         )
     except EvaluationEnded as ended:
         raise ended_as_failure(ended, stack.directory) from None
-    return unpacked(shipped, stack, _awaited(provenance))
+    return unpacked(shipped, stack, _awaited(provenance, stack.directory))
 
 
 def _compiled(
@@ -153,14 +153,17 @@ def _paths(names: bytes) -> frozenset[Path]:
     return frozenset(map(path_of, marshal.loads(names)))
 
 
-def _awaited(rest: Rest) -> Lookup:
-    """Finds chains in provenance that may still be on its way. None has any where the process ended before."""
+def _awaited(rest: Rest, where: Path) -> Lookup:
+    """Finds chains in provenance that may still be on its way.
+
+    Raises `CompileFailed` where the process ended before: that no line says a field would be a lie.
+    """
 
     def chain(document: int, path: tuple[str | int, ...]) -> Chain:
         try:
             provenance: api.KeptProvenance = rest.get()
-        except EvaluationEnded:
-            return ()
+        except EvaluationEnded as ended:
+            raise ended_as_failure(ended, where) from None
         return lookup_in(provenance)(document, path)
 
     return chain

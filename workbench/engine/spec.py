@@ -132,6 +132,12 @@ class Spec:
         """What everybody may know: the names of the resources, and of what they are in."""
         return public_names(self.resources) | set(self.stack.split("/"))
 
+    def await_provenance(self) -> None:
+        """Waits until chains can be had without waiting. Raises `EngineError` where what would tell them is gone."""
+        if self.lookup is not None and self.origins:
+            origin = next(iter(self.origins.values()))
+            self.lookup(origin.document, origin.prefix)
+
     def chain(self, id_: ResourceId, path: FieldPath = ()) -> Chain:
         """Returns the sites behind a field, or behind the nearest thing around it that has any; empty if none has."""
         found = self._located(id_, path)

@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+import anyio.to_thread
 from textual import events, work
 from textual.app import App, SuspendNotSupported, SystemCommand
 from textual.binding import Binding, BindingType
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 
     from textual.notifications import SeverityLevel
 
+    from workbench.engine.compile import CompiledStack
     from workbench.engine.release import Release
     from workbench.session import Session
 
@@ -416,16 +418,22 @@ class WorkbenchApp(App[int]):
             state.busy = ""
             self.tell(state)
 
+    async def _compiled(self, state: StackState) -> CompiledStack:
+        """Compiles, with the provenance that screens read while they draw, when nothing may fail any more."""
+        compiled = await self.session.compile(state.stack, state.inputs)
+        await anyio.to_thread.run_sync(compiled.spec.await_provenance)
+        return compiled
+
     async def _compile(self, state: StackState) -> None:
         async def do() -> None:
-            state.compiled = await self.session.compile(state.stack, state.inputs)
+            state.compiled = await self._compiled(state)
             state.error = None
 
         await self._trying(state, "compiling", do)
 
     async def _diff(self, state: StackState) -> None:
         async def do() -> None:
-            state.compiled = compiled = await self.session.compile(state.stack, state.inputs)
+            state.compiled = compiled = await self._compiled(state)
             state.error = None
             places = list(state.stack.clusters)
             if any(isinstance(each.id, TerraformId) for each in compiled.spec):

@@ -8,6 +8,7 @@ import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,7 @@ from workbench.engine import shipped
 from workbench.engine.compile import CompiledStack, CompileFailed, CompileInputs, compile_now
 from workbench.engine.errors import EvaluationEnded
 from workbench.engine.evaluators import Evaluators
+from workbench.engine.shipped import _compiled
 from workbench.engine.spec import Origin, Spec
 from workbench.project import Stack, discover
 
@@ -130,6 +132,22 @@ def test_everything_a_spec_may_hold_arrives() -> None:
     assert [repr(each.attributes) for each in arrived.spec] == [repr(each.attributes) for each in resources]
     assert arrived.spec == spec and arrived.spec.origins == origins and arrived.spec.secrets == spec.secrets
     assert (arrived.seconds, arrived.log) == (0.5, "said") and arrived.dependencies == {Path("/a"), Path("/b")}
+
+
+def stack_and_death(of_repository: bytes, *rest: Any) -> Iterator[Any]:
+    """Sends the Spec, and dies before its provenance."""
+    yield next(_compiled(of_repository, *rest))
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+async def test_provenance_that_is_lost_is_not_told_as_nothing_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shipped, "_compiled", stack_and_death)
+    stack = _stack("checkout/prod")
+    compiled = await shipped.compile_stack(stack, CompileInputs(), SAMPLE, ALLOWANCE)
+    with pytest.raises(CompileFailed, match="the process that evaluated it died"):
+        compiled.spec.await_provenance()
+    with pytest.raises(CompileFailed, match="the process that evaluated it died"):
+        compiled.spec.chain(compiled.spec.resources[0].id)
 
 
 async def test_a_finding_arrives_as_it_is(tmp_path: Path) -> None:
