@@ -189,7 +189,7 @@ class LocalState:
             ) from error
 
     def _write(self, name: str, content: Mapping[str, Any]) -> None:
-        from workbench.engine import whole_file
+        from kcl import whole_file
 
         self._make()
         try:

@@ -12,6 +12,7 @@ import os
 import stat
 import sys
 
+from kcl import whole_file
 from kcl.cache.digest import blake2b
 
 TYPE_CHECKING = False
@@ -84,15 +85,9 @@ class Store:
         """Keeps an entry; answers whether it could."""
         if len(content) > self.most_bytes or not self._make_folder():
             return False
-        path = self._path(key)
-        unfinished = f"{path}.{os.getpid()}.{os.urandom(4).hex()}"
-        try:
-            handle = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
-            with os.fdopen(handle, "wb") as file:
-                file.write(_MAGIC + _digest(key, content) + content)
-            os.replace(unfinished, path)
+        try:  # not durable: an entry that the power took is found out by its digest, and made again
+            whole_file.write(self._path(key), _MAGIC + _digest(key, content) + content, durable=False)
         except OSError:
-            _remove(unfinished)
             return False
         if os.urandom(1)[0] % _CHECKED_EVERY == 0 or len(content) * _CHECKED_EVERY > self.most_bytes:
             self.shrink()

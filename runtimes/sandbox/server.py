@@ -33,6 +33,7 @@ from aiohttp.abc import AbstractStreamWriter
 from aiohttp.http_parser import RawRequestMessage
 from aiohttp.web_protocol import RequestHandler
 
+from kcl import whole_file
 from runtimes.base.documents import load_json
 
 from . import certificates
@@ -211,11 +212,7 @@ class Sandbox:
     def write_kubeconfig(self, path: Path, user: str = "admin") -> None:
         """For its owner's eyes only, since the token is in it. Replaces the file at once or not at all."""
         path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_name(f".{path.name}.{os.getpid()}")
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "w") as file:
-            json.dump(self.kubeconfig(user), file, indent=2)
-        draft.replace(path)
+        whole_file.write(path, json.dumps(self.kubeconfig(user), indent=2).encode())
 
 
 def _uid_extension(cluster: Cluster) -> dict[str, object]:

@@ -28,6 +28,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from kcl import whole_file
 from runtimes.base import Misconfigured, Overloaded
 from runtimes.base.documents import load_json
 
@@ -118,18 +119,13 @@ class Folder:
         with contextlib.suppress(OSError, UnicodeDecodeError):
             if path.read_text(encoding="utf-8") == text:
                 return
-        draft = path.with_name(f".{path.name}.{os.getpid()}")
-        descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(path)
+        whole_file.write(path, text.encode())
 
     def sweep(self) -> None:
         """Removes what a run left that may hold secrets. Only for the holder of the lock, while no terraform runs."""
         for path in (self.plan, self.plan_events, self.errors):
             path.unlink(missing_ok=True)
+        whole_file.remove_unfinished(self.path)
 
     @asynccontextmanager
     async def held(self, place: str, doing: str, patience_seconds: float) -> AsyncIterator[None]:

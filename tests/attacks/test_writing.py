@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
+from kcl import whole_file
 from tests.attacks.conftest import Hostile, held
 from tests.attacks.test_reading_pipes import a_pipe, nobody_waits_for
 from tests.workbench.cli.command import Wb
-from workbench.engine.compiled_index import INDEX_FILE
-from workbench.engine.errors import EditFailed
+from workbench.engine.compiled_index import INDEX_FILE, write_private
+from workbench.engine.errors import EditFailed, EngineError
 from workbench.engine.whatif import WhatIf
 from workbench.project import OutsideRepository
 from workbench.session import Session
@@ -180,6 +181,16 @@ def test_an_unfinished_file_that_is_a_link_is_not_written_through(hostile: Hosti
     for name in ("specs/web/.dev.yaml", f"specs/.{INDEX_FILE}"):
         hostile.link(f"{name}.{os.getpid()}.part", hostile.outside / "notes.txt")
     assert wb(*_COMPILE).code == 0
+    hostile.assert_untouched()
+
+
+def test_whoever_guesses_the_name_of_an_unfinished_file_has_nothing_written_through_a_link(
+    hostile: Hostile, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(whole_file, "_RANDOM_BYTES", 0)
+    hostile.link("specs/web/.dev.yaml..unfinished", hostile.outside / "notes.txt")
+    with pytest.raises(EngineError, match="cannot be written: File exists"):
+        write_private(hostile.root / "specs/web/dev.yaml", b"new")
     hostile.assert_untouched()
 
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+from kcl import whole_file
 from kcl.api import BoundedFileSystem, Bounds, OsFileSystem
 from kcl.memo.contents import UNRELIABLE, State, digest_of_bytes, digest_of_path, look_again, state_of
 from kcl.memo.inputs import Clock, Moment, Stamp, now, settled_each, stamp, stamp_as_it_is
@@ -243,15 +244,12 @@ def _path_text(value: object) -> str:
 def write_private(file: Path, content: bytes) -> None:
     """Puts a whole file in place at once, readable by its owner only: Specs hold secrets.
 
-    Raises `EngineError`. What a killed process leaves is a file whose name begins with a dot.
+    Raises `EngineError`. It does not wait for the disk: a Spec that is not as the index has it is compiled again, and
+    an index that cannot be read is as good as none.
     """
     try:
         file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        made = file.with_name(f".{file.name}.{os.getpid()}.part")
-        made.unlink(missing_ok=True)  # of a process that was killed; or a link, which would be written through
-        with open(os.open(made, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
-            stream.write(content)
-        made.replace(file)
+        whole_file.write(file, content, durable=False)
     except OSError as error:
         raise EngineError(
             f"cannot be written: {error.strerror}", where=str(file), hint="name another folder with --into"

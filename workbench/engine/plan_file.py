@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from kcl import whole_file
 from runtimes.base import ClusterIdentity
 from runtimes.base.documents import DocumentError, load_json
-from workbench.engine import whole_file
 from workbench.engine.compile import CompileInputs
 from workbench.engine.errors import EngineError, MovedObject, OtherCluster, StalePlan
 from workbench.engine.masking import Seal

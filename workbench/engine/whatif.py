@@ -13,8 +13,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from kcl import whole_file
 from kcl.regular import read_regular
-from workbench.engine import whole_file
 from workbench.engine.compile import CompileInputs
 from workbench.engine.errors import EditFailed
 from workbench.engine.spec import SourceSite

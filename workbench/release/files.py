@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 from pathlib import Path
 
-from workbench.engine import whole_file
+from kcl import whole_file
 from workbench.engine.errors import ReleaseFailure
 
 

@@ -20,8 +20,8 @@ from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
 
+from kcl import whole_file
 from runtimes.base import ClusterIdentity
-from workbench.engine import whole_file
 from workbench.engine.errors import ReleaseFailure
 from workbench.engine.events import ApplyFinished, Event
 from workbench.engine.masking import Seal
@@ -244,16 +244,12 @@ def audit_anchors(state_dir: Path, host: str) -> Iterator[tuple[str, str]]:
 
 
 def _make_key(path: Path) -> None:
-    """Links a finished file into place, so that nobody reads half a key and the first of two makers wins."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    """The first of two makers wins; the other then reads that key."""
     try:
-        whole_file.write(temporary, secrets.token_bytes(_KEY_BYTES))
         with suppress(FileExistsError):
-            os.link(temporary, path)
+            whole_file.create(path, secrets.token_bytes(_KEY_BYTES))
     except OSError as error:
         raise failure("cannot be made", path, error) from error
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _read_key(path: Path) -> bytes:

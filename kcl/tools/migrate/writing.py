@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
+import stat
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from kcl import whole_file
 from kcl.tools.migrate.migration import Plan
 
 _BYTE_ORDER_MARK: Final = "\ufeff"
@@ -46,14 +46,4 @@ def _replace(path: str, expected: str, text: str) -> None:
     mark = _BYTE_ORDER_MARK if present.startswith(_BYTE_ORDER_MARK) else ""
     if present != mark + expected:
         raise NotWritten("it has changed since it was read")
-    handle, name = tempfile.mkstemp(dir=file.parent, prefix=".migrate-", suffix=".tmp")
-    temporary = Path(name)
-    try:
-        with os.fdopen(handle, "wb") as out:
-            out.write((mark + text).encode("utf-8"))
-        temporary.chmod(file.stat().st_mode)
-        temporary.replace(file)
-    except BaseException:
-        with suppress(OSError):
-            temporary.unlink()
-        raise
+    whole_file.write(file, (mark + text).encode("utf-8"), mode=stat.S_IMODE(file.stat().st_mode))

@@ -16,6 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
+from kcl import whole_file
 from runtimes.base.errors import Misconfigured
 from runtimes.sandbox.provider import SOURCE, VERSION
 
@@ -47,10 +48,8 @@ def install(mirror: Path) -> None:
     if program.is_file() and program.read_text(encoding="utf-8") == script and os.access(program, os.X_OK):
         return
     program.parent.mkdir(parents=True, exist_ok=True)
-    new = mirror.absolute() / f".{program.name}.{os.getpid()}"  # outside: a digest of the package must not see it
-    new.write_text(script, encoding="utf-8")
-    new.chmod(0o755)
-    new.replace(program)
+    # elsewhere while it is unfinished: a digest of the package must not see it
+    whole_file.write(program, script.encode(), mode=0o755, unfinished_in=mirror.absolute())
 
 
 def _platform() -> str:

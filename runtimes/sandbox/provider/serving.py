@@ -28,6 +28,7 @@ import grpc
 from tf.gen import grpc_controller_pb2, grpc_controller_pb2_grpc, grpc_stdio_pb2_grpc, tfplugin_pb2_grpc
 from tf.provider import ProviderServicer
 
+from kcl import whole_file
 from runtimes.base.documents import load_json
 
 _COOKIE: Final = ("TF_PLUGIN_MAGIC_COOKIE", "d602bf8f470bc67ca7faa0386276bbdd4330efaf76d1a219cb4d6991ca9872b2")
@@ -146,10 +147,8 @@ def _certificate() -> tuple[bytes, bytes]:
     key, certificate = _new_certificate()
     with suppress(OSError):  # it then costs time at the next start, no more
         _own(folder)
-        new = folder / f".certificate.{os.getpid()}"
-        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as opened:
-            json.dump({"made": time.time(), "key": key.decode(), "certificate": certificate.decode()}, opened)
-        new.replace(file)
+        made = {"made": time.time(), "key": key.decode(), "certificate": certificate.decode()}
+        whole_file.write(file, json.dumps(made).encode(), durable=False)  # one that is not whole is made again
     return key, certificate
 
 

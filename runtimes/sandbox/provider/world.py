@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from kcl import whole_file
 from runtimes.base.documents import load_json
 
 WORLD_VARIABLE: Final = "KONFIG_PRACTICE_WORLD"
@@ -89,12 +90,10 @@ class World:
         return self.content().of(type_)
 
     def _replace(self, text: str) -> None:
-        # the name is fixed: under the lock there is one writer, and what a killed one left is overwritten
-        new = self.path.with_name(f".{self.path.name}.new")
         try:
-            with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
-                file.write(text)
-            new.replace(self.path)
+            whole_file.remove_unfinished(self.path.parent, self.path.name)
+            # not durable: a practice cloud may end with the machine, and terraform waits for each of its changes
+            whole_file.write(self.path, text.encode(), durable=False)
         except OSError as error:
             raise WorldBroken(f"{self.path} can't be written: {error}") from error
 

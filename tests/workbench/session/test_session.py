@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from kcl import whole_file
 from runtimes.base import KubernetesId, ObjectRef, Status, format_path
 from tests.workbench.session.shop import Clusters, session, shop
-from workbench.engine import whole_file
 from workbench.engine.changes import ChangeClass
 from workbench.engine.compile import CompileFailed, CompileInputs
 from workbench.engine.errors import (

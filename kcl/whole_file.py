@@ -1,0 +1,118 @@
+"""Writing a file as a whole or not at all: whoever reads, or comes after a crash, finds the old or the new.
+
+The content is written beside the file under a name of its own and renamed. A rename replaces a link that stands in the
+place of the file and follows none, and the unfinished file is made new (`O_EXCL`), so that nothing is written through
+a link that somebody put there. Its name differs for each writer: two that write one file at once leave one of the two
+contents, never a mixture. It is removed when writing fails; what a killed process leaves begins with a dot and ends
+in `.unfinished`.
+
+Imports nothing of ours, and little else, so that everything that writes can do it here.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Final, TypeAlias
+
+    AnyPath: TypeAlias = str | os.PathLike[str]
+
+_ENDING: Final = ".unfinished"
+_RANDOM_BYTES: Final = 8
+_LONGEST_NAME_BYTES: Final = 200
+"""Of what the unfinished file takes from the name of the file: most file systems take 255 bytes for a whole name."""
+_CREATING: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+
+
+def write(
+    path: AnyPath, data: bytes, *, mode: int = 0o600, durable: bool = True, unfinished_in: AnyPath | None = None
+) -> None:
+    """Replaces a file, or makes it; raises `OSError`, and the old file stays.
+
+    `durable` waits until the disk has content and name, so that both are there after the power failed. Without it a
+    crash of the process still leaves the old or the new, but a power failure may leave an empty file: only for what
+    is computed again where it is missing or not what it should be (a cache, an index), since waiting for the disk
+    costs more than computing. `unfinished_in` is another folder on the same file system, for a folder in which nobody
+    may see an unfinished file.
+    """
+    _put(path, data, mode, durable, unfinished_in, os.replace)
+
+
+def create(path: AnyPath, data: bytes, *, mode: int = 0o600) -> None:
+    """Makes a file that must not be there, durably; raises `FileExistsError`, so that one of two writers wins."""
+    _put(path, data, mode, True, None, _link)
+
+
+def remove_unfinished(folder: AnyPath, name: str = "") -> None:
+    """Removes what killed writers left in a folder: of one file, or of all. Only under a lock that all writers hold."""
+    beginning = _beginning(name) if name else "."
+    try:
+        names = os.listdir(folder)
+    except FileNotFoundError:
+        return
+    for each in names:
+        if each.startswith(beginning) and each.endswith(_ENDING):
+            _remove(os.path.join(folder, each))
+
+
+def _put(
+    path: AnyPath,
+    data: bytes,
+    mode: int,
+    durable: bool,
+    unfinished_in: AnyPath | None,
+    publish: Callable[[str, str], None],
+) -> None:
+    target = os.fspath(path)
+    folder, name = os.path.split(target)
+    unfinished = os.path.join(
+        folder if unfinished_in is None else unfinished_in,
+        _beginning(name) + os.urandom(_RANDOM_BYTES).hex() + _ENDING,
+    )
+    handle = os.open(unfinished, _CREATING, 0o600)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            if sys.platform != "win32":
+                os.fchmod(handle, mode)  # the umask is for what is made without a wish
+            file.write(data)
+            file.flush()
+            if durable:
+                os.fsync(handle)
+        publish(unfinished, target)
+    except BaseException:
+        _remove(unfinished)
+        raise
+    if durable:
+        _sync_folder(folder or os.curdir)
+
+
+def _beginning(name: str) -> str:
+    """How the names of the unfinished files of a file begin. Of a long name it takes no more than fits."""
+    return f".{os.fsencode(name)[:_LONGEST_NAME_BYTES].decode('utf-8', 'ignore')}."
+
+
+def _link(unfinished: str, target: str) -> None:
+    os.link(unfinished, target)
+    os.unlink(unfinished)
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except OSError:
+        return  # what was wrong with the file itself is the failure to report
+
+
+def _sync_folder(folder: str) -> None:
+    """A new name is durable when its folder is; not every system opens folders."""
+    if sys.platform == "win32":
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
