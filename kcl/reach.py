@@ -164,7 +164,8 @@ class Lookup:
     def __init__(self, bounds: Bounds) -> None:
         self.bounds = bounds
         self._folders: dict[str | None, str | None] = {each: real for each, real in bounds.starts() if is_normal(each)}
-        self._no_links: set[str] = set()
+        self.plain_folders: set[str] = set()
+        """Folders that were just seen to be no links themselves, by this or by whoever tells of them."""
 
     def look(self, path: str) -> Seen | None:
         """Returns where a path leads, None where that may not be looked at."""
@@ -176,10 +177,6 @@ class Lookup:
             return self._slowly(path) if real is None else self._in_folder(real, name, path)
         except ValueError:  # what is no path leads nowhere
             return Seen(path, None)
-
-    def note_folders(self, paths: Iterable[str]) -> None:
-        """Tells of folders that whoever asks has just seen to be no links themselves."""
-        self._no_links.update(paths)
 
     def doubtful(self, paths: Iterable[str]) -> list[str]:
         """Returns those of the paths, none of which is a link itself, that are not certainly ones to be looked at."""
@@ -199,7 +196,7 @@ class Lookup:
         above, _, name = folder.rpartition(os.sep)
         real = self._folder(above) if above and folder.count(os.sep) <= _MOST_FOLDERS else None
         found: str | None
-        if real is not None and folder in self._no_links and not _is_doubtful(name):
+        if real is not None and folder in self.plain_folders and not _is_doubtful(name):
             found = f"{real}{os.sep}{name}"
         else:
             seen = self._slowly(folder or os.sep) if real is None else self._in_folder(real, name, folder)
@@ -216,6 +213,8 @@ class Lookup:
             there = None
         if _is_doubtful(name) or (there is not None and stat.S_ISLNK(there.st_mode)):
             return self._slowly(path)
+        if real == path and there is not None and stat.S_ISDIR(there.st_mode):
+            self.plain_folders.add(real)
         return Seen(real, there)
 
     def _slowly(self, path: str) -> Seen | None:

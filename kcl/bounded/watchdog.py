@@ -21,6 +21,9 @@ from kcl.bounded.allowance import Allowance, put_in_force
 GRACE_SECONDS: Final = 1.0
 """After the deadline, until the process is ended from outside or by the system."""
 _TICK_SECONDS: Final = 0.05
+_AWAKE_SECONDS: Final = 10.0
+"""How long the thread goes on looking at the clock when nothing is watched: waking it for each of many evaluations that
+follow each other closely would take more of their time."""
 _SPARE_BYTES: Final = 48 << 20
 """Of address space beyond the limit: the stack of an evaluation takes 64 MB of it and hardly any memory, what is mapped
 from files takes memory and is not counted."""
@@ -56,6 +59,7 @@ class Watchdog:
         self._changed = threading.Condition()
         self._allowance: Allowance | None = None
         self._ends_at = 0.0
+        self._is_awake = False
         threading.Thread(target=self._watch, name="kcl-watchdog", daemon=True).start()
 
     def begin(self, allowance: Allowance) -> None:
@@ -66,7 +70,8 @@ class Watchdog:
         with self._changed:
             self._allowance = allowance
             self._ends_at = time.monotonic() + allowance.deadline_seconds
-            self._changed.notify()
+            if not self._is_awake:
+                self._changed.notify()
 
     def end(self) -> None:
         """Nothing is watched until the next `begin`. Does not return while the end of the process is under way."""
@@ -74,12 +79,16 @@ class Watchdog:
             self._allowance = None
 
     def _watch(self) -> None:
+        sleeps_at = 0.0
         with self._changed:
             while True:
                 allowance = self._allowance
                 if allowance is None:
-                    self._changed.wait()
+                    self._is_awake = time.monotonic() < sleeps_at
+                    self._changed.wait(_TICK_SECONDS if self._is_awake else None)
                     continue
+                self._is_awake = True
+                sleeps_at = time.monotonic() + _AWAKE_SECONDS
                 left = self._ends_at - time.monotonic()
                 if left <= 0:
                     self._exceeded(Exceeded.DEADLINE, allowance)

@@ -21,7 +21,7 @@ from kcl.loader.manifest import MANIFEST_NAME, Manifest, find_root, read_manifes
 from kcl.loader.profile import entry_names
 from kcl.loader.program import MAIN_PACKAGE, Import, Imported, ImportKind, Module, Package, Program
 from kcl.loader.requirement import import_name
-from kcl.memo.inputs import Clock, now
+from kcl.memo.inputs import Clock, Leads, now
 from kcl.secrecy.rules import BUILT_IN, SecretRules
 from kcl.source import FileSystem, OutsideBounds, SourceFile, is_normal
 from kcl.syntax import ast
@@ -176,7 +176,7 @@ class _Loader:
         self._dependencies: Mapping[str, Dependency] = {}
         self._refused: set[str] = set()
         self._usable: set[str] = set()
-        self._folders = PackageFolders(file_system, self._texts)
+        self._folders = PackageFolders(file_system, self._texts, Leads(file_system.plain_folders()))
         self._main_files: tuple[str, ...] = ()
         self._importers: dict[str, list[tuple[str, Span]]] = {}
         self._stamps = Stamps(file_system)

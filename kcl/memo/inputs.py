@@ -120,10 +120,14 @@ def direct_stamps(paths: Iterable[str], clock: Clock = now) -> tuple[dict[str, S
 
 
 class Leads:
-    """Where folders and links lead in the end, each looked at once: make one for each run."""
+    """Where folders and links lead in the end, each looked at once: make one for each run.
 
-    def __init__(self) -> None:
+    `plain` are folders that were seen in this run to be no links themselves; those that are seen are added.
+    """
+
+    def __init__(self, plain: set[str] | None = None) -> None:
         self._known: dict[str, str] = {}
+        self._plain = set() if plain is None else plain
 
     def of(self, folder: str) -> str:
         """As `os.path.realpath`, at one look for each part of the way that was not looked at before."""
@@ -145,12 +149,15 @@ class Leads:
         above, _, name = folder.rpartition("/")
         if not above or name in ("", ".", ".."):  # or of a system that writes paths otherwise
             return os.path.realpath(folder)
-        try:
-            is_link = S_IFMT(os.lstat(folder).st_mode) == S_IFLNK
-        except (OSError, ValueError):
-            is_link = False
-        if is_link:
-            return os.path.realpath(folder)
+        if folder not in self._plain:
+            try:
+                kind = S_IFMT(os.lstat(folder).st_mode)
+            except (OSError, ValueError):
+                kind = 0
+            if kind == S_IFLNK:
+                return os.path.realpath(folder)
+            if kind == S_IFDIR:
+                self._plain.add(folder)
         real = self.of(above)
         return f"{real}/{name}" if real != "/" else f"/{name}"
 

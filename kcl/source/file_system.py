@@ -50,6 +50,10 @@ class FileSystem(Protocol):
         """Why a path may not be looked at; None where it may."""
         ...
 
+    def plain_folders(self) -> set[str]:
+        """Folders of the disk that were seen to be no links, for one run only; whoever sees more may add to them."""
+        ...
+
     def stamp(self, path: str) -> Hashable | None:
         """Equal to an earlier stamp of the path only while its content, or a directory's list of names, is the same.
 
@@ -97,6 +101,9 @@ class OsFileSystem:
 
     def refusal(self, path: str) -> Refusal | None:
         return None
+
+    def plain_folders(self) -> set[str]:
+        return set()
 
     def stamp(self, path: str) -> Hashable | None:
         return stamp(path, self._clock)
@@ -157,6 +164,9 @@ class BoundedFileSystem:
     def refusal(self, path: str) -> Refusal | None:
         return None if self._lookup.look(path) is not None else self.bounds.refusal(path)
 
+    def plain_folders(self) -> set[str]:
+        return self._lookup.plain_folders
+
     def stamp(self, path: str) -> Hashable | None:
         seen = self._lookup.look(path)
         if seen is None:
@@ -166,7 +176,7 @@ class BoundedFileSystem:
     def stamps(self, paths: Iterable[str]) -> dict[str, Hashable | None]:
         taken, links, folders = direct_stamps(paths, self._clock)
         found: dict[str, Hashable | None] = {**taken}
-        self._lookup.note_folders(folders)
+        self._lookup.plain_folders.update(folders)
         for path in (*links, *self._lookup.doubtful(taken)):
             found[path] = self.stamp(path)
         return found
@@ -221,6 +231,9 @@ class InMemoryFileSystem:
     def refusal(self, path: str) -> Refusal | None:
         return None
 
+    def plain_folders(self) -> set[str]:
+        return set()
+
     def stamp(self, path: str) -> Hashable | None:
         normal = _normal(path)
         if normal in self._files:
@@ -262,6 +275,9 @@ class OverlayFileSystem:
 
     def refusal(self, path: str) -> Refusal | None:
         return None if self._top.exists(path) else self.base.refusal(path)
+
+    def plain_folders(self) -> set[str]:
+        return self.base.plain_folders()
 
     def stamp(self, path: str) -> Hashable | None:
         if path not in self._touched and is_normal(path):
@@ -321,6 +337,9 @@ class RecordingFileSystem:
 
     def refusal(self, path: str) -> Refusal | None:
         return self._inner.refusal(path)
+
+    def plain_folders(self) -> set[str]:
+        return self._inner.plain_folders()
 
     def stamp(self, path: str) -> Hashable | None:
         return self._inner.stamp(path)

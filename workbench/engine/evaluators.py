@@ -11,6 +11,7 @@ used for: the one used last is taken first. One that had to be ended is followed
 
 from __future__ import annotations
 
+import asyncio
 import atexit
 import marshal
 import os
@@ -55,6 +56,8 @@ _START_SECONDS: Final = 60.0
 """A machine under load may take long to start Python; nothing of the repository runs before."""
 _FINISHING_SECONDS: Final = 1.0
 """How long a process is waited for that has only the rest to make: another takes longer to start, and knows nothing."""
+_AT_ONCE_BYTES: Final = 16 << 10
+"""What fits into a pipe in which nothing is: writing it does not wait for a reader."""
 _ABANDONED_SECONDS: Final = 2.0
 """How long what nobody waits for any more may go on: an edit follows the other while somebody types, and a process
 that is ended has to learn everything again."""
@@ -125,18 +128,24 @@ class Process:
 
         Raises what it raises, and `EvaluationEnded`; after that the process is gone.
         """
-        request = self._ask(work, arguments, allowance)
+        request = self.ask(work, arguments, allowance)
         try:
             yield from request
         except BaseException as error:
             self._close_after(error, request)
             raise
 
-    def first(self, work: Callable[..., Any], arguments: tuple[Any, ...], allowance: Allowance) -> tuple[Any, _Request]:
-        """Returns the first of what a generator function yields, and where the rest will be."""
-        request = self._ask(work, arguments, allowance)
+    def begin(self, work: Callable[..., Any], arguments: tuple[Any, ...], allowance: Allowance) -> _Request | None:
+        """Asks without waiting for anything; None where that cannot be said to be so, and nothing was asked."""
+        if not self._has_begun:
+            return None
+        message = _message(work, arguments, allowance)
+        return self._told(message, allowance) if len(message) <= _AT_ONCE_BYTES else None
+
+    def first_of(self, request: _Request) -> Any:
+        """Returns the first of what the request is answered with."""
         try:
-            return next(request), request
+            return next(request)
         except BaseException as error:
             self._close_after(error, request)
             raise
@@ -150,16 +159,15 @@ class Process:
         if isinstance(error, EvaluationEnded) or not request.has_ended:
             self.close()
 
-    def _ask(self, work: Callable[..., Any], arguments: tuple[Any, ...], allowance: Allowance) -> _Request:
+    def ask(self, work: Callable[..., Any], arguments: tuple[Any, ...], allowance: Allowance) -> _Request:
+        return self._told(_message(work, arguments, allowance), allowance)
+
+    def _told(self, message: bytes, allowance: Allowance) -> _Request:
         self._abandoned_at = None
         request = self._request = _Request(self, allowance)
-        environment = marshal.dumps(dict(os.environ))
         assert self._process.stdin is not None
         with suppress(OSError):  # it is gone: reading says so
-            write(
-                self._process.stdin,
-                pickle.dumps(Ask(work, arguments, allowance, environment), pickle.HIGHEST_PROTOCOL),
-            )
+            write(self._process.stdin, message)
         if self._is_deaf:
             request.put(EOFError())
         return request
@@ -189,6 +197,11 @@ class Process:
                     return
 
 
+def _message(work: Callable[..., Any], arguments: tuple[Any, ...], allowance: Allowance) -> bytes:
+    environment = marshal.dumps(dict(os.environ))
+    return pickle.dumps(Ask(work, arguments, allowance, environment), pickle.HIGHEST_PROTOCOL)
+
+
 class _Request:
     """What a process answers to one request, as it comes: an iterator of values."""
 
@@ -200,6 +213,8 @@ class _Request:
         self._changing = threading.Lock()
         self._has_ended = False
         self._on_end: Callable[[], None] | None = None
+        self._on_answer: Callable[[], object] | None = None
+        self._has_value = False
 
     @property
     def has_ended(self) -> bool:
@@ -213,7 +228,12 @@ class _Request:
     def put(self, frame: object) -> None:
         """Is told of an answer; None: look at the clock again. From any thread."""
         self._frames.put(frame)
-        if frame is None or isinstance(frame, Begun | Item):
+        if frame is None or isinstance(frame, Begun):
+            return
+        self._has_value = self._has_value or isinstance(frame, Item)
+        if (answered := self._on_answer) is not None:
+            answered()
+        if isinstance(frame, Item):
             return
         with self._changing:
             is_first, self._has_ended = not self._has_ended, True
@@ -228,6 +248,28 @@ class _Request:
             has_ended = self._has_ended
         if has_ended:
             act()
+
+    async def answered(self) -> None:
+        """Returns when there is something to take, or it is too late: for an event loop of asyncio."""
+        loop, answer = asyncio.get_running_loop(), asyncio.Event()
+
+        def tell() -> None:
+            with suppress(RuntimeError):  # the loop is closed: nobody waits
+                loop.call_soon_threadsafe(answer.set)
+
+        self._on_answer = tell
+        if self._frames.empty():
+            late = loop.call_later(max(self._ends_at - time.monotonic(), 0), answer.set)
+            try:
+                await answer.wait()
+            finally:
+                late.cancel()
+                self._on_answer = None
+
+    @property
+    def has_value(self) -> bool:
+        """Whether a value can be taken without waiting: for anything else a process may have to be waited for."""
+        return self._has_value
 
     def give_up(self) -> None:
         """What is not answered yet is not waited for."""
@@ -391,10 +433,41 @@ class Evaluators:
 
         Cancelled, the evaluation is ended as by `acall`.
         """
+        begun = self._begun_at_once(allowance, work, arguments)
         with self._taking() as take:
-            return await anyio.to_thread.run_sync(
-                partial(self._first_with, take, allowance, work, arguments), abandon_on_cancel=True
-            )
+            if begun is None:
+                return await anyio.to_thread.run_sync(
+                    partial(self._first_with, take, allowance, work, arguments), abandon_on_cancel=True
+                )
+            process, request = begun
+            take.append(process)
+            try:
+                await request.answered()
+            except BaseException:
+                threading.Thread(target=self._see_to_end, args=begun, name="wb-abandoned", daemon=True).start()
+                raise
+            if request.has_value:
+                return self._first_of(process, request)
+            return await anyio.to_thread.run_sync(self._first_of, process, request, abandon_on_cancel=True)
+
+    def _begun_at_once(
+        self, allowance: Allowance, work: Callable[..., Any], arguments: tuple[Any, ...]
+    ) -> tuple[Process, _Request] | None:
+        """Asks a process that has nothing to do, without a thread that waits; None where there is none."""
+        process = self._take_idle()
+        if process is None:
+            return None
+        request = None
+        try:
+            request = process.begin(work, arguments, allowance)
+        finally:
+            if request is None:
+                self._give_back(process)
+        return request and (process, request)
+
+    def _see_to_end(self, process: Process, request: _Request) -> None:
+        with suppress(Exception):
+            self._first_of(process, request)
 
     @contextmanager
     def _taking(self) -> Iterator[list[Process]]:
@@ -435,7 +508,15 @@ class Evaluators:
         process = self._take()
         take.append(process)
         try:
-            first, request = process.first(work, arguments, allowance)
+            request = process.ask(work, arguments, allowance)
+        except BaseException:
+            self._give_back(process)
+            raise
+        return self._first_of(process, request)
+
+    def _first_of(self, process: Process, request: _Request) -> tuple[Any, Rest]:
+        try:
+            first = process.first_of(request)
         except BaseException:
             self._give_back(process)
             raise
@@ -460,16 +541,25 @@ class Evaluators:
         if not stays:
             process.close()
 
+    def _take_idle(self) -> Process | None:
+        with self._changed:
+            return self._idle_process()
+
+    def _idle_process(self) -> Process | None:
+        while self._idle:
+            process = self._idle.pop()
+            if process.is_alive:
+                self._busy.append(process)
+                return process
+            process.close()
+        return None
+
     def _take(self) -> Process:
         patient_until = time.monotonic() + _FINISHING_SECONDS
         with self._changed:
             while True:
-                while self._idle:
-                    process = self._idle.pop()
-                    if process.is_alive:
-                        self._busy.append(process)
-                        return process
-                    process.close()
+                if (process := self._idle_process()) is not None:
+                    return process
                 left = patient_until - time.monotonic()
                 if left > 0 and any(each.is_finishing for each in self._busy):
                     self._changed.wait(left)
