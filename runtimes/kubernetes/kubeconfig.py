@@ -14,8 +14,8 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
+from typing import Any, Final
+from urllib.parse import quote, urlsplit
 
 from runtimes.base import ClusterIdentity, Misconfigured
 from runtimes.base.clusters import SYSTEM_TRUST
@@ -169,13 +169,19 @@ class Kubeconfig:
         entry = self._contexts[name]
         cluster, cluster_file = self._clusters[cluster_name]
         user, user_file = self._users.get(user_name, ({}, cluster_file))
+        for owner, section, shape in (
+            (f"context {name!r}", entry, _CONTEXT),
+            (f"cluster {cluster_name!r}", cluster, _CLUSTER),
+            (f"user {user_name!r}", user, _USER),
+        ):
+            self._check_shape(owner, section, shape)
         return Connection(
             context=name,
             namespace=str(entry.get("namespace") or "default"),
             endpoint=self._endpoint(cluster_name, cluster, cluster_file),
             credential=self._credential(user_name, user, user_file.parent),
             certificate=self._certificate(user_name, user, user_file),
-            impersonate=_impersonation(user),
+            impersonate=self._impersonation(user_name, user),
             cluster_file=cluster_file,
             user_file=user_file,
             user=user_name,
@@ -195,6 +201,13 @@ class Kubeconfig:
         if user_name and user_name not in self._users:
             raise self._refused(f"context {name!r} names user {user_name!r}, which is not there", "")
         return cluster_name, user_name
+
+    def _check_shape(self, owner: str, section: Mapping[str, Any], shape: Mapping[str, _Kind]) -> None:
+        """Refuses what kubectl could not read either. No value is quoted: it may be a token."""
+        for key, kind in shape.items():
+            value = section.get(key)
+            if value is not None and not kind.holds(value):
+                raise self._refused(f"{key} of {owner} is not {kind.is_called}", kind.hint)
 
     def _refused(self, message: str, hint: str) -> Misconfigured:
         return Misconfigured(f"kubeconfig {', '.join(map(str, self.files))}: {message}", hint=hint)
@@ -268,19 +281,37 @@ class Kubeconfig:
         return None
 
     def _plugin(self, name: str, plugin: Mapping[str, Any], folder: Path) -> ExecPlugin:
+        self._check_shape(f"the exec section of user {name!r}", plugin, _EXEC)
         command, api_version = str(plugin.get("command") or ""), str(plugin.get("apiVersion") or "")
         if not command or not api_version:
             raise self._refused(f"user {name!r} has an exec section without command or apiVersion", "")
-        variables = [each for each in plugin.get("env") or () if isinstance(each, Mapping) and "name" in each]
         return ExecPlugin(
             # a command with a separator is a path relative to the file, a bare name is looked up in PATH
             command=str(folder / command) if os.sep in command else command,
             arguments=tuple(str(each) for each in plugin.get("args") or ()),
-            environment=tuple((str(each["name"]), str(each.get("value") or "")) for each in variables),
+            environment=tuple((str(each["name"]), str(each.get("value") or "")) for each in plugin.get("env") or ()),
             api_version=api_version,
             provides_cluster_info=bool(plugin.get("provideClusterInfo")),
             needs_terminal=plugin.get("interactiveMode") == "Always",
             install_hint=str(plugin.get("installHint") or ""),
+        )
+
+    def _impersonation(self, name: str, user: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+        """As headers. Raises `Misconfigured` where more than a name is to be taken on, and no name."""
+        uid, groups, extra = user.get("as-uid"), user.get("as-groups"), user.get("as-user-extra")
+        if not user.get("as"):
+            if uid or groups or extra:
+                raise self._refused(f"user {name!r} takes on a uid, groups or extras, but no user", "add `as`")
+            return ()
+        return (
+            ("Impersonate-User", user["as"]),
+            *([("Impersonate-Uid", uid)] if uid else ()),
+            *(("Impersonate-Group", group) for group in groups or ()),
+            *(
+                (f"Impersonate-Extra-{quote(str(key), safe='')}", value)
+                for key, values in (extra or {}).items()
+                for value in values
+            ),
         )
 
     def _certificate(self, name: str, user: Mapping[str, Any], said_in: Path) -> ClientCertificate | None:
@@ -320,6 +351,55 @@ def _named(document: Mapping[str, Any], plural: str, singular: str) -> list[tupl
     ]
 
 
-def _impersonation(user: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
-    who = [("Impersonate-User", str(user["as"]))] if user.get("as") else []
-    return (*who, *(("Impersonate-Group", str(group)) for group in user.get("as-groups") or ()))
+def _is_variables(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(each, Mapping) and isinstance(each.get("name"), str) and isinstance(each.get("value", ""), str)
+        for each in value
+    )
+
+
+def _is_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(each, str) for each in value)
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """What kubectl takes for a field: it refuses a file with anything else, and so the whole of what that may mean."""
+
+    is_called: str
+    holds: Callable[[Any], bool]
+    hint: str = ""
+
+
+_TEXT: Final = _Kind("text", lambda value: isinstance(value, str), "put it into quotes")
+_FLAG: Final = _Kind("true or false", lambda value: isinstance(value, bool), "write true or false without quotes")
+_TEXTS: Final = _Kind("a list of texts", _is_texts)
+_SECTION: Final = _Kind("a mapping", lambda value: isinstance(value, Mapping))
+_LISTS: Final = _Kind(
+    "a mapping of lists of texts", lambda value: isinstance(value, Mapping) and all(map(_is_texts, value.values()))
+)
+_CONTEXT: Final = dict.fromkeys(("cluster", "user", "namespace"), _TEXT)
+_CLUSTER: Final = {
+    **dict.fromkeys(
+        ("server", "tls-server-name", "proxy-url", "certificate-authority", "certificate-authority-data"), _TEXT
+    ),
+    "insecure-skip-tls-verify": _FLAG,
+}
+_USER: Final = {
+    **dict.fromkeys(
+        (
+            *("token", "tokenFile", "username", "password", "as", "as-uid"),
+            *("client-certificate", "client-certificate-data", "client-key", "client-key-data"),
+        ),
+        _TEXT,
+    ),
+    "as-groups": _TEXTS,
+    "as-user-extra": _LISTS,
+    "exec": _SECTION,
+}
+_EXEC: Final = {
+    **dict.fromkeys(("command", "apiVersion", "installHint", "interactiveMode"), _TEXT),
+    "args": _TEXTS,
+    "env": _Kind("a list of {name: ..., value: ...}, both texts", _is_variables),
+    "provideClusterInfo": _FLAG,
+}

@@ -31,6 +31,7 @@ import aiohttp
 from aiohttp import http_exceptions
 from kubernetes.aio.client.configuration import Configuration
 from kubernetes.aio.client.rest import RESTClientObject
+from multidict import CIMultiDict
 
 from kcl.secrecy.rules import BUILT_IN
 from runtimes.base import Misconfigured, Overloaded, RuntimeFailure, Unauthenticated, Unreachable
@@ -309,13 +310,15 @@ class Transport:
             sock_read=limits.silence_seconds if is_stream else None,
         )
         url = self.connection.endpoint.server + path + (f"?{urlencode(list(query))}" if query else "")
-        headers = {
-            "Accept": "application/json",
-            "Content-Type": content_type,
-            "User-Agent": USER_AGENT,
-            **grant.headers,
-            **dict(self.connection.impersonate),
-        }
+        headers = CIMultiDict[str](
+            (
+                ("Accept", "application/json"),
+                ("Content-Type", content_type),
+                ("User-Agent", USER_AGENT),
+                *grant.headers.items(),
+                *self.connection.impersonate,  # one of each group
+            )
+        )
         answer = await self._client(grant).request(method, url, headers=headers, body=body, _request_timeout=timeout)
         response: aiohttp.ClientResponse = answer.response
         return response

@@ -127,6 +127,62 @@ def test_a_context_that_cannot_be_used_says_why(tmp_path: Path, cluster: str, us
         Kubeconfig([_one(tmp_path, cluster, user)]).connection()
 
 
+@pytest.mark.parametrize(
+    ("cluster", "user", "words"),
+    [
+        ("server: [https://one]", "token: t", "server of cluster 'c' is not text"),
+        ("server: https://one, tls-server-name: 1", "token: t", "tls-server-name of cluster 'c' is not text"),
+        ("server: https://one, proxy-url: {a: b}", "token: t", "proxy-url of cluster 'c' is not text"),
+        ("server: https://one, insecure-skip-tls-verify: 'false'", "token: t", "is not true or false"),
+        ("server: https://one, certificate-authority: [a]", "token: t", "certificate-authority of cluster"),
+        ("server: https://one", "token: 31337", "token of user 'u' is not text"),
+        ("server: https://one", "{username: 31337, password: p}", "username of user"),
+        ("server: https://one", "{username: a, password: 31337}", "password of user"),
+        ("server: https://one", "client-key-data: 31337", "client-key-data of user"),
+        ("server: https://one", "exec: 31337", "exec of user 'u' is not a mapping"),
+        ("server: https://one", "exec: {apiVersion: v1, command: x, args: true}", "args of the exec section"),
+        ("server: https://one", "exec: {apiVersion: v1, command: x, args: '31337'}", "args of the exec section"),
+        ("server: https://one", "exec: {apiVersion: v1, command: x, args: [31337]}", "args of the exec section"),
+        ("server: https://one", "exec: {apiVersion: v1, command: x, env: 1.5}", "env of the exec section"),
+        ("server: https://one", "exec: {apiVersion: v1, command: x, env: {A: b}}", "env of the exec section"),
+        ("server: https://one", "exec: {apiVersion: v1, command: x, env: [{name: A, value: 1}]}", "env of the exec"),
+        ("server: https://one", "exec: {apiVersion: v1, command: x, env: [{value: b}]}", "env of the exec section"),
+        ("server: https://one", "exec: {apiVersion: v1, command: x, provideClusterInfo: 'no'}", "provideClusterInfo"),
+        ("server: https://one", "{token: t, as: [31337]}", "as of user 'u' is not text"),
+        ("server: https://one", "{token: t, as: a, as-groups: '31337'}", "as-groups of user 'u' is not a list"),
+        ("server: https://one", "{token: t, as: a, as-user-extra: {b: '31337'}}", "as-user-extra of user 'u'"),
+        ("server: https://one", "{token: t, as-groups: [a]}", "but no user"),
+        ("server: https://one", "{token: t, as-uid: a}", "but no user"),
+    ],
+)
+def test_what_kubectl_cannot_read_is_refused_and_not_guessed_at(
+    tmp_path: Path, cluster: str, user: str, words: str
+) -> None:
+    with pytest.raises(Misconfigured, match=words) as refused:
+        Kubeconfig(
+            [_one(tmp_path, cluster, user.removeprefix("{").removesuffix("}") if user[0] == "{" else user)]
+        ).connection()
+    assert "31337" not in str(refused.value)
+
+
+def test_what_is_null_is_as_if_it_were_not_there(tmp_path: Path) -> None:
+    user = "token: t, exec: null, as: null, as-groups: null"
+    connection = Kubeconfig([_one(tmp_path, "server: https://one, proxy-url: null", user)]).connection()
+    assert (connection.credential, connection.impersonate, connection.endpoint.proxy) == (Token("t"), (), None)
+
+
+def test_who_is_taken_on_is_told_whole(tmp_path: Path) -> None:
+    user = "token: t, as: jane, as-uid: '7', as-groups: [a, b], as-user-extra: {'acme.com/Why': [x, y]}"
+    assert Kubeconfig([_one(tmp_path, user=user)]).connection().impersonate == (
+        ("Impersonate-User", "jane"),
+        ("Impersonate-Uid", "7"),
+        ("Impersonate-Group", "a"),
+        ("Impersonate-Group", "b"),
+        ("Impersonate-Extra-acme.com%2FWhy", "x"),
+        ("Impersonate-Extra-acme.com%2FWhy", "y"),
+    )
+
+
 def test_no_file_at_all_is_told_with_the_places_looked_at(tmp_path: Path) -> None:
     with pytest.raises(Misconfigured, match="absent"):
         Kubeconfig([tmp_path / "absent"])

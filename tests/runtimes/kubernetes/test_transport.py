@@ -86,6 +86,17 @@ def _half(_: web.Request) -> web.StreamResponse:
     return web.Response(body=b'{"kind": "Th', content_type="application/json")
 
 
+async def test_every_group_that_is_taken_on_is_told(tmp_path: Path) -> None:
+    async def answer(request: web.Request) -> web.StreamResponse:
+        return web.json_response(
+            {"groups": request.headers.getall("Impersonate-Group"), "as": request.headers["Impersonate-User"]}
+        )
+
+    async with _serving(tmp_path, answer, user="{token: t, as: jane, as-groups: [one, two]}") as (transport, _):
+        reply = await transport.call("GET", "/api/v1/things")
+        assert reply.body == {"groups": ["one", "two"], "as": "jane"}
+
+
 @pytest.mark.parametrize("trouble", [_hang_up, _half, _status(500), _status(503), _status(429, **{"Retry-After": "0"})])
 async def test_a_read_is_repeated(tmp_path: Path, trouble: Callable[[web.Request], web.StreamResponse]) -> None:
     async with _serving(tmp_path, _in_turn(trouble, trouble, _ok)) as (transport, got):
