@@ -463,7 +463,7 @@ class Evaluators:
         finally:
             if request is None:
                 self._give_back(process)
-        return request and (process, request)
+        return None if request is None else (process, request)
 
     def _see_to_end(self, process: Process, request: _Request) -> None:
         with suppress(Exception):

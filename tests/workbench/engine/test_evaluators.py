@@ -5,11 +5,14 @@ from __future__ import annotations
 import datetime
 import os
 import signal
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import anyio
+import anyio.to_thread
 import pytest
 
 from kcl.bounded import Allowance
@@ -85,6 +88,79 @@ async def test_what_goes_wrong_after_the_first_is_told_and_the_process_stays(eva
     with pytest.raises(KeyError, match="what is wrong"):
         rest.get()
     assert await evaluators.acall(ALLOWANCE, os.getpid) == first
+
+
+def large_and_process(given: bytes) -> Iterator[Any]:
+    yield len(given)
+    yield os.getpid()
+
+
+def never() -> Iterator[int]:
+    while True:
+        time.sleep(0.01)
+    yield 0
+
+
+def only_closes_its_output() -> Iterator[int]:
+    os.closerange(3, 100)
+    while True:
+        time.sleep(0.01)
+    yield 0
+
+
+async def test_a_process_that_is_there_is_asked_without_a_thread(
+    evaluators: Evaluators, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, _ = await evaluators.afirst(ALLOWANCE, process_and_rest, "")
+    await _free(evaluators)
+    monkeypatch.setattr(anyio.to_thread, "run_sync", _no_thread)
+    assert (await evaluators.afirst(ALLOWANCE, process_and_rest, ""))[0] == first
+
+
+async def _no_thread(*_: object, **__: object) -> None:
+    pytest.fail("a thread was started")
+
+
+async def _free(evaluators: Evaluators) -> None:
+    while evaluators.busy:  # noqa: ASYNC110 - nothing tells of it
+        await anyio.sleep(0.01)
+
+
+async def test_what_a_pipe_may_not_hold_arrives_all_the_same(evaluators: Evaluators) -> None:
+    process, _ = await evaluators.afirst(ALLOWANCE, process_and_rest, "")
+    for size in (1, 1 << 14, 1 << 22, 1):
+        await _free(evaluators)
+        first, rest = await evaluators.afirst(ALLOWANCE, large_and_process, bytes(size))
+        assert (first, rest.get()) == (size, process)
+
+
+@pytest.mark.parametrize("work", [never, only_closes_its_output])
+async def test_what_never_answers_is_ended_at_its_deadline_the_second_time_as_well(
+    evaluators: Evaluators, work: Callable[[], Iterator[int]]
+) -> None:
+    first, _ = await evaluators.afirst(ALLOWANCE, process_and_rest, "")
+    await _free(evaluators)
+    with pytest.raises(EvaluationEnded):
+        await evaluators.afirst(Allowance(deadline_seconds=0.5), work)
+    assert evaluators.busy == 0
+    assert await evaluators.acall(ALLOWANCE, os.getpid) != first
+
+
+async def test_what_nobody_waits_for_any_more_is_ended_the_second_time_as_well(evaluators: Evaluators) -> None:
+    first, _ = await evaluators.afirst(ALLOWANCE, process_and_rest, "")
+    await _free(evaluators)
+    with anyio.move_on_after(0.2):
+        await evaluators.afirst(ALLOWANCE, never)
+    await _free(evaluators)
+    assert await evaluators.acall(ALLOWANCE, os.getpid) != first
+
+
+async def test_what_cannot_be_handed_over_leaves_the_process_free(evaluators: Evaluators) -> None:
+    first, _ = await evaluators.afirst(ALLOWANCE, process_and_rest, "")
+    await _free(evaluators)
+    with pytest.raises(TypeError):
+        await evaluators.afirst(ALLOWANCE, large_and_process, threading.Lock())
+    assert evaluators.busy == 0 and await evaluators.acall(ALLOWANCE, os.getpid) == first
 
 
 async def test_the_environment_is_that_of_who_asks(evaluators: Evaluators, monkeypatch: pytest.MonkeyPatch) -> None:
