@@ -15,12 +15,21 @@ import os
 from kcl.cache.runs import key_of, look_up
 from kcl.cache.store import Store, folder_for
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import NoReturn, TextIO
 
-def _kept() -> str | None:
+    from kcl.bounded import Allowance
+
+
+def _runs(arguments: list[str]) -> bool:
+    """Whether the command line runs a program."""
+    return bool(arguments) and (arguments[0] == "run" or arguments[0].endswith(".k"))
+
+
+def _kept(arguments: list[str]) -> str | None:
     """What this very command line printed before, if it would print the same now."""
-    arguments = sys.argv[1:]
-    if not arguments or not (arguments[0] == "run" or arguments[0].endswith(".k")):
-        return None
     if arguments[0] != "run":
         arguments = ["run", *arguments]
     folder = folder_for(os.environ)
@@ -28,21 +37,56 @@ def _kept() -> str | None:
     return None if folder is None or key is None else look_up(Store(folder), key)
 
 
+def _run() -> int:
+    """Runs a program in a process of its own. The language is loaded there: this one has nothing to do but to wait."""
+    from typing import cast
+
+    from kcl.bounded.supervising import supervised
+    from kcl.terminal import WithoutOrders
+
+    def command(begin: "Callable[[Allowance], None]") -> int:
+        from kcl.cli import of_this_process
+
+        return of_this_process(begin)
+
+    def where() -> str:
+        from kcl.evaluator.whereabouts import whereabouts  # loaded long since when somebody asks
+
+        return str(whereabouts() or "")
+
+    return supervised(command, cast("TextIO", WithoutOrders(sys.stderr)), where)
+
+
 def main() -> int:
-    """The command of this process."""
-    text = _kept()
-    if text is not None:
-        if sys.stdout.isatty():
-            from kcl.terminal import harmless_lines  # another program gets the text as it is
+    """Runs the command of this process and returns its status."""
+    arguments = sys.argv[1:]
+    if not _runs(arguments):
+        from kcl.cli import entry
 
-            text = harmless_lines(text)
-        sys.stdout.write(text)
+        return entry()
+    text = _kept(arguments)
+    if text is None:
+        return _run()
+    if sys.stdout.isatty():
+        from kcl.terminal import harmless_lines  # another program gets the text as it is
+
+        text = harmless_lines(text)
+    sys.stdout.write(text)
+    return 0
+
+
+def process() -> "NoReturn":
+    """The process `kcl`. After a run, taking the interpreter apart would take longer than all that it does itself."""
+    if not _runs(sys.argv[1:]):
+        sys.exit(main())
+    status = main()
+    try:
         sys.stdout.flush()
-        os._exit(0)  # nothing is open any more: taking the interpreter apart would take longer than all of this
-    from kcl.cli import entry
-
-    return entry()
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        sys.exit(status)  # Python says what is wrong with them
+    os._exit(status)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    process()

@@ -16,7 +16,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -55,6 +54,7 @@ from kcl.loader import (
 )
 from kcl.memo.inputs import Stamp
 from kcl.plugins.code import EntryPointCode, FileCode, PluginCode, PluginFinder, PluginRefused
+from kcl.records import replace
 from kcl.results import Asked, KeptProvenance, KeptResults, Provenance, RunResult, SourceChanged, portable
 from kcl.secrecy.rules import BUILT_IN
 from kcl.semantic import CheckCache

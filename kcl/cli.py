@@ -17,7 +17,6 @@ import gc
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -42,6 +41,7 @@ from kcl.loader import (
     profile_run,
 )
 from kcl.memo.inputs import Clock, now
+from kcl.records import replace
 from kcl.reports import FORMATS, report
 from kcl.source import FileSystem, OsFileSystem, RecordingFileSystem
 from kcl.terminal import WithoutOrders
@@ -89,7 +89,10 @@ def _parser(stdout: TextIO) -> argparse.ArgumentParser:
         epilog=f"other commands, each with --help:\n{listed}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Printing)
+    # What commands are called is said, or a whole usage would be put together to find it out.
+    commands = parser.add_subparsers(
+        prog=parser.prog, dest="command", required=True, metavar="COMMAND", parser_class=Printing
+    )
     command = commands.add_parser("run", help="evaluate files and print the result")
     add = command.add_argument
     add("files", nargs="*", metavar="FILE", help="files or folders; - reads standard input")
@@ -322,24 +325,24 @@ def _write(printed: str, text: str, path: str, stdout: TextIO, stderr: TextIO) -
 
 def entry() -> int:
     """The command of this process."""
+    arguments = sys.argv[1:]
+    if arguments and arguments[0] in _ELSEWHERE:
+        return of_this_process(_nobody)
+    return supervised(of_this_process, cast(TextIO, WithoutOrders(sys.stderr)), lambda: str(whereabouts() or ""))
+
+
+def of_this_process(begin: Callable[[Allowance], None]) -> int:
+    """As `main`, with what belongs to this process."""
     # A run builds many small objects and then ends: looking for garbage among them early and often costs a tenth of it.
     gc.set_threshold(200_000, 50, 50)
     kept_in = folder_for(os.environ)
-    arguments = sys.argv[1:]
-    stderr = cast(TextIO, WithoutOrders(sys.stderr))
-
-    def command(begin: Callable[[Allowance], None]) -> int:
-        return main(
-            arguments,
-            cwd=os.getcwd(),
-            stdin=sys.stdin,
-            stdout=cast(TextIO, WithoutOrders(sys.stdout)) if sys.stdout.isatty() else sys.stdout,
-            stderr=stderr,
-            environment=os.environ,
-            store=None if kept_in is None else Store(kept_in),
-            begin=begin,
-        )
-
-    if arguments and arguments[0] in _ELSEWHERE:
-        return command(_nobody)
-    return supervised(command, stderr, lambda: str(whereabouts() or ""))
+    return main(
+        sys.argv[1:],
+        cwd=os.getcwd(),
+        stdin=sys.stdin,
+        stdout=cast(TextIO, WithoutOrders(sys.stdout)) if sys.stdout.isatty() else sys.stdout,
+        stderr=cast(TextIO, WithoutOrders(sys.stderr)),
+        environment=os.environ,
+        store=None if kept_in is None else Store(kept_in),
+        begin=begin,
+    )

@@ -1,7 +1,7 @@
 """How far whoever runs a program lets it look: below a few folders once all links are resolved, and never into `.git`.
 
 The one rule, asked by everything that reads, or writes, for a repository that its user has not read. Imports nothing of
-ours, so that who only asks loads no compiler.
+ours but how dataclasses are made, so that who only asks loads no compiler.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ import os
 import os.path
 import stat
 import unicodedata
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import NamedTuple
+
+from kcl.records import dataclass, field
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final, Self
+
+from kcl.patterns import pattern
+from kcl.records import dataclass
 
 DEADLINE_SECONDS: Final = 60.0
 """Some hundred times what a large stack takes."""
@@ -14,7 +16,7 @@ LEAST_MEMORY_BYTES: Final = 128 << 20
 """The language itself takes half of it."""
 _MOST_SECONDS: Final = 86_400.0
 _UNITS: Final[Mapping[str, int]] = {"": 1 << 20, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-_MEMORY: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:I?B)?", re.IGNORECASE)
+_MEMORY: Final = pattern(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:I?B)?", re.IGNORECASE)
 
 
 class BadAllowance(ValueError):

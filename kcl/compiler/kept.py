@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import marshal
-from dataclasses import replace
 from functools import partial
 from types import CodeType
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,7 @@ from kcl.compiler.schemas import compile_schema
 from kcl.compiler.source import compiled
 from kcl.evaluator.runtime import Compiling
 from kcl.loader.program import MAIN_PACKAGE
+from kcl.records import replace
 
 if TYPE_CHECKING:
     from kcl.cache.store import Store

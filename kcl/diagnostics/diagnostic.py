@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum, StrEnum
 from typing import Final
+
+from kcl.records import dataclass
 
 
 class Severity(StrEnum):

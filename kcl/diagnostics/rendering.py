@@ -12,16 +12,16 @@ Labels follow as further blocks, then `note:` and `suggestion:` lines.
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from unicodedata import combining, east_asian_width
 
 from kcl.diagnostics.diagnostic import Code, Diagnostic, Label, Span
+from kcl.patterns import pattern
+from kcl.records import dataclass
 
-_LINE_END = re.compile("\n")
+_LINE_END = pattern("\n")
 _LARGE = 8_000_000
 """Characters of a text whose lines are counted each time, rather than kept."""
 _LONGEST_LINE = 1_000

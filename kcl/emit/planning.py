@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from kcl.diagnostics import Code, KclError, error
 from kcl.evaluator.sizes import MOST_VALUES, expanded
 from kcl.evaluator.value import UNDEFINED, KDict, NumberMultiplier, SchemaInstance, Value, ValueFailure
+from kcl.records import dataclass
 
 _DROPPED: Final = object()
 _AS_THEY_ARE: Final = frozenset({str, int, bool, type(None)})

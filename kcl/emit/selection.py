@@ -6,7 +6,9 @@ import re
 from collections.abc import Sequence
 from typing import Any, Final
 
-_STEP: Final = re.compile(r"""\.?(?:\[(-?\d+)\]|\[?"([^"]*)"\]?|\['([^']*)'\]|([^.\[\]]+))""")
+from kcl.patterns import pattern
+
+_STEP: Final = pattern(r"""\.?(?:\[(-?\d+)\]|\[?"([^"]*)"\]?|\['([^']*)'\]|([^.\[\]]+))""")
 
 
 def selector_path(selector: str) -> tuple[str | int, ...]:

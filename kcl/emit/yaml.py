@@ -18,6 +18,7 @@ from operator import itemgetter
 from typing import Any, Final
 
 from kcl.evaluator.numbers import float_text
+from kcl.patterns import pattern
 
 _WORDS: Final = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null", "nan", "=", "<<"})
 _WORDS_IN_ANY_CASE: Final = frozenset(
@@ -25,7 +26,7 @@ _WORDS_IN_ANY_CASE: Final = frozenset(
 )
 _PLAINLY_PLAIN: Final = re.compile(r"[A-Za-z_/][\w/.=+@-]*+(?>(?::[\w/.=+@-]++)*)", re.ASCII).fullmatch
 """Texts that most are, told faster than by `_PLAIN`, which holds for each of them."""
-_PLAIN: Final = re.compile(
+_PLAIN: Final = pattern(
     r"""
     (?![-+.0-9\s]) (?![,\[\]{}#&*!|>'"%@`]) (?!\?(?:\s|$)) (?!:(?:\s|$)) (?!~$)   # no indicator, number or sign first
     [^\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff]+
@@ -33,9 +34,9 @@ _PLAIN: Final = re.compile(
     """,
     re.VERBOSE,
 )
-_INNER_INDICATOR: Final = re.compile(r":\s|\s\#")
-_SPECIAL: Final = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff]")
-_NO_BLOCK: Final = re.compile(r" (?:\n|\Z)")
+_INNER_INDICATOR: Final = pattern(r":\s|\s\#")
+_SPECIAL: Final = pattern(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff]")
+_NO_BLOCK: Final = pattern(r" (?:\n|\Z)")
 _ESCAPES: Final = {
     '"': '\\"',
     "\\": "\\\\",
@@ -52,7 +53,7 @@ _ESCAPES: Final = {
     "\u2028": "\\L",
     "\u2029": "\\P",
 }
-_NEEDS_ESCAPE: Final = re.compile(r'["\\\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff]')
+_NEEDS_ESCAPE: Final = pattern(r'["\\\x00-\x1f\x7f-\x9f\u2028\u2029\ufeff\ud800-\udfff]')
 _LONGEST_SIMPLE_KEY: Final = 128
 
 

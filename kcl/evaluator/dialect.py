@@ -7,10 +7,10 @@ written in; today's official compiler rejects them. Code asks a switch, never a 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from kcl.loader.manifest import Manifest
+from kcl.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

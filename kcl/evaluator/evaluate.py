@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
@@ -34,6 +33,7 @@ from kcl.evaluator.union import bit_or
 from kcl.evaluator.value import UNDEFINED, KDict, Library, SchemaInstance, Value, ValueFailure
 from kcl.evaluator.whereabouts import EVALUATION_THREAD, raised_at
 from kcl.loader.program import MAIN_PACKAGE, Program
+from kcl.records import dataclass, replace
 from kcl.semantic import CheckCache, Rules, check, packages_in_use
 from kcl.syntax import ast
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -204,6 +203,8 @@ def _call_builtin(
     try:
         return builtin.function(*positional, **kwargs)
     except TypeError:
+        import inspect  # takes long to load, and is asked only when something is wrong
+
         try:
             inspect.signature(builtin.function).bind(*positional, **kwargs)
         except TypeError as mismatch:

@@ -8,7 +8,6 @@ stay the same. So an edit of one file of the main package leaves the code of the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -22,6 +21,7 @@ from kcl.evaluator.scopes import PackageScope, Setter
 from kcl.evaluator.statements import Assigning, Body, Run, lower_assignment, lower_setter, lower_statements
 from kcl.evaluator.value import Value
 from kcl.loader.program import MAIN_PACKAGE, Module, Package
+from kcl.records import dataclass, field
 from kcl.semantic.merge import Merged, Merges, find_merges, schema_expression
 from kcl.syntax import ast
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from kcl.diagnostics import Code, KclError, Span, error
 from kcl.evaluator.lexical import Scope, Variable
@@ -15,6 +13,7 @@ from kcl.evaluator.runtime_types import RuntimeType, pack, pack_whole
 from kcl.evaluator.type_lowering import lower_type
 from kcl.evaluator.union import joined_sites
 from kcl.evaluator.value import Sites, Value
+from kcl.records import dataclass
 from kcl.syntax import ast
 
 
@@ -70,6 +69,8 @@ class Parameters:
         known = [item.name for item in items]
         for key in kwargs:
             if key not in known:
+                import difflib  # only mistakes need it
+
                 close = difflib.get_close_matches(key, known, n=1)
                 hint = f", did you mean '{close[0]}'?" if close else ""
                 message = f"\"{name}\" got an unexpected keyword argument '{key}'{hint}"

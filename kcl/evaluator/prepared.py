@@ -12,7 +12,6 @@ imported under the same options, unless they asked the world for something or di
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Final
 
 from kcl.diagnostics import Diagnostic
@@ -21,6 +20,7 @@ from kcl.evaluator.packages import File, imports_of, prepared_files
 from kcl.evaluator.runtime import Compiling, Limits, Runtime
 from kcl.evaluator.value import Library, SchemaInstance, Value
 from kcl.loader.program import MAIN_PACKAGE, Imported, ImportKind, Module, Package, Program
+from kcl.records import dataclass, field
 
 _MOST_SITES: Final = 100_000
 """Each evaluation adds the sites of its main package to the table that it shares with those before it."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 
 from kcl.diagnostics import Span
 from kcl.evaluator.value import UNDEFINED, KDict, KList, SchemaInstance, Sites, Value
+from kcl.records import dataclass, field
 from kcl.source import SourceFile
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -19,6 +18,7 @@ from kcl.evaluator.operations import Arithmetic
 from kcl.evaluator.provenance import SiteKind, SiteTable
 from kcl.evaluator.value import Library, SchemaInstance, Sites, Value, ValueFailure
 from kcl.loader.program import Import, Module, Package, Program
+from kcl.records import dataclass, replace
 from kcl.syntax import ast
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from kcl.diagnostics import Code, KclError, Label, Span, error, warning
 from kcl.evaluator.functions import RuleType
@@ -27,6 +26,7 @@ from kcl.evaluator.statements import Assigning, Body, lower_assignment, lower_se
 from kcl.evaluator.type_lowering import find_schema, lower_type
 from kcl.evaluator.union import bit_or, joined_sites
 from kcl.evaluator.value import OVERRIDE, UNDEFINED, KDict, SchemaInstance, Value, ValueFailure
+from kcl.records import dataclass
 from kcl.syntax import ast
 
 

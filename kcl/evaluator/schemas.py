@@ -9,7 +9,6 @@ over every value the statements give it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from kcl.diagnostics import Code, Diagnostic, KclError, Span, error
@@ -41,6 +40,7 @@ from kcl.evaluator.value import (
     ValueFailure,
 )
 from kcl.loader.program import MAIN_PACKAGE
+from kcl.records import dataclass, field
 from kcl.syntax import ast
 
 if TYPE_CHECKING:

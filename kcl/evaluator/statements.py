@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from kcl.evaluator.attributes import load_path
 from kcl.evaluator.lambda_statements import augmented, lower_assert, lower_path
@@ -17,6 +16,7 @@ from kcl.evaluator.scopes import LazyScope
 from kcl.evaluator.type_lowering import lower_type
 from kcl.evaluator.union import bit_or, joined_sites
 from kcl.evaluator.value import Sites, Value, ValueFailure
+from kcl.records import dataclass
 from kcl.syntax import ast
 
 Assignment = ast.Assign | ast.AugAssign | ast.Unification | ast.SchemaAttr

@@ -15,10 +15,10 @@ numbers with `type(value) is int`. `Undefined` and `None` are both falsy but not
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from kcl.diagnostics import Span
+from kcl.records import dataclass, field
 from kcl.semantic.signatures import LibraryTypes
 
 if TYPE_CHECKING:

@@ -9,12 +9,12 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from types import FrameType, TracebackType
 from typing import Any, Final
 
 from kcl.diagnostics import Span
 from kcl.evaluator.runtime import Where
+from kcl.records import dataclass
 from kcl.semantic.state import State
 from kcl.source import SourceFile
 

@@ -11,13 +11,13 @@ from __future__ import annotations
 import os.path
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Final
 
 from kcl.diagnostics import Code, Diagnostic, Label, error
 from kcl.loader.lock import Locked, read_lock
 from kcl.loader.manifest import MANIFEST_NAME, Manifest, read_manifest
 from kcl.loader.requirement import LocalSource, Requirement, import_name
+from kcl.records import dataclass, replace
 from kcl.source import FileSystem
 
 VENDOR_FOLDER: Final = "vendor"

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Container
-from dataclasses import dataclass, field
 
 from kcl.memo.inputs import Leads
+from kcl.records import dataclass, field
 from kcl.source import FileSystem, OutsideBounds
 
 Look = Callable[[str], None]

@@ -7,10 +7,10 @@ were looked for in. A stamp is a `stat` on a real disk, so a load whose files ar
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from kcl.diagnostics import Span
+from kcl.records import dataclass, field
 from kcl.source import FileSystem
 
 if TYPE_CHECKING:

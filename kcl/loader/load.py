@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import os.path
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from kcl.diagnostics import Code, Diagnostic, KclError, Severity, Span, error
@@ -22,6 +21,7 @@ from kcl.loader.profile import entry_names
 from kcl.loader.program import MAIN_PACKAGE, Import, Imported, ImportKind, Module, Package, Program
 from kcl.loader.requirement import import_name
 from kcl.memo.inputs import Clock, Leads, now
+from kcl.records import dataclass, field, replace
 from kcl.secrecy.rules import BUILT_IN, SecretRules
 from kcl.source import FileSystem, OutsideBounds, SourceFile, is_normal
 from kcl.syntax import ast

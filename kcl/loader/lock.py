@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os.path
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from kcl.diagnostics import Code, KclError, Span, error
 from kcl.loader.requirement import GitSource, OciSource
 from kcl.loader.toml_text import line_of_table, parse_toml, quoted
+from kcl.records import dataclass
 from kcl.source import FileSystem
 
 LOCK_NAME: Final = "kcl.mod.lock"

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import os.path
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
 from kcl.diagnostics import Code, KclError, Span, error
 from kcl.loader.known import Readings
 from kcl.loader.requirement import GitSource, LocalSource, OciSource, Requirement, Source, oci_place
+from kcl.patterns import pattern
+from kcl.records import dataclass
 from kcl.source import FileSystem
 
 MANIFEST_NAME: Final = "kcl.mod"
-_VERSION: Final = re.compile(r"v?(\d+)\.(\d+)")
-_PACKAGE_NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+_VERSION: Final = pattern(r"v?(\d+)\.(\d+)")
+_PACKAGE_NAME: Final = pattern(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _SOURCE_KEYS: Final = frozenset({"path", "git", "oci", "repo", "reg", "tag", "branch", "commit", "version", "package"})
 
 

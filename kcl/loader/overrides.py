@@ -10,21 +10,21 @@ The texts of the main files are changed as a person would change them, and the r
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from kcl.diagnostics import Code, KclError, error
 from kcl.loader.program import Program
+from kcl.patterns import pattern
+from kcl.records import dataclass
 from kcl.source import SourceFile
 from kcl.syntax import ast, parse
 from kcl.syntax.edit import expression_text, locate_value, replace_value
 from kcl.syntax.removal import remove_value
 
-_PATH: Final = re.compile(r"""(?:"[^"]*"|'[^']*'|\[[^\]]*\]|[^=:+\["'-]|-(?!\s*$)|\+(?!=))+""")
-_OPERATOR: Final = re.compile(r"(\+=|=|:|-\s*$)")
-_STEP: Final = re.compile(r"""\.?(?:\[(-?\d+)\]|\[?"([^"]*)"\]?|\['([^']*)'\]|([^.\[\]"']+))""")
+_PATH: Final = pattern(r"""(?:"[^"]*"|'[^']*'|\[[^\]]*\]|[^=:+\["'-]|-(?!\s*$)|\+(?!=))+""")
+_OPERATOR: Final = pattern(r"(\+=|=|:|-\s*$)")
+_STEP: Final = pattern(r"""\.?(?:\[(-?\d+)\]|\[?"([^"]*)"\]?|\['([^']*)'\]|([^.\[\]"']+))""")
 _USAGE: Final = "write it as path=value, path:value, path+=value or path-"
 
 

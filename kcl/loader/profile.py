@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os.path
-from dataclasses import dataclass
 
 from kcl.loader.known import Readings
 from kcl.loader.manifest import Manifest, read_manifest
 from kcl.loader.settings import Settings, load_settings, merge_settings, parse_argument
+from kcl.records import dataclass
 from kcl.source import FileSystem
 
 _SETTINGS_ENDINGS = (".yaml", ".yml")

@@ -6,9 +6,10 @@ Nothing here reads a file; `kcl.loader.load` builds these values, the evaluator 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
+
+from kcl.records import dataclass, field
 
 if TYPE_CHECKING:
     from kcl.source import SourceFile

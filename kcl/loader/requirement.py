@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from kcl.diagnostics import Span
+from kcl.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import json
 import os.path
-import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final
 
 from kcl.bounds import check_depth, check_json
 from kcl.diagnostics import Code, KclError, error
 from kcl.loader.known import Readings
 from kcl.loader.yaml_text import YamlError, load_yaml
+from kcl.patterns import pattern
+from kcl.records import dataclass, field, fields, replace
 from kcl.source import FileSystem
 
 DEFAULT_SETTINGS_NAME: Final = "kcl.yaml"
 _WORDS: Final = {"True": True, "False": False, "None": None, "true": True, "false": False, "null": None}
-_SCIENTIFIC: Final = re.compile(r"[-+]?[0-9.]+[eE][-+]?[0-9]+")
+_SCIENTIFIC: Final = pattern(r"[-+]?[0-9.]+[eE][-+]?[0-9]+")
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any, Final
 
 from kcl.bounds import MOST_DEPTH, check_depth, check_toml
 from kcl.diagnostics import Code, KclError, Span, error
+from kcl.patterns import pattern
 
-_PLACE: Final = re.compile(r"at line (\d+), column (\d+)")
-_BARE_KEY: Final = re.compile(r"[A-Za-z0-9_-]+")
-_HEADER: Final = re.compile(r"[ \t]*\[\[?(?P<name>[^\]\n]+)\]\]?[ \t]*(?:#.*)?")
-_ENTRY: Final = re.compile(r"""[ \t]*(?P<key>[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')[ \t]*[=.]""")
+_PLACE: Final = pattern(r"at line (\d+), column (\d+)")
+_BARE_KEY: Final = pattern(r"[A-Za-z0-9_-]+")
+_HEADER: Final = pattern(r"[ \t]*\[\[?(?P<name>[^\]\n]+)\]\]?[ \t]*(?:#.*)?")
+_ENTRY: Final = pattern(r"""[ \t]*(?P<key>[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')[ \t]*[=.]""")
 
 
 def parse_toml(path: str, text: str) -> dict[str, Any]:

@@ -5,24 +5,24 @@ PyYAML costs 30 ms to import, hence only on first use. Its own resolver follows 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from kcl.bounds import MOST_DIGITS, LimitError, check_depth, check_yaml, count_nodes
+from kcl.patterns import pattern
 
 if TYPE_CHECKING:
     import yaml
 
 _NULL: Final = frozenset({"", "~", "null", "Null", "NULL"})
 _BOOL: Final = {"true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False}
-_INT: Final = re.compile(r"[-+]?(?:0|[1-9][0-9]*)")
-_BASED_INT: Final = re.compile(r"[-+]?0(?:x[0-9a-fA-F]+|o[0-7]+|b[01]+)")
-_FLOAT: Final = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
-_LEADING_ZERO: Final = re.compile(r"[-+]?0[0-9]")
+_INT: Final = pattern(r"[-+]?(?:0|[1-9][0-9]*)")
+_BASED_INT: Final = pattern(r"[-+]?0(?:x[0-9a-fA-F]+|o[0-7]+|b[01]+)")
+_FLOAT: Final = pattern(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_LEADING_ZERO: Final = pattern(r"[-+]?0[0-9]")
 _PLAIN: Final = "plain scalar"
-_SPECIAL_FLOAT: Final = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
+_SPECIAL_FLOAT: Final = pattern(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 
 
 class YamlError(ValueError):

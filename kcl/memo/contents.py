@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from kcl.memo.inputs import Clock, Stamp, now, stamp
+from kcl.records import dataclass
 
 _MISSING: Final = "missing"
 

@@ -16,7 +16,6 @@ import json
 import os.path
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, NoReturn, TextIO
@@ -44,6 +43,7 @@ from kcl.packages.failure import PackageFailure
 from kcl.packages.git import canonical_url
 from kcl.packages.resolving import Resolution, Resolver, vendor
 from kcl.packages.store import Store
+from kcl.records import dataclass, replace
 from kcl.source import OsFileSystem
 
 OK, FAILED, USAGE = 0, 1, 2

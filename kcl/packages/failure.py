@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
-_CREDENTIALS: Final = re.compile(r"(?<=//)[^/@\s]+@")
+from kcl.patterns import pattern
+
+_CREDENTIALS: Final = pattern(r"(?<=//)[^/@\s]+@")
 
 
 class PackageFailure(Exception):

@@ -6,25 +6,25 @@ Nothing a repository holds is run: no hooks, no filters of its own, links become
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from kcl.loader.requirement import GitSource
 from kcl.packages.failure import PackageFailure, without_credentials
+from kcl.patterns import pattern
+from kcl.records import dataclass
 from kcl.secrecy.environments import for_others
 
 _TIMEOUT_SECONDS: Final = 300
 _PROTOCOLS: Final = "https:http:ssh:file"
-_FULL_COMMIT: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-_SHORT_COMMIT: Final = re.compile(r"[0-9a-f]{4,64}")
-_PASSWORD: Final = re.compile(r"[^/]*://[^/@]*:[^/@]*@")
-_REFERENCE: Final = re.compile(r"(?!-)[\w./+@-]+")
+_FULL_COMMIT: Final = pattern(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_SHORT_COMMIT: Final = pattern(r"[0-9a-f]{4,64}")
+_PASSWORD: Final = pattern(r"[^/]*://[^/@]*:[^/@]*@")
+_REFERENCE: Final = pattern(r"(?!-)[\w./+@-]+")
 _SECURE: Final = (
     "-c", "core.hooksPath=/dev/null", "-c", "core.symlinks=false", "-c", "core.autocrlf=false",
     "-c", "core.fsmonitor=false", "-c", "core.attributesFile=/dev/null", "-c", "core.pager=cat",

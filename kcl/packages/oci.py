@@ -10,12 +10,12 @@ import hashlib
 import json
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from kcl.packages.archive import MOST_BYTES
 from kcl.packages.failure import PackageFailure, without_credentials
+from kcl.records import dataclass
 
 LAYER_TYPE: Final = "application/vnd.oci.image.layer.v1.tar"
 _MANIFEST_TYPE: Final = "application/vnd.oci.image.manifest.v1+json"

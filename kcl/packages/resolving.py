@@ -9,7 +9,6 @@ from __future__ import annotations
 import shutil
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, assert_never
 
@@ -24,6 +23,7 @@ from kcl.packages.failure import PackageFailure
 from kcl.packages.git import Git
 from kcl.packages.store import Store
 from kcl.packages.versions import newest, order
+from kcl.records import dataclass, field, replace
 from kcl.source import OsFileSystem
 
 DEFAULT_REGISTRY: Final = "ghcr.io"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from kcl.plugins.contract import DEFAULT_MEMORY_BYTES, DEFAULT_TIMEOUT_SECONDS
+from kcl.records import dataclass, field
 
 
 class PluginRefused(Exception):

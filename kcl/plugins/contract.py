@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
+
+from kcl.records import dataclass, field
 
 _Implementation = TypeVar("_Implementation", bound=Callable[..., Any])
 DEFAULT_TIMEOUT_SECONDS: Final = 10.0

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
-import re
 import select
 import signal
 import subprocess
@@ -19,6 +18,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from kcl.bounded.search_path import search_path
+from kcl.patterns import pattern
 from kcl.plugins.code import PluginCode
 
 LARGEST_ANSWER_BYTES: Final = 32 * 1024 * 1024
@@ -31,7 +31,7 @@ _PASSED_ON: Final = frozenset(
 """What a program needs to run, to find the network and to speak a language. Credentials are in none of these."""
 _PATIENCE_SECONDS: Final = 5.0
 _SHORTEST_SECRET: Final = 4
-_CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+_CONTROL: Final = pattern(r"[\x00-\x08\x0a-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
 class PluginProcess:

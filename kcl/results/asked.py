@@ -5,7 +5,6 @@ from __future__ import annotations
 import marshal
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
 from typing import Any
 
 from kcl.cache.digest import blake2b
@@ -15,6 +14,7 @@ from kcl.evaluator.dialect import Dialect
 from kcl.evaluator.runtime import Limits
 from kcl.loader import Settings
 from kcl.reach import Bounds
+from kcl.records import dataclass, field, fields
 from kcl.secrecy.rules import BUILT_IN, SecretRules
 
 

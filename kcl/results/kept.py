@@ -17,7 +17,6 @@ import marshal
 import os
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
 from kcl.cache.objects import BROKEN, from_bytes, to_bytes
@@ -28,6 +27,7 @@ from kcl.evaluator.dialect import Dialect
 from kcl.evaluator.provenance import Provenance
 from kcl.loader import Manifest
 from kcl.memo.inputs import Clock, Leads, Moment, Stamp, hold, now, settled
+from kcl.records import dataclass, field
 from kcl.results.asked import Asked
 from kcl.results.places import KeptProvenance, packed
 from kcl.results.result import RunResult

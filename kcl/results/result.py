@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
@@ -13,6 +12,7 @@ from kcl.emit import json_text, yaml_stream
 from kcl.evaluator.dialect import Dialect
 from kcl.evaluator.provenance import Site
 from kcl.loader import Manifest
+from kcl.records import dataclass, field
 
 
 class Provenance(Protocol):

@@ -7,19 +7,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import Any, Final
 
+from kcl.patterns import pattern
+from kcl.records import dataclass
 from kcl.secrecy import names, shapes
 
-_TOKEN: Final = re.compile(r"[\w.~+/=:@#$%^&*!-]{4,4096}")
+_TOKEN: Final = pattern(r"[\w.~+/=:@#$%^&*!-]{4,4096}")
 _SHORTEST: Final = 8
 _SIGNS: Final = ("secret", "passw", "passphrase", "pwd", "token", "jwt", "dsn", "credential", "terraform")
-_PART: Final = re.compile("(?i)pass|pw|key|cred|auth|cookie|bearer|otp|psk|hmac|mnemonic|netrc|docker|conn|pat|sas")
+_PART: Final = pattern("(?i)pass|pw|key|cred|auth|cookie|bearer|otp|psk|hmac|mnemonic|netrc|docker|conn|pat|sas")
 """Every telling name has one of these, or one of the signs above."""
-_NAME: Final = re.compile(r"[A-Za-z_][\w.-]{2,60}")
+_NAME: Final = pattern(r"[A-Za-z_][\w.-]{2,60}")
 _LONGEST_REMEMBERED: Final = 1024
 
 Path = tuple[str | int, ...]

@@ -14,13 +14,13 @@ import base64
 import binascii
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-_PLACEHOLDER: Final = re.compile(
-    r"\$.*|\{\{.*|<.*>|%[({].*|\*+|x+|X+|\.{3}|changeme|password|secret|REDACTED|«.*»?", re.S
-)
+from kcl.patterns import pattern
+from kcl.records import dataclass
+
+_PLACEHOLDER: Final = pattern(r"\$.*|\{\{.*|<.*>|%[({].*|\*+|x+|X+|\.{3}|changeme|password|secret|REDACTED|«.*»?", re.S)
 """Stands for a secret that something else puts in, or for any at all."""
 _SHORTEST: Final = 3
 
@@ -69,7 +69,7 @@ def _matches(pattern: str) -> Callable[[str], Iterable[str]]:
     return find
 
 
-_LOGIN: Final = re.compile(
+_LOGIN: Final = pattern(
     r"""(?<=["'])(auth|password|identitytoken|registrytoken)\\?["']\s{0,3}:\s{0,3}\\?"([^"\\]{1,8192})"""
 )
 
@@ -93,8 +93,8 @@ def _of_pair(encoded: str) -> Iterator[str]:
         yield password
 
 
-_BASIC: Final = re.compile(r"(?i:\bbasic)[ \t]{1,3}([A-Za-z0-9+/]{8,4096}={0,2})")
-_BEARER: Final = re.compile(r"(?i:\b(?:bearer|token))[ \t]{1,3}([\w+/=.~-]{12,4096})")
+_BASIC: Final = pattern(r"(?i:\bbasic)[ \t]{1,3}([A-Za-z0-9+/]{8,4096}={0,2})")
+_BEARER: Final = pattern(r"(?i:\b(?:bearer|token))[ \t]{1,3}([\w+/=.~-]{12,4096})")
 
 
 def _credentials(text: str) -> Iterator[str]:
@@ -108,10 +108,10 @@ def _credentials(text: str) -> Iterator[str]:
             yield found[1]
 
 
-_SOURCE: Final = re.compile(
+_SOURCE: Final = pattern(
     r"(?i)(?:^|[\s;])(?:host|server|data source|addr|address|endpoint|accountname|dbname|database|user|user id|uid)\s?="
 )
-_PASSWORD_OF_SOURCE: Final = re.compile(
+_PASSWORD_OF_SOURCE: Final = pattern(
     r"""(?i)(?:^|[\s;])(?:password|passwd|pwd|accountkey|sharedaccesskey)\s?=\s?("[^"\n]*"|'[^'\n]*'|[^\s;"']+)"""
 )
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import marshal
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import astuple
 from typing import TYPE_CHECKING, Any, Final
 
 from kcl.cache.digest import blake2b
@@ -17,6 +16,7 @@ from kcl.cache.objects import BROKEN, PROTOCOL, Reducer, from_bytes, taken_out, 
 from kcl.cache.runs import compiler
 from kcl.diagnostics import Span
 from kcl.loader.program import ImportKind
+from kcl.records import astuple
 from kcl.semantic.scopes import Scope
 from kcl.semantic.state import Rules
 from kcl.semantic.types import CONSTANTS, FunctionType, MultiplierType, SchemaInfo, SchemaType, Type

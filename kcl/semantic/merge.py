@@ -9,8 +9,8 @@ was written in.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from kcl.records import dataclass
 from kcl.syntax import ast
 
 

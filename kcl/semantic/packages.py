@@ -28,12 +28,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from kcl.diagnostics import Code, Diagnostic, Label, Span, error
 from kcl.loader.program import MAIN_PACKAGE, Import, ImportKind, Module, Package, Program
+from kcl.records import dataclass, field
 from kcl.semantic.interfaces import interface
 from kcl.semantic.merge import Merged, Merges, find_merges, schema_expression
 from kcl.semantic.remembered import Remembered, effect, remembering, repeat, surroundings, words

@@ -9,10 +9,10 @@ remembered, and neither is the first sight of one, since most of those are never
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
 from typing import Final
 
 from kcl.diagnostics import Span
+from kcl.records import dataclass, field, fields
 from kcl.semantic.scopes import Binding, Kind, Scope
 from kcl.semantic.types import (
     DictType,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
 from kcl.diagnostics import Span
+from kcl.records import dataclass
 from kcl.semantic.types import Type
 
 

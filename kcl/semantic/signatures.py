@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, Protocol
 
+from kcl.patterns import pattern
+from kcl.records import dataclass, field
 from kcl.semantic.types import (
     ANY,
     BOOL,
@@ -25,9 +26,9 @@ from kcl.semantic.types import (
     UnionType,
 )
 
-_SIGNATURE: Final = re.compile(r"\w+\((?P<params>.*)\)\s*->\s*(?P<result>[^()]+)", re.DOTALL)
-_FUNCTION: Final = re.compile(r"\((?P<params>.*?)\)\s*->\s*(?P<result>.+)", re.DOTALL)
-_PARAMETER: Final = re.compile(r"(?P<star>\*{0,2})(?P<name>\w+)(?P<optional>\?)?(?::\s*(?P<type>.+))?", re.DOTALL)
+_SIGNATURE: Final = pattern(r"\w+\((?P<params>.*)\)\s*->\s*(?P<result>[^()]+)", re.DOTALL)
+_FUNCTION: Final = pattern(r"\((?P<params>.*?)\)\s*->\s*(?P<result>.+)", re.DOTALL)
+_PARAMETER: Final = pattern(r"(?P<star>\*{0,2})(?P<name>\w+)(?P<optional>\?)?(?::\s*(?P<type>.+))?", re.DOTALL)
 _NAMED: Final = {
     "": ANY,
     "any": ANY,

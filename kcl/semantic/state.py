@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from kcl.diagnostics import Code, Diagnostic, Label, Severity, Span
+from kcl.records import dataclass
 from kcl.semantic.scopes import Binding, Kind, Scope
 from kcl.semantic.signatures import LibraryTypes, function_type
 from kcl.semantic.types import FunctionType, SchemaInfo, Type

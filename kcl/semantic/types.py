@@ -7,11 +7,10 @@ a literal's type carries its value (`int(1)`), a variable never has such a type 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 from kcl.diagnostics import Span
+from kcl.records import dataclass, field
 from kcl.syntax import ast
 
 if TYPE_CHECKING:
@@ -99,6 +98,8 @@ def _plain(value: float) -> str:
     """A float without exponent and without a fraction of zero."""
     if value != value or value in (float("inf"), float("-inf")):
         return {"nan": "NaN"}.get(str(value), str(value))
+    from decimal import Decimal  # takes long to load, and few programs have such literals
+
     text = format(Decimal(repr(value)), "f")
     return text.rstrip("0").rstrip(".") if "." in text else text
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import os.path
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
 from datetime import datetime
 
 from kcl.evaluator.value import ValueFailure
 from kcl.reach import is_below, lies_in_git
+from kcl.records import dataclass, field, fields
 from kcl.source import FileSystem, InMemoryFileSystem
 
 

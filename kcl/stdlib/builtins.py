@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator
-from decimal import ROUND_HALF_UP, Decimal
 from functools import cmp_to_key
 from itertools import pairwise
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from kcl.evaluator.numbers import float_display
 from kcl.evaluator.operations import (
@@ -32,16 +31,20 @@ from kcl.evaluator.value import (
     Value,
     ValueFailure,
 )
+from kcl.patterns import pattern
 from kcl.stdlib.declaration import Module
+
+if TYPE_CHECKING:
+    from decimal import Decimal
 
 BUILTINS: Final = Module("")
 _ADD: Final = Arithmetic().add
-_UNIT_NUMBER: Final = re.compile(r"([-+]?[0-9]+)(" + "|".join(sorted(UNIT_FACTORS, key=len, reverse=True)) + ")")
+_UNIT_NUMBER: Final = pattern(r"([-+]?[0-9]+)(" + "|".join(sorted(UNIT_FACTORS, key=len, reverse=True)) + ")")
 _MOST_DIGITS: Final = 4_000
 _LAST_POWER: Final = 308
 """Exponent of the last power of ten that is a float."""
-_DIGITS: Final = re.compile(r"[-+]?[0-9]+")
-_FLOAT: Final = re.compile(
+_DIGITS: Final = pattern(r"[-+]?[0-9]+")
+_FLOAT: Final = pattern(
     r"[-+]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[-+]?[0-9]+)?|inf(?:inity)?|nan)", re.ASCII | re.IGNORECASE
 )
 _ORDERED: Final = ({"int"}, {"float"}, {"int", "float"}, {"str"})
@@ -304,6 +307,8 @@ def rounded(number: float, ndigits: int | None = None) -> Value:
 
 
 def _to_whole(number: float) -> Decimal:
+    from decimal import ROUND_HALF_UP, Decimal  # takes long to load, and few programs round
+
     exact = Decimal(repr(number)) if isinstance(number, float) else Decimal(number)
     return exact.to_integral_value(rounding=ROUND_HALF_UP)
 

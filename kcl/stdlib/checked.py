@@ -7,9 +7,9 @@ run time does, and programs are held to what it asks.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Final
 
+from kcl.records import dataclass
 from kcl.stdlib.declaration import Module
 
 _NUMBER: Final = "int | float"

@@ -7,13 +7,14 @@ from datetime import datetime
 from typing import Final
 
 from kcl.evaluator.value import CallContext, ValueFailure
+from kcl.patterns import pattern
 from kcl.stdlib.access import Access
 from kcl.stdlib.declaration import Module
 
 MODULE: Final = Module("datetime")
-_RFC3339: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[-+]\d\d:\d\d)")
-_LEAP_SECOND: Final = re.compile(r"(?<=:\d\d:)60")
-_DIRECTIVE: Final = re.compile(r"%[-_0]?([A-Za-z])")
+_RFC3339: Final = pattern(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[-+]\d\d:\d\d)")
+_LEAP_SECOND: Final = pattern(r"(?<=:\d\d:)60")
+_DIRECTIVE: Final = pattern(r"%[-_0]?([A-Za-z])")
 _WHOLE: Final = tuple(
     map(frozenset, ("Ymd", "Ybd", "YBd", "ymd", "ybd", "yBd", "Yj", "yj", "GVu", "D", "x", "c", "HM", "IMp", "X"))
 )

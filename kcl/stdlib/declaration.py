@@ -13,17 +13,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, Final, TypeVar
 
 from kcl.evaluator.operations import kind
 from kcl.evaluator.value import UNDEFINED, Builtin, NumberMultiplier, Value, ValueFailure
+from kcl.patterns import pattern
+from kcl.records import dataclass, field
 from kcl.stdlib.access import Access
 
-_SIGNATURE: Final = re.compile(r"(?P<name>\w+)\((?P<params>.*)\)\s*->\s*(?P<result>.+)", re.DOTALL)
+_SIGNATURE: Final = pattern(r"(?P<name>\w+)\((?P<params>.*)\)\s*->\s*(?P<result>.+)", re.DOTALL)
 _TEXT: Final = frozenset({str})
-_PARAMETER: Final = re.compile(r"(?P<star>\*{0,2})(?P<name>\w+)(?P<optional>\?)?(?::\s*(?P<type>.+))?", re.DOTALL)
+_PARAMETER: Final = pattern(r"(?P<star>\*{0,2})(?P<name>\w+)(?P<optional>\?)?(?::\s*(?P<type>.+))?", re.DOTALL)
 _Implementation = TypeVar("_Implementation", bound=Callable[..., Any])
 
 

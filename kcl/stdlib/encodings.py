@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-import uuid
 from collections.abc import Callable
 from typing import Final
 
@@ -80,7 +79,9 @@ def blake3(value: str, encoding: str = "utf-8") -> str:
 
 @CRYPTO.function("uuid() -> str", capture="random")
 def random_uuid() -> str:
-    return str(uuid.uuid4())
+    from uuid import uuid4  # looks for libraries of the system when it is loaded
+
+    return str(uuid4())
 
 
 @CRYPTO.function("filesha256(filepath: str) -> str", contextual=True, needs_access=True, capture="file")

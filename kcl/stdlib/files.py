@@ -6,7 +6,6 @@ from __future__ import annotations
 import fnmatch
 import os
 import os.path
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -179,6 +178,8 @@ def delete(access: Access, context: CallContext, filepath: str) -> None:
 
 @MODULE.function("cp(src: str, dest: str) -> None", contextual=True, needs_access=True)
 def copy(access: Access, context: CallContext, src: str, dest: str) -> None:
+    import shutil  # takes long to load, and next to no program copies files
+
     source, target = _writable(access, context, src), _writable(access, context, dest)
     try:
         shutil.copyfile(source, target)

@@ -8,8 +8,9 @@ import re
 from typing import Any, Final
 
 from kcl.bounds import LimitError, check_depth, check_json, check_size
+from kcl.patterns import pattern
 
-_INCOMPLETE_WORD: Final = re.compile(r"(?:t|tr|tru|f|fa|fal|fals|n|nu|nul)\Z")
+_INCOMPLETE_WORD: Final = pattern(r"(?:t|tr|tru|f|fa|fal|fals|n|nu|nul)\Z")
 
 
 class JsonError(ValueError):
@@ -38,7 +39,7 @@ def parse_json(text: str) -> Any:
     return found
 
 
-_ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|.)", re.DOTALL)
+_ESCAPE: Final = pattern(r"\\(?:u([0-9a-fA-F]{4})|.)", re.DOTALL)
 
 
 def _half_of_a_pair(text: str) -> str:

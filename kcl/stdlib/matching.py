@@ -16,6 +16,7 @@ from itertools import islice
 from typing import Any, Final
 
 from kcl.evaluator.value import ValueFailure
+from kcl.patterns import pattern
 
 MOST_SECONDS: Final = 5.0
 _FEW_STEPS: Final = 20_000_000
@@ -26,14 +27,14 @@ _TRIAL: Final = (
     "pattern, text = json.load(sys.stdin)\n"
     "for _ in re.compile(pattern).finditer(text): pass\n"
 )
-_PIECE: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\?P?[<=!:>a-z]*|[()*+?|]|\{\d*(,?)\d*\}|.", re.DOTALL)
-_CLASSES: Final = re.compile(r"\\[wWdDsSbB]|\(\?[a-z]*i")
+_PIECE: Final = pattern(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\(\?P?[<=!:>a-z]*|[()*+?|]|\{\d*(,?)\d*\}|.", re.DOTALL)
+_CLASSES: Final = pattern(r"\\[wWdDsSbB]|\(\?[a-z]*i")
 """What RE2 knows for ASCII alone."""
-_SPACES: Final = re.compile(r"\\[sS]")
-_OTHER_SPACES: Final = re.compile(r"[\x0b\x1c-\x1f]")
-_OTHERWISE: Final = re.compile(r"\{,|\(\?[a-z]*[xaL]")
+_SPACES: Final = pattern(r"\\[sS]")
+_OTHER_SPACES: Final = pattern(r"[\x0b\x1c-\x1f]")
+_OTHERWISE: Final = pattern(r"\{,|\(\?[a-z]*[xaL]")
 """What RE2 takes for something else."""
-_ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))", re.DOTALL)
+_ESCAPE: Final = pattern(r"\\(?:u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|(.))", re.DOTALL)
 
 
 class LinearPattern:

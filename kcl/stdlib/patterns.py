@@ -12,12 +12,14 @@ import unicodedata
 from functools import lru_cache
 from typing import Final
 
-_MULTILINE: Final = re.compile(r"\(\?[a-z]*m")
-_NAMED_GROUP: Final = re.compile(r"\(\?<([A-Za-z_]\w*)>")
-_NAMED_REFERENCE: Final = re.compile(r"\\k(?:<(\w+)>|\{(\w+)\}|'(\w+)')")
-_PROPERTY: Final = re.compile(r"\\([pP])(?:\{(\^?)(\w+)\}|(\w))")
-_CODE: Final = re.compile(r"\\x\{([0-9a-fA-F]+)\}|\\u\{([0-9a-fA-F]+)\}")
-_POSIX_CLASS: Final = re.compile(r"\[:(\^?)(\w+):\]")
+from kcl.patterns import pattern
+
+_MULTILINE: Final = pattern(r"\(\?[a-z]*m")
+_NAMED_GROUP: Final = pattern(r"\(\?<([A-Za-z_]\w*)>")
+_NAMED_REFERENCE: Final = pattern(r"\\k(?:<(\w+)>|\{(\w+)\}|'(\w+)')")
+_PROPERTY: Final = pattern(r"\\([pP])(?:\{(\^?)(\w+)\}|(\w))")
+_CODE: Final = pattern(r"\\x\{([0-9a-fA-F]+)\}|\\u\{([0-9a-fA-F]+)\}")
+_POSIX_CLASS: Final = pattern(r"\[:(\^?)(\w+):\]")
 _POSIX: Final = {
     "alnum": "0-9A-Za-z",
     "alpha": "A-Za-z",

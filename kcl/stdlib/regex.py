@@ -10,12 +10,13 @@ from typing import Any, Final
 
 from kcl.evaluator.sizes import text_of
 from kcl.evaluator.value import KList, ValueFailure
+from kcl.patterns import pattern
 from kcl.stdlib.declaration import Module
 from kcl.stdlib.matching import tried
 from kcl.stdlib.patterns import PatternError, compiled
 
 MODULE: Final = Module("regex")
-_GROUP_REFERENCE: Final = re.compile(r"\$(?:\$|\{(\w+)\}|(\w+))")
+_GROUP_REFERENCE: Final = pattern(r"\$(?:\$|\{(\w+)\}|(\w+))")
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import string
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
@@ -10,11 +9,12 @@ from typing import Any, Final
 from kcl.evaluator.operations import kind, to_str
 from kcl.evaluator.sizes import text_of
 from kcl.evaluator.value import KList, Value, ValueFailure
+from kcl.patterns import pattern
 from kcl.stdlib.declaration import Module
 
 METHODS: Final = Module("str")
-_LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
-_LETTERS: Final = re.compile(r"[^\W\d_]+")
+_LINE: Final = pattern(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+_LETTERS: Final = pattern(r"[^\W\d_]+")
 
 
 @METHODS.function("capitalize() -> str")
@@ -200,7 +200,7 @@ def splitlines(text: str, keepends: bool = False) -> KList:
     return KList(lines if keepends else [line.rstrip("\r\n") for line in lines])
 
 
-_NUMBER: Final = re.compile(r"[0-9]+")
+_NUMBER: Final = pattern(r"[0-9]+")
 
 
 class _Formatter(string.Formatter):

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kcl.evaluator.numbers import float_text
 from kcl.evaluator.value import Value, ValueFailure
+from kcl.patterns import pattern
+from kcl.records import dataclass, field
 from kcl.stdlib.conversion import to_plain
 from kcl.stdlib.declaration import Module
 
@@ -21,12 +22,12 @@ MODULE: Final = Module("template")
 _HTML: Final = str.maketrans(
     {"<": "&lt;", ">": "&gt;", '"': "&quot;", "&": "&amp;", "'": "&#x27;", "`": "&#x60;", "=": "&#x3D;"}
 )
-_TAG: Final = re.compile(
+_TAG: Final = pattern(
     r"\\(?P<escaped>\{\{.*?\}\})|\{\{(?P<trim_left>~)?(?:!--(?P<long>.*?)--|!(?P<short>.*?)|"
     r"\{(?P<raw>.*?)\}|(?P<kind>[#/^&>]?)(?P<body>.*?))(?P<trim_right>~)?\}\}",
     re.DOTALL,
 )
-_TOKEN: Final = re.compile(
+_TOKEN: Final = pattern(
     r"""\s*(?:(?P<string>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?P<open>\()|(?P<close>\))|(?P<bar>\|)"""
     r"""|(?P<word>[^\s()|"'=]+(?:=(?=[^\s]))?))"""
 )

@@ -15,8 +15,9 @@ Shapes that are worth knowing before reading code that walks the tree:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
 from enum import StrEnum
+
+from kcl.records import dataclass, field, fields
 
 # --------------------------------------------------------------------------------------
 # Small closed sets

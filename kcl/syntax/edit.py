@@ -9,19 +9,19 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import NoReturn
 
 from kcl.diagnostics import Code, KclError, Span, error
+from kcl.patterns import pattern
+from kcl.records import dataclass
 from kcl.source import SourceFile
 from kcl.syntax import ast
 from kcl.syntax.parser import parse
 
 Path = Sequence[str | int]
 
-_IDENTIFIER = re.compile(r"[^\W\d]\w*")
+_IDENTIFIER = pattern(r"[^\W\d]\w*")
 
 
 def locate_value(source: SourceFile, variable: str, path: Path) -> Span | None:
@@ -56,7 +56,7 @@ def replace_value(source: SourceFile, variable: str, path: Path, new_text: str) 
     return text
 
 
-_INTERPOLATION = re.compile(r"\$\{([^}]*\})?")
+_INTERPOLATION = pattern(r"\$\{([^}]*\})?")
 
 
 def expression_text(value: object) -> str:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from kcl.patterns import pattern
+
 UNITS = frozenset(("n", "u", "m", "k", "K", "M", "G", "T", "P", "Ki", "Mi", "Gi", "Ti", "Pi"))
 
-_ESCAPE = re.compile(
+_ESCAPE = pattern(
     r"\\(?:([0-7]{1,3})|x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|N\{([^}]*)\}|(.)|$)", re.DOTALL
 )
 _BLANKS = " \t"
@@ -24,7 +26,7 @@ _SIMPLE = {
     "t": "\t",
     "v": "\v",
 }
-_INTEGER = re.compile(
+_INTEGER = pattern(
     r"0x[\da-fA-F_]*|(?:0b[01_]+|0o[0-7_]+|0[0-7_][0-7_]+|0|[1-9][0-9_]*)(?:n|u|m|k|Ki?|Mi?|Gi?|Ti?|Pi?)?", re.ASCII
 )
 _BASES = {"x": (16, 2), "X": (16, 2), "b": (2, 2), "B": (2, 2), "o": (8, 2), "O": (8, 2)}

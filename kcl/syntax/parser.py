@@ -10,10 +10,10 @@ from __future__ import annotations
 import contextlib
 import sys
 import threading
-from dataclasses import dataclass
 
 from kcl.collection import paused
 from kcl.diagnostics import Code, Diagnostic, error
+from kcl.records import dataclass
 from kcl.source import SourceFile
 from kcl.syntax import ast, descent
 from kcl.syntax.descent.reader import MOST_NESTED, GaveUp

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 
+from kcl.patterns import pattern
 from kcl.syntax import ast
 
 _WORDS = "True|False|None|Undefined|all|any|elif|else|filter|for|if|lambda|map|not"
@@ -45,7 +46,7 @@ _BLOCK = rf"\{{[ \t]*+\r?\n(?=(\1[ \t]++))(?>(?:(?>(?:{_BETWEEN})?)\2{_ENTRY}{_E
 
 def _run(line: str) -> re.Pattern[str]:
     """Lines of one indentation."""
-    return re.compile(rf"(?=([ \t]*+))(?>(?:(?>(?:{_BETWEEN})?)\1(?:{line}){_ENDED})+)")
+    return pattern(rf"(?=([ \t]*+))(?>(?:(?>(?:{_BETWEEN})?)\1(?:{line}){_ENDED})+)")
 
 
 ENTRIES: Run = ("entries", _run(rf"{_KEY}(?:{_SCALAR}|{_LIST}|{_BLOCK})"))
@@ -61,8 +62,8 @@ _VALUE = rf"""(?:
   | (?P<list>\[(?>(?:[^\]"']++|"[^"]*+"|'[^']*+')*)\])
   | (?P<config>\{{(?>(?:[^}}"']++|"[^"]*+"|'[^']*+')*)\}})
 )"""
-_ONE_ITEM = re.compile(rf"[\s,]*+{_VALUE}", re.VERBOSE)
-_ONE_ENTRY = re.compile(rf"[\s,]*+(?P<key>{_NAME}|{_QUOTED})[ \t]*+(?P<op>[:=])[ \t]*+{_VALUE}", re.VERBOSE)
+_ONE_ITEM = pattern(rf"[\s,]*+{_VALUE}", re.VERBOSE)
+_ONE_ENTRY = pattern(rf"[\s,]*+(?P<key>{_NAME}|{_QUOTED})[ \t]*+(?P<op>[:=])[ \t]*+{_VALUE}", re.VERBOSE)
 _CONSTANTS = {kind.value: kind for kind in ast.ConstantKind}
 _OPERATORS = {":": ast.ConfigOp.UNION, "=": ast.ConfigOp.OVERRIDE}
 

@@ -7,9 +7,9 @@ its value does. So "change what set this field" needs no search.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
 from typing import Any
 
+from kcl.records import fields, is_dataclass
 from kcl.source import SourceFile
 from kcl.syntax import ast
 from kcl.syntax.edit import expression_text

@@ -100,6 +100,8 @@ def compile_(pattern, flags=0):
 kept, _compiler.compile = _compiler.compile, compile_
 re.compile("(?:ab|b)*+")
 assert found, "the check finds none"
+from kcl import patterns
+patterns.pattern = re.compile  # when the module is loaded, and not when somebody needs it
 found.clear()
 re.purge()
 for name in ("runtimes.base", "workbench.present", "workbench.project"):
@@ -142,7 +144,7 @@ def notice(event, values):  # a path is a socket of this machine: workers are sp
 sys.addaudithook(notice)
 arguments = {arguments!r}
 if arguments[0] == "kcl":
-    from kcl.__main__ import main
+    from kcl.cli import entry as main  # which loads what the process of a run does: that is another
     sys.argv = list(arguments)
 else:
     from workbench.cli.main import main as wb

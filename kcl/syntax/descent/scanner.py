@@ -28,13 +28,14 @@ from __future__ import annotations
 
 import re
 
+from kcl.patterns import pattern
 from kcl.syntax import runs
 from kcl.syntax.ast import Comment
 from kcl.syntax.literals import UNITS, LiteralError, string_parts, unescape
 from kcl.syntax.tokens import Report, Token
 
 # Groups are atomic and not possessive: before Python 3.11.5 those forget alternatives (python/cpython#106052).
-_USUAL = re.compile(
+_USUAL = pattern(
     r"""
     [ \t]*+
     (?:
@@ -60,11 +61,11 @@ _USUAL = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_LINE_END = re.compile(r"(?P<comment>#[^\n]*)|(?P<newline>\r?\n)")
-_DIGITS = re.compile(r"[0-9_]*")
-_HEX_DIGITS = re.compile(r"[0-9a-fA-F_]*")
-_EXPONENT = re.compile(r"[-+]?[0-9_]*")
-_SUFFIX = re.compile(r"[^\W\d]\w*")
+_LINE_END = pattern(r"(?P<comment>#[^\n]*)|(?P<newline>\r?\n)")
+_DIGITS = pattern(r"[0-9_]*")
+_HEX_DIGITS = pattern(r"[0-9a-fA-F_]*")
+_EXPONENT = pattern(r"[-+]?[0-9_]*")
+_SUFFIX = pattern(r"[^\W\d]\w*")
 _BLANKS = frozenset("\v\f\r\u0085\u200e\u200f\u2028\u2029")
 _OPENING = {"(": ")", "[": "]", "{": "}"}
 _NESTING = {

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from kcl.diagnostics import Code
+from kcl.patterns import pattern
 from kcl.syntax import ast, nodes
 from kcl.syntax.descent.expressions import NO_NAMES
 from kcl.syntax.descent.reader import GaveUp, shortened
@@ -14,7 +14,7 @@ from kcl.syntax.descent.statements import Statements
 from kcl.syntax.nodes import is_identifier
 from kcl.syntax.tokens import Report, Token
 
-_DOTTED = re.compile(r"([^\W\d]\w*+)(?>(?:\.[^\W\d]\w*+)*)")
+_DOTTED = pattern(r"([^\W\d]\w*+)(?>(?:\.[^\W\d]\w*+)*)")
 _AUG = {op.value: op for op in ast.AugOp}
 
 

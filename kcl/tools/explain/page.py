@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import Enum
 
 from kcl.diagnostics import Code
+from kcl.records import dataclass, field
 
 
 class Told(Enum):

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from kcl.loader.program import ImportKind, Module
+from kcl.patterns import pattern
+from kcl.records import dataclass
 from kcl.syntax import ast
 from kcl.tools.migrate.walk import Binding, Walker
 from kcl.tools.migrate.world import PackageView, World
 
-_IDENTIFIER = re.compile(r"[^\W\d]\w*")
+_IDENTIFIER = pattern(r"[^\W\d]\w*")
 
 
 @dataclass(frozen=True, slots=True)

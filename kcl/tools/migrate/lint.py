@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from kcl.diagnostics import Diagnostic, Span
+from kcl.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

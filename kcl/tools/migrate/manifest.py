@@ -9,10 +9,11 @@ from typing import Final
 from kcl.api import KCL, KONFIG_2023, Dialect, FileSystem
 from kcl.diagnostics import Code, Span, warning
 from kcl.loader.manifest import MANIFEST_NAME, read_manifest
+from kcl.patterns import pattern
 from kcl.tools.migrate.lint import Edit, Lint
 
-_VERSION: Final = re.compile(r"""^[ \t]*kclvm_version[ \t]*=[ \t]*(["'])(?P<version>[^"'\n]*)\1""", re.MULTILINE)
-_PROFILE: Final = re.compile(r"^[ \t]*\[profile\][^\n]*(\n|\Z)", re.MULTILINE)
+_VERSION: Final = pattern(r"""^[ \t]*kclvm_version[ \t]*=[ \t]*(["'])(?P<version>[^"'\n]*)\1""", re.MULTILINE)
+_PROFILE: Final = pattern(r"^[ \t]*\[profile\][^\n]*(\n|\Z)", re.MULTILINE)
 TARGET_VERSION: Final = "v0.13.2"
 """The official compiler that migrated repositories are tried with."""
 

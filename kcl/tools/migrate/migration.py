@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,6 +19,7 @@ from kcl.diagnostics import Code
 from kcl.loader import LoadRequest, default_settings_file, load, load_settings, merge_settings
 from kcl.loader.manifest import MANIFEST_NAME
 from kcl.loader.program import MAIN_PACKAGE, Program
+from kcl.records import dataclass, field
 from kcl.tools.migrate.exposed import find_exposed
 from kcl.tools.migrate.lint import Lint, apply_edits
 from kcl.tools.migrate.manifest import manifest_lints

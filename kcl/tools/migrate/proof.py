@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from kcl.api import (
@@ -18,6 +17,7 @@ from kcl.api import (
     ProgramError,
     run,
 )
+from kcl.records import dataclass
 from kcl.tools.migrate.migration import Subject
 
 _MOST_DIFFERENCES: Final = 5

@@ -6,12 +6,12 @@ change what runs. Where the two differ, the message says so.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator
 from typing import Final
 
 from kcl.diagnostics import Code, Label, Span, warning
 from kcl.loader.program import MAIN_PACKAGE, Import, ImportKind, Module
+from kcl.patterns import pattern
 from kcl.source import SourceFile
 from kcl.syntax import ast
 from kcl.syntax.edit import expression_text
@@ -23,7 +23,7 @@ from kcl.tools.migrate.walk import Binding, FrameKind, Walker, static_key
 from kcl.tools.migrate.world import SchemaView, World, below, dotted
 
 _WORDS: Final = {"true": "True", "false": "False", "null": "None", "none": "None", "nil": "None"}
-_IDENTIFIER: Final = re.compile(r"[^\W\d]\w*")
+_IDENTIFIER: Final = pattern(r"[^\W\d]\w*")
 
 
 class LegacyFinder(Walker):

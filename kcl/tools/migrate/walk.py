@@ -8,11 +8,11 @@ schema's parameters, the package's globals, imports and built-in functions.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Final
 
 from kcl.loader.program import MAIN_PACKAGE, Module
+from kcl.records import dataclass, field
 from kcl.stdlib.builtins import BUILTINS
 from kcl.syntax import ast
 from kcl.tools.migrate.world import SchemaView, World, children, dotted

@@ -6,10 +6,10 @@ One world is one program. It answers from declarations alone; nothing is evaluat
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 from kcl.loader.program import Import, ImportKind, Module, Package, Program
+from kcl.records import dataclass, field, fields, is_dataclass
 from kcl.syntax import ast
 
 

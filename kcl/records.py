@@ -1,0 +1,277 @@
+"""Dataclasses that cost next to nothing to define; for the type checker they are those of the standard library.
+
+The decorator of the standard library writes up to six functions as text for each class, compiles and runs them. For
+the 150 dataclasses of the language that took 60 ms, four tenths of what it takes to import it, and nearly all of these
+functions are never called. Here comparing, hashing and showing are done by functions that serve all classes, and the
+one that pays to be written for a class, `__init__`, is written when its first instance is made.
+
+Left out is what nobody here uses: `InitVar`, `ClassVar`, `KW_ONLY`, `unsafe_hash`, `match_args`, `weakref_slot`.
+Other programs may use `dataclasses.fields`, `replace` and the like on such classes, or derive dataclasses from them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from dataclasses import astuple as astuple
+    from dataclasses import dataclass as dataclass
+    from dataclasses import field as field
+    from dataclasses import fields as fields
+    from dataclasses import is_dataclass as is_dataclass
+    from dataclasses import replace as replace
+else:
+    import operator
+    from reprlib import recursive_repr
+
+    _MISSING = object()
+    _RECORD = "__record__"
+    """The attribute of a class that holds its fields by name, those of its bases first."""
+
+    class Field:
+        """One field of a class."""
+
+        __slots__ = ("compare", "default", "factory", "init", "name", "repr", "type")
+
+        def __init__(self, default, factory, init, repr, compare):
+            self.name = self.type = ""
+            self.default, self.factory, self.init, self.repr, self.compare = default, factory, init, repr, compare
+
+    def field(*, default=_MISSING, default_factory=_MISSING, init=True, repr=True, compare=True):
+        """As `dataclasses.field`."""
+        return Field(default, default_factory, init, repr, compare)
+
+    def dataclass(cls=None, /, *, repr=True, eq=True, order=False, frozen=False, slots=False):
+        """As `dataclasses.dataclass`."""
+
+        def defined(cls):
+            return _defined(cls, _Parameters(repr, eq, order, frozen, slots))
+
+        return defined if cls is None else defined(cls)
+
+    def fields(of):
+        """The fields of a class or an instance; TypeError for anything else."""
+        try:
+            return tuple(getattr(of, _RECORD).values())
+        except AttributeError:
+            raise TypeError("must be called with a dataclass type or instance") from None
+
+    def is_dataclass(value):
+        """Whether it is such a class or an instance of one."""
+        return hasattr(value if isinstance(value, type) else type(value), _RECORD)
+
+    def replace(instance, /, **changes):
+        """A copy with other values in some fields."""
+        for name, each in getattr(instance, _RECORD).items():
+            if each.init:
+                if name not in changes:
+                    changes[name] = getattr(instance, name)
+            elif name in changes:
+                raise ValueError(f"field {name} is declared with init=False, it cannot be specified with replace()")
+        return instance.__class__(**changes)
+
+    def astuple(instance):
+        """The values of the fields; of dataclasses among them, and in lists, tuples and dicts, the same."""
+        return tuple([_as_plain(getattr(instance, name)) for name in getattr(instance, _RECORD)])
+
+    def _as_plain(value):
+        if type(value) in (list, tuple):
+            return type(value)(map(_as_plain, value))
+        if type(value) is dict:
+            return {_as_plain(key): _as_plain(item) for key, item in value.items()}
+        return astuple(value) if is_dataclass(type(value)) else value
+
+    # --- Defining a class ---
+
+    class _Parameters:
+        """What the class was defined with. The standard library asks bases whether they are frozen."""
+
+        __slots__ = ("eq", "frozen", "order", "repr", "slots")
+
+        def __init__(self, repr, eq, order, frozen, slots):
+            self.repr, self.eq, self.order, self.frozen, self.slots = repr, eq, order, frozen, slots
+
+    class _StandardFields:
+        """The fields as the standard library has them, made when it asks."""
+
+        def __get__(self, instance, owner):
+            import dataclasses
+
+            made = {}
+            for name, each in getattr(owner, _RECORD).items():
+                made[name] = known = dataclasses.field(
+                    default=dataclasses.MISSING if each.default is _MISSING else each.default,
+                    default_factory=dataclasses.MISSING if each.factory is _MISSING else each.factory,
+                    init=each.init,
+                    repr=each.repr,
+                    compare=each.compare,
+                    kw_only=False,
+                )
+                known.name, known.type, known._field_type = name, each.type, dataclasses._FIELD
+            return made
+
+    def _defined(cls, parameters):
+        own = {name: _own_field(cls, name, of) for name, of in cls.__annotations__.items()}
+        record = {}
+        for base in reversed(cls.__mro__[1:]):
+            record.update(base.__dict__.get(_RECORD, {}))
+        record.update(own)
+        hash_ = cls.__dict__.get("__hash__")  # None too where the class defines `__eq__` alone
+        cls = _with_slots(cls, own) if parameters.slots else _with_defaults(cls, own)
+        given = frozenset(cls.__dict__)
+        for name, value in _methods(cls, record, parameters).items():
+            if name not in given:
+                setattr(cls, name, value)
+        cls.__init__ = _first_init(cls)
+        if parameters.eq and hash_ is None:
+            cls.__hash__ = _hash(record) if parameters.frozen else None
+        cls.__record__ = record
+        cls.__dataclass_fields__ = _StandardFields()
+        cls.__dataclass_params__ = parameters
+        if hasattr(cls, "__abstractmethods__"):
+            from abc import update_abstractmethods
+
+            update_abstractmethods(cls)
+        return cls
+
+    def _own_field(cls, name, of):
+        given = cls.__dict__.get(name, _MISSING)
+        made = given if isinstance(given, Field) else Field(given, _MISSING, True, True, True)
+        if made.default is not _MISSING and made.default.__class__.__hash__ is None:
+            raise ValueError(f"mutable default {type(made.default)} for field {name} is not allowed")
+        made.name, made.type = name, of
+        return made
+
+    def _with_defaults(cls, own):
+        for name, each in own.items():
+            if each.default is not _MISSING:
+                setattr(cls, name, each.default)
+            elif name in cls.__dict__:
+                delattr(cls, name)
+        return cls
+
+    def _with_slots(cls, own):
+        """The same class with slots, which it must have when it is made."""
+        inherited = {name for base in cls.__mro__[1:-1] for name in _slots_of(base)}
+        namespace = dict(cls.__dict__)
+        namespace["__slots__"] = tuple([name for name in own if name not in inherited])
+        for name in (*own, "__dict__", "__weakref__"):
+            namespace.pop(name, None)
+        made = type(cls)(cls.__name__, cls.__bases__, namespace)
+        made.__qualname__ = cls.__qualname__
+        return made
+
+    def _slots_of(base):
+        slots = base.__dict__.get("__slots__", ())
+        return (slots,) if isinstance(slots, str) else slots
+
+    # --- What every class has ---
+
+    def _methods(cls, record, parameters):
+        made = {"__match_args__": tuple([name for name, each in record.items() if each.init])}
+        if parameters.repr:
+            made["__repr__"] = _repr(record)
+        if parameters.eq:
+            made["__eq__"] = _comparing(record, "__eq__")
+        if parameters.order:
+            made.update({name: _comparing(record, name) for name in ("__lt__", "__le__", "__gt__", "__ge__")})
+        if parameters.frozen:
+            made["__setattr__"], made["__delattr__"] = _frozen(cls, frozenset(record))
+            if parameters.slots:
+                made["__getstate__"], made["__setstate__"] = _state, _set_state
+        return made
+
+    def _first_init(cls):
+        def __init__(self, *args, **kwargs):
+            cls.__init__ = _init(cls)
+            cls.__init__(self, *args, **kwargs)
+
+        return __init__
+
+    def _init(cls):
+        """`__init__` for the fields of a class, written out."""
+        known = {"missing": _MISSING, "set_": object.__setattr__}
+        parameters, lines = ["self"], []
+        for name, each in getattr(cls, _RECORD).items():
+            value = name
+            if each.default is not _MISSING:
+                known[f"default_{name}"] = each.default
+            if each.factory is not _MISSING:
+                known[f"make_{name}"] = each.factory
+                value = f"{name} if {name} is not missing else make_{name}()" if each.init else f"make_{name}()"
+            elif not each.init:
+                if each.default is _MISSING:
+                    continue
+                value = f"default_{name}"
+            if each.init:
+                optional = f"=default_{name}" if each.default is not _MISSING else "=missing"
+                has_default = each.default is not _MISSING or each.factory is not _MISSING
+                parameters.append(name + optional if has_default else name)
+            frozen = cls.__dataclass_params__.frozen
+            lines.append(f"set_(self, {name!r}, {value})" if frozen else f"self.{name} = {value}")
+        if hasattr(cls, "__post_init__"):
+            lines.append("self.__post_init__()")
+        text = f"def __init__({', '.join(parameters)}):\n " + "\n ".join(lines or ["pass"])
+        exec(text, known)
+        written = known["__init__"]
+        written.__qualname__, written.__module__ = f"{cls.__qualname__}.__init__", cls.__module__
+        return written
+
+    def _values(record):
+        """What makes a tuple of the fields that are compared."""
+        names = [name for name, each in record.items() if each.compare]
+        if len(names) > 1:
+            return operator.attrgetter(*names)
+        return lambda self: tuple([getattr(self, name) for name in names])
+
+    def _comparing(record, name):
+        values, compare = _values(record), getattr(operator, name)
+
+        def method(self, other):
+            return compare(values(self), values(other)) if other.__class__ is self.__class__ else NotImplemented
+
+        method.__name__ = name
+        return method
+
+    def _hash(record):
+        values = _values(record)
+
+        def __hash__(self):
+            return hash(values(self))
+
+        return __hash__
+
+    def _repr(record):
+        names = [name for name, each in record.items() if each.repr]
+
+        @recursive_repr()
+        def __repr__(self):
+            shown = ", ".join([f"{name}={getattr(self, name)!r}" for name in names])
+            return f"{self.__class__.__qualname__}({shown})"
+
+        return __repr__
+
+    def _frozen(cls, names):
+        def __setattr__(self, name, value):
+            if type(self) is cls or name in names:
+                raise _refused(f"cannot assign to field {name!r}")
+            super(cls, self).__setattr__(name, value)
+
+        def __delattr__(self, name):
+            if type(self) is cls or name in names:
+                raise _refused(f"cannot delete field {name!r}")
+            super(cls, self).__delattr__(name)
+
+        return __setattr__, __delattr__
+
+    def _refused(message):
+        from dataclasses import FrozenInstanceError
+
+        return FrozenInstanceError(message)
+
+    def _state(self):
+        return [getattr(self, name) for name in getattr(self, _RECORD)]
+
+    def _set_state(self, state):
+        for name, value in zip(getattr(self, _RECORD), state, strict=True):
+            object.__setattr__(self, name, value)
