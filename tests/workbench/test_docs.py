@@ -6,7 +6,7 @@ import inspect
 import re
 import shlex
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import click
@@ -128,6 +128,11 @@ def test_the_readme_shows_the_screenshots_that_are_made() -> None:
     assert wanted <= {each.name for each in SCREENSHOTS.iterdir()}
 
 
+def test_the_walk_through_the_code_names_files_that_are_there() -> None:
+    named = {each for each in _codes(_page("architecture.md")) if re.fullmatch(r"[\w./]+/[\w.]*", each)}
+    assert len(named) > 30 and [each for each in sorted(named) if not (ROOT / each).exists()] == []
+
+
 # --- commands
 
 
@@ -143,6 +148,23 @@ def _commands(group: click.Group = wb, path: str = "wb") -> Iterator[tuple[str, 
 
 
 COMMANDS = dict(_commands())
+
+
+def test_help_has_one_voice() -> None:
+    """An imperative, lower case, no full stop; a proper name or a quoted word may begin it."""
+    context = click.Context(wb)
+    said = dict(_table_of_commands())
+    for name, command in COMMANDS.items():
+        for option in command.get_params(context):
+            if isinstance(option, click.Option) and not option.hidden and option.opts[0] != "--help":
+                said[f"{name} {option.opts[-1]}"] = option.help or ""
+    wrong = [name for name, text in said.items() if not re.fullmatch(r"[^A-Z].*([^.]|\.\.\.)", text)]
+    assert len(said) > 100 and wrong == []
+
+
+def _table_of_commands() -> Iterable[tuple[str, str]]:
+    text = wb.get_help(click.Context(wb)).partition("Commands:")[2]
+    return re.findall(r"^  (\w+) +(\S.*)$", text, re.M)
 
 
 def _check_line(words: list[str], command: click.Command = wb, name: str = "wb") -> None:

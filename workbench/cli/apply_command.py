@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 @compile_options
 @cluster_option
 @workdir_option
-@click.option("-y", "--yes", is_flag=True, help="Do not ask; protected stacks need --confirm as well.")
-@click.option("--confirm", default="", metavar="PHRASE", help="The phrase the plan asks for.")
-@click.option("--dry-run", is_flag=True, help="Show the plan and stop.")
-@click.option("--watch/--no-watch", default=True, show_default=True, help="Wait until everything is ready.")
+@click.option("-y", "--yes", is_flag=True, help="do not ask; protected stacks need --confirm as well")
+@click.option("--confirm", default="", metavar="PHRASE", help="confirm with the phrase that the plan asks for")
+@click.option("--dry-run", is_flag=True, help="show the plan and stop")
+@click.option("--watch/--no-watch", default=True, show_default=True, help="wait until everything is ready")
 @timeout_option
-@click.option("--force", is_flag=True, help="Take over fields that other managers own.")
-@click.option("--no-prune", is_flag=True, help="Leave what the stack no longer has.")
+@click.option("--force", is_flag=True, help="take over fields that other managers own")
+@click.option("--no-prune", is_flag=True, help="leave what the stack no longer has")
 @accept_lost_option
 @adopt_option
 @reason_option

@@ -20,10 +20,23 @@ if TYPE_CHECKING:
 
 
 @click.command("audit")
-@click.option("-n", "--limit", type=click.IntRange(min=1), default=50, show_default=True, help="The newest so many.")
-@click.option("--verify", is_flag=True, help="Check the chain, against what releases and --anchor know of it.")
-@click.option("--anchor", "anchors", multiple=True, metavar="NUMBER:HASH", help="An entry known from elsewhere.")
-@click.option("--repair", is_flag=True, help="Set a broken trail aside and begin again, or make its head again.")
+@click.option(
+    "-n",
+    "--limit",
+    type=click.IntRange(min=1),
+    default=50,
+    show_default=True,
+    help="list at most this many, the newest",
+)
+@click.option("--verify", is_flag=True, help="check the chain against the releases and --anchor")
+@click.option(
+    "--anchor",
+    "anchors",
+    multiple=True,
+    metavar="NUMBER:HASH",
+    help="check that this entry, recorded elsewhere, is in the chain",
+)
+@click.option("--repair", is_flag=True, help="set a broken trail aside and begin a new one, or rebuild its head")
 @format_option("table", "json")
 @click.pass_context
 def command(ctx: click.Context, limit: int, verify: bool, anchors: tuple[str, ...], repair: bool, format_: str) -> None:

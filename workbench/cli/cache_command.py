@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 @click.group("cache")
 def command() -> None:
-    """What KCL keeps on disk between processes, so that what has not changed is not computed again."""
+    """Inspect and clear the cache of the KCL compiler: what has not changed is not computed again."""
 
 
 @command.command("info")
 @format_option("table", "json")
 @click.pass_context
 def info(ctx: click.Context, format_: str) -> None:
-    """Where it is, how much it holds, and how much it may.
+    """Show where the cache is, its size, and its limit.
 
     Exit code: 0.
     """
@@ -54,7 +54,7 @@ def info(ctx: click.Context, format_: str) -> None:
 @command.command("clear")
 @click.pass_context
 def clear(ctx: click.Context) -> None:
-    """Removes all of it. The next runs compute, and keep, what they need.
+    """Clear the cache. The next runs compute what they need, and cache it again.
 
     Exit code: 0.
     """

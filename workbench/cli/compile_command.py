@@ -21,24 +21,35 @@ if TYPE_CHECKING:
 @compile_options
 @workdir_option
 @format_option("yaml", "json", "table")
-@click.option("--show-secrets", is_flag=True, help="Print secrets in clear on a terminal too.")
-@click.option(
-    "--all", "everything", is_flag=True, help="Compile all stacks into files, each only if it is out of date."
-)
+@click.option("--show-secrets", is_flag=True, help="print secrets in clear on a terminal too")
+@click.option("--all", "everything", is_flag=True, help="compile all stacks into files, each only if it is out of date")
 @click.option(
     "--into",
     type=WorkPath(file_okay=False),
     default=None,
-    help="With --all: the folder of the files.",
+    help="with --all: write the files into this folder",
 )
-@click.option("--jobs", type=click.IntRange(min=1), default=None, help="With --all: processes; else one for each core.")
 @click.option(
-    "--changed", multiple=True, metavar="FILE", help="With --all: only stacks that this file touches; may be repeated."
+    "--jobs",
+    type=click.IntRange(min=1),
+    default=None,
+    help="with --all: run this many processes; default: one per core",
 )
-@click.option("--since", default="", metavar="REVISION", help="With --all: only stacks that changes since then touch.")
-@click.option("--force", is_flag=True, help="With --all: compile what is up to date as well.")
 @click.option(
-    "--scheduler", default="", metavar="ADDRESS", help="With --all: let the workers of this dask scheduler do it."
+    "--changed",
+    multiple=True,
+    metavar="FILE",
+    help="with --all: compile only stacks that this file touches; may be repeated",
+)
+@click.option(
+    "--since",
+    default="",
+    metavar="REVISION",
+    help="with --all: compile only stacks that changes since this revision touch",
+)
+@click.option("--force", is_flag=True, help="with --all: compile what is up to date as well")
+@click.option(
+    "--scheduler", default="", metavar="ADDRESS", help="with --all: run on the workers of this dask scheduler"
 )
 @click.pass_obj
 def command(

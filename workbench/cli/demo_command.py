@@ -32,8 +32,8 @@ _WELCOME = "Two practice clusters run yesterday's version. d: live diff, P: plan
 
 
 @click.command("demo")
-@click.option("--plain", is_flag=True, help="As plain text, in a terminal too.")
-@click.option("--headless", is_flag=True, help="Serve the clusters and a CMDB until stopped; show nothing.")
+@click.option("--plain", is_flag=True, help="print plain text, in a terminal too")
+@click.option("--headless", is_flag=True, help="serve the clusters and a CMDB until stopped; show nothing")
 @click.pass_context
 def command(ctx: click.Context, plain: bool, headless: bool) -> None:
     """Show the main job on two embedded clusters: nothing else is needed.

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 @compile_options
 @workdir_option
 @click.option(
-    "-y", "--yes", is_flag=True, help="As for wb apply; does not stand for the phrase, which is always asked."
+    "-y", "--yes", is_flag=True, help="as for wb apply; does not stand for the phrase, which is always asked for"
 )
-@click.option("--confirm", default="", metavar="PHRASE", help="The phrase the plan asks for.")
+@click.option("--confirm", default="", metavar="PHRASE", help="confirm with the phrase that the plan asks for")
 @accept_lost_option
-@click.option("--dry-run", is_flag=True, help="Show the plan and stop.")
+@click.option("--dry-run", is_flag=True, help="show the plan and stop")
 @adopt_option
 @reason_option
 @click.pass_context

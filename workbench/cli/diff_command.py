@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 @click.option(
     "--server-dry-run",
     is_flag=True,
-    help="Ask the clusters of an untrusted repository too. Writes nothing; Terraform is still not asked.",
+    help="ask the clusters of an untrusted repository too; writes nothing, and Terraform is still not asked",
 )
-@click.option("--drift", "drift_only", is_flag=True, help="Only what others changed or deleted live.")
+@click.option("--drift", "drift_only", is_flag=True, help="show only what others changed or deleted live")
 @click.pass_context
 def command(
     ctx: click.Context,

@@ -26,23 +26,23 @@ if TYPE_CHECKING:
     from workbench.settings import Settings
 
 _COMMANDS = {
-    "ls": "the projects, stacks and components of the repository",
-    "compile": "a stack's Spec, as one YAML list",
-    "diff": "what an apply would change live, and the source line behind every field",
-    "plan": "what would be done, in which order, bound to what is live now",
-    "apply": "do what the configuration says, and watch it become ready",
-    "destroy": "take away everything that a stack has",
+    "ls": "list projects, stacks and components",
+    "compile": "print a stack's Spec as one YAML list",
+    "diff": "show what an apply would change live, with the source line behind every field",
+    "plan": "show what would be done, in which order, bound to what is live now",
+    "apply": "apply the configuration, and watch it become ready",
+    "destroy": "delete everything that a stack has",
     "watch": "watch a stack until it is ready, or say why it is not",
-    "explain": "where a field of a resource comes from",
+    "explain": "show which lines set a field of a resource",
     "migrate": "bring KCL of 2023 to today's language, and prove that no stack changes",
     "run": "recover failing hosts, as a program such as AppRecovery.k declares it",
-    "audit": "what was written to clusters: who, where from, what, how it ended",
-    "release": "what was released from this machine",
-    "trust": "what the repository may use on this machine because you say so",
-    "plugins": "Python functions that the KCL of the repository may call",
-    "cache": "what KCL keeps on disk between processes",
-    "sandbox": "embedded clusters to practise on",
-    "demo": "the main job on two sandbox clusters, no cluster needed",
+    "audit": "list what was written to clusters: by whom, from where, and how it ended",
+    "release": "list and show the releases made on this machine",
+    "trust": "decide what a repository may use on this machine",
+    "plugins": "list and trust the Python functions that the KCL of the repository may call",
+    "cache": "inspect and clear the cache of the KCL compiler",
+    "sandbox": "serve embedded clusters to practise on",
+    "demo": "show the main job on two sandbox clusters, no cluster needed",
 }
 
 
@@ -168,19 +168,19 @@ def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None
 
 @click.group(cls=Verbs, invoke_without_command=True, context_settings=_SETTINGS)
 @click.option(
-    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Print the version."
+    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="print the version"
 )
-@click.option("-w", "--workdir", type=click.Path(path_type=Path), default=None, help="Work in this folder.")
+@click.option("-w", "--workdir", type=click.Path(path_type=Path), default=None, help="work in this folder")
 @click.option(
-    "--kubeconfig", type=click.Path(), default=None, help="The kubeconfig; else KUBECONFIG or ~/.kube/config."
+    "--kubeconfig", type=click.Path(), default=None, help="read this kubeconfig; default: KUBECONFIG, or ~/.kube/config"
 )
 @click.option(
     "--untrusted/--trusted",
     "is_untrusted",
     default=None,
-    help="Look at the repository as data only; else by rule, which `wb trust list` tells.",
+    help="treat the repository as data only; default: by rule, shown by `wb trust list`",
 )
-@click.option("--no-style", is_flag=True, help="No colour.")
+@click.option("--no-style", is_flag=True, help="print without colour")
 @limits_options
 @click.pass_context
 def wb(

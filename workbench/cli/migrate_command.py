@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 @click.command("migrate")
 @click.argument("what", nargs=-1, metavar="[STACK|PATH]...")
-@click.option("--check", is_flag=True, help="Only list what is legacy; exit code 1 if anything is.")
-@click.option("--write", is_flag=True, help="Write the edits, once all stacks are proven unchanged.")
+@click.option("--check", is_flag=True, help="only list what is legacy; exit code 1 if anything is")
+@click.option("--write", is_flag=True, help="write the edits, once all stacks are proven unchanged")
 @click.option(
     "--dialect",
     type=click.Choice(("kcl", "konfig-2023")),
     default=None,
-    help="What the repository is written in; by default what kcl.mod asks for.",
+    help="read the repository in this dialect; default: the one of kcl.mod",
 )
 @compile_options
 @workdir_option

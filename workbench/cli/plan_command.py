@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 @cluster_option
 @workdir_option
 @format_option("table", "json", "yaml")
-@click.option("--out", type=WorkPath(), default=None, metavar="FILE", help="Save the plan for wb apply FILE.")
-@click.option("--detailed-exitcode", is_flag=True, help="2 where there is something to do.")
-@click.option("--force", is_flag=True, help="Take over fields that other managers own.")
-@click.option("--no-prune", is_flag=True, help="Leave what the stack no longer has.")
+@click.option("--out", type=WorkPath(), default=None, metavar="FILE", help="save the plan for wb apply FILE")
+@click.option("--detailed-exitcode", is_flag=True, help="exit with 2 where there is something to do")
+@click.option("--force", is_flag=True, help="take over fields that other managers own")
+@click.option("--no-prune", is_flag=True, help="leave what the stack no longer has")
 @accept_lost_option
 @adopt_option
 @click.pass_context

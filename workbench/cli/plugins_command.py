@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 @click.group("plugins")
 def command() -> None:
-    """Python functions that the KCL of the repository may call."""
+    """List and trust the Python functions that the KCL of the repository may call."""
 
 
 @command.command("list")
 @workdir_option
 @click.pass_context
 def list_(ctx: click.Context, workdir: Path | None) -> None:
-    """The plugins that plugins.yaml lists, where their code is, and whether it is trusted on this machine."""
+    """List the plugins of plugins.yaml, where their code is, and whether it is trusted on this machine."""
     from workbench.present.rows import Column, Row
     from workbench.present.text import line
     from workbench.project.plugins import read_allowed_plugins
@@ -47,7 +47,7 @@ def list_(ctx: click.Context, workdir: Path | None) -> None:
 @command.command("trust")
 @click.argument("name")
 @workdir_option
-@click.option("--revoke", is_flag=True, help="Trust it no longer.")
+@click.option("--revoke", is_flag=True, help="revoke the trust")
 @click.pass_context
 def trust(ctx: click.Context, name: str, workdir: Path | None, revoke: bool) -> None:
     """Let the code of plugin NAME, with its settings, run on this machine when KCL calls it. Read both first.

@@ -29,7 +29,7 @@ _RESOURCE_COLUMNS = (Column("Action"), Column("State"), Column("Resource"), Colu
 
 @click.group("release")
 def command() -> None:
-    """What was released from this machine."""
+    """List and show the releases made on this machine."""
 
 
 @command.command("list")
@@ -94,7 +94,9 @@ def list_(context: Context, stack: str, workdir: Path | None, format_: str) -> N
 
 @command.command("show")
 @click.argument("stack", default="", metavar="[STACK]")
-@click.option("--revision", type=click.IntRange(min=1), default=None, metavar="N", help="Which; else the latest.")
+@click.option(
+    "--revision", type=click.IntRange(min=1), default=None, metavar="N", help="show this revision; default: the latest"
+)
 @workdir_option
 @click.pass_obj
 def show(context: Context, stack: str, revision: int | None, workdir: Path | None) -> None:
@@ -134,7 +136,7 @@ def move(context: Context, former: Path, workdir: Path | None) -> None:
 
 @command.command("forget")
 @click.argument("stack", default="", metavar="[STACK]")
-@click.option("--cluster", required=True, metavar="CLUSTER", help="The cluster that is gone, as plans name it.")
+@click.option("--cluster", required=True, metavar="CLUSTER", help="name the cluster that is gone, as plans name it")
 @workdir_option
 @reason_option
 @click.pass_obj

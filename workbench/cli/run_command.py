@@ -26,13 +26,15 @@ if TYPE_CHECKING:
 @click.argument("file", type=WorkPath(), metavar="FILE.k")
 @compile_options
 @workdir_option
-@click.option("--confirm", default="", metavar="PHRASE", help="The phrase the preview asks for, word for word.")
-@click.option("--allow-unresolved", is_flag=True, help="Accept hosts that lead to no pod, or nobody knows to which.")
+@click.option(
+    "--confirm", default="", metavar="PHRASE", help="confirm with the phrase that the preview asks for, word for word"
+)
+@click.option("--allow-unresolved", is_flag=True, help="accept hosts that lead to no pod, or nobody knows to which")
 @click.option(
     "--require-all/--no-require-all",
     default=True,
     show_default=True,
-    help="Whether hosts that limits, budgets or a stop left alone count as not recovered.",
+    help="count hosts that limits, budgets or a stop left alone as not recovered",
 )
 @format_option("table", "json")
 @click.pass_context

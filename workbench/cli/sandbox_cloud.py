@@ -24,11 +24,11 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 @click.group("provider")
 def provider() -> None:
-    """A Terraform provider whose cloud is a file."""
+    """Install a Terraform provider whose cloud is a file."""
 
 
 @provider.command("install")
-@click.option("--folder", type=WorkPath(), default=None, help="Where to; else beside the releases.")
+@click.option("--folder", type=WorkPath(), default=None, help="install into this folder; default: beside the releases")
 @click.pass_obj
 def install(context: Context, folder: Path | None) -> None:
     """Install the provider for practice, and print what to set so that terraform takes it from there."""
@@ -44,13 +44,13 @@ def install(context: Context, folder: Path | None) -> None:
 
 @click.group("world")
 def world() -> None:
-    """What is in the practice provider's cloud: look at it, and change it as somebody else would."""
+    """Look at the cloud of the practice provider, and change it as somebody else would."""
 
 
 def _world_option(function: Command) -> Command:
-    return click.option("--world", "file", type=WorkPath(), default=None, help="The file; else KONFIG_PRACTICE_WORLD.")(
-        function
-    )
+    return click.option(
+        "--world", "file", type=WorkPath(), default=None, help="read this file; default: KONFIG_PRACTICE_WORLD"
+    )(function)
 
 
 @world.command("ls")
@@ -58,7 +58,7 @@ def _world_option(function: Command) -> Command:
 @format_option("table", "json")
 @click.pass_obj
 def list_(context: Context, file: Path | None, format_: str) -> None:
-    """List what there is."""
+    """List what is in the cloud."""
     from workbench.present.rows import Column, Row
     from workbench.present.text import line
 

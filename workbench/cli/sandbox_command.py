@@ -14,7 +14,7 @@ from workbench.project import WorkbenchError
 
 @click.group("sandbox")
 def command() -> None:
-    """Embedded clusters to practise on, and a cloud. They are simulated, and say so."""
+    """Serve embedded clusters to practise on, and a cloud. They are simulated, and say so."""
 
 
 command.add_command(provider)
@@ -22,22 +22,37 @@ command.add_command(world)
 
 
 @command.command("start")
-@click.option("--kubeconfig", type=WorkPath(), required=True, help="File to write, one context a cluster.")
-@click.option("--clusters", type=click.IntRange(1, 64), default=1, show_default=True, help="How many, side by side.")
 @click.option(
-    "--token", "tokens", multiple=True, metavar="USER=TOKEN", help="admin and alice may do all, viewer nothing."
+    "--kubeconfig", type=WorkPath(), required=True, help="write a kubeconfig with one context per cluster to this file"
 )
-@click.option("--no-controllers", is_flag=True, help="The API alone: nothing moves by itself.")
+@click.option(
+    "--clusters", type=click.IntRange(1, 64), default=1, show_default=True, help="serve this many clusters side by side"
+)
+@click.option(
+    "--token",
+    "tokens",
+    multiple=True,
+    metavar="USER=TOKEN",
+    help="accept only tokens: admin and alice may do all, viewer nothing",
+)
+@click.option("--no-controllers", is_flag=True, help="serve the API alone: nothing moves by itself")
 @click.option(
     "--fail-image",
     "failing",
     multiple=True,
     metavar="GLOB=BEHAVIOUR",
-    help="Containers of these images behave so: missing, crash, oom, never, slow, ...",
+    help="let containers of an image fail: missing, crash, oom, never, slow, ...",
 )
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Of the first cluster; 0 takes any free one.")
-@click.option("--parent", type=int, default=0, hidden=True, help="End with this process, which has to be the parent.")
-@click.option("--seed", type=int, default=None, help="Makes generated names and uids repeat.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=0,
+    help="serve the first cluster on this port; 0 takes any free one",
+)
+@click.option(
+    "--parent", type=int, default=0, hidden=True, help="end when this process ends, which has to be the parent"
+)
+@click.option("--seed", type=int, default=None, help="generate the same names and uids as any run with this seed")
 @click.pass_context
 def start(
     ctx: click.Context,

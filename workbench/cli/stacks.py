@@ -57,14 +57,14 @@ def limits_options(function: Command) -> Command:
         metavar="SIZE",
         expose_value=False,
         callback=_allowed,
-        help="Memory that evaluating KCL may need, such as 512M; else WB_MAX_MEMORY, else 2G.",
+        help="limit the memory of evaluating KCL, such as 512M; default: WB_MAX_MEMORY, or 2G",
     )(function)
     return click.option(
         "--deadline",
         metavar="SECONDS",
         expose_value=False,
         callback=_allowed,
-        help="How long evaluating KCL may take; else WB_DEADLINE, else 60.",
+        help="limit the time of evaluating KCL; default: WB_DEADLINE, or 60",
     )(function)
 
 
@@ -77,11 +77,11 @@ def compile_options(function: Command) -> Command:
         "settings",
         multiple=True,
         metavar="FILE",
-        help="KCL settings file, relative to the stack's folder.",
+        help="read this KCL settings file, relative to the stack's folder",
     )(function)
-    return click.option(
-        "-D", "--argument", "options", multiple=True, metavar="NAME=VALUE", help="Value of a KCL option."
-    )(function)
+    return click.option("-D", "--argument", "options", multiple=True, metavar="NAME=VALUE", help="set a KCL option")(
+        function
+    )
 
 
 def workdir_option(function: Command) -> Command:
@@ -91,7 +91,7 @@ def workdir_option(function: Command) -> Command:
         type=click.Path(path_type=Path),
         default=None,
         is_eager=True,
-        help="Work in this folder: relative paths start there.",
+        help="work in this folder: relative paths start there",
     )(function)
 
 
@@ -101,13 +101,19 @@ def timeout_option(function: Command) -> Command:
         type=click.FloatRange(min=0, min_open=True),
         default=None,
         metavar="SECONDS",
-        help="How long to wait.",
+        help="wait at most this long",
     )(function)
 
 
 def format_option(*formats: str) -> Callable[[Command], Command]:
     return click.option(
-        "-o", "--output", "format_", type=click.Choice(formats), default=formats[0], show_default=True, help="Format."
+        "-o",
+        "--output",
+        "format_",
+        type=click.Choice(formats),
+        default=formats[0],
+        show_default=True,
+        help="print in this format",
     )
 
 
@@ -117,7 +123,7 @@ def cluster_option(function: Command) -> Command:
         "clusters",
         multiple=True,
         metavar="NAME",
-        help="Only this place of the stack: a cluster, or `terraform`; may be repeated.",
+        help="work on this place of the stack only: a cluster, or `terraform`; may be repeated",
     )(function)
 
 
@@ -126,19 +132,19 @@ def reason_option(function: Command) -> Command:
         "--reason",
         default="",
         metavar="TEXT",
-        help="Why, for the audit trail: an incident, a change. Else WB_REASON.",
+        help="record why in the audit trail: an incident, a change; default: WB_REASON",
     )(function)
 
 
 def accept_lost_option(function: Command) -> Command:
     return click.option(
-        "--accept-lost", is_flag=True, help="Take for gone what the Terraform state has lost and nobody can look for."
+        "--accept-lost", is_flag=True, help="treat as gone what the Terraform state has lost and nobody can look for"
     )(function)
 
 
 def adopt_option(function: Command) -> Command:
     return click.option(
-        "--adopt", is_flag=True, help="Also delete what carries the stack's labels and no release here made."
+        "--adopt", is_flag=True, help="delete also what carries the stack's labels and no release here made"
     )(function)
 
 

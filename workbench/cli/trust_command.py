@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from workbench.trust import Standing, Want
 
 _SHORTEST = 8
-revoke_option = click.option("--revoke", is_flag=True, help="Trust it no longer.")
+revoke_option = click.option("--revoke", is_flag=True, help="revoke the trust")
 
 
 @click.group("trust")
 def command() -> None:
-    """What the repository may use on this machine because you say so."""
+    """Decide what a repository may use on this machine."""
 
 
 @command.command("list")
@@ -297,10 +297,10 @@ def kubeconfig(ctx: click.Context, file: Path, workdir: Path | None, revoke: boo
 @command.command("revoke")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @workdir_option
-@click.option("--all", "everything", is_flag=True, help="All that is trusted in this repository.")
+@click.option("--all", "everything", is_flag=True, help="revoke all that is trusted in this repository")
 @click.pass_context
 def revoke(ctx: click.Context, names: tuple[str, ...], workdir: Path | None, everything: bool) -> None:
-    """Trust things no longer: by NAME, kind or digest (its first 8 characters or more), as `wb trust list` has them."""
+    """Revoke trust: by NAME, kind or digest (its first 8 characters or more), as `wb trust list` shows them."""
     from workbench.project import ProjectError
 
     if bool(names) == everything:
