@@ -156,7 +156,7 @@ def test_help_has_one_voice() -> None:
     said = dict(_table_of_commands())
     for name, command in COMMANDS.items():
         for option in command.get_params(context):
-            if isinstance(option, click.Option) and not option.hidden and option.opts[0] != "--help":
+            if isinstance(option, click.Option) and not option.hidden and "--help" not in option.opts:
                 said[f"{name} {option.opts[-1]}"] = option.help or ""
     wrong = [name for name, text in said.items() if not re.fullmatch(r"[^A-Z].*([^.]|\.\.\.)", text)]
     assert len(said) > 100 and wrong == []
