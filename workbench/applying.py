@@ -12,8 +12,9 @@ from workbench.audit import Actor, AuditTrail
 from workbench.auditing import AuditedApply
 from workbench.engine import release
 from workbench.engine.errors import MovedObject, StalePlan
-from workbench.engine.execute import Applying, check, check_workspace, execute
+from workbench.engine.execute import Applying, check, execute
 from workbench.engine.identities import check_clusters, follow
+from workbench.engine.places import ClusterPlace, Place, WorkspacePlace
 from workbench.engine.plan import Plan
 from workbench.project import StackPath
 from workbench.release import ReleaseStore
@@ -44,9 +45,10 @@ async def applying(
         runtimes = {cluster: await connect(cluster) for cluster in plan.clusters}
         clusters = await check_clusters(plan.stack, plan.identities, runtimes)
         prior = follow(prior, clusters).release
-        workspace = await open_workspace() if plan.workspace else None
-        known = await check_workspace(plan, workspace, runtimes) if workspace is not None else {}
-        identities = await check(plan, runtimes)
+        places: list[Place] = [ClusterPlace(name, each) for name, each in runtimes.items()]
+        if plan.workspace:
+            places.append(WorkspacePlace(plan.workspace, await open_workspace(), runtimes))
+        checked = await check(plan, places)
         intent = release.begin(
             plan.changes,
             prior,
@@ -62,10 +64,7 @@ async def applying(
         )
         with AuditedApply(trail, actor, now, plan, confirm=confirm, reason=reason) as audited:
             journal = audited.into(store.journal(path, replace(intent, audit=audited.anchor), lock))
-            async with (
-                renewing(lock),
-                execute(plan, runtimes, identities, journal, now, workspace=workspace, known=known) as events,
-            ):
+            async with renewing(lock), execute(plan, checked, journal, now) as events:
                 yield events
     finally:
         lock.release()

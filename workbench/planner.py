@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
-from runtimes.base import ClusterIdentity, LiveResource, Runtime, RuntimeFailure, TerraformId, Workspace
+from runtimes.base import ClusterIdentity, LiveResource, Runtime, RuntimeFailure, TerraformId
 from workbench.destinations import Places, destinations, refuse_doubtful
 from workbench.engine.changes import Gap, StackDiff
 from workbench.engine.compile import CompiledStack, CompileInputs
@@ -23,11 +23,13 @@ from workbench.engine.identities import Followed, Reached, Waiting, follow, form
 from workbench.engine.masking import Seal
 from workbench.engine.narrowing import Narrowed, to_clusters, to_workspace
 from workbench.engine.placement import PROJECT, STACK, ownership, place
+from workbench.engine.places import ClusterPlace, Place
+from workbench.engine.places.surveying import Seals
 from workbench.engine.plan import Plan
 from workbench.engine.planning import make_plan
 from workbench.engine.release import Release
 from workbench.engine.spec import Spec
-from workbench.engine.survey import Seals, survey
+from workbench.engine.survey import survey
 from workbench.engine.workspace import terraform
 from workbench.project import TERRAFORM_PLACE, Stack, UnknownCluster, discover
 from workbench.project.masking import read_masking
@@ -275,20 +277,16 @@ class Planner:
             screen=seals.screen.knowing(spec.secrets, spec.rules),
             record=seals.record.knowing(spec.secrets, spec.rules),
         )
-        workspace: Workspace | RuntimeFailure | None = None
+        asked: list[Place] = [ClusterPlace(name, each) for name, each in at.clusters.runtimes.items()]
         if places.terraform and self.workspaces.is_needed(stack, spec, prior):
-            try:
-                workspace = await self.workspaces.of(stack)
-            except RuntimeFailure as failure:
-                workspace = failure
-        asked = [name for name, each in at.clusters.runtimes.items() if not isinstance(each, RuntimeFailure)]
+            asked.append(await self.workspaces.place(stack, at.clusters.runtimes))
         with ExitStack() as waits:
-            for name in (*asked, *([TERRAFORM_PLACE] if workspace is not None else [])):
-                waits.enter_context(self.waiting.on(name))
+            for each in asked:
+                if each.is_waited_for:
+                    waits.enter_context(self.waiting.on(each.name))
             found = await survey(
                 spec,
-                at.clusters.runtimes,
-                workspace=workspace,
+                asked,
                 prior=prior,
                 labels=ownership(stack.path),
                 prune=prune,

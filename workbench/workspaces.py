@@ -21,8 +21,10 @@ from workbench.trust import Trust
 
 if TYPE_CHECKING:
     from runtimes.base import FieldPath, ResourceId, Runtime, Workspace
+    from workbench.engine.places import WorkspacePlace
     from workbench.engine.release import Release
     from workbench.engine.spec import Spec
+    from workbench.engine.workspace import Clusters
 
     class TerraformPlace(Runtime, Workspace, Protocol):
         """What a stack's Terraform resources are reached by: all of them together, and each to be watched."""
@@ -84,6 +86,16 @@ class Workspaces:
             opened = await self._connect(stack)
             self._open.setdefault(stack.path, opened)
         return self._open[stack.path]
+
+    async def place(self, stack: Stack, clusters: Clusters) -> WorkspacePlace:
+        """Returns the workspace as a place of the stack, or why it cannot be asked in its place."""
+        from runtimes.base import RuntimeFailure
+        from workbench.engine.places import WorkspacePlace
+
+        try:
+            return WorkspacePlace(TERRAFORM_PLACE, await self.of(stack), clusters)
+        except RuntimeFailure as failure:
+            return WorkspacePlace(TERRAFORM_PLACE, failure, clusters)
 
     async def close(self) -> None:
         for each in self._open.values():

@@ -21,6 +21,7 @@ from runtimes.base import (
     FieldPath,
     Finding,
     KubernetesId,
+    LiveResource,
     PartlyUnknown,
     PlannedAction,
     ReadRequest,
@@ -58,6 +59,8 @@ from workbench.engine.values import NoSuchValue, Value
 from workbench.project import TERRAFORM_PLACE
 
 Clusters = Mapping[str, Runtime | RuntimeFailure]
+Live = Mapping[str, LiveResource | None]
+"""What clusters have of one resource, by cluster; None where it is not there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,15 +232,15 @@ def without_nulls(body: Any) -> Any:
             return body
 
 
-async def _live(spec: Spec, known: Mapping[str, ResourceId], clusters: Clusters) -> dict[ResourceId, dict[str, Any]]:
-    """Reads what Terraform resources refer to in Kubernetes: the live object by id and cluster, None for none."""
+async def _live(spec: Spec, known: Mapping[str, ResourceId], clusters: Clusters) -> Mapping[ResourceId, Live]:
+    """Reads what Terraform resources refer to in Kubernetes."""
     ids = {
         reference.id
         for resource in terraform(spec)
         for _, reference in found_references(resource.attributes, known)
         if isinstance(reference.id, KubernetesId)
     }
-    found: dict[ResourceId, dict[str, Any]] = {id_: {} for id_ in ids}
+    found: dict[ResourceId, dict[str, LiveResource | None]] = {id_: {} for id_ in ids}
 
     async def look(id_: ResourceId, cluster: str, runtime: Runtime) -> None:
         try:
@@ -254,34 +257,41 @@ async def _live(spec: Spec, known: Mapping[str, ResourceId], clusters: Clusters)
 
 
 def _value(
-    spec: Spec, known: Mapping[str, ResourceId], live: Mapping[ResourceId, Mapping[str, Any]], reference: Reference
+    spec: Spec,
+    known: Mapping[str, ResourceId],
+    live: Mapping[ResourceId, Mapping[str, LiveResource | None]],
+    reference: Reference,
 ) -> Value:
     if isinstance(reference.id, TerraformId):
         return Value(reference)
     try:
         said = values.configured(spec, reference)
     except NoSuchValue:
-        return agreed(reference, live.get(reference.id, {}), spec.rules)
+        there = live.get(reference.id, {})
+        return agreed(reference, {name: value_now(each, reference, spec.rules) for name, each in there.items()})
     if refers(said):
         return _value(spec, known, live, parse_reference(said, known))
     return Value(said)
 
 
-def agreed(reference: Reference, live: Mapping[str, Any], rules: SecretRules) -> Value:
-    """What all clusters have for a field; unknown where one has nothing yet. Raises `NoSuchValue` where they differ."""
-    found: list[tuple[str, Value]] = []
-    for cluster, each in live.items():
-        try:
-            found.append((cluster, values.of_live(each, reference, rules) if each is not None else Value(UNKNOWN)))
-        except NoSuchValue:
-            found.append((cluster, Value(UNKNOWN)))
-    if not found or any(isinstance(each.value, Unknown) for _, each in found):
-        return Value(UNKNOWN, any(each.is_secret for _, each in found))
-    first = found[0][1]
-    if any(each.value != first.value for _, each in found):
-        names = ", ".join(cluster for cluster, _ in found)
+def agreed(reference: Reference, found: Mapping[str, Value]) -> Value:
+    """What all places have for a field; unknown where one has nothing yet. Raises `NoSuchValue` where they differ."""
+    every = [*found.values()]
+    is_secret = any(each.is_secret for each in every)
+    if not every or any(isinstance(each.value, Unknown) for each in every):
+        return Value(UNKNOWN, is_secret)
+    if any(each.value != every[0].value for each in every):
+        names = ", ".join(found)
         raise NoSuchValue(f"{reference} is not the same on all clusters ({names}): it can have one value only")
-    return Value(first.value, any(each.is_secret for _, each in found))
+    return Value(every[0].value, is_secret)
+
+
+def value_now(live: LiveResource | None, reference: Reference, rules: SecretRules) -> Value:
+    """Returns a field of a Kubernetes object, unknown where it is not there: its controller may set it yet."""
+    try:
+        return values.of_live(live, reference, rules) if live is not None else Value(UNKNOWN)
+    except NoSuchValue:
+        return Value(UNKNOWN)
 
 
 def _secrets(plan: ResourcePlan) -> frozenset[str]:

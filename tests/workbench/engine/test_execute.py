@@ -159,8 +159,8 @@ async def test_leaving_early_lets_the_write_in_flight_finish_and_records_the_res
     plan = await world.plan(namespace(), config_map("settings", {}))
     journal = world.begin(plan)
     world.hz.gate = anyio.Event()
-    identities = await check(plan, {"hz": world.hz})
-    async with execute(plan, {"hz": world.hz}, identities, journal, world.now) as events:
+    checked = await check(plan, world.places())
+    async with execute(plan, checked, journal, world.now) as events:
         async for event in events:
             if isinstance(event, StepStarted):
                 break
@@ -181,10 +181,10 @@ async def test_being_cancelled_from_outside_is_no_different() -> None:
     plan = await world.plan(namespace(), config_map("settings", {}))
     journal = world.begin(plan)
     world.hz.gate = anyio.Event()
-    identities = await check(plan, {"hz": world.hz})
+    checked = await check(plan, world.places())
 
     async def run() -> None:
-        async with execute(plan, {"hz": world.hz}, identities, journal, world.now) as events:
+        async with execute(plan, checked, journal, world.now) as events:
             async for _ in events:
                 pass
 

@@ -26,11 +26,11 @@ from workbench.engine.events import (
     StepProgress,
     StepSkipped,
 )
-from workbench.engine.execute import check, check_workspace, execute
+from workbench.engine.execute import check, execute
 from workbench.engine.masking import Masked
+from workbench.engine.places.workspace_steps import runs
 from workbench.engine.plan import Level, Plan
 from workbench.engine.release import StepState
-from workbench.engine.workspace_steps import runs
 
 DB = "$kusion_path.acme:cloud:thing:db"
 SETTINGS = KubernetesId("v1", "ConfigMap", "shop", "settings")
@@ -309,7 +309,10 @@ async def test_terraform_runs_as_often_as_the_places_alternate_and_no_more() -> 
         resource("alias", of="$kusion_path.acme:cloud:thing:record.id"),
     )
     plan = await there.plan(*bodies)
-    assert [[each.address.id.name for each in run] for run in runs(plan)] == [["db", "bucket"], ["record", "alias"]]
+    assert [[each.address.id.name for each in run] for run in runs(plan, "terraform")] == [
+        ["db", "bucket"],
+        ["record", "alias"],
+    ]
     there.hz.status[KubernetesId("v1", "Service", "shop", "web")] = {"ip": "10.9.9.9"}
     events = await there.apply(plan)
     assert end(events).outcome is Outcome.SUCCEEDED
@@ -457,13 +460,10 @@ async def test_stopping_interrupts_terraform_once_and_lets_what_was_begun_finish
     workspace = of(there)
     workspace.gate = anyio.Event()
     plan = await there.plan(namespace(), resource("db"), resource("other"), config_map("settings", {"h": f"{DB}.id"}))
-    runtimes = {"hz": there.hz}
     journal = there.begin(plan)
-    known = await check_workspace(plan, workspace, runtimes)
+    checked = await check(plan, there.places())
     seen: list[Event] = []
-    async with execute(
-        plan, runtimes, await check(plan, runtimes), journal, there.now, workspace=workspace, known=known
-    ) as applying:
+    async with execute(plan, checked, journal, there.now) as applying:
         async for event in applying:
             seen.append(event)
             if names([event]) == ["StepStarted db"]:
@@ -480,8 +480,8 @@ async def test_leaving_early_interrupts_and_waits_for_terraform() -> None:
     workspace.gate = anyio.Event()
     plan = await there.plan(resource("db"), resource("other"))
     journal = there.begin(plan)
-    known = await check_workspace(plan, workspace, {"hz": there.hz})
-    async with execute(plan, {"hz": there.hz}, {}, journal, there.now, workspace=workspace, known=known) as applying:
+    checked = await check(plan, there.places())
+    async with execute(plan, checked, journal, there.now) as applying:
         async for event in applying:
             if names([event]) == ["StepStarted db"]:
                 break

@@ -17,14 +17,16 @@ from workbench.engine.approval import approve
 from workbench.engine.changes import StackDiff
 from workbench.engine.compile import CompileInputs
 from workbench.engine.events import Event
-from workbench.engine.execute import check, check_workspace, execute
+from workbench.engine.execute import check, execute
 from workbench.engine.masking import Seal
 from workbench.engine.placement import ownership, place
+from workbench.engine.places import ClusterPlace, Place, WorkspacePlace
+from workbench.engine.places.surveying import Seals
 from workbench.engine.plan import Plan
 from workbench.engine.planning import make_plan
 from workbench.engine.release import Release
 from workbench.engine.spec import SourceSite, Spec, build
-from workbench.engine.survey import Seals, survey
+from workbench.engine.survey import survey
 from workbench.project import Placement, ProjectName, Stack, StackName, StackPath
 
 STACK = StackPath(ProjectName("shop"), StackName("prod"))
@@ -124,12 +126,17 @@ class World:
         self._now += timedelta(seconds=1)
         return self._now
 
+    def places(self) -> list[Place]:
+        clusters = [ClusterPlace(name, each) for name, each in self.clusters.items()]
+        if self.workspace is None:
+            return [*clusters]
+        return [*clusters, WorkspacePlace("terraform", self.workspace, self.clusters)]
+
     async def diff(self, *bodies: Any, prune: bool = True, adopts: bool = False, stack: StackPath = STACK) -> StackDiff:
         placed = place(spec_of(*bodies), stack, None)
         return await survey(
             placed,
-            self.clusters,
-            workspace=self.workspace,
+            self.places(),
             prior=self.prior,
             labels=ownership(stack),
             prune=prune,
@@ -172,13 +179,10 @@ class World:
     async def apply(self, plan: Plan, tweak: Callable[[Recorded], None] = lambda journal: None) -> list[Event]:
         """Applies with the right confirmation and keeps the release."""
         approve(plan, plan.confirmation.phrase)
-        runtimes = {name: each for name, each in self.clusters.items() if isinstance(each, FakeCluster)}
-        workspace = self.workspace if isinstance(self.workspace, FakeWorkspace) else None
-        known = await check_workspace(plan, workspace, runtimes) if workspace is not None else {}
-        identities = await check(plan, runtimes)
+        checked = await check(plan, self.places())
         journal = self.begin(plan)
         tweak(journal)
-        async with execute(plan, runtimes, identities, journal, self.now, workspace=workspace, known=known) as events:
+        async with execute(plan, checked, journal, self.now) as events:
             found = [event async for event in events]
         self.prior = journal.release
         return found

@@ -26,8 +26,10 @@ from workbench.engine.compile import CompileInputs
 from workbench.engine.diff import same
 from workbench.engine.fields import find
 from workbench.engine.masking import Seal
+from workbench.engine.places import ClusterPlace, WorkspacePlace
+from workbench.engine.places.surveying import Seals
 from workbench.engine.spec import Spec
-from workbench.engine.survey import Seals, survey
+from workbench.engine.survey import survey
 from workbench.present.diff import SOURCE_WIDTH, detail_rows, field_lines
 from workbench.present.glyphs import UNICODE
 from workbench.present.text_changes import cells, looks_same
@@ -190,15 +192,15 @@ async def surveyed(spec: Spec, resource: Resource, mutated: Resource) -> Change:
             "metadata": {"name": resource.attributes.get("metadata", {}).get("namespace", "x")},
         }
     )
-    if isinstance(resource.id, TerraformId):
+    is_cloud = isinstance(resource.id, TerraformId)
+    if is_cloud:
         recorded = {**resource.attributes, **{key: f"{key}-1" for key in COMPUTED}}
         cloud.cloud[resource.id], cloud.state[resource.id] = dict(recorded), dict(recorded)
     else:
         cluster.put(resource.attributes, manager="workbench")
     found = await survey(
         replace(spec, resources=(mutated,)),
-        {"hz": cluster},
-        workspace=cloud if isinstance(resource.id, TerraformId) else None,
+        [ClusterPlace("hz", cluster), *([WorkspacePlace("terraform", cloud)] if is_cloud else [])],
         prior=None,
         labels={},
         prune=False,

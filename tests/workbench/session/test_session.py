@@ -337,7 +337,7 @@ def test_listing_stacks_loads_neither_client_nor_parser_nor_screen(root: Path) -
         "import sys; from workbench.session import Session;"
         f"names = [s.name for s in Session.open({str(root)!r}).tree().stacks()];"
         "assert names == ['web/dev', 'web/prod'], names;"
-        "rules = ('bounded', 'bounds', 'reach', 'regular', 'secrecy', 'terminal');"
+        "rules = ('bounded', 'bounds', 'patterns', 'reach', 'records', 'regular', 'secrecy', 'terminal');"
         "heavy = ('kubernetes', 'textual', 'lark', 'aiohttp', 'kcl');"
         "found = [m.split('.') for m in sys.modules if m.split('.')[0] in heavy];"
         "print(['.'.join(m) for m in found if m[0] != 'kcl' or (m[1:] and m[1] not in rules)])"

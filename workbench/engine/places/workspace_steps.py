@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from typing import Protocol, assert_never
+from typing import assert_never
 
 import anyio
 
@@ -18,6 +18,7 @@ from runtimes.base import (
     Address,
     LiveResource,
     Moved,
+    Reference,
     Report,
     Resource,
     ResourceFailed,
@@ -26,52 +27,20 @@ from runtimes.base import (
     ResourceProgress,
     ResourceStarted,
     RuntimeFailure,
-    TerraformId,
     Unreachable,
     Workspace,
     WorkspacePlan,
     WorkspaceRun,
 )
+from workbench.engine import values
 from workbench.engine.changes import Change
 from workbench.engine.events import Action
+from workbench.engine.places.place import Apply, steps_of
 from workbench.engine.plan import Plan
-from workbench.engine.values import Filled
+from workbench.engine.values import NoSuchValue, Value
 from workbench.engine.workspace import Clusters, Known, Wanted, disagreement, wanted
-from workbench.project import TERRAFORM_PLACE
 
 _AWAY = frozenset({Action.DELETE, Action.FORGET})
-
-
-class Telling(Protocol):
-    """What the runs need of the apply they are part of."""
-
-    def is_stopping(self) -> bool: ...
-
-    async def settled(self, address: Address) -> None:
-        """Waits until a step has ended, whichever way."""
-
-    def is_done(self, address: Address) -> bool: ...
-
-    async def begin(self, change: Change) -> None:
-        """Tells that a step began; once."""
-
-    async def progress(self, change: Change, message: str) -> None: ...
-
-    async def finish(self, change: Change, uid: str) -> None:
-        """`uid` is what the resource has now, empty where it has none, or none that is known."""
-
-    async def fail(self, change: Change, error: RuntimeFailure) -> None: ...
-
-    async def skip(self, change: Change, because: Address | None) -> None: ...
-
-    def settle(self, address: Address) -> None:
-        """Lets go on those who wait for the step: what it made can be read now."""
-
-    async def resolve(self, change: Change, *, waits: bool = True) -> Filled | None:
-        """Puts in place what a resource refers to in Kubernetes; raises `RuntimeFailure`.
-
-        Waits for what is not there yet, with a bound, or returns None then if it does not wait.
-        """
 
 
 class Disagreed(Exception):
@@ -82,44 +51,53 @@ class Disagreed(Exception):
         self.wrong = wrong
 
 
-def runs(plan: Plan) -> tuple[tuple[Change, ...], ...]:
+def runs(plan: Plan, place: str) -> tuple[tuple[Change, ...], ...]:
     """Groups the steps of the workspace into runs, first to last."""
     level: dict[Address, int] = {}
     for change in plan.steps():  # in an order in which every step comes after its needs
-        own = change.address.cluster == TERRAFORM_PLACE
+        own = change.address.cluster == place
         level[change.address] = max(
-            (level[need] + (need.cluster == TERRAFORM_PLACE and not own) for need in plan.needs[change.address]),
+            (level[need] + (need.cluster == place and not own) for need in plan.needs[change.address]),
             default=0,
         )
     grouped: dict[int, list[Change]] = {}
-    for change in plan.steps():
-        if change.address.cluster == TERRAFORM_PLACE:
-            grouped.setdefault(level[change.address], []).append(change)
+    for change in steps_of(plan, place):
+        grouped.setdefault(level[change.address], []).append(change)
     return tuple(tuple(grouped[each]) for each in sorted(grouped))
 
 
 class WorkspaceSteps:
     """`known` is what the workspace has by id: what is there now, kept up to date run by run."""
 
+    fills_own_references = True
+
     def __init__(
         self,
+        place: str,
         plan: Plan,
         workspace: Workspace,
         clusters: Clusters,
         known: Mapping[ResourceId, LiveResource],
-        telling: Telling,
+        apply: Apply,
     ) -> None:
-        self._plan, self._workspace, self._clusters, self._telling = plan, workspace, clusters, telling
+        self._place = place
+        self._plan, self._workspace, self._clusters, self._apply = plan, workspace, clusters, apply
         self.known = dict(known)
-        self._approved = {each.address.id: each for each in plan.changes if each.address.cluster == TERRAFORM_PLACE}
-        self._all = {each.address.id for each in plan.steps() if each.address.cluster == TERRAFORM_PLACE}
+        self._approved = {each.address.id: each for each in plan.changes if each.address.cluster == place}
+        self._all = {each.address.id for each in steps_of(plan, place)}
         self._resolved: dict[ResourceId, Resource] = {}
         self._secrets: frozenset[str] = frozenset()
         self._run: WorkspaceRun | None = None
         self._at_once = False
 
+    async def value(self, reference: Reference) -> Value:
+        live = self.known.get(reference.id)
+        if live is None:
+            raise NoSuchValue(f"{reference.id} is not there")
+        return values.of_live(live, reference, self._plan.spec.rules)
+
     async def run(self) -> None:
-        for group in runs(self._plan):
+        for group in runs(self._plan, self._place):
             await self._group(group)
 
     async def interrupt(self, *, at_once: bool) -> None:
@@ -135,13 +113,13 @@ class WorkspaceSteps:
         late: list[Change] = []
         for change in group:
             address = change.address
-            if self._telling.is_done(address):
+            if self._apply.is_done(address):
                 continue
             for need in sorted(self._plan.needs[address] - members):
-                await self._telling.settled(need)
+                await self._apply.settled(need)
             stopped = self._stopped(change, {each.address for each in (*ready, *late)})
-            if stopped is not None or self._telling.is_stopping():
-                await self._telling.skip(change, stopped)
+            if stopped is not None or self._apply.is_stopping():
+                await self._apply.skip(change, stopped)
             elif not self._plan.needs[address].isdisjoint(each.address for each in late):
                 late.append(change)
             else:
@@ -149,10 +127,10 @@ class WorkspaceSteps:
         await self._attempts(ready)
         for change in group:
             if change not in late:
-                self._telling.settle(change.address)
+                self._apply.settle(change.address)
         await self._attempts(await self._appeared(late))
         for change in late:
-            self._telling.settle(change.address)
+            self._apply.settle(change.address)
 
     async def _appeared(self, late: list[Change]) -> list[Change]:
         """Waits for the values of all at once; what has them in vain fails, and is not among those returned."""
@@ -165,7 +143,7 @@ class WorkspaceSteps:
 
     def _stopped(self, change: Change, going: set[Address]) -> Address | None:
         needs = sorted(self._plan.needs[change.address])
-        return next((each for each in needs if each not in going and not self._telling.is_done(each)), None)
+        return next((each for each in needs if each not in going and not self._apply.is_done(each)), None)
 
     async def _resolve(self, change: Change, ready: list[Change], late: list[Change] | None) -> None:
         """Puts a change among those that are ready, or the late ones; None for these: it waits. Tells of a failure."""
@@ -173,10 +151,10 @@ class WorkspaceSteps:
             ready.append(change)
             return
         try:
-            filled = await self._telling.resolve(change, waits=late is None)
+            filled = await self._apply.resolve(change, waits=late is None)
         except RuntimeFailure as error:
-            await self._telling.begin(change)
-            await self._telling.fail(change, error)
+            await self._apply.begin(change)
+            await self._apply.fail(change, error)
             return
         if filled is not None:
             self._resolved[change.address.id] = filled.resource
@@ -202,18 +180,18 @@ class WorkspaceSteps:
                     if change.address in wrong:
                         error = Moved(
                             wrong[change.address],
-                            target=TERRAFORM_PLACE,
+                            target=self._place,
                             subject=str(change.address.id),
                             hint="plan again and look at what changed",
                         )
-                        await self._telling.begin(change)
-                        await self._telling.fail(change, error)
+                        await self._apply.begin(change)
+                        await self._apply.fail(change, error)
                 ready = await self._without_stopped([each for each in ready if each.address not in wrong])
             except RuntimeFailure as error:
                 for change in ready:
-                    if not self._telling.is_done(change.address):
-                        await self._telling.begin(change)
-                        await self._telling.fail(change, error)
+                    if not self._apply.is_done(change.address):
+                        await self._apply.begin(change)
+                        await self._apply.fail(change, error)
                 return
 
     async def _without_stopped(self, ready: list[Change]) -> list[Change]:
@@ -223,13 +201,13 @@ class WorkspaceSteps:
             if stopped is None:
                 left.append(change)
             else:
-                await self._telling.skip(change, stopped)
+                await self._apply.skip(change, stopped)
         return left
 
     async def _attempt(self, ready: list[Change]) -> None:
-        if self._telling.is_stopping():
+        if self._apply.is_stopping():
             for change in ready:
-                await self._telling.skip(change, None)
+                await self._apply.skip(change, None)
             return
         ids = frozenset(each.address.id for each in ready)
         asked = await wanted(self._plan.spec, self._clusters)
@@ -245,7 +223,7 @@ class WorkspaceSteps:
             try:
                 # What was begun ends in its own time; asking it to stop is what cancelling does.
                 with anyio.CancelScope(shield=True):
-                    if self._telling.is_stopping():
+                    if self._apply.is_stopping():
                         await run.interrupt(at_once=self._at_once)
                     await self._follow(run, ready)
             finally:
@@ -288,15 +266,15 @@ class WorkspaceSteps:
             if id_ in ended:
                 continue
             if failure is not None:
-                await self._telling.begin(change)
-                await self._telling.fail(change, failure)
+                await self._apply.begin(change)
+                await self._apply.fail(change, failure)
             elif id_ in begun:
-                await self._telling.fail(change, _lost(id_))
+                await self._apply.fail(change, _lost(self._place, id_))
             elif change.action in _AWAY and id_ not in self.known:
-                await self._telling.begin(change)
-                await self._telling.finish(change, "")
+                await self._apply.begin(change)
+                await self._apply.finish(change, "")
             else:
-                await self._telling.skip(change, self._stopped(change, set()))
+                await self._apply.skip(change, self._stopped(change, set()))
 
     async def _report(self, report: Report, begun: set[ResourceId], ended: set[ResourceId]) -> None:
         change = self._approved.get(report.id)
@@ -305,35 +283,24 @@ class WorkspaceSteps:
         match report:
             case ResourceStarted():
                 begun.add(report.id)
-                await self._telling.begin(change)
+                await self._apply.begin(change)
             case ResourceProgress(message=message):
-                await self._telling.progress(change, message)
+                await self._apply.progress(change, message)
             case ResourceFinished(uid=uid):
                 ended.add(report.id)
-                await self._telling.finish(change, uid)
+                await self._apply.finish(change, uid)
             case ResourceFailed(error=error):
                 ended.add(report.id)
-                await self._telling.fail(change, error)
+                await self._apply.fail(change, error)
             case _:
                 assert_never(report)
 
 
-def _lost(id_: ResourceId) -> Unreachable:
+def _lost(place: str, id_: ResourceId) -> Unreachable:
     return Unreachable(
         "it was begun, and what became of it was not told",
-        target=TERRAFORM_PLACE,
+        target=place,
         subject=str(id_),
         hint="plan again: what can be found out is looked for then",
         is_uncertain=True,
-    )
-
-
-def reads_workspace(plan: Plan) -> bool:
-    """Whether applying needs to know the workspace: it has steps in it, or writes what refers to it."""
-    if not plan.workspace:
-        return False
-    if any(each.address.cluster == TERRAFORM_PLACE for each in plan.steps()):
-        return True
-    return any(isinstance(each.address.id, TerraformId) for each in plan.changes) and any(
-        each.resolved is not None for each in plan.steps()
     )

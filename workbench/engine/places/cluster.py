@@ -1,0 +1,98 @@
+"""A cluster as a place: each resource is asked about, compared and written on its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import anyio
+
+from runtimes.base import Address, Identity, Runtime, RuntimeFailure, RuntimeType
+from workbench.engine.changes import Change, Problem
+from workbench.engine.errors import MovedObject, StalePlan
+from workbench.engine.masking import Seal
+from workbench.engine.places.cluster_steps import ClusterSteps, difference, read
+from workbench.engine.places.cluster_survey import AT_ONCE, ClusterSurvey, problem_of
+from workbench.engine.places.place import Apply, Checked, Found, PlaceSteps, PlaceSurvey, steps_of
+from workbench.engine.places.surveying import Surveying
+from workbench.engine.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterPlace:
+    """A failure in place of the runtime becomes its problem."""
+
+    name: str
+    runtime: Runtime | RuntimeFailure
+
+    @property
+    def runtime_type(self) -> RuntimeType:
+        return RuntimeType.KUBERNETES
+
+    @property
+    def is_waited_for(self) -> bool:
+        return not isinstance(self.runtime, RuntimeFailure)
+
+    def survey(self, surveying: Surveying) -> PlaceSurvey:
+        if isinstance(self.runtime, RuntimeFailure):
+            return _Unanswered(problem_of(self.name, self.runtime))
+        return ClusterSurvey(surveying, self.name, self.runtime)
+
+    async def check(self, plan: Plan) -> Checked:
+        """Reads again what the plan would change. See `Place.check`.
+
+        A new version alone is no difference: an object's own status gives it one.
+        """
+        if isinstance(self.runtime, RuntimeFailure):
+            raise self.runtime
+        seal, runtime, limit = Seal(plan.salt), self.runtime, anyio.CapacityLimiter(AT_ONCE)
+        found: dict[Address, Identity | None] = {}
+        moved: list[MovedObject] = []
+        failures: list[RuntimeFailure] = []
+
+        async def look(change: Change) -> None:
+            async with limit:
+                try:
+                    live = await read(change, runtime)
+                except RuntimeFailure as error:
+                    failures.append(error)
+                    return
+            if what := difference(change, live, seal):
+                moved.append(MovedObject(change.address, what))
+            else:
+                found[change.address] = live.identity if live else None
+
+        async with anyio.create_task_group() as tasks:
+            for change in steps_of(plan, self.name):
+                tasks.start_soon(look, change)
+        if failures:
+            raise failures[0]
+        if moved:
+            raise StalePlan(sorted(moved, key=str), where=plan.stack)
+        return CheckedCluster(self, plan, runtime, found)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedCluster:
+    """`identities` are those to write with."""
+
+    place: ClusterPlace
+    plan: Plan
+    runtime: Runtime
+    identities: Mapping[Address, Identity | None]
+
+    def steps(self, apply: Apply) -> PlaceSteps:
+        return ClusterSteps(self.place.name, self.plan, self.runtime, self.identities, apply)
+
+
+@dataclass(frozen=True, slots=True)
+class _Unanswered:
+    """The survey of a cluster that cannot be asked."""
+
+    problem: Problem
+
+    async def run(self, prune: bool) -> None:
+        """There is nobody to ask."""
+
+    def found(self) -> Found:
+        return Found(problems=(self.problem,))

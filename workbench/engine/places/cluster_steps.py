@@ -1,0 +1,226 @@
+"""The steps of an apply that a cluster carries out: one write each, with the uid and version read right before.
+
+A write that is refused because only the version moved is tried again. Once asked, a cluster may have done it, and only
+its answer tells: so a write is never abandoned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import assert_never
+
+import anyio
+
+from runtimes.base import (
+    Address,
+    ApplyRequest,
+    DeleteRequest,
+    Identity,
+    KubernetesId,
+    LiveResource,
+    Moved,
+    NotThere,
+    ReadRequest,
+    Reference,
+    Rejected,
+    Resource,
+    Runtime,
+    RuntimeFailure,
+    Status,
+    Unreachable,
+)
+from workbench.engine.changes import Change
+from workbench.engine.events import Action
+from workbench.engine.masking import Seal
+from workbench.engine.places.place import Apply, known, steps_of
+from workbench.engine.plan import Plan
+from workbench.engine.values import Value
+from workbench.engine.workspace import value_now
+
+_WRITE_PATIENCE_SECONDS = 60.0
+_GONE_PATIENCE_SECONDS = 120.0
+_ESTABLISHED_PATIENCE_SECONDS = 30.0
+_MOST_MOVES = 3
+AT_ONCE = 10
+"""Writes to one cluster at a time."""
+
+
+async def read(change: Change, runtime: Runtime) -> LiveResource | None:
+    """A custom resource whose definition is not there yet is not there either."""
+    try:
+        return await runtime.read(ReadRequest(change.address.id))
+    except NotThere:
+        if change.identity is None:
+            return None
+        raise
+
+
+def difference(change: Change, live: LiveResource | None, seal: Seal) -> str:
+    """Says what is not as the plan saw it; empty if nothing."""
+    if live is None:
+        # Something to be deleted that is gone already is as it should be.
+        return "" if change.identity is None or change.action is Action.DELETE else "is gone"
+    if change.identity is None:
+        return "exists now"
+    if live.identity.uid != change.identity.uid:
+        return "was deleted and made again"
+    if live.identity.version != change.identity.version and seal.digest(live.body) != change.state:
+        return "was changed"
+    return ""
+
+
+class ClusterSteps:
+    """`identities` are those to write with, as they were found when the plan was checked."""
+
+    fills_own_references = False
+
+    def __init__(
+        self,
+        place: str,
+        plan: Plan,
+        runtime: Runtime,
+        identities: Mapping[Address, Identity | None],
+        apply: Apply,
+    ) -> None:
+        self._place, self._plan, self._runtime, self._identities = place, plan, runtime, identities
+        self._apply, self._seal = apply, Seal(plan.salt)
+        self._limit = anyio.CapacityLimiter(AT_ONCE)
+
+    async def run(self) -> None:
+        async with anyio.create_task_group() as tasks:
+            for change in steps_of(self._plan, self._place):
+                tasks.start_soon(self._step, change)
+
+    async def interrupt(self, *, at_once: bool) -> None:
+        """Each step looks whether it still may begin; a write that did is one answer away from its end."""
+
+    async def value(self, reference: Reference) -> Value:
+        return value_now(await self._runtime.read(ReadRequest(reference.id)), reference, self._plan.spec.rules)
+
+    async def _step(self, change: Change) -> None:
+        needs = sorted(self._plan.needs[change.address])
+        for need in needs:
+            await self._apply.settled(need)
+        stopped = next((each for each in needs if not self._apply.is_done(each)), None)
+        if stopped is not None or self._apply.is_stopping():
+            await self._apply.skip(change, stopped)
+        else:
+            await self._begun(change)
+        self._apply.settle(change.address)
+
+    async def _begun(self, change: Change) -> None:
+        try:
+            resource = await self._ready(change)
+        except RuntimeFailure as error:
+            await self._apply.begin(change)
+            await self._apply.fail(change, error)
+            return
+        async with self._limit:
+            if self._apply.is_stopping():
+                await self._apply.skip(change, None)
+            else:
+                # Once asked, a cluster may have done it; only its answer tells.
+                with anyio.CancelScope(shield=True):
+                    await self._perform(change, resource)
+
+    async def _ready(self, change: Change) -> Resource | None:
+        """Returns what is to be written, None for a deletion; raises `RuntimeFailure`."""
+        if change.resource is None or change.resolved is None:
+            return change.resource
+        filled = await self._apply.resolve(change)
+        assert filled is not None, "it waits"
+        return filled.resource
+
+    async def _perform(self, change: Change, resource: Resource | None) -> None:
+        await self._apply.begin(change)
+        try:
+            with anyio.fail_after(_patience_seconds(change)):
+                live = await self._write(change, resource)
+        except RuntimeFailure as error:
+            await self._apply.fail(change, error)
+        except TimeoutError:
+            await self._apply.fail(change, _silent(change))
+        else:
+            await self._apply.finish(change, live.identity.uid if live else "")
+
+    async def _write(self, change: Change, resource: Resource | None) -> LiveResource | None:
+        """Does what the change says; tries again if only the version moved and the content is as planned."""
+        expected = self._identities.get(change.address)
+        for attempt in range(_MOST_MOVES):
+            try:
+                return await self._write_once(change, resource, expected)
+            except Moved:
+                live = await self._runtime.read(ReadRequest(change.address.id))
+                if attempt == _MOST_MOVES - 1 or difference(change, live, self._seal):
+                    raise
+                expected = live.identity if live else None
+        raise AssertionError("the last attempt returns or raises")
+
+    async def _write_once(
+        self, change: Change, resource: Resource | None, expected: Identity | None
+    ) -> LiveResource | None:
+        match change.action:
+            case Action.CREATE | Action.UPDATE:
+                live = await self._runtime.apply(ApplyRequest(known(resource), expected, self._plan.force))
+                return await self._established(live)
+            case Action.REPLACE:
+                await self._runtime.delete(DeleteRequest(change.address.id, expected))
+                await self._gone(change)
+                return await self._runtime.apply(ApplyRequest(known(resource), None, self._plan.force))
+            case Action.DELETE:
+                if expected is not None:
+                    await self._runtime.delete(DeleteRequest(change.address.id, expected))
+                    if self._plan.destroys:
+                        await self._gone_at_last(change)
+                return None
+            case Action.IMPORT | Action.MOVE | Action.FORGET | Action.NONE:
+                raise AssertionError(f"{change.action.value} is no step of a cluster")
+            case _:
+                assert_never(change.action)
+
+    async def _gone(self, change: Change) -> None:
+        """Waits until a deleted object is no more: what replaces it cannot be made before."""
+        old, pause = self._identities.get(change.address), 0.05
+        with anyio.fail_after(_GONE_PATIENCE_SECONDS):
+            while live := await self._runtime.read(ReadRequest(change.address.id)):
+                if old is not None and live.identity.uid != old.uid:
+                    raise Moved("somebody made it again", target=self._runtime.place, subject=str(change.address.id))
+                await anyio.sleep(pause)
+                pause = min(pause * 2, 2.0)
+
+    async def _gone_at_last(self, change: Change) -> None:
+        """Where everything goes, what is said to be gone is gone: the next plan may make it again at once."""
+        try:
+            await self._gone(change)
+        except TimeoutError:
+            raise Rejected(
+                f"it is still being deleted after {_GONE_PATIENCE_SECONDS:.0f} s",
+                target=self._runtime.place,
+                subject=str(change.address.id),
+                hint="look at its finalizers: who set them has to take them off",
+            ) from None
+
+    async def _established(self, live: LiveResource) -> LiveResource:
+        """Waits until a definition is served: its custom resources would be refused before."""
+        if not (isinstance(live.id, KubernetesId) and live.id.kind == "CustomResourceDefinition"):
+            return live
+        with anyio.move_on_after(_ESTABLISHED_PATIENCE_SECONDS):
+            while (seen := await self._runtime.read(ReadRequest(live.id))) and seen.health:
+                if seen.health.status is Status.CURRENT:
+                    break
+                await anyio.sleep(0.1)
+        return live
+
+
+def _silent(change: Change) -> Unreachable:
+    return Unreachable(
+        "no answer in time; it may or may not have been done",
+        target=change.address.cluster,
+        subject=str(change.address.id),
+        is_uncertain=True,
+    )
+
+
+def _patience_seconds(change: Change) -> float:
+    waits = change.action in (Action.REPLACE, Action.DELETE)
+    return _WRITE_PATIENCE_SECONDS + (_GONE_PATIENCE_SECONDS if waits else 0.0)

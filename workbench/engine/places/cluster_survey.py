@@ -1,0 +1,296 @@
+"""Asks a cluster what is there of a stack and what an apply would make of it. See `workbench.engine.survey`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import anyio
+
+from runtimes.base import (
+    UNKNOWN,
+    Address,
+    FieldPath,
+    KubernetesId,
+    LiveResource,
+    PlanRequest,
+    Prediction,
+    ReadRequest,
+    Reference,
+    Rejected,
+    Resource,
+    ResourceId,
+    Runtime,
+    RuntimeFailure,
+    RuntimeType,
+    Unauthenticated,
+    Unreachable,
+)
+from workbench.engine import values
+from workbench.engine.changes import Change, Op, Problem
+from workbench.engine.diff import diff_fields, sensitive
+from workbench.engine.events import Action
+from workbench.engine.fields import MISSING, find
+from workbench.engine.graph import found_references, waves
+from workbench.engine.masking import masked, secrets_at
+from workbench.engine.places.place import Found
+from workbench.engine.places.surveying import Surveying
+from workbench.engine.pruning import Pruned, Pruning, labels_of, released_as
+from workbench.engine.release import ReleasedResource, type_of
+from workbench.engine.spec import Spec
+from workbench.engine.values import Filled, NoSuchValue, Value
+
+_CORRECT = "name an attribute that it has, or will have"
+AT_ONCE = 10
+"""Questions to one cluster at a time; what kubectl and Terraform do by default."""
+
+
+def problem_of(cluster: str, error: RuntimeFailure, address: Address | None = None) -> Problem:
+    return Problem(cluster, type(error).__name__, error.message, error.hint, address)
+
+
+class ClusterSurvey:
+    """One survey of one cluster."""
+
+    def __init__(self, surveying: Surveying, cluster: str, runtime: Runtime) -> None:
+        spec = surveying.spec
+        self._surveying, self._spec, self._cluster, self._runtime = surveying, spec, cluster, runtime
+        self._ids = values.ids(spec)
+        self._predictions: dict[ResourceId, Prediction] = {}
+        self._filled: dict[ResourceId, Filled] = {}
+        self._references = {
+            each.id: {reference.id for _, reference in found_references(each.attributes, self._ids)} for each in spec
+        }
+        self._own = frozenset(each.id for each in spec if type_of(each.id) is RuntimeType.KUBERNETES)
+        self._problems: list[Problem] = []
+        self._pruned = Pruned()
+        self._uids: set[str] = set()
+        self._definitions = dict(_definitions(spec))
+        self._scope = anyio.CancelScope()
+
+    async def run(self, prune: bool) -> None:
+        first = [each for each in self._spec if _is_ground(each.id)]
+        rest = [each for each in self._spec if not _is_ground(each.id) and each.id in self._own]
+        with self._scope:
+            await self._each(first, lambda each: self._ask(each, frozenset()))
+            new = frozenset(
+                id_.name
+                for id_, each in self._predictions.items()
+                if isinstance(id_, KubernetesId) and id_.kind == "Namespace" and each.live is None
+            )
+            # what refers to another object of the cluster is asked about after that one
+            order = waves({each.id: self._references[each.id] for each in rest}, [each.id for each in rest])
+            for wave in order:
+                await self._each([self._resource(id_) for id_ in wave], lambda each: self._ask(each, new))
+            if prune:
+                await self._prune()
+
+    async def _each(self, resources: Sequence[Resource], ask: Callable[[Resource], Awaitable[None]]) -> None:
+        limit = anyio.CapacityLimiter(AT_ONCE)
+
+        async def limited(resource: Resource) -> None:
+            await self._surveying.wait_for(self._references[resource.id] - self._own)
+            async with limit:
+                await ask(resource)
+
+        async with anyio.create_task_group() as tasks:
+            for each in resources:
+                tasks.start_soon(limited, each)
+
+    async def _ask(self, resource: Resource, new_namespaces: frozenset[str]) -> None:
+        address = Address(self._cluster, resource.id)
+        try:
+            filled = values.fill(resource, self._ids, self._value)
+        except NoSuchValue as error:
+            self._problems.append(Problem(self._cluster, "Rejected", str(error), _CORRECT, address))
+            return
+        self._surveying.learn(filled.secrets)
+        if self._is_newly_defined(resource.id):
+            warning = "predicted without asking the cluster: its definition is created by the same plan"
+            prediction = Prediction(resource.id, None, filled.resource.attributes, warnings=(warning,))
+        else:
+            try:
+                prediction = await self._dry_run(filled, new_namespaces)
+            except RuntimeFailure as error:
+                self._fail(error, address)
+                return
+        if prediction.live:
+            self._uids.add(prediction.live.identity.uid)
+        self._predictions[resource.id], self._filled[resource.id] = prediction, filled
+        bodies = (prediction.before, prediction.after, prediction.live.body if prediction.live else None)
+        self._surveying.learn(
+            text for body in bodies for text in secrets_at(body, sensitive(prediction, self._spec.rules))
+        )
+
+    def found(self) -> Found:
+        """Makes changes of the answers, now that all that is secret is known."""
+        screen = self._surveying.seals.screen
+        return Found(
+            {
+                id_: self._change(Address(self._cluster, id_), self._resource(id_), self._filled[id_], prediction)
+                for id_, prediction in self._predictions.items()
+            },
+            tuple(replace(each, before=masked(each.before, (), screen)) for each in self._pruned.deletions),
+            tuple(self._problems),
+            tuple(self._pruned.warnings),
+            tuple(self._pruned.gaps),
+        )
+
+    def _resource(self, id_: ResourceId) -> Resource:
+        resource = self._spec.get(id_)
+        assert resource is not None, "only ids of the Spec are asked about"
+        return resource
+
+    def _value(self, reference: Reference) -> Value:
+        if reference.id not in self._own:
+            return self._surveying.value(reference)
+        prediction = self._predictions.get(reference.id)
+        return (
+            values.of_prediction(prediction, reference, self._spec.rules) if prediction is not None else Value(UNKNOWN)
+        )
+
+    async def _dry_run(self, filled: Filled, new_namespaces: frozenset[str]) -> Prediction:
+        asked = values.for_dry_run(filled)
+        try:
+            prediction = await self._runtime.plan(PlanRequest(asked, new_namespaces))
+        except Rejected as error:
+            if not filled.unknown:
+                raise
+            warning = f"not dry-run, as values are known only after applying; with placeholders: {error.message}"
+            live = await self._runtime.read(ReadRequest(asked.id))
+            after = overlaid(live.body if live else {}, filled.resource.attributes)
+            return Prediction(asked.id, live, after, unknown=filled.unknown, warnings=(warning,))
+        secret = tuple(values.field_path(asked.attributes, each, prediction.list_keys) for each in filled.secret)
+        return replace(
+            prediction,
+            after=values.with_unknown(prediction.after, filled, asked.attributes, prediction.list_keys),
+            sensitive=(*prediction.sensitive, *secret),
+            unknown=tuple(values.field_path(asked.attributes, each, prediction.list_keys) for each in filled.unknown),
+        )
+
+    def _fail(self, error: RuntimeFailure, address: Address) -> None:
+        if not isinstance(error, Unreachable | Unauthenticated):
+            self._problems.append(problem_of(self._cluster, error, address))
+        elif not self._scope.cancel_called:
+            self._problems.append(problem_of(self._cluster, error))
+            self._scope.cancel()  # the other questions would all fail alike
+
+    def _is_newly_defined(self, id_: ResourceId) -> bool:
+        definition = self._definitions.get((id_.group, id_.kind)) if isinstance(id_, KubernetesId) else None
+        prediction = self._predictions.get(definition) if definition else None
+        return prediction is not None and prediction.live is None
+
+    def _change(self, address: Address, resource: Resource, filled: Filled, prediction: Prediction) -> Change:
+        released = self._surveying.prior.resources.get(address) if self._surveying.prior is not None else None
+        seals = self._surveying.seals
+        fields = diff_fields(
+            prediction,
+            filled.resource,
+            previous=released.applied if released else None,
+            record_seal=seals.record,
+            screen_seal=seals.screen,
+            chain=lambda path: self._spec.chain(resource.id, path),
+            referenced=tuple(
+                values.field_path(filled.resource.attributes, each, prediction.list_keys)
+                for each in filled.referenced
+                if find(filled.resource.attributes, each) is not MISSING
+            ),
+        )
+        hidden = sensitive(prediction, self._spec.rules)
+        written = [each for each in fields.shown if each.op is not Op.KEPT]
+        live = prediction.live
+        was_deleted = was_deleted_since(released_as(self._surveying.prior, address), live)
+        action, because = _action(prediction, bool(written), fields.claims, was_deleted)
+        return Change(
+            address=address,
+            action=action,
+            identity=live.identity if live else None,
+            resource=resource,
+            fields=fields.shown,
+            defaulted=fields.defaulted,
+            conflicts=tuple(replace(each, path=seals.screen.path(each.path)) for each in prediction.conflicts),
+            warnings=prediction.warnings,
+            source=self._spec.chain(resource.id),
+            because=because,
+            sensitive=hidden,
+            before=masked(live.body, hidden, seals.screen) if live else None,
+            after=masked(prediction.after, hidden, seals.screen),
+            state=seals.state.digest(live.body) if live else "",
+            resolved=filled.resource.attributes if filled.resource is not resource else None,
+            was_deleted=was_deleted,
+            other_owner=self._other_owner(live),
+        )
+
+    def _other_owner(self, live: LiveResource | None) -> str:
+        labels = labels_of(live.body) if live is not None else {}
+        named = {each: str(labels[each]) for each in self._surveying.labels if each in labels}
+        return "/".join(named.values()) if named and named != dict(self._surveying.labels) else ""
+
+    async def _prune(self) -> None:
+        pruning = Pruning(
+            self._cluster,
+            self._surveying.labels,
+            [each.id for each in self._spec],
+            self._uids,
+            self._surveying.prior,
+            self._surveying.seals.screen,
+            self._surveying.seals.state,
+            self._surveying.adopts,
+        )
+        try:
+            pruned = await pruning.run(self._runtime)
+        except RuntimeFailure as error:
+            self._problems.append(problem_of(self._cluster, error))
+            return
+        self._surveying.learn(pruned.secrets)
+        self._pruned = pruned
+
+
+def overlaid(body: Any, said: Any) -> Any:
+    """Returns a body with what is said put over it, lists as wholes: a prediction where nobody could be asked."""
+    if isinstance(body, Mapping) and isinstance(said, Mapping):
+        return {**body, **{key: overlaid(body.get(key), each) for key, each in said.items()}}
+    return said
+
+
+def _definitions(spec: Spec) -> Iterator[tuple[tuple[str, str], ResourceId]]:
+    """Yields group and kind of the custom resources that the Spec itself defines."""
+    for each in spec:
+        match each.attributes:
+            case {
+                "kind": "CustomResourceDefinition",
+                "spec": {"group": str() as group, "names": {"kind": str() as kind}},
+            }:
+                yield (group, kind), each.id
+
+
+def _is_ground(id_: ResourceId) -> bool:
+    """Namespaces and definitions are looked at first: what is asked of others depends on whether they are there."""
+    return isinstance(id_, KubernetesId) and id_.kind in ("Namespace", "CustomResourceDefinition")
+
+
+def _action(prediction: Prediction, writes: bool, claims: bool, was_deleted: bool) -> tuple[Action, str]:
+    if prediction.live is None:
+        return Action.CREATE, "somebody deleted it since the last release" if was_deleted else ""
+    if prediction.replaces:
+        return Action.REPLACE, f"{_paths(prediction.replaces)} cannot be changed in place"
+    again = "somebody deleted it since the last release, and made it again" if was_deleted else ""
+    if writes:
+        return Action.UPDATE, again
+    if claims:
+        return Action.UPDATE, again or "takes it under the management of this stack"
+    return Action.NONE, again
+
+
+def was_deleted_since(released: ReleasedResource | None, live: LiveResource | None) -> bool:
+    """Whether what a release left is gone, be it that another object has its name now."""
+    if released is None or not released.existed:
+        return False
+    return live is None or (bool(released.uid) and live.identity.uid != released.uid)
+
+
+def _paths(paths: Iterable[FieldPath]) -> str:
+    from runtimes.base import format_path
+
+    return ", ".join(format_path(each) for each in paths)

@@ -1,0 +1,68 @@
+"""What the places of one survey share: the Spec they are held against, what is secret, and each other's values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Protocol
+
+from runtimes.base import UNKNOWN, Reference, ResourceId, RuntimeType
+from workbench.engine.masking import Seal, secret_texts_in
+from workbench.engine.release import Release, type_of
+from workbench.engine.spec import Spec
+from workbench.engine.values import Value
+
+
+@dataclass(frozen=True, slots=True)
+class Seals:
+    """`screen` for what is shown, `record` for what release records hold, `state` for binding a plan to live bodies."""
+
+    screen: Seal
+    record: Seal
+    state: Seal
+
+
+class Values(Protocol):
+    """A place that plans values of its resources, for others that wait for them."""
+
+    async def settled(self) -> None: ...
+
+    def value(self, reference: Reference) -> Value:
+        """Raises `NoSuchValue`."""
+
+
+@dataclass(slots=True)
+class Surveying:
+    """One survey of a stack. See `workbench.engine.survey.survey` for what the fields mean.
+
+    `secrets` are all secret texts that became known on the way, `values` who plans values, by type of resource.
+    """
+
+    spec: Spec
+    prior: Release | None
+    labels: Mapping[str, str]
+    initial_seals: Seals
+    adopts: bool = False
+    root: Path | None = None
+    accept_lost: bool = False
+    secrets: frozenset[str] = frozenset()
+    values: dict[RuntimeType, Values] = field(default_factory=dict)
+
+    @property
+    def seals(self) -> Seals:
+        seals = self.initial_seals
+        return replace(seals, screen=seals.screen.knowing(self.secrets), record=seals.record.knowing(self.secrets))
+
+    def learn(self, secrets: Iterable[str]) -> None:
+        self.secrets |= secret_texts_in(secrets, self.spec)
+
+    async def wait_for(self, ids: Iterable[ResourceId]) -> None:
+        """Waits until the values of resources in other places are planned."""
+        for type_ in {type_of(each) for each in ids} & self.values.keys():
+            await self.values[type_].settled()
+
+    def value(self, reference: Reference) -> Value:
+        """Returns a value of another place, `UNKNOWN` where none plans it; raises `NoSuchValue`."""
+        other = self.values.get(type_of(reference.id))
+        return other.value(reference) if other is not None else Value(UNKNOWN)
