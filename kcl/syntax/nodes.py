@@ -12,7 +12,8 @@ from kcl.syntax import ast
 from kcl.syntax.literals import dedent
 from kcl.syntax.tokens import Report
 
-_EXPRESSION_NAMES = {
+# what the official parser calls each kind of expression in its messages
+EXPRESSION_NAMES = {
     ast.Name: "Identifier",
     ast.Constant: "NameConstantLitExpression",
     ast.Int: "NumberLitExpression",
@@ -38,7 +39,8 @@ _EXPRESSION_NAMES = {
     ast.Lambda: "LambdaExpression",
     ast.Missing: "MissingExpression",
 }
-_NOT_ASSIGNABLE = {
+# what it adds where such an expression is assigned to
+NOT_ASSIGNABLE = {
     ast.Slice: ", because the left-hand side of an assignment expression may not be a slice access.",
     ast.Selector: ", because the left-hand side of an assignment expression may not be an optional attribute access.",
     ast.Subscript: ", because the left-hand side of an assignment expression may not be an optional subscript access",
@@ -79,7 +81,7 @@ def target(value: ast.Expr, report: Report, span: tuple[int, int] | None = None)
                 inner = inner.value
             case _:
                 if span is not None:
-                    name, why = _EXPRESSION_NAMES[type(inner)], _NOT_ASSIGNABLE.get(type(inner), "")
+                    name, why = EXPRESSION_NAMES[type(inner)], NOT_ASSIGNABLE.get(type(inner), "")
                     report(*span, f"'{name}' is an illegal expression for assignment{why}")
                 return None
 

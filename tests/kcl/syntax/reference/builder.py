@@ -14,42 +14,12 @@ from typing import Any
 
 from kcl.syntax import ast
 from kcl.syntax.literals import dedent
-from tests.kcl.syntax.reference.expressions import BASIC_TYPES, Expressions, dotted_names
+from kcl.syntax.nodes import EXPRESSION_NAMES, NOT_ASSIGNABLE, dotted_names
+from tests.kcl.syntax.reference.expressions import BASIC_TYPES, Expressions
 from tests.kcl.syntax.reference.tokens import Token
 
 _WORD = re.compile(r"\w+")
 _AUG = {op.value: op for op in ast.AugOp}
-_EXPRESSION_NAMES = {
-    ast.Name: "Identifier",
-    ast.Constant: "NameConstantLitExpression",
-    ast.Int: "NumberLitExpression",
-    ast.Float: "NumberLitExpression",
-    ast.Str: "StringLitExpression",
-    ast.JoinedStr: "JoinedStringExpression",
-    ast.Paren: "ParenExpression",
-    ast.Unary: "UnaryExpression",
-    ast.Binary: "BinaryExpression",
-    ast.Compare: "CompareExpression",
-    ast.Cast: "BinaryExpression",
-    ast.IfExpr: "IfExpression",
-    ast.Selector: "SelectorExpression",
-    ast.Subscript: "SubscriptExpression",
-    ast.Slice: "SubscriptExpression",
-    ast.Call: "CallExpression",
-    ast.SchemaExpr: "SchemaExpression",
-    ast.List: "ListExpression",
-    ast.ListComp: "ListCompExpression",
-    ast.Config: "ConfigExpression",
-    ast.ConfigComp: "DictCompExpression",
-    ast.Quantifier: "QuantExpression",
-    ast.Lambda: "LambdaExpression",
-    ast.Missing: "MissingExpression",
-}
-_NOT_ASSIGNABLE = {
-    ast.Slice: ", because the left-hand side of an assignment expression may not be a slice access.",
-    ast.Selector: ", because the left-hand side of an assignment expression may not be an optional attribute access.",
-    ast.Subscript: ", because the left-hand side of an assignment expression may not be an optional subscript access",
-}
 
 
 @dataclass(slots=True, eq=False, repr=False)
@@ -228,7 +198,7 @@ class Builder(Expressions):
                     inner = inner.value
                 case _:
                     if span is not None:
-                        name, why = _EXPRESSION_NAMES[type(inner)], _NOT_ASSIGNABLE.get(type(inner), "")
+                        name, why = EXPRESSION_NAMES[type(inner)], NOT_ASSIGNABLE.get(type(inner), "")
                         self.report(*span, f"'{name}' is an illegal expression for assignment{why}")
                     return None
 

@@ -7,6 +7,7 @@ from typing import Any
 from kcl.diagnostics import Code
 from kcl.syntax import ast
 from kcl.syntax.literals import LiteralError, decimal, integer
+from kcl.syntax.nodes import dotted_names
 from kcl.syntax.operators import group
 from tests.kcl.syntax.reference.interpolation import Strings
 from tests.kcl.syntax.reference.tokens import Token
@@ -318,16 +319,6 @@ class Expressions(Strings):
     ) -> ast.Quantifier:
         op = _QUANTIFIERS[keyword[3]]
         return ast.Quantifier(keyword[1], close[2], op, targets, iterable, body, cond)
-
-
-def dotted_names(value: Any) -> tuple[str, ...]:
-    """The segments of `a.b.c`."""
-    names = []
-    while isinstance(value, ast.Selector):
-        names.append(value.name)
-        value = value.value
-    names.append(value.id if isinstance(value, ast.Name) else "")
-    return tuple(reversed(names))
 
 
 def _nested_entry(key: ast.Selector, index: ast.Expr | None, op: ast.ConfigOp, value: ast.Expr) -> ast.Entry:
