@@ -21,13 +21,13 @@ PARALLEL := --dist loadfile --no-loadscope-reorder --max-worker-restart=0
 test: $(STAMP) $(BROWSER)
 	$(BIN)/python -m pytest -n 3 $(PARALLEL)
 
-# format, lint, types, import contracts and the fast tests: a few minutes
+# format, lint, types, import contracts and the tests that your change may break: about a minute (tests/affected)
 check: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/python -m pytest -q -m "not slow" -n 2 $(PARALLEL)
+	$(BIN)/mypy
+	$(BIN)/python -m tests.affected -q -n 2 $(PARALLEL)
 
 format: $(STAMP)
 	$(BIN)/ruff format .

@@ -6,6 +6,9 @@ import os
 import signal
 import threading
 
+import pytest
+
+from tests.affected.seconds import Seconds
 from workbench.ci import CI_NUMBERS
 
 # A shell that starts the tests in the background makes them ignore ^C, and all they start with them: tests that send
@@ -22,3 +25,8 @@ for _said_by_ci in ("GITHUB_EVENT_NAME", "CI_PIPELINE_SOURCE", "BUILD_REASON", *
 
 # Processes that tests start neither take nor leave anything in the folder of whoever runs the tests.
 os.environ["KCL_RUN_CACHE"] = "off"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):  # in the process that hands out the tests
+        config.pluginmanager.register(Seconds())
