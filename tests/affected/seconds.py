@@ -1,4 +1,7 @@
-"""What each test took when it last ran here, kept in `.pytest_cache`."""
+"""What each test took when it last ran here, kept in `.pytest_cache`; `seconds.json` says it where it never did.
+
+`python -m tests.affected.seconds` writes that file from what ran here: after a whole run on a quiet machine.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
+_MEASURED = Path(__file__).with_name("seconds.json")
 _KEY = "konfig_workbench/seconds"
 _TEST = re.compile(r"^(?:async )?def test_", re.MULTILINE)
-_UNKNOWN = 0.2  # for a test that never ran here, about what most take
+_UNKNOWN = 0.2  # for a test that was never measured, about what most take
 
 
 class Seconds:
@@ -31,12 +35,23 @@ class Seconds:
 
 
 def by_file(root: Path, files: list[str]) -> dict[str, float]:
-    """What the tests of each file took that are not marked `slow`; a guess where none of them ran here."""
+    """What the tests of each file take that are not marked `slow`, as measured here or elsewhere; else a guess."""
+    taken = {**json.loads(_MEASURED.read_text("utf-8")), **_taken_here(root)}
+    return {file: taken.get(file) or _UNKNOWN * len(_TEST.findall((root / file).read_text("utf-8"))) for file in files}
+
+
+def _taken_here(root: Path) -> dict[str, float]:
     try:
         kept: dict[str, float] = json.loads((root / ".pytest_cache/v" / _KEY).read_text("utf-8"))
     except (OSError, ValueError):
-        kept = {}
+        return {}
     taken: dict[str, float] = defaultdict(float)
     for test, each in kept.items():
         taken[test.partition("::")[0]] += each
-    return {file: taken.get(file) or _UNKNOWN * len(_TEST.findall((root / file).read_text("utf-8"))) for file in files}
+    return taken
+
+
+if __name__ == "__main__":
+    root = Path(__file__).parents[2]
+    rounded = {file: round(each, 1) for file, each in sorted(_taken_here(root).items()) if (root / file).is_file()}
+    _MEASURED.write_text(json.dumps(rounded, indent=0) + "\n", "utf-8")
