@@ -45,8 +45,9 @@ class Reach:
 
 
 def read(root: Path) -> Reach:
-    """The modules below `root`, which must stand on `sys.path`; keeps what it read in `.import_linter_cache`."""
-    imports = grimp.build_graph(*PACKAGES, cache_dir=str(root / ".import_linter_cache"))
+    """The modules below `root`, which must stand on `sys.path`."""
+    # without a cache: grimp's is of one set of packages, and one shared with lint-imports has stale imports for both
+    imports = grimp.build_graph(*PACKAGES, cache_dir=None)
     modules = {}
     for package in PACKAGES:
         for file in sorted(root.joinpath(package).rglob("*.py")):
