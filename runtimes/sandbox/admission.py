@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .allocation import Chance
-from .errors import ApiError, forbidden, not_found
-from .quantity import amount
-from .resources import Resource
-from .store import Object, Store
+from runtimes.sandbox.allocation import Chance
+from runtimes.sandbox.errors import ApiError, forbidden, not_found
+from runtimes.sandbox.quantity import amount
+from runtimes.sandbox.resources import Resource
+from runtimes.sandbox.store import Object, Store
 
 TOKEN_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"
 _NOT_READY = ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC
 
-from .errors import ApiError, conflict, not_found
-from .state import State
-from .store import Object, copied
+from runtimes.sandbox.errors import ApiError, conflict, not_found
+from runtimes.sandbox.state import State
+from runtimes.sandbox.store import Object, copied
 
 PODS = ("", "pods")
 

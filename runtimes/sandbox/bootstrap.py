@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from .data import read
-from .state import State
-from .store import Object, copied
+from runtimes.sandbox.data import read
+from runtimes.sandbox.state import State
+from runtimes.sandbox.store import Object, copied
 
 
 def furnish(state: State) -> None:

@@ -15,16 +15,16 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from . import custom, deletion, listing, scale, watching, writing
-from .clock import Clock
-from .errors import ApiError, not_found
-from .listing import ListResult
-from .resources import Resource
-from .selectors import parse_fields, parse_labels
-from .state import State
-from .store import Change, Object, copied
-from .versions import read_as
-from .writing import SYSTEM, Call, FieldValidation, PatchType, User, service_account
+from runtimes.sandbox import custom, deletion, listing, scale, watching, writing
+from runtimes.sandbox.clock import Clock
+from runtimes.sandbox.errors import ApiError, not_found
+from runtimes.sandbox.listing import ListResult
+from runtimes.sandbox.resources import Resource
+from runtimes.sandbox.selectors import parse_fields, parse_labels
+from runtimes.sandbox.state import State
+from runtimes.sandbox.store import Change, Object, copied
+from runtimes.sandbox.versions import read_as
+from runtimes.sandbox.writing import SYSTEM, Call, FieldValidation, PatchType, User, service_account
 
 __all__ = [
     "SYSTEM",

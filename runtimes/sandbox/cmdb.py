@@ -32,7 +32,7 @@ from typing import Any
 
 from aiohttp import web
 
-from . import visitor
+from runtimes.sandbox import visitor
 
 MOST_HOSTNAMES = 1000
 MOST_LISTED = 5000

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from .errors import forbidden
-from .resources import Resource, built_in
-from .state import State
-from .store import Change, Object, copied
+from runtimes.sandbox.errors import forbidden
+from runtimes.sandbox.resources import Resource, built_in
+from runtimes.sandbox.state import State
+from runtimes.sandbox.store import Change, Object, copied
 
 DEFINITIONS = ("apiextensions.k8s.io", "customresourcedefinitions")
 FINALIZER = "customresourcecleanup.apiextensions.k8s.io"

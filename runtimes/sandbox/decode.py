@@ -17,11 +17,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from runtimes.base.documents import DocumentError, load_json
-
-from . import quantity
-from .limits import check_values
-from .schema.registry import OBJECT_META, KindSchema, Registry
-from .schema.types import Field, MapShape, Type
+from runtimes.sandbox import quantity
+from runtimes.sandbox.limits import check_values
+from runtimes.sandbox.schema.registry import OBJECT_META, KindSchema, Registry
+from runtimes.sandbox.schema.types import Field, MapShape, Type
 
 Object = dict[str, Any]
 MAX_STRICT_ERRORS = 100

@@ -15,9 +15,9 @@ from decimal import ROUND_UP, Decimal, localcontext
 from functools import cache
 from typing import Any
 
-from . import quantity
-from .schema.registry import KindSchema
-from .schema.types import MapShape, Type
+from runtimes.sandbox import quantity
+from runtimes.sandbox.schema.registry import KindSchema
+from runtimes.sandbox.schema.types import MapShape, Type
 
 Object = dict[str, Any]
 Default = Callable[[Object], None]

@@ -9,9 +9,9 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from .store import Object
-from .validate import custom as values
-from .validate.causes import Cause, Causes
+from runtimes.sandbox.store import Object
+from runtimes.sandbox.validate import custom as values
+from runtimes.sandbox.validate.causes import Cause, Causes
 
 _LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 _LABEL_RULE = (

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from datetime import UTC, timedelta
 from typing import Literal
 
-from . import admission, custom
-from .errors import ApiError, conflict, not_found
-from .policies import policy
-from .resources import Resource
-from .state import State
-from .store import Object, ObjectKey, copied
-from .versions import read_as
+from runtimes.sandbox import admission, custom
+from runtimes.sandbox.errors import ApiError, conflict, not_found
+from runtimes.sandbox.policies import policy
+from runtimes.sandbox.resources import Resource
+from runtimes.sandbox.state import State
+from runtimes.sandbox.store import Object, ObjectKey, copied
+from runtimes.sandbox.versions import read_as
 
 Propagation = Literal["Background", "Foreground", "Orphan"]
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import cast
 from weakref import WeakSet
 
-from .limits import GREETING_SECONDS, MOST_CONNECTIONS
+from runtimes.sandbox.limits import GREETING_SECONDS, MOST_CONNECTIONS
 
 _TLS_HANDSHAKE = 0x16  # the type of a TLS record that opens a connection (RFC 8446, 5.1)
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 
-from . import stages
+from runtimes.sandbox import stages
 
 COMPONENTS = ("kube-controller-manager", "kube-scheduler", "kubelet", "ingress-controller")
 

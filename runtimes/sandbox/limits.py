@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from .errors import ApiError
+from runtimes.sandbox.errors import ApiError
 
 LARGEST_BODY: Final = 3 * 1024 * 1024
 LARGEST_YAML: Final = 1024 * 1024

@@ -6,13 +6,13 @@ import base64
 import json
 from dataclasses import dataclass, field
 
-from .decode import DecodeError, parse_json
-from .errors import ApiError, bad_request, expired, invalid
-from .resources import Resource
-from .selectors import FieldSelector, LabelSelector
-from .state import State
-from .store import Object, ObjectKey
-from .versions import read_as
+from runtimes.sandbox.decode import DecodeError, parse_json
+from runtimes.sandbox.errors import ApiError, bad_request, expired, invalid
+from runtimes.sandbox.resources import Resource
+from runtimes.sandbox.selectors import FieldSelector, LabelSelector
+from runtimes.sandbox.state import State
+from runtimes.sandbox.store import Object, ObjectKey
+from runtimes.sandbox.versions import read_as
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from . import stages
-from .errors import ApiError, bad_request
-from .faults import Faults
-from .stages import Behaviour
-from .store import Object
+from runtimes.sandbox import stages
+from runtimes.sandbox.errors import ApiError, bad_request
+from runtimes.sandbox.faults import Faults
+from runtimes.sandbox.stages import Behaviour
+from runtimes.sandbox.store import Object
 
 BEAT_SECONDS = 10.0
 MOST_BEATS = 500

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from .resources import Resource
-from .store import ResourceKey
+from runtimes.sandbox.resources import Resource
+from runtimes.sandbox.store import ResourceKey
 
 StatusKeeps = Literal["all", "labels", "owners", "nothing"]
 

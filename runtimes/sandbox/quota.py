@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any, Protocol
 
-from . import quantity
-from .errors import forbidden
-from .resources import Resource
-from .state import State
-from .store import Object, copied
+from runtimes.sandbox import quantity
+from runtimes.sandbox.errors import forbidden
+from runtimes.sandbox.resources import Resource
+from runtimes.sandbox.state import State
+from runtimes.sandbox.store import Object, copied
 
 QUOTAS = ("", "resourcequotas")
 _COUNTED = {

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from .data import read
-from .store import Object, ResourceKey
+from runtimes.sandbox.data import read
+from runtimes.sandbox.store import Object, ResourceKey
 
 # Versions and groups that show the same stored objects: named by the one they are stored in.
 _STORED_AS: Mapping[ResourceKey, ResourceKey] = {("events.k8s.io", "events"): ("", "events")}

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from . import apply, writing
-from .apply import scale as scale_owners
-from .errors import ApiError, bad_request, invalid, not_found
-from .resources import Resource
-from .schema.registry import KindSchema, Registry
-from .selectors import written as selector_text
-from .state import State, version_of
-from .store import Object, copied
-from .versions import read_as
-from .writing import Call, PatchType, Written
+from runtimes.sandbox import apply, writing
+from runtimes.sandbox.apply import scale as scale_owners
+from runtimes.sandbox.errors import ApiError, bad_request, invalid, not_found
+from runtimes.sandbox.resources import Resource
+from runtimes.sandbox.schema.registry import KindSchema, Registry
+from runtimes.sandbox.selectors import written as selector_text
+from runtimes.sandbox.state import State, version_of
+from runtimes.sandbox.store import Object, copied
+from runtimes.sandbox.versions import read_as
+from runtimes.sandbox.writing import Call, PatchType, Written
 
 
 def _kind() -> KindSchema:

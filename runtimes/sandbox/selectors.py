@@ -11,9 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .errors import ApiError, bad_request
-from .resources import Resource
-from .store import Object
+from runtimes.sandbox.errors import ApiError, bad_request
+from runtimes.sandbox.resources import Resource
+from runtimes.sandbox.store import Object
 
 _LABEL_TOKEN = re.compile(r"\s*(==|!=|!|=|>|<|\(|\)|,|[^\s!=<>(),]+)")
 _NAME = re.compile(r"([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]")

@@ -35,19 +35,18 @@ from aiohttp.web_protocol import RequestHandler
 
 from kcl import whole_file
 from runtimes.base.documents import load_json
-
-from . import certificates
-from . import controllers as controlling
-from .api.access import MASTERS
-from .api.disturbances import Disturbances
-from .api.gateway import Gateway
-from .bootstrap import furnish
-from .clock import Clock, WallClock
-from .cluster import Cluster
-from .either import Either
-from .faults import Faults
-from .limits import GREETING_SECONDS, LARGEST_BODY
-from .writing import User
+from runtimes.sandbox import certificates
+from runtimes.sandbox import controllers as controlling
+from runtimes.sandbox.api.access import MASTERS
+from runtimes.sandbox.api.disturbances import Disturbances
+from runtimes.sandbox.api.gateway import Gateway
+from runtimes.sandbox.bootstrap import furnish
+from runtimes.sandbox.clock import Clock, WallClock
+from runtimes.sandbox.cluster import Cluster
+from runtimes.sandbox.either import Either
+from runtimes.sandbox.faults import Faults
+from runtimes.sandbox.limits import GREETING_SECONDS, LARGEST_BODY
+from runtimes.sandbox.writing import User
 
 GROUPS: Mapping[str, tuple[str, ...]] = {"admin": (MASTERS,), "alice": (MASTERS,), "viewer": ("viewers",)}
 PARENT_SECONDS = 1.0

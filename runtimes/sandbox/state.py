@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import UTC
 from typing import Any
 
-from .allocation import Chance
-from .clock import Clock
-from .resources import Resource, Resources
-from .schema.registry import KindSchema, Registry
-from .store import Store
-from .strategies import Server
+from runtimes.sandbox.allocation import Chance
+from runtimes.sandbox.clock import Clock
+from runtimes.sandbox.resources import Resource, Resources
+from runtimes.sandbox.schema.registry import KindSchema, Registry
+from runtimes.sandbox.store import Store
+from runtimes.sandbox.strategies import Server
 
 
 class Kinds:

@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from . import limits
-from .errors import ApiError
+from runtimes.sandbox import limits
+from runtimes.sandbox.errors import ApiError
 
 Object = dict[str, Any]
 ResourceKey = tuple[str, str]  # group, plural: versions of a resource share their storage

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .allocation import (
+from runtimes.sandbox.allocation import (
     NODE_PORTS,
     SERVICE_NETWORK,
     Chance,
@@ -22,11 +22,11 @@ from .allocation import (
     used_node_ports,
     wants_node_ports,
 )
-from .errors import ApiError, JsonObject, invalid
-from .policies import policy
-from .quantity import amount
-from .resources import Resource
-from .store import Object, Store, copied
+from runtimes.sandbox.errors import ApiError, JsonObject, invalid
+from runtimes.sandbox.policies import policy
+from runtimes.sandbox.quantity import amount
+from runtimes.sandbox.resources import Resource
+from runtimes.sandbox.store import Object, Store, copied
 
 
 @dataclass(frozen=True, slots=True)

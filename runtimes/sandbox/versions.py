@@ -10,9 +10,8 @@ import json
 from typing import Any
 
 from runtimes.base.documents import load_json
-
-from .resources import Resource
-from .store import Object, copied
+from runtimes.sandbox.resources import Resource
+from runtimes.sandbox.store import Object, copied
 
 _METRICS = "autoscaling.alpha.kubernetes.io/metrics"
 _CURRENT = "autoscaling.alpha.kubernetes.io/current-metrics"

@@ -6,11 +6,11 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator
 
-from .listing import Selection
-from .resources import Resource
-from .state import State
-from .store import Change, Object, copied
-from .versions import read_as
+from runtimes.sandbox.listing import Selection
+from runtimes.sandbox.resources import Resource
+from runtimes.sandbox.state import State
+from runtimes.sandbox.store import Change, Object, copied
+from runtimes.sandbox.versions import read_as
 
 QUEUE_LIMIT = 10_000
 

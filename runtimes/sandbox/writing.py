@@ -10,18 +10,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from . import admission, apply, decode, defaults, definitions, strategies, validate
-from . import patch as patches
-from .admission import Review
-from .custom import DEFINITIONS, forbid_new_objects
-from .errors import ApiError, already_exists, bad_request, conflict, invalid, not_found
-from .policies import policy
-from .quota import charge
-from .resources import Resource
-from .schema.registry import KindSchema
-from .state import State
-from .store import Object, copied
-from .versions import read_as, to_storage
+from runtimes.sandbox import admission, apply, decode, defaults, definitions, strategies, validate
+from runtimes.sandbox import patch as patches
+from runtimes.sandbox.admission import Review
+from runtimes.sandbox.custom import DEFINITIONS, forbid_new_objects
+from runtimes.sandbox.errors import ApiError, already_exists, bad_request, conflict, invalid, not_found
+from runtimes.sandbox.policies import policy
+from runtimes.sandbox.quota import charge
+from runtimes.sandbox.resources import Resource
+from runtimes.sandbox.schema.registry import KindSchema
+from runtimes.sandbox.state import State
+from runtimes.sandbox.store import Object, copied
+from runtimes.sandbox.versions import read_as, to_storage
 
 FieldValidation = Literal["Strict", "Warn", "Ignore"]
 PatchType = Literal["json", "merge", "strategic", "apply"]

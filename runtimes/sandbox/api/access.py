@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import ApiError, forbidden
-from ..state import State
-from ..store import Object
-from ..writing import User
+from runtimes.sandbox.errors import ApiError, forbidden
+from runtimes.sandbox.state import State
+from runtimes.sandbox.store import Object
+from runtimes.sandbox.writing import User
 
 MASTERS = "system:masters"
 ANONYMOUS = User("system:anonymous", ("system:unauthenticated",))

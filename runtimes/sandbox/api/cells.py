@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from ..selectors import written as selector_text
-from ..store import Object
-from . import pod_cells
-from .ages import age, duration, parse_time
+from runtimes.sandbox.api import pod_cells
+from runtimes.sandbox.api.ages import age, duration, parse_time
+from runtimes.sandbox.selectors import written as selector_text
+from runtimes.sandbox.store import Object
 
 Row = Callable[[Object, datetime], list[Any]]
 _NONE, _UNKNOWN, _UNSET = "<none>", "<unknown>", "<unset>"

@@ -9,11 +9,11 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
-from ..data import read
-from ..errors import ApiError, JsonObject
-from ..resources import Resource, Resources, version_order
-from ..state import State, version_of
-from . import openapi
+from runtimes.sandbox.api import openapi
+from runtimes.sandbox.data import read
+from runtimes.sandbox.errors import ApiError, JsonObject
+from runtimes.sandbox.resources import Resource, Resources, version_order
+from runtimes.sandbox.state import State, version_of
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _BETA = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"

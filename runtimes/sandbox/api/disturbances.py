@@ -10,7 +10,7 @@ import random
 from dataclasses import dataclass, field
 from typing import Literal
 
-from ..errors import ApiError
+from runtimes.sandbox.errors import ApiError
 
 Effect = Literal["too-many-requests", "internal-error", "unavailable", "conflict", "gone", "delay", "drop"]
 

@@ -10,18 +10,18 @@ from dataclasses import dataclass, field
 
 from aiohttp import web
 
-from .. import data, limits
-from ..cluster import Cluster
-from ..errors import ApiError
-from ..faults import Faults
-from ..resources import Resource, version_order
-from ..state import version_of
-from ..writing import User
-from . import access, discovery, handlers, pods, replies, streams
-from .disturbances import Disturbance, Disturbances, refusal
-from .handlers import Request
-from .replies import Wanted
-from .requests import Address, Query, address, segments
+from runtimes.sandbox import data, limits
+from runtimes.sandbox.api import access, discovery, handlers, pods, replies, streams
+from runtimes.sandbox.api.disturbances import Disturbance, Disturbances, refusal
+from runtimes.sandbox.api.handlers import Request
+from runtimes.sandbox.api.replies import Wanted
+from runtimes.sandbox.api.requests import Address, Query, address, segments
+from runtimes.sandbox.cluster import Cluster
+from runtimes.sandbox.errors import ApiError
+from runtimes.sandbox.faults import Faults
+from runtimes.sandbox.resources import Resource, version_order
+from runtimes.sandbox.state import version_of
+from runtimes.sandbox.writing import User
 
 log = logging.getLogger(__name__)
 

@@ -6,19 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from .. import deletion, listing, scale, writing
-from ..cluster import Cluster
-from ..decode import DecodeError, parse_json
-from ..errors import ApiError, JsonObject, bad_request, method_not_allowed
-from ..listing import Page, Selection
-from ..policies import policy
-from ..resources import Resource
-from ..selectors import parse_fields, parse_labels
-from ..store import Object
-from ..writing import Call, FieldValidation, PatchType, User
-from . import pods, reviews, tables
-from .replies import Reply, Wanted, partial_metadata
-from .requests import (
+from runtimes.sandbox import deletion, listing, scale, writing
+from runtimes.sandbox.api import pods, reviews, tables
+from runtimes.sandbox.api.replies import Reply, Wanted, partial_metadata
+from runtimes.sandbox.api.requests import (
     PATCH_TYPES,
     Address,
     Query,
@@ -29,6 +20,15 @@ from .requests import (
     unsupported_body,
     write_options,
 )
+from runtimes.sandbox.cluster import Cluster
+from runtimes.sandbox.decode import DecodeError, parse_json
+from runtimes.sandbox.errors import ApiError, JsonObject, bad_request, method_not_allowed
+from runtimes.sandbox.listing import Page, Selection
+from runtimes.sandbox.policies import policy
+from runtimes.sandbox.resources import Resource
+from runtimes.sandbox.selectors import parse_fields, parse_labels
+from runtimes.sandbox.store import Object
+from runtimes.sandbox.writing import Call, FieldValidation, PatchType, User
 
 
 @dataclass(slots=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ..data import read
-from ..errors import JsonObject
-from ..resources import Resource
+from runtimes.sandbox.data import read
+from runtimes.sandbox.errors import JsonObject
+from runtimes.sandbox.resources import Resource
 
 _META = "io.k8s.apimachinery.pkg.apis.meta.v1."
 _REFERENCE = "#/components/schemas/"

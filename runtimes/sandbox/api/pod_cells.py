@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
-from ..store import Object
-from .ages import age, duration, parse_time
+from runtimes.sandbox.api.ages import age, duration, parse_time
+from runtimes.sandbox.store import Object
 
 NONE = "<none>"
 

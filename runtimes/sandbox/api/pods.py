@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from .. import binding, deletion, selectors
-from ..cluster import Cluster
-from ..errors import ApiError, JsonObject, bad_request, invalid, not_found
-from ..store import Object, copied
-from ..writing import User
-from .replies import Reply
-from .requests import Query, delete_options
+from runtimes.sandbox import binding, deletion, selectors
+from runtimes.sandbox.api.replies import Reply
+from runtimes.sandbox.api.requests import Query, delete_options
+from runtimes.sandbox.cluster import Cluster
+from runtimes.sandbox.errors import ApiError, JsonObject, bad_request, invalid, not_found
+from runtimes.sandbox.store import Object, copied
+from runtimes.sandbox.writing import User
 
 SUBRESOURCES = ("binding", "eviction", "exec", "attach", "portforward", "proxy")
 BUDGETS = ("policy", "poddisruptionbudgets")

@@ -12,9 +12,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from runtimes.base.documents import load_json
-
-from ..data import read
-from ..errors import JsonObject
+from runtimes.sandbox.data import read
+from runtimes.sandbox.errors import JsonObject
 
 MAGIC = b"k8s\x00"
 _META = "k8s.io.apimachinery.pkg.apis.meta.v1"

@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 from aiohttp import web
 
-from ..errors import ApiError, JsonObject
+from runtimes.sandbox.errors import ApiError, JsonObject
 
 JSON = "application/json"
 _FORMATS = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")

@@ -10,11 +10,10 @@ from typing import Any
 from urllib.parse import parse_qs, unquote
 
 from runtimes.base.documents import DocumentError, load_yaml
-
-from ..decode import DecodeError, parse_json, plain
-from ..errors import ApiError, JsonObject, bad_request, invalid
-from ..limits import LARGEST_YAML, check_values, too_large
-from . import protobuf
+from runtimes.sandbox.api import protobuf
+from runtimes.sandbox.decode import DecodeError, parse_json, plain
+from runtimes.sandbox.errors import ApiError, JsonObject, bad_request, invalid
+from runtimes.sandbox.limits import LARGEST_YAML, check_values, too_large
 
 PATCH_TYPES: Mapping[str, str] = {
     "application/json-patch+json": "json",

@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, timedelta
 from typing import Any, Protocol
 
-from ..cluster import Cluster
-from ..errors import JsonObject, invalid, not_found
-from ..writing import User
-from .access import Attributes, allowed_by, rules_of
-from .replies import Reply
+from runtimes.sandbox.api.access import Attributes, allowed_by, rules_of
+from runtimes.sandbox.api.replies import Reply
+from runtimes.sandbox.cluster import Cluster
+from runtimes.sandbox.errors import JsonObject, invalid, not_found
+from runtimes.sandbox.writing import User
 
 AUTHORIZATION, AUTHENTICATION = "authorization.k8s.io", "authentication.k8s.io"
 SHORTEST_SECONDS = 600

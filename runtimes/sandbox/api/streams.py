@@ -11,17 +11,17 @@ from typing import Any
 
 from aiohttp import web
 
-from .. import listing, logs
-from ..errors import ApiError, JsonObject
-from ..faults import Faults
-from ..logs import LogLine
-from ..store import Object
-from ..watching import Watch
-from . import replies, tables
-from .ages import parse_time
-from .disturbances import Disturbance
-from .handlers import Request, selection_of
-from .requests import Query
+from runtimes.sandbox import listing, logs
+from runtimes.sandbox.api import replies, tables
+from runtimes.sandbox.api.ages import parse_time
+from runtimes.sandbox.api.disturbances import Disturbance
+from runtimes.sandbox.api.handlers import Request, selection_of
+from runtimes.sandbox.api.requests import Query
+from runtimes.sandbox.errors import ApiError, JsonObject
+from runtimes.sandbox.faults import Faults
+from runtimes.sandbox.logs import LogLine
+from runtimes.sandbox.store import Object
+from runtimes.sandbox.watching import Watch
 
 Work = Coroutine[Any, Any, web.StreamResponse]
 BOOKMARK_SECONDS = 60.0

@@ -10,15 +10,15 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from ..data import read
-from ..errors import JsonObject
-from ..resources import Resource
-from ..state import version_of
-from ..store import Object
-from ..strategies import TEMPLATE_GENERATION
-from . import cells, pod_cells
-from .ages import age, parse_time
-from .replies import partial_metadata
+from runtimes.sandbox.api import cells, pod_cells
+from runtimes.sandbox.api.ages import age, parse_time
+from runtimes.sandbox.api.replies import partial_metadata
+from runtimes.sandbox.data import read
+from runtimes.sandbox.errors import JsonObject
+from runtimes.sandbox.resources import Resource
+from runtimes.sandbox.state import version_of
+from runtimes.sandbox.store import Object
+from runtimes.sandbox.strategies import TEMPLATE_GENERATION
 
 _NAME_AND_AGE = "/v1/configmaps"
 

@@ -13,13 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from runtimes.base.documents import load_json
-
-from .. import decode, defaults
-from ..schema.registry import KindSchema
-from . import managed as managed_fields
-from . import reset, scale, typed
-from .fieldset import FieldSet, Path, path_text
-from .managed import Managed, Manager, Owned
+from runtimes.sandbox import decode, defaults
+from runtimes.sandbox.apply import managed as managed_fields
+from runtimes.sandbox.apply import reset, scale, typed
+from runtimes.sandbox.apply.fieldset import FieldSet, Path, path_text
+from runtimes.sandbox.apply.managed import Managed, Manager, Owned
+from runtimes.sandbox.schema.registry import KindSchema
 
 __all__ = [
     "ApplyConflict",

@@ -13,8 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from runtimes.base.documents import load_json
-
-from ..schema.types import Type
+from runtimes.sandbox.schema.types import Type
 
 Path = tuple[str, ...]
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from .fieldset import FieldSet
+from runtimes.sandbox.apply.fieldset import FieldSet
 
 Object = dict[str, Any]
 

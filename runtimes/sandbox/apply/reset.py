@@ -4,8 +4,8 @@ object, the spec of one for its status. They come by kind and subresource, as ea
 
 from __future__ import annotations
 
-from ..schema.registry import KindSchema
-from .fieldset import FieldSet
+from runtimes.sandbox.apply.fieldset import FieldSet
+from runtimes.sandbox.schema.registry import KindSchema
 
 NOTHING = FieldSet()
 STATUS = FieldSet.of(("status",))

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from . import managed as managed_fields
-from .fieldset import FieldSet
-from .managed import Managed, Owned
+from runtimes.sandbox.apply import managed as managed_fields
+from runtimes.sandbox.apply.fieldset import FieldSet
+from runtimes.sandbox.apply.managed import Managed, Owned
 
 Object = dict[str, Any]
 SCALE_VERSION = "autoscaling/v1"

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from ..schema.types import ListShape, MapShape, Type
-from .fieldset import FieldSet, Path, element_text, keyed, member, scalar
+from runtimes.sandbox.apply.fieldset import FieldSet, Path, element_text, keyed, member, scalar
+from runtimes.sandbox.schema.types import ListShape, MapShape, Type
 
 
 class _Absent:

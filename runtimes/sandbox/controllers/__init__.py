@@ -15,29 +15,29 @@ import random
 from collections import defaultdict
 from collections.abc import Sequence
 
-from ..clock import Clock
-from ..cluster import Cluster
-from ..faults import Faults
-from ..store import Change, ResourceKey
-from .apiservices import ApiServices
-from .base import Controller, Factory, World, resource_key
-from .clusterroles import RoleAggregation
-from .cronjob import CronJobs
-from .daemonset import DaemonSets
-from .deployment import Deployments
-from .endpoints import Endpoints, EndpointSlices
-from .events import Recorder
-from .garbage import GarbageCollector
-from .ingress import Ingresses
-from .job import Jobs
-from .kubelet import Kubelets
-from .namespaces import Namespaces, RootCertificates, ServiceAccounts
-from .nodes import NodeLifecycle, NodeReports, PodCollector, TaintEviction, new_node
-from .policies import Autoscalers, DisruptionBudgets, ResourceQuotas
-from .replicaset import ReplicaSets
-from .scheduler import Scheduler
-from .statefulset import StatefulSets
-from .volumes import ClaimProtection, Volumes
+from runtimes.sandbox.clock import Clock
+from runtimes.sandbox.cluster import Cluster
+from runtimes.sandbox.controllers.apiservices import ApiServices
+from runtimes.sandbox.controllers.base import Controller, Factory, World, resource_key
+from runtimes.sandbox.controllers.clusterroles import RoleAggregation
+from runtimes.sandbox.controllers.cronjob import CronJobs
+from runtimes.sandbox.controllers.daemonset import DaemonSets
+from runtimes.sandbox.controllers.deployment import Deployments
+from runtimes.sandbox.controllers.endpoints import Endpoints, EndpointSlices
+from runtimes.sandbox.controllers.events import Recorder
+from runtimes.sandbox.controllers.garbage import GarbageCollector
+from runtimes.sandbox.controllers.ingress import Ingresses
+from runtimes.sandbox.controllers.job import Jobs
+from runtimes.sandbox.controllers.kubelet import Kubelets
+from runtimes.sandbox.controllers.namespaces import Namespaces, RootCertificates, ServiceAccounts
+from runtimes.sandbox.controllers.nodes import NodeLifecycle, NodeReports, PodCollector, TaintEviction, new_node
+from runtimes.sandbox.controllers.policies import Autoscalers, DisruptionBudgets, ResourceQuotas
+from runtimes.sandbox.controllers.replicaset import ReplicaSets
+from runtimes.sandbox.controllers.scheduler import Scheduler
+from runtimes.sandbox.controllers.statefulset import StatefulSets
+from runtimes.sandbox.controllers.volumes import ClaimProtection, Volumes
+from runtimes.sandbox.faults import Faults
+from runtimes.sandbox.store import Change, ResourceKey
 
 __all__ = ["ALL", "Controllers", "start"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..store import Change, Object, copied
-from .base import Controller, Key
-from .times import stamp
+from runtimes.sandbox.controllers.base import Controller, Key
+from runtimes.sandbox.controllers.times import stamp
+from runtimes.sandbox.store import Change, Object, copied
 
 AUTOMANAGED = "kube-aggregator.kubernetes.io/automanaged"
 DEFINITIONS, SERVICES = "customresourcedefinitions.apiextensions.k8s.io", "apiservices.apiregistration.k8s.io"

@@ -16,13 +16,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from ..binding import bind
-from ..clock import Clock, Timer
-from ..cluster import Cluster, Propagation, service_account
-from ..errors import ApiError
-from ..faults import Faults
-from ..store import Change, Object, ResourceKey
-from .events import Recorder
+from runtimes.sandbox.binding import bind
+from runtimes.sandbox.clock import Clock, Timer
+from runtimes.sandbox.cluster import Cluster, Propagation, service_account
+from runtimes.sandbox.controllers.events import Recorder
+from runtimes.sandbox.errors import ApiError
+from runtimes.sandbox.faults import Faults
+from runtimes.sandbox.store import Change, Object, ResourceKey
 
 log = logging.getLogger(__name__)
 

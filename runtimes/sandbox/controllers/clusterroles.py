@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..store import Change, copied
-from .base import Controller, Key, key_of
-from .owners import labels_of, selects
+from runtimes.sandbox.controllers.base import Controller, Key, key_of
+from runtimes.sandbox.controllers.owners import labels_of, selects
+from runtimes.sandbox.store import Change, copied
 
 ROLES = "clusterroles.rbac.authorization.k8s.io"
 

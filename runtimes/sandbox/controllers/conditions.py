@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import ceil, floor
 from typing import Any
 
-from ..store import Object
+from runtimes.sandbox.store import Object
 
 
 def condition(conditions: list[Object] | None, type_: str) -> Object | None:

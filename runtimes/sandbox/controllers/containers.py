@@ -10,9 +10,9 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from hashlib import blake2b
 
-from ..stages import Behaviour, Exit, Timing, Told, Waiting
-from ..store import Object
-from .times import stamp
+from runtimes.sandbox.controllers.times import stamp
+from runtimes.sandbox.stages import Behaviour, Exit, Timing, Told, Waiting
+from runtimes.sandbox.store import Object
 
 MISSING_CONFIG = "CreateContainerConfigError"
 

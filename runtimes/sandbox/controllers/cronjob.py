@@ -6,10 +6,10 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo
 
-from ..store import Change, Object, copied
-from .base import Controller, Key, key_of
-from .owners import controller_of, is_controlled_by, reference_to
-from .times import parsed, stamp
+from runtimes.sandbox.controllers.base import Controller, Key, key_of
+from runtimes.sandbox.controllers.owners import controller_of, is_controlled_by, reference_to
+from runtimes.sandbox.controllers.times import parsed, stamp
+from runtimes.sandbox.store import Change, Object, copied
 
 MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 DAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from ..errors import ApiError
-from ..store import Change, Object, copied
-from . import revisions, scheduling
-from .base import Controller, Key, key_of
-from .conditions import nonzero, resolved
-from .owners import claim, labels_of, owners_to_wake
-from .pods import from_template, is_available, is_finished, is_going, is_ready
+from runtimes.sandbox.controllers import revisions, scheduling
+from runtimes.sandbox.controllers.base import Controller, Key, key_of
+from runtimes.sandbox.controllers.conditions import nonzero, resolved
+from runtimes.sandbox.controllers.owners import claim, labels_of, owners_to_wake
+from runtimes.sandbox.controllers.pods import from_template, is_available, is_finished, is_going, is_ready
+from runtimes.sandbox.errors import ApiError
+from runtimes.sandbox.store import Change, Object, copied
 
 HASH, GENERATION = "controller-revision-hash", "pod-template-generation"
 TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..errors import ApiError
-from ..store import Change, Object, copied
-from . import rollout
-from .base import Controller, Key, key_of
-from .conditions import condition, without
-from .owners import claim, controller_of, is_controlled_by, owners_to_wake, reference_to
-from .pods import is_finished
-from .rollout import count, set_condition, wanted
+from runtimes.sandbox.controllers import rollout
+from runtimes.sandbox.controllers.base import Controller, Key, key_of
+from runtimes.sandbox.controllers.conditions import condition, without
+from runtimes.sandbox.controllers.owners import claim, controller_of, is_controlled_by, owners_to_wake, reference_to
+from runtimes.sandbox.controllers.pods import is_finished
+from runtimes.sandbox.controllers.rollout import count, set_condition, wanted
+from runtimes.sandbox.errors import ApiError
+from runtimes.sandbox.store import Change, Object, copied
 
 
 class Deployments(Controller):

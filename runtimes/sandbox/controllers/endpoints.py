@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ..store import Change, Object, copied
-from .base import Controller, Key, key_of
-from .owners import labels_of, reference_to
-from .pods import is_finished, is_going, is_ready
+from runtimes.sandbox.controllers.base import Controller, Key, key_of
+from runtimes.sandbox.controllers.owners import labels_of, reference_to
+from runtimes.sandbox.controllers.pods import is_finished, is_going, is_ready
+from runtimes.sandbox.store import Change, Object, copied
 
 SERVICE_NAME, MANAGED_BY = "kubernetes.io/service-name", "endpointslice.kubernetes.io/managed-by"
 

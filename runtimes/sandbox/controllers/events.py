@@ -9,11 +9,11 @@ from __future__ import annotations
 from datetime import datetime
 from hashlib import blake2b
 
-from ..clock import Clock
-from ..cluster import Cluster, User, service_account
-from ..errors import ApiError
-from ..store import Object, copied
-from .times import micro_stamp, stamp
+from runtimes.sandbox.clock import Clock
+from runtimes.sandbox.cluster import Cluster, User, service_account
+from runtimes.sandbox.controllers.times import micro_stamp, stamp
+from runtimes.sandbox.errors import ApiError
+from runtimes.sandbox.store import Object, copied
 
 LONGEST_MESSAGE = 1024
 SIMILAR = 10  # so many messages of one reason on one object within the time below; then they are told as one

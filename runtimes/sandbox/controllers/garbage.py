@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
-from ..cluster import Propagation
-from ..store import Change, Object, ResourceKey, copied
-from .base import Controller, Key, World
+from runtimes.sandbox.cluster import Propagation
+from runtimes.sandbox.controllers.base import Controller, Key, World
+from runtimes.sandbox.store import Change, Object, ResourceKey, copied
 
 FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
 SKIPPED: frozenset[ResourceKey] = frozenset({("", "events"), ("events.k8s.io", "events")})

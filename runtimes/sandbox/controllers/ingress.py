@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..store import Change, copied
-from .base import Controller, Key
+from runtimes.sandbox.controllers.base import Controller, Key
+from runtimes.sandbox.store import Change, copied
 
 INGRESSES, CLASSES = "ingresses.networking.k8s.io", "ingressclasses.networking.k8s.io"
 CLASS, CONTROLLER = "public", "sandbox.example/ingress"

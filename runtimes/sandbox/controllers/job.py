@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from datetime import timedelta
 from itertools import islice
 
-from ..errors import ApiError
-from ..limits import BURST
-from ..store import Change, Object, copied
-from .base import PASS_SECONDS, Controller, Key, World, key_of
-from .conditions import condition, without
-from .owners import claim, owners_to_wake
-from .pods import from_template, is_active, is_finished, is_going, is_ready, restarts
-from .times import parsed, stamp
+from runtimes.sandbox.controllers.base import PASS_SECONDS, Controller, Key, World, key_of
+from runtimes.sandbox.controllers.conditions import condition, without
+from runtimes.sandbox.controllers.owners import claim, owners_to_wake
+from runtimes.sandbox.controllers.pods import from_template, is_active, is_finished, is_going, is_ready, restarts
+from runtimes.sandbox.controllers.times import parsed, stamp
+from runtimes.sandbox.errors import ApiError
+from runtimes.sandbox.limits import BURST
+from runtimes.sandbox.store import Change, Object, copied
 
 FINALIZER = "batch.kubernetes.io/job-tracking"
 INDEX = "batch.kubernetes.io/job-completion-index"

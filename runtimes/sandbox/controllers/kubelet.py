@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
-from .. import stages
-from ..stages import Behaviour
-from ..store import Change, Object, copied
-from .base import Controller, Key, World, key_of
-from .containers import Container, Step
-from .podlife import PodLife
-from .pods import is_finished, is_going
-from .times import stamp
+from runtimes.sandbox import stages
+from runtimes.sandbox.controllers.base import Controller, Key, World, key_of
+from runtimes.sandbox.controllers.containers import Container, Step
+from runtimes.sandbox.controllers.podlife import PodLife
+from runtimes.sandbox.controllers.pods import is_finished, is_going
+from runtimes.sandbox.controllers.times import stamp
+from runtimes.sandbox.stages import Behaviour
+from runtimes.sandbox.store import Change, Object, copied
 
 
 class Kubelets(Controller):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..errors import ApiError
-from ..store import Change, Object, copied
-from .base import Controller, Key
-from .times import stamp
+from runtimes.sandbox.controllers.base import Controller, Key
+from runtimes.sandbox.controllers.times import stamp
+from runtimes.sandbox.errors import ApiError
+from runtimes.sandbox.store import Change, Object, copied
 
 EMPTY_SECONDS = 5.0  # the real controller takes its time before each look, and so do we
 ROOT_CERTIFICATE = "kube-root-ca.crt"

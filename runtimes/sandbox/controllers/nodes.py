@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
-from ..store import Change, Object, copied
-from .base import Controller, Key, World, key_of
-from .conditions import condition
-from .pods import is_finished, is_going
-from .scheduling import tolerates
-from .times import parsed, stamp
+from runtimes.sandbox.controllers.base import Controller, Key, World, key_of
+from runtimes.sandbox.controllers.conditions import condition
+from runtimes.sandbox.controllers.pods import is_finished, is_going
+from runtimes.sandbox.controllers.scheduling import tolerates
+from runtimes.sandbox.controllers.times import parsed, stamp
+from runtimes.sandbox.store import Change, Object, copied
 
 SILENCE_SECONDS = 50.0  # without a report, until a node counts as lost
 COLLECT_SECONDS = 40.0  # a pod of a node that does not exist waits at least so long, since the node might come back

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ..store import Object, copied
-from .base import Hands
+from runtimes.sandbox.controllers.base import Hands
+from runtimes.sandbox.store import Object, copied
 
 
 def controller_of(obj: Object) -> Object | None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from ..store import Object
-from .conditions import condition
-from .containers import Container
-from .times import stamp
+from runtimes.sandbox.controllers.conditions import condition
+from runtimes.sandbox.controllers.containers import Container
+from runtimes.sandbox.controllers.times import stamp
+from runtimes.sandbox.store import Object
 
 
 @dataclass(slots=True)

@@ -7,10 +7,10 @@ from datetime import datetime
 from math import floor, log2
 from typing import Any
 
-from ..store import Object, copied
-from .conditions import condition
-from .owners import reference_to
-from .times import parsed, seconds_since
+from runtimes.sandbox.controllers.conditions import condition
+from runtimes.sandbox.controllers.owners import reference_to
+from runtimes.sandbox.controllers.times import parsed, seconds_since
+from runtimes.sandbox.store import Object, copied
 
 PHASE_ORDER = {"Pending": 0, "Unknown": 1, "Running": 2}
 

@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from datetime import timedelta
 from decimal import Decimal
 
-from .. import quantity, quota
-from ..errors import ApiError
-from ..store import Change, Object, copied
-from .base import Controller, Key, key_of
-from .conditions import condition, resolved, without
-from .owners import controller_of, labels_of, selects
-from .pods import is_going, is_ready
-from .times import parsed, stamp
+from runtimes.sandbox import quantity, quota
+from runtimes.sandbox.controllers.base import Controller, Key, key_of
+from runtimes.sandbox.controllers.conditions import condition, resolved, without
+from runtimes.sandbox.controllers.owners import controller_of, labels_of, selects
+from runtimes.sandbox.controllers.pods import is_going, is_ready
+from runtimes.sandbox.controllers.times import parsed, stamp
+from runtimes.sandbox.errors import ApiError
+from runtimes.sandbox.store import Change, Object, copied
 
 DISRUPTION_TIMEOUT = timedelta(minutes=2)
 SYNC_SECONDS = 15.0

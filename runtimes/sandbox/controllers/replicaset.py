@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..errors import ApiError
-from ..limits import BURST
-from ..store import Change, Object, copied
-from .base import Controller, Key
-from .conditions import condition, nonzero, without
-from .owners import claim, controller_of, is_controlled_by, labels_of, owners_to_wake, selects
-from .pods import first_to_delete, from_template, is_active, is_available, is_ready
-from .times import stamp
+from runtimes.sandbox.controllers.base import Controller, Key
+from runtimes.sandbox.controllers.conditions import condition, nonzero, without
+from runtimes.sandbox.controllers.owners import (
+    claim,
+    controller_of,
+    is_controlled_by,
+    labels_of,
+    owners_to_wake,
+    selects,
+)
+from runtimes.sandbox.controllers.pods import first_to_delete, from_template, is_active, is_available, is_ready
+from runtimes.sandbox.controllers.times import stamp
+from runtimes.sandbox.errors import ApiError
+from runtimes.sandbox.limits import BURST
+from runtimes.sandbox.store import Change, Object, copied
 
 
 class ReplicaSets(Controller):

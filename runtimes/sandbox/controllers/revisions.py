@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterable
 from hashlib import blake2b
 
-from ..errors import ApiError
-from ..store import Object, copied
-from .base import Hands
-from .owners import claim, labels_of, reference_to
-from .rollout import HASH_LETTERS
+from runtimes.sandbox.controllers.base import Hands
+from runtimes.sandbox.controllers.owners import claim, labels_of, reference_to
+from runtimes.sandbox.controllers.rollout import HASH_LETTERS
+from runtimes.sandbox.errors import ApiError
+from runtimes.sandbox.store import Object, copied
 
 RESOURCE = "controllerrevisions.apps"
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 import json
 from datetime import datetime
 
-from ..store import Object, copied
-from .conditions import condition, resolved
-from .times import parsed, stamp
+from runtimes.sandbox.controllers.conditions import condition, resolved
+from runtimes.sandbox.controllers.times import parsed, stamp
+from runtimes.sandbox.store import Object, copied
 
 REVISION = "deployment.kubernetes.io/revision"
 REVISION_HISTORY = "deployment.kubernetes.io/revision-history"

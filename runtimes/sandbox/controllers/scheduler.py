@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..cluster import User
-from ..store import Change, Object, copied
-from . import scheduling
-from .base import Controller, Key, World, key_of
-from .conditions import condition, without
-from .pods import is_finished
-from .times import stamp
-from .volumes import SELECTED_NODE, waits_for_consumer
+from runtimes.sandbox.cluster import User
+from runtimes.sandbox.controllers import scheduling
+from runtimes.sandbox.controllers.base import Controller, Key, World, key_of
+from runtimes.sandbox.controllers.conditions import condition, without
+from runtimes.sandbox.controllers.pods import is_finished
+from runtimes.sandbox.controllers.times import stamp
+from runtimes.sandbox.controllers.volumes import SELECTED_NODE, waits_for_consumer
+from runtimes.sandbox.store import Change, Object, copied
 
 PROFILE = "default-scheduler"
 

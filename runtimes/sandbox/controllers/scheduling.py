@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
-from ..store import Object
-from .owners import labels_of, selects
-from .pods import is_finished, is_going
-from .quantities import quantity, total
+from runtimes.sandbox.controllers.owners import labels_of, selects
+from runtimes.sandbox.controllers.pods import is_finished, is_going
+from runtimes.sandbox.controllers.quantities import quantity, total
+from runtimes.sandbox.store import Object
 
 PORTS_TAKEN = "node(s) didn't have free ports for the requested pod ports"
 SPREAD = "node(s) didn't match pod topology spread constraints"

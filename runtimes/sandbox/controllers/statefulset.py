@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..errors import ApiError
-from ..limits import BURST
-from ..store import Change, Object, copied
-from . import revisions
-from .base import PASS_SECONDS, Controller, Key, key_of
-from .conditions import nonzero
-from .owners import claim, labels_of, owners_to_wake, reference_to
-from .pods import from_template, is_available, is_finished, is_going, is_ready
+from runtimes.sandbox.controllers import revisions
+from runtimes.sandbox.controllers.base import PASS_SECONDS, Controller, Key, key_of
+from runtimes.sandbox.controllers.conditions import nonzero
+from runtimes.sandbox.controllers.owners import claim, labels_of, owners_to_wake, reference_to
+from runtimes.sandbox.controllers.pods import from_template, is_available, is_finished, is_going, is_ready
+from runtimes.sandbox.errors import ApiError
+from runtimes.sandbox.limits import BURST
+from runtimes.sandbox.store import Change, Object, copied
 
 HASH, POD_NAME, POD_INDEX = (
     "controller-revision-hash",

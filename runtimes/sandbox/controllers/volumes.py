@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..store import Change, Object, copied
-from .base import Controller, Hands, Key, key_of
-from .owners import labels_of, selects
-from .pods import is_finished
-from .quantities import quantity
+from runtimes.sandbox.controllers.base import Controller, Hands, Key, key_of
+from runtimes.sandbox.controllers.owners import labels_of, selects
+from runtimes.sandbox.controllers.pods import is_finished
+from runtimes.sandbox.controllers.quantities import quantity
+from runtimes.sandbox.store import Change, Object, copied
 
 PVC_PROTECTION, PV_PROTECTION = "kubernetes.io/pvc-protection", "kubernetes.io/pv-protection"
 BIND_COMPLETED, BOUND_BY = "pv.kubernetes.io/bind-completed", "pv.kubernetes.io/bound-by-controller"

@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from .capture import write
+from runtimes.sandbox.data.capture import write
 
 _MODULES = (("api", "v[0-9]"), ("apimachinery", "*"))
 _PACKAGE = re.compile(r"^package ([\w.]+);", re.M)

@@ -5,10 +5,10 @@ not yet decoded: JSON and merge patches are decoded with `decode.check`, strateg
 differ in what they say about wrong types. Patch bodies are what `decode.parse_json` gives.
 """
 
-from .errors import PatchError
-from .json_patch import json_patch
-from .merge_patch import duplicates, merge_patch
-from .patched import PatchType, patched, unreadable
-from .strategic_merge import strategic
+from runtimes.sandbox.patch.errors import PatchError
+from runtimes.sandbox.patch.json_patch import json_patch
+from runtimes.sandbox.patch.merge_patch import duplicates, merge_patch
+from runtimes.sandbox.patch.patched import PatchType, patched, unreadable
+from runtimes.sandbox.patch.strategic_merge import strategic
 
 __all__ = ["PatchError", "PatchType", "duplicates", "json_patch", "merge_patch", "patched", "strategic", "unreadable"]

@@ -8,8 +8,8 @@ import copy
 import json
 from typing import Any
 
-from ..limits import LARGEST_COPIES
-from .errors import PatchError, malformed, rejected
+from runtimes.sandbox.limits import LARGEST_COPIES
+from runtimes.sandbox.patch.errors import PatchError, malformed, rejected
 
 MAX_OPERATIONS = 10_000
 _MEMBERS = ("op", "path", "from")

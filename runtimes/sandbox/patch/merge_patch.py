@@ -5,8 +5,8 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-from ..decode import Pairs
-from .errors import malformed
+from runtimes.sandbox.decode import Pairs
+from runtimes.sandbox.patch.errors import malformed
 
 
 def merge_patch(document: dict[str, Any], patch: Any) -> dict[str, Any]:

@@ -6,15 +6,15 @@ import json
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from .. import decode
-from ..apply.typed import go_value
-from ..decode import DecodeError, DecodeResult, Pairs
-from ..limits import check_values
-from ..schema.registry import KindSchema, Registry
-from .errors import PatchError
-from .json_patch import json_patch
-from .merge_patch import duplicates, merge_patch
-from .strategic_merge import merged_in_place
+from runtimes.sandbox import decode
+from runtimes.sandbox.apply.typed import go_value
+from runtimes.sandbox.decode import DecodeError, DecodeResult, Pairs
+from runtimes.sandbox.limits import check_values
+from runtimes.sandbox.patch.errors import PatchError
+from runtimes.sandbox.patch.json_patch import json_patch
+from runtimes.sandbox.patch.merge_patch import duplicates, merge_patch
+from runtimes.sandbox.patch.strategic_merge import merged_in_place
+from runtimes.sandbox.schema.registry import KindSchema, Registry
 
 PatchType = Literal["json", "merge", "strategic"]
 OPERATION_FIELDS = frozenset(("op", "path", "from", "value"))

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..apply.typed import go_type, go_value
-from ..decode import plain
-from ..schema.registry import KindSchema
-from ..schema.types import Field, Type
-from .errors import PatchError, failed, malformed, rejected
+from runtimes.sandbox.apply.typed import go_type, go_value
+from runtimes.sandbox.decode import plain
+from runtimes.sandbox.patch.errors import PatchError, failed, malformed, rejected
+from runtimes.sandbox.schema.registry import KindSchema
+from runtimes.sandbox.schema.types import Field, Type
 
 PATCH, RETAIN_KEYS = "$patch", "$retainKeys"
 DELETE_FROM, SET_ORDER = "$deleteFromPrimitiveList", "$setElementOrder"

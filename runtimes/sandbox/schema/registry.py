@@ -9,8 +9,8 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
-from .structural import custom_type, fill
-from .types import UNTYPED, Type
+from runtimes.sandbox.schema.structural import custom_type, fill
+from runtimes.sandbox.schema.types import UNTYPED, Type
 
 # Definitions with an encoding of their own: what OpenAPI says of them is less than what the server knows.
 FORMATS = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from .types import DEDUCED, UNTYPED, Field, ListShape, MapShape, Scalar, Type
+from runtimes.sandbox.schema.types import DEDUCED, UNTYPED, Field, ListShape, MapShape, Scalar, Type
 
 Schema = dict[str, Any]
 Resolve = Callable[[str], Type]

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from ..schema.registry import KindSchema
-from . import core, custom, meta, others, pods, warn, workloads
-from .causes import Cause, Causes, Object
-from .names import LABEL_NAME, SERVICE_NAME, SUBDOMAIN_NAME, NameCheck, segment_name
+from runtimes.sandbox.schema.registry import KindSchema
+from runtimes.sandbox.validate import core, custom, meta, others, pods, warn, workloads
+from runtimes.sandbox.validate.causes import Cause, Causes, Object
+from runtimes.sandbox.validate.names import LABEL_NAME, SERVICE_NAME, SUBDOMAIN_NAME, NameCheck, segment_name
 
 __all__ = ["Cause", "create", "update", "warnings"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ..quantity import amount
-from . import names
-from .causes import Causes, Object
+from runtimes.sandbox.quantity import amount
+from runtimes.sandbox.validate import names
+from runtimes.sandbox.validate.causes import Causes, Object
 
 PROTOCOLS = ("SCTP", "TCP", "UDP")
 STANDARD_RESOURCES = frozenset(("cpu", "memory", "ephemeral-storage"))

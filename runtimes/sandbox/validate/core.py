@@ -6,9 +6,9 @@ import base64
 import ipaddress
 import json
 
-from ..quantity import amount
-from . import containers, meta, names
-from .causes import Causes, Object
+from runtimes.sandbox.quantity import amount
+from runtimes.sandbox.validate import containers, meta, names
+from runtimes.sandbox.validate.causes import Causes, Object
 
 MAX_DATA = 1024 * 1024
 ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")

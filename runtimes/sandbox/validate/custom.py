@@ -14,8 +14,8 @@ from typing import Any
 
 import re2
 
-from ..limits import MOST_STEPS, timed_out
-from .causes import Causes, Object
+from runtimes.sandbox.limits import MOST_STEPS, timed_out
+from runtimes.sandbox.validate.causes import Causes, Object
 
 
 def schema_rules(causes: Causes, schema: Object, value: Any, path: str) -> None:

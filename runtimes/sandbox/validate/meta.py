@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .causes import Causes, Object
-from .names import NameCheck, label, label_value, percent, qualified
+from runtimes.sandbox.validate.causes import Causes, Object
+from runtimes.sandbox.validate.names import NameCheck, label, label_value, percent, qualified
 
 ANNOTATIONS_LIMIT = 256 * 1024
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ipaddress
 
-from . import containers, meta, names
-from .causes import Causes, Object
+from runtimes.sandbox.validate import containers, meta, names
+from runtimes.sandbox.validate.causes import Causes, Object
 
 RBAC_GROUP = "rbac.authorization.k8s.io"
 

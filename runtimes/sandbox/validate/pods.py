@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from . import containers, meta, names
-from .causes import Causes, Object
-from .containers import MAX_ID
+from runtimes.sandbox.validate import containers, meta, names
+from runtimes.sandbox.validate.causes import Causes, Object
+from runtimes.sandbox.validate.containers import MAX_ID
 
 
 def pod_spec(causes: Causes, spec: Object, path: str, *, is_pod: bool, pod_name: str = "") -> None:

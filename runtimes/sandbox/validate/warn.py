@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..quantity import amount
-from ..schema.registry import KindSchema
-from . import names
-from .causes import Object, shown
+from runtimes.sandbox.quantity import amount
+from runtimes.sandbox.schema.registry import KindSchema
+from runtimes.sandbox.validate import names
+from runtimes.sandbox.validate.causes import Object, shown
 
 DEPRECATED_LABELS = {
     "beta.kubernetes.io/arch": 'deprecated since v1.14; use "kubernetes.io/arch" instead',

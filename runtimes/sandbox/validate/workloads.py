@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ..quantity import amount
-from . import meta, pods
-from .causes import Causes, Object
-from .core import claim_spec
-from .names import label, too_long
+from runtimes.sandbox.quantity import amount
+from runtimes.sandbox.validate import meta, pods
+from runtimes.sandbox.validate.causes import Causes, Object
+from runtimes.sandbox.validate.core import claim_spec
+from runtimes.sandbox.validate.names import label, too_long
 
 MISMATCH = "`selector` does not match template `labels`"
 
