@@ -15,16 +15,16 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from runtimes.sandbox import custom, deletion, listing, scale, watching, writing
+from runtimes.sandbox import binding, custom, deletion, eviction, listing, scale, watching, writing
 from runtimes.sandbox.clock import Clock
 from runtimes.sandbox.errors import ApiError, not_found
-from runtimes.sandbox.listing import ListResult
+from runtimes.sandbox.listing import ListResult, Page, Selection
 from runtimes.sandbox.resources import Resource
 from runtimes.sandbox.selectors import parse_fields, parse_labels
 from runtimes.sandbox.state import State
 from runtimes.sandbox.store import Change, Object, copied
 from runtimes.sandbox.versions import read_as
-from runtimes.sandbox.writing import SYSTEM, Call, FieldValidation, PatchType, User, service_account
+from runtimes.sandbox.writing import SYSTEM, Call, FieldValidation, PatchType, User, Written, service_account
 
 __all__ = [
     "SYSTEM",
@@ -117,8 +117,8 @@ class Cluster(State):
     ) -> ListResult:
         """`namespace` None: all of them. Raises 400 for a bad selector."""
         served = self.resource(resource)
-        selection = listing.Selection(parse_labels(label_selector), parse_fields(field_selector, served))
-        return listing.everything(self, served, namespace, selection)
+        selection = Selection(parse_labels(label_selector), parse_fields(field_selector, served))
+        return self.everything(served, namespace, selection)
 
     def create(
         self,
@@ -134,7 +134,7 @@ class Cluster(State):
     ) -> Object:
         served = self.resource(resource)
         call = Call(served, namespace or "", "", None, user, manager, dry_run, field_validation, _texts(warnings))
-        return writing.create(self, call, body)
+        return self.create_as(call, body)
 
     def update(
         self,
@@ -154,9 +154,7 @@ class Cluster(State):
         call = Call(
             served, namespace or "", name, subresource, user, manager, dry_run, field_validation, _texts(warnings)
         )
-        if subresource == "scale":
-            return scale.update(self, call, body)
-        return writing.update(self, call, body).object
+        return self.update_as(call, body).object
 
     def patch(
         self,
@@ -178,9 +176,7 @@ class Cluster(State):
         call = Call(
             served, namespace or "", name, subresource, user, manager, dry_run, field_validation, _texts(warnings)
         )
-        if subresource == "scale":
-            return scale.patch(self, call, patch, patch_type, force).object
-        return writing.patch(self, call, patch, patch_type, force).object
+        return self.patch_as(call, patch, patch_type, force).object
 
     def delete(
         self,
@@ -199,8 +195,7 @@ class Cluster(State):
         served = self.resource(resource)
         options = deletion.Options(uid, resource_version, grace_seconds, propagation, dry_run)
         del user, warnings  # nothing records who deleted
-        obj, gone = deletion.delete(self, served, namespace or "", name, options)
-        return Deleted(obj, gone)
+        return self.delete_as(served, namespace or "", name, options)
 
     def watch(
         self,
@@ -219,6 +214,50 @@ class Cluster(State):
         """Every later change of any kind, called at once: only take note and return. `change.resource` is
         `(group, plural)`. Returns the undo."""
         return self.store.subscribe(subscriber)
+
+    # --- The same verbs with all that a request of the API says
+
+    @property
+    def revision(self) -> int:
+        return self.store.revision
+
+    def everything(self, resource: Resource, namespace: str | None, selection: Selection) -> ListResult:
+        return listing.everything(self, resource, namespace, selection)
+
+    def page(self, resource: Resource, namespace: str | None, selection: Selection, page: Page) -> ListResult:
+        """Raises 400 and 410."""
+        return listing.page(self, resource, namespace, selection, page)
+
+    def scale(self, resource: Resource, namespace: str, name: str) -> Object:
+        """Raises 404."""
+        return scale.get(self, resource, namespace, name)
+
+    def create_as(self, call: Call, body: Any) -> Object:
+        return writing.create(self, call, body)
+
+    def update_as(self, call: Call, body: Any) -> Written:
+        if call.subresource == "scale":
+            return Written(scale.update(self, call, body))
+        return writing.update(self, call, body)
+
+    def patch_as(self, call: Call, patch: Any, patch_type: PatchType, force: bool) -> Written:
+        if call.subresource == "scale":
+            return scale.patch(self, call, patch, patch_type, force)
+        return writing.patch(self, call, patch, patch_type, force)
+
+    def delete_as(self, resource: Resource, namespace: str, name: str, options: deletion.Options) -> Deleted:
+        return Deleted(*deletion.delete(self, resource, namespace, name, options))
+
+    def finalize_namespace(self, name: str, finalizers: builtins.list[str]) -> Object:
+        return deletion.finalize_namespace(self, name, finalizers)
+
+    def bind(self, namespace: str, name: str, node: str, *, uid: str | None, dry_run: bool) -> None:
+        """Raises 404 and 409."""
+        binding.bind(self, namespace, name, node, uid=uid, dry_run=dry_run)
+
+    def evict(self, namespace: str, name: str, options: deletion.Options) -> None:
+        """Deletes a Pod if its budget allows. Raises 404, and 429 if not."""
+        eviction.evict(self, self.resource("pods"), namespace, name, options)
 
 
 def _texts(warnings: builtins.list[str] | None) -> builtins.list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from runtimes.sandbox import deletion, listing, scale, writing
+from runtimes.sandbox import deletion, listing
 from runtimes.sandbox.api import pods, reviews, tables
 from runtimes.sandbox.api.replies import Reply, Wanted, partial_metadata
 from runtimes.sandbox.api.requests import (
@@ -163,8 +163,8 @@ def _get(request: Request) -> Reply:
             asked = listing.parse_version(version)
         except ValueError as error:
             raise ApiError(500, "", str(error)) from error
-        if asked > request.cluster.store.revision:
-            raise listing.too_large(asked, request.cluster.store.revision)
+        if asked > request.cluster.revision:
+            raise listing.too_large(asked, request.cluster.revision)
     if request.wanted.shape == "PartialObjectMetadataList":
         what = f"*{_internal_kind(request.resource)}"
         text = f"you requested PartialObjectMetadataList, but the requested object is not a list ({what})"
@@ -208,7 +208,7 @@ def _list(request: Request) -> Reply:
     selection = selection_of(request)
     listing.check_options(version, match, initial, False, query.text("continue"))
     page = Page(max(limit, 0), query.text("continue"), version, match)
-    found = listing.page(request.cluster, request.resource, request.address.namespace, selection, page)
+    found = request.cluster.page(request.resource, request.address.namespace, selection, page)
     return Reply(200, listed(request, found), request.warnings)
 
 
@@ -267,12 +267,12 @@ def _call(request: Request, kind: str, patch_type: str | None = None) -> tuple[C
 
 def _create(request: Request) -> Reply:
     call, _ = _call(request, "CreateOptions")
-    return Reply(201, shown(request, writing.create(request.cluster, call, request.body())), request.warnings)
+    return Reply(201, shown(request, request.cluster.create_as(call, request.body())), request.warnings)
 
 
 def _update(request: Request) -> Reply:
     call, _ = _call(request, "UpdateOptions")
-    done = writing.update(request.cluster, call, request.body())
+    done = request.cluster.update_as(call, request.body())
     return Reply(201 if done.is_new else 200, shown(request, done.object), request.warnings)
 
 
@@ -298,7 +298,7 @@ def _patch(request: Request) -> Reply:
     patch_type = _patch_type(request)
     call, force = _call(request, "PatchOptions", patch_type)
     body = _patch_body(request, patch_type)
-    done = writing.patch(request.cluster, call, body, cast(PatchType, patch_type), force)
+    done = request.cluster.patch_as(call, body, cast(PatchType, patch_type), force)
     return Reply(201 if done.is_new else 200, shown(request, done.object), request.warnings)
 
 
@@ -306,25 +306,25 @@ def _scale(request: Request) -> Reply:
     cluster, name = request.cluster, request.address.name
     match request.method:
         case "GET":
-            found = scale.get(cluster, request.resource, request.namespace, name)
+            found = cluster.scale(request.resource, request.namespace, name)
             if request.wanted.shape == "Table":
                 found = tables.of_scale(found, request.query.text("includeObject"), cluster.clock.now())
             return Reply(200, found)
         case "PUT":
             call, _ = _call(request, "UpdateOptions")
-            return Reply(200, scale.update(cluster, call, request.body("Scale")), request.warnings)
+            return Reply(200, cluster.update_as(call, request.body("Scale")).object, request.warnings)
         case _:
             patch_type = _patch_type(request)
             call, force = _call(request, "PatchOptions", patch_type)
             body = _patch_body(request, patch_type)
-            done = scale.patch(cluster, call, body, cast(PatchType, patch_type), force)
+            done = cluster.patch_as(call, body, cast(PatchType, patch_type), force)
             return Reply(200, done.object, request.warnings)
 
 
 def _finalize(request: Request) -> Reply:
     body = request.body()
     finalizers = list((body.get("spec") or {}).get("finalizers") or ())
-    return Reply(200, deletion.finalize_namespace(request.cluster, request.address.name, finalizers))
+    return Reply(200, request.cluster.finalize_namespace(request.address.name, finalizers))
 
 
 # --- Deleting ---
@@ -340,12 +340,12 @@ def _options(request: Request) -> deletion.Options:
 def _delete(request: Request) -> Reply:
     options = _options(request)
     warning = deletion.default_warning(request.resource, options)
-    obj, gone = deletion.delete(request.cluster, request.resource, request.namespace, request.address.name, options)
+    deleted = request.cluster.delete_as(request.resource, request.namespace, request.address.name, options)
     if warning:
         request.warnings.append(warning)
-    if gone and not policy(request.resource).returns_deleted:
-        return Reply(200, _deleted(request.resource, obj), request.warnings)
-    return Reply(200, shown(request, obj), request.warnings)
+    if deleted.gone and not policy(request.resource).returns_deleted:
+        return Reply(200, _deleted(request.resource, deleted.object), request.warnings)
+    return Reply(200, shown(request, deleted.object), request.warnings)
 
 
 def _deleted(resource: Resource, obj: Object) -> JsonObject:
@@ -366,11 +366,11 @@ def _deleted(resource: Resource, obj: Object) -> JsonObject:
 
 def _delete_collection(request: Request) -> Reply:
     options = _options(request)
-    found = listing.everything(request.cluster, request.resource, request.address.namespace, selection_of(request))
+    found = request.cluster.everything(request.resource, request.address.namespace, selection_of(request))
     for obj in found.items:
         metadata = obj["metadata"]
         try:
-            deletion.delete(request.cluster, request.resource, metadata.get("namespace", ""), metadata["name"], options)
+            request.cluster.delete_as(request.resource, metadata.get("namespace", ""), metadata["name"], options)
         except ApiError as error:
             if error.code != 404:
                 raise

@@ -119,7 +119,7 @@ def _token_review(request: Request) -> Reply:
 def request_token(request: Request) -> Reply:
     """A token that looks like a service account's; the sandbox itself takes none of them."""
     name, namespace = request.address.name, request.namespace
-    account = request.cluster.store.get(("", "serviceaccounts"), (namespace, name))
+    account = request.cluster.find("serviceaccounts", namespace, name)
     spec = dict(request.body("TokenRequest").get("spec") or {})
     if account is None:
         raise not_found("", "serviceaccounts", name)

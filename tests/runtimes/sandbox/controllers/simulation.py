@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from runtimes.sandbox.api.pods import evict
 from runtimes.sandbox.clock import VirtualClock
 from runtimes.sandbox.cluster import ApiError, Change, Cluster, User
 from runtimes.sandbox.controllers import start
@@ -193,8 +192,7 @@ class Simulation:
                     user=RECORDER,
                 )
             case "evict":
-                pod = self.cluster.get(resource, namespace, name)
-                evict(self.cluster, pod, Options())
+                self.cluster.evict(namespace, name, Options())
             case other:
                 raise AssertionError(f"no such request: {other}")
 
