@@ -9,7 +9,7 @@ from datetime import datetime
 
 from runtimes.base import Runtime, Workspace
 from workbench.audit import Actor, AuditTrail
-from workbench.auditing import AuditedApply
+from workbench.audit.runs import AuditedApply
 from workbench.engine import release
 from workbench.engine.errors import MovedObject, StalePlan
 from workbench.engine.execute import Applying, check, execute

@@ -12,7 +12,7 @@ import anyio.to_thread
 
 from runtimes.base import ClusterIdentity
 from workbench.audit import Actor, AuditTrail
-from workbench.auditing import AuditedRecovery
+from workbench.audit.runs import AuditedRecovery
 from workbench.engine.recovery.approval import check_unchanged
 from workbench.engine.recovery.execute import RecoveryRun, execute
 from workbench.engine.recovery.ledger import RunBegan

@@ -616,7 +616,7 @@ class Session:
     def audit(self) -> AuditTrail:
         """Returns the trail of every write made from this machine's state folder, by whatever face."""
         from workbench.audit import AuditTrail
-        from workbench.audit_sink import sink
+        from workbench.audit.sink import sink
 
         return AuditTrail(self._settings.state_dir, sink(self._settings.audit_syslog))
 

@@ -12,7 +12,7 @@ RENAMES = {
     "kcl/packages/resolving.py": "a checked-out folder",
     "kcl/packages/store.py": "an unpacked folder",
     "runtimes/terraform/restoring.py": "a torn state is set aside",
-    "workbench/audit.py": "a broken trail is set aside",
+    "workbench/audit/trail.py": "a broken trail is set aside",
     "workbench/release/checkouts.py": "records move to another checkout",
 }
 _MAKES_BESIDE = {"mkstemp", "NamedTemporaryFile"}

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
     from workbench.engine.compile import CompiledStack
     from workbench.engine.release import Release
+    from workbench.engine.whatif import WhatIf
     from workbench.session import Session
 
 _SCREENS: dict[str, type[Frame]] = {
@@ -363,6 +364,20 @@ class WorkbenchApp(App[int]):
 
     def plan_stack(self, state: StackState) -> None:
         self.run_worker(self._plan(state), group=f"plan {state.stack.name}", exclusive=True)
+
+    def toggle_destroying(self, state: StackState) -> None:
+        """Plans to take everything away, or what the configuration says again."""
+        state.is_destroying = not state.is_destroying
+        self.plan_stack(state)
+
+    def toggle_forced(self, state: StackState) -> None:
+        """Plans to take over what other managers own, or to leave it to them again."""
+        state.is_forced = not state.is_forced
+        self.plan_stack(state)
+
+    def edit_stack(self, state: StackState, whatif: WhatIf | None) -> None:
+        """Takes edits that exist only here; None drops them."""
+        state.whatif = whatif
 
     def apply_plan(self, state: StackState) -> None:
         state.is_applying, state.is_stopping, state.applying = True, False, None

@@ -118,15 +118,13 @@ class PlanScreen(Frame):
         """Plans to take everything away; a second time plans what the configuration says again."""
         if self.state is not None and not self.state.is_applying:
             self.query_one(TypedConfirmation).close()
-            self.state.is_destroying = not self.state.is_destroying
-            self.workbench.plan_stack(self.state)
+            self.workbench.toggle_destroying(self.state)
             self.redraw()
 
     def action_force(self) -> None:
         """Plans again, taking over what other managers own; a second time gives it back."""
         if self.state is not None and not self.state.is_applying:
-            self.state.is_forced = not self.state.is_forced
-            self.workbench.plan_stack(self.state)
+            self.workbench.toggle_forced(self.state)
 
     def on_resource_table_chosen(self, event: ResourceTable.Chosen) -> None:
         """Opens the fields of the step under the cursor."""

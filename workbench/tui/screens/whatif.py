@@ -143,7 +143,7 @@ class WhatIfScreen(Frame):
         text = self.query_one(Editor).text
         if text == self._text():
             return
-        self._stack_state.whatif = self.whatif.edit(self._file, text)
+        self.workbench.edit_stack(self._stack_state, self.whatif.edit(self._file, text))
         self.redraw()
         self.workbench.diff_stack(self._stack_state)
 
@@ -166,7 +166,7 @@ class WhatIfScreen(Frame):
             self.notify("nothing is edited", severity="warning")
 
     def action_drop(self) -> None:
-        self._stack_state.whatif = None
+        self.workbench.edit_stack(self._stack_state, None)
         self.query_one(Editor).load_text(self._text())
         self.workbench.diff_stack(self._stack_state)
 
@@ -185,6 +185,6 @@ class WhatIfScreen(Frame):
             except WorkbenchError as error:
                 self.notify(f"{error}. {error.hint}", severity="error")
                 return
-            self._stack_state.whatif = None
+            self.workbench.edit_stack(self._stack_state, None)
             self.notify(f"written: {', '.join(each.name for each in written)}")
             self.redraw()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import socket
 from datetime import UTC, datetime
 
-from workbench.audit import Sink
+from workbench.audit.trail import Sink
 from workbench.engine.errors import ReleaseFailure
 from workbench.settings import BadSetting
 

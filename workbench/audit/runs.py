@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Self
 
 from runtimes.base import Address, ClusterIdentity
-from workbench.audit import Actor, AuditTrail
+from workbench.audit.trail import Actor, AuditTrail
 from workbench.engine.errors import ReleaseFailure
 from workbench.engine.events import ApplyFinished, Event, StepFailed, StepFinished
 from workbench.engine.plan import Plan

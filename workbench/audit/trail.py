@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from runtimes.base.documents import load_json
-from workbench.audit_chain import BEGUN_AGAIN, FIRST, Anchor, Chain, Link, digest, follow, link
+from workbench.audit.chain import BEGUN_AGAIN, FIRST, Anchor, Chain, Link, digest, follow, link
 from workbench.release.files import failure, make_folder
 
 _FILE = re.compile(r"\d{4}-\d{2}\.jsonl")

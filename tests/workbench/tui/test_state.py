@@ -1,0 +1,61 @@
+"""Screens show what is known of a stack; only the app changes it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+
+import workbench.tui
+from workbench.tui.state import StackState
+
+TUI = Path(workbench.tui.__file__).parent
+FIELDS = {each.name for each in fields(StackState)}
+
+
+def written(tree: ast.AST) -> Iterator[str]:
+    """Yields what writes a field of a state. What `self` has is a widget's own, and a recovery's job is no state."""
+    for each in ast.walk(tree):
+        match each:
+            case ast.Attribute(attr=name, value=owner, ctx=ast.Store() | ast.Del()) if name in FIELDS:
+                if ast.unparse(owner) not in ("self", "job", "self.job"):
+                    yield f"{each.lineno}: {ast.unparse(each)}"
+            case ast.Call(func=ast.Name(id="setattr" | "delattr")) | ast.Call(func=ast.Attribute(attr="__setattr__")):
+                yield f"{each.lineno}: {ast.unparse(each)}"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "self.state.is_forced = True",
+        "state.whatif = None",
+        "state.busy, state.busy_since = 'x', 1.0",
+        "state.watchers += 1",
+        "self._stack_state.plan: object = None",
+        "for state.plan in plans: pass",
+        "with opened() as self.state.applying: pass",
+        "del state.error",
+        "setattr(state, 'busy', '')",
+        "[0 for state.busy in names]",
+    ],
+)
+def test_the_check_sees_each_way_to_write_a_state(code: str) -> None:
+    assert [*written(ast.parse(code))]
+
+
+@pytest.mark.parametrize("code", ["self.plan = made", "made = state.plan", "self.workbench.edit_stack(state, None)"])
+def test_the_check_lets_be_what_writes_no_state(code: str) -> None:
+    assert not [*written(ast.parse(code))]
+
+
+def test_only_the_app_changes_a_state() -> None:
+    found = {
+        f"{path.relative_to(TUI)}:{each}"
+        for path in sorted(TUI.rglob("*.py"))
+        if path != TUI / "app.py"
+        for each in written(ast.parse(path.read_bytes()))
+    }
+    assert found == set()
