@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runtimes.base import TerraformId
+from runtimes.base import ResourceId, RuntimeType
+from workbench.engine.release import type_of
 from workbench.project import TERRAFORM_PLACE, BrokenFile, Finding, Stack, UnknownCluster, discover
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def destinations(root: Path, stack: Stack, only: Iterable[str], spec: Spec, prio
     named = tuple(each for each in chosen if each != TERRAFORM_PLACE)
     addresses = prior.resources if prior is not None else ()
     ids = [*(each.id for each in spec), *(each.id for each in addresses)]
-    if ids and not named and all(isinstance(each, TerraformId) for each in ids):
+    if not named and not goes_to_clusters(ids):
         is_unsure = prior is None and not chosen and discover(root).clusters.is_declared
         return Places((), terraform=True, only=chosen, besides=stack.clusters if is_unsure else ())
     if chosen and not named:
@@ -62,6 +63,11 @@ def destinations(root: Path, stack: Stack, only: Iterable[str], spec: Spec, prio
             known = ", ".join(stack.clusters)
             raise UnknownCluster(f"does not go to {each!r}", where=stack.name, hint=f"it goes to {known}")
     return Places(named or stack.clusters, terraform=TERRAFORM_PLACE in chosen or not named, only=chosen)
+
+
+def goes_to_clusters(ids: Sequence[ResourceId]) -> bool:
+    """Whether a stack that has and had these has anything in clusters; of nothing at all it may."""
+    return not ids or any(type_of(each) is RuntimeType.KUBERNETES for each in ids)
 
 
 def _refuse(stack: Stack, why: Sequence[Finding]) -> None:

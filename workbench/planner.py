@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
-from runtimes.base import ClusterIdentity, LiveResource, Runtime, RuntimeFailure, TerraformId
-from workbench.destinations import Places, destinations, refuse_doubtful
+from runtimes.base import ClusterIdentity, LiveResource, Runtime, RuntimeFailure, RuntimeType
+from workbench.destinations import Places, destinations, goes_to_clusters, refuse_doubtful
 from workbench.engine.changes import Gap, StackDiff
 from workbench.engine.compile import CompiledStack, CompileInputs
 from workbench.engine.errors import EngineError, ReleaseFailure
@@ -27,11 +27,11 @@ from workbench.engine.places import ClusterPlace, Place
 from workbench.engine.places.surveying import Seals
 from workbench.engine.plan import Plan
 from workbench.engine.planning import make_plan
-from workbench.engine.release import Release
+from workbench.engine.release import Release, held
 from workbench.engine.spec import Spec
 from workbench.engine.survey import survey
 from workbench.engine.workspace import terraform
-from workbench.project import TERRAFORM_PLACE, Stack, UnknownCluster, discover
+from workbench.project import Stack, UnknownCluster, discover
 from workbench.project.masking import read_masking
 from workbench.release import ReleaseStore
 from workbench.workspaces import Workspaces
@@ -149,13 +149,13 @@ class Planner:
         """Returns where a stack may have something: where it goes, where its release was, and without one anywhere."""
         mapping = discover(self.root).clusters
         declared = tuple(each.name for each in mapping.clusters)
-        written = {each.cluster for each in prior.resources} if prior is not None else set()
+        written = {each.cluster for each in held(prior, RuntimeType.KUBERNETES)}
         own = tuple(dict.fromkeys((*stack.clusters, *(each for each in declared if each in written))))
         ids = [*(each.id for each in compiled or ()), *(each.id for each in (prior.resources if prior else ()))]
-        if ids and all(isinstance(each, TerraformId) for each in ids):
+        if not goes_to_clusters(ids):
             own = ()
         # what is kept under a name of its own may be in any of them, under another name
-        is_unsure = prior is None or bool(written - {*declared, *stack.clusters, TERRAFORM_PLACE})
+        is_unsure = prior is None or bool(written - {*declared, *stack.clusters})
         others = declared if is_unsure and mapping.is_declared else ()
         return Places(own, terraform=True, besides=tuple(each for each in others if each not in own))
 
@@ -168,15 +168,7 @@ class Planner:
         if not known:
             for each in self.store.elsewhere(stack.path):
                 yield Gap("", str(each), each.hint, exists=True)
-        if TERRAFORM_PLACE in known or stack.terraform.backend is not None or self.workspaces.has_local_state(stack):
-            return
-        hint = "destroy it where it was applied; machines that share a backend in stack.yaml share what they know"
-        if compiled is None:
-            said = "the stack does not compile, and no release here has Terraform resources: whether there are any"
-            yield Gap(TERRAFORM_PLACE, f"{said} is not known", hint)
-        elif count := len(terraform(compiled)):
-            said = f"{count} resources are configured, and neither a release nor a state on this machine knows them"
-            yield Gap(TERRAFORM_PLACE, f"{said}: whether another machine applied them is not known", hint)
+        yield from self.workspaces.unrecorded(stack, compiled, known)
 
     def _left_behind(self, stack: Stack, places: Places, prior: Release | None) -> Iterator[Gap]:
         """Yields clusters that the last release wrote to, and that nobody asks any more."""
@@ -184,7 +176,7 @@ class Planner:
             return
         mapping = discover(self.root).clusters
         declared = {each.name for each in mapping.clusters}
-        counts = Counter(each.cluster for each in prior.resources if each.cluster != TERRAFORM_PLACE)
+        counts = Counter(each.cluster for each in held(prior, RuntimeType.KUBERNETES))
         for cluster in sorted(counts.keys() - {*places.clusters}):
             said = f"the last release has {counts[cluster]} resources there"
             former = prior.clusters.get(cluster)

@@ -9,7 +9,7 @@ configures, what its last release had, and by a state: one on this machine that 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -21,6 +21,7 @@ from workbench.trust import Trust
 
 if TYPE_CHECKING:
     from runtimes.base import FieldPath, ResourceId, Runtime, Workspace
+    from workbench.engine.changes import Gap
     from workbench.engine.places import WorkspacePlace
     from workbench.engine.release import Release
     from workbench.engine.spec import Spec
@@ -86,6 +87,24 @@ class Workspaces:
             opened = await self._connect(stack)
             self._open.setdefault(stack.path, opened)
         return self._open[stack.path]
+
+    def unrecorded(self, stack: Stack, compiled: Spec | None, known: Collection[str]) -> Iterator[Gap]:
+        """Yields what may be there though no release (`known`: the places of all of them) and no state here knows it.
+
+        `compiled` is None where the stack does not compile.
+        """
+        from workbench.engine.changes import Gap
+        from workbench.engine.workspace import terraform
+
+        if TERRAFORM_PLACE in known or stack.terraform.backend is not None or self.has_local_state(stack):
+            return
+        hint = "destroy it where it was applied; machines that share a backend in stack.yaml share what they know"
+        if compiled is None:
+            said = "the stack does not compile, and no release here has Terraform resources: whether there are any"
+            yield Gap(TERRAFORM_PLACE, f"{said} is not known", hint)
+        elif count := len(terraform(compiled)):
+            said = f"{count} resources are configured, and neither a release nor a state on this machine knows them"
+            yield Gap(TERRAFORM_PLACE, f"{said}: whether another machine applied them is not known", hint)
 
     async def place(self, stack: Stack, clusters: Clusters) -> WorkspacePlace:
         """Returns the workspace as a place of the stack, or why it cannot be asked in its place."""

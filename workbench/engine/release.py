@@ -212,6 +212,11 @@ def in_workspace(release: Release | None) -> Mapping[ResourceId, str]:
     }
 
 
+def held(release: Release | None, type_: RuntimeType) -> tuple[Address, ...]:
+    """Returns where a release has resources of one type."""
+    return tuple(each for each in release.resources if type_of(each.id) is type_) if release is not None else ()
+
+
 def type_of(id_: ResourceId) -> RuntimeType:
     return RuntimeType.TERRAFORM if isinstance(id_, TerraformId) else RuntimeType.KUBERNETES
 
