@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from runtimes.base import PlannedAction, Resource, RuntimeType, TerraformId, WorkspacePlanRequest
-from runtimes.sandbox.provider import SOURCE, VERSION, WORLD_VARIABLE, install
+from runtimes.sandbox.provider import SOURCE, VERSION, WORLD_VARIABLE
+from runtimes.sandbox.provider.mirror import install
 from runtimes.terraform.runtime import TerraformRuntime
 from tests.benchmarks.measuring import AtMost, Group, Planned, Variant
 

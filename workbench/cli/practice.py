@@ -115,7 +115,8 @@ async def _with_cloud(place: Practice) -> Practice:
     """Adds the provider to practise with, where it can run; nothing of the user's terraform is touched or needed."""
     if lacking := await lacking_for_cloud(place.settings):
         return replace(place, no_cloud=lacking)
-    from runtimes.sandbox.provider import WORLD_VARIABLE, install
+    from runtimes.sandbox.provider import WORLD_VARIABLE
+    from runtimes.sandbox.provider.mirror import install
 
     mirror = place.home / "providers"
     await anyio.to_thread.run_sync(install, mirror)

@@ -33,7 +33,7 @@ def provider() -> None:
 def install(context: Context, folder: Path | None) -> None:
     """Install the provider for practice, and print what to set so that terraform takes it from there."""
     from runtimes.sandbox.provider import WORLD_VARIABLE
-    from runtimes.sandbox.provider import install as install_into
+    from runtimes.sandbox.provider.mirror import install as install_into
 
     mirror = (folder or context.settings.state_dir / "practice-provider").absolute()
     install_into(mirror)

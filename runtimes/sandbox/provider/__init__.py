@@ -11,28 +11,18 @@ generated ids, and people who change things behind terraform's back.
     serving    the plugin protocol: handshake, TLS, shutdown
     mirror     lays the provider into a folder that terraform takes providers from
 
-Only `plugin` and `serving` need `tf` and `grpc`; they run in the process that terraform starts and nowhere else.
+Installing knows the failures of all runtimes, which the provider's own process has no time to import: `mirror` is not
+among what this package offers. Only `plugin` and `serving` need `tf` and `grpc`; they run in the process that terraform
+starts and nowhere else.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Final
 
 from runtimes.sandbox.provider.world import WORLD_VARIABLE, World, WorldBroken
 
 SOURCE: Final = "workbench.local/sandbox/sandbox"
 VERSION: Final = "0.1.0"
 
-if TYPE_CHECKING:
-    from runtimes.sandbox.provider.mirror import ProviderMissing, install
-
-__all__ = ["SOURCE", "VERSION", "WORLD_VARIABLE", "ProviderMissing", "World", "WorldBroken", "install"]
-
-
-def __getattr__(name: str) -> Any:
-    """Installing knows the failures of all runtimes, which the provider's own process has no time to import."""
-    if name not in ("ProviderMissing", "install"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from importlib import import_module
-
-    return getattr(import_module("runtimes.sandbox.provider.mirror"), name)
+__all__ = ["SOURCE", "VERSION", "WORLD_VARIABLE", "World", "WorldBroken"]

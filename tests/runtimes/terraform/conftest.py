@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from runtimes.sandbox.provider import ProviderMissing, install
+from runtimes.sandbox.provider.mirror import ProviderMissing, install
 from tests.runtimes.terraform.practice import TERRAFORM, Place
 from tests.runtimes.terraform.practice import place as made
 

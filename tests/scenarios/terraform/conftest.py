@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from runtimes.sandbox.provider import ProviderMissing, install
+from runtimes.sandbox.provider.mirror import ProviderMissing, install
 from runtimes.sandbox.server import Sandbox
 from tests.scenarios.terraform.orders import SAMPLE, TERRAFORM, Orders
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from runtimes.sandbox.provider import SOURCE, WORLD_VARIABLE, World, install
-from runtimes.sandbox.provider.mirror import missing
+from runtimes.sandbox.provider import SOURCE, WORLD_VARIABLE, World
+from runtimes.sandbox.provider.mirror import install, missing
 
 NOWHERE = "http://127.0.0.1:9"
 """A proxy that nothing listens at: whoever tries the network fails."""

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from runtimes.sandbox.provider import install
-from runtimes.sandbox.provider.mirror import missing
+from runtimes.sandbox.provider.mirror import install, missing
 
 ROOT = Path(__file__).parents[4]
 needs_modules = pytest.mark.skipif(bool(missing()), reason=f"no module {', '.join(missing())}")
@@ -77,7 +76,7 @@ def test_installing_again_changes_nothing(tmp_path: Path) -> None:
 def test_without_its_modules_it_says_what_to_install() -> None:
     """In a Python of its own, which finds nothing but the standard library and this package."""
     script = (
-        "from pathlib import Path; from runtimes.sandbox.provider import install, ProviderMissing\n"
+        "from pathlib import Path; from runtimes.sandbox.provider.mirror import install, ProviderMissing\n"
         "try: install(Path('nowhere'))\n"
         "except ProviderMissing as error: print(error.message, '|', error.hint)"
     )

@@ -308,7 +308,7 @@ def test_a_broken_world_is_said_and_left_alone(folder: Folder) -> None:
 
 
 def test_the_lock_file_holds_for_an_installation_that_is_made_again(folder: Folder) -> None:
-    from runtimes.sandbox.provider import install
+    from runtimes.sandbox.provider.mirror import install
 
     install(folder.mirror)
 
