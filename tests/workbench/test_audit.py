@@ -114,7 +114,7 @@ def test_a_full_disk_at_any_byte_leaves_a_trail_that_goes_on(tmp_path: Path, mon
     trail = filled(tmp_path)
     real = os.write
     for room in (0, 1, 50, 200):
-        monkeypatch.setattr("workbench.audit.os.write", lambda handle, data, room=room: real(handle, data[:room]))
+        monkeypatch.setattr(os, "write", lambda handle, data, room=room: real(handle, data[:room]))
         with pytest.raises(ReleaseFailure, match="No space left"):
             trail.append(ANN, LATER, action="apply", plan="r", target="shop/dev", result="begun")
         assert trail.verify().is_intact
