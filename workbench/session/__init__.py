@@ -1,0 +1,25 @@
+"""A session: one repository, one set of settings, connections to its clusters. What every face works through.
+
+    async with Session.open(path) as session:
+        stack = session.select("shop/prod")
+        plan = await session.plan(stack)
+        async with session.apply(plan, confirm=plan.confirmation.phrase) as events:
+            async for event in events: ...
+        async with session.watch(stack, until_settled=True, timeout_seconds=300) as trees:
+            async for tree in trees: ...
+
+It is the composition root: with `connections` the only place that names concrete runtimes and stores. Opening one reads
+no cluster and no KCL; connections are made when a verb first needs them and closed with the session. All verbs may be
+cancelled, and may run side by side on one event loop.
+"""
+
+from workbench.session.changing import Changing
+from workbench.session.recovering import Recovering
+from workbench.session.watching import Watching
+
+
+class Session(Changing, Watching, Recovering):
+    """See the module. Methods that take a `Stack` take one of `tree()` or `select()`."""
+
+
+__all__ = ["Session"]

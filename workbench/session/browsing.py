@@ -1,0 +1,87 @@
+"""Looking into the repository and what is recorded of it: synchronous, reads files only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.project import (
+    Impact,
+    ProjectError,
+    Stack,
+    StackPath,
+    UnknownStack,
+    affected,
+)
+from workbench.session.opened import Opened
+
+if TYPE_CHECKING:
+    # The engine pulls in the language; a session that only lists stacks must not pay for it.
+    from workbench.engine.release import Release
+    from workbench.trust import Want
+
+
+class Browsing(Opened):
+    """Methods that take a `Stack` take one of `tree()` or `select()`."""
+
+    def backend_want(self, stack: Stack) -> Want | None:
+        """Returns what the stack wants of a Terraform backend; None where it names none that needs trust."""
+        return self.trust.backend(stack, self._store().workspace_folder(stack.path))
+
+    def select(self, text: str) -> Stack:
+        """Finds a stack by `project/stack` or by folder (relative to `path` or to the root); raises `UnknownStack`."""
+        try:
+            return self.tree().select(text, current=self._current)
+        except UnknownStack as error:
+            self._explain_released(text, error)
+            raise
+
+    def _explain_released(self, text: str, error: UnknownStack) -> None:
+        """Says of a stack that was taken out of the repository what its last release left."""
+        from workbench.engine.errors import ReleaseFailure
+
+        try:
+            left = self._store().latest(StackPath.parse(text.strip("/")))
+        except (ProjectError, ReleaseFailure):
+            return
+        if left is not None and left.resources:
+            what = f"release {left.revision} of it has {len(left.resources)} resources"
+            error.hint = f"{what}: bring its folder back, and take them away with wb destroy"
+
+    def take_over(self, former: Path) -> tuple[str, ...]:
+        """Gives releases and Terraform states of a checkout that was moved here to this one; returns the stacks.
+
+        Raises `ReleaseFailure`, having changed nothing.
+        """
+        return self._store().take_over(former)
+
+    def releases(self, stack: Stack) -> tuple[Release, ...]:
+        """Returns what is recorded on this machine, newest first; broken records are named in its warnings.
+
+        Raises `ReleaseFailure` if there are records and none can be read.
+        """
+        return self._store().releases(stack.path)
+
+    def forget(self, stack: Stack, cluster: str) -> tuple[str, ...]:
+        """Has the releases of a stack know nothing of a cluster any more, which is gone; returns what they had there.
+
+        Writes a release, and nothing to any cluster. Raises `Refused` in a read-only session, `Locked` or
+        `ReleaseFailure`.
+        """
+        from workbench.engine.errors import Refused
+
+        if self._settings.is_read_only:
+            raise Refused(["this session is read-only (WB_READONLY)"], where=stack.name)
+        settings = self._settings
+        gone = self._store().forget(stack.path, cluster, user=settings.user, host=settings.host, now=self._now())
+        detail = f"{len(gone)} resources are known no more, and left wherever they are"
+        self.audit().append(
+            self._actor(), self._now(), action="forget", plan="", target=stack.name, cluster=cluster, result="done",
+            detail=detail, reason=self.reason,
+        )  # fmt: skip
+        return tuple(str(each.address.id) for each in gone)
+
+    def affected(self, files: Iterable[str | Path]) -> Impact:
+        """Returns the stacks that changing these files touches; exact for stacks compiled in this session."""
+        return affected(self.tree(), [Path(each) for each in files], self._read)

@@ -1,0 +1,176 @@
+"""Comparing a stack with where it goes, planning what to do about it, and doing it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.project import (
+    Stack,
+    StackPath,
+)
+from workbench.session.browsing import Browsing
+from workbench.session.compiling import Compiling
+
+if TYPE_CHECKING:
+    # The engine pulls in the language; a session that only lists stacks must not pay for it.
+    from workbench.engine.changes import StackDiff
+    from workbench.engine.compile import CompiledStack, CompileInputs
+    from workbench.engine.execute import Applying
+    from workbench.engine.plan import Plan
+    from workbench.planner import Planner
+
+
+class Changing(Browsing, Compiling):
+    """Diff, plan and apply."""
+
+    async def diff(
+        self,
+        stack: Stack,
+        inputs: CompileInputs | None = None,
+        *,
+        compiled: CompiledStack | None = None,
+        clusters: Iterable[str] = (),
+        server_dry_run: bool = False,
+    ) -> StackDiff:
+        """Compares configuration and live in all clusters of the stack, or in those named. Writes nothing.
+
+        `compiled` is what `compile` made of these inputs, by default it is made here.
+        The clusters of an untrusted repository are asked only with `server_dry_run`.
+        A cluster that does not answer is a `Problem` in the result; so is a resource that the cluster refuses.
+        Raises as `compile` does, and `UnknownCluster`.
+        """
+        self._connections.may_compare = self._connections.may_compare or server_dry_run
+        found = await self._planning().diff(stack, inputs, clusters, compiled)
+        self._secrets |= found.spec.secrets
+        return found
+
+    async def plan(
+        self,
+        stack: Stack,
+        inputs: CompileInputs | None = None,
+        *,
+        clusters: Iterable[str] = (),
+        prune: bool = True,
+        force: bool = False,
+        accept_lost: bool = False,
+        adopt: bool = False,
+    ) -> Plan:
+        """As `diff`, with what will be done about it. Problems become guards that refuse the plan.
+
+        `prune` deletes what this stack owned and no longer has. `force` takes over fields in conflict. `accept_lost`
+        takes for gone what Terraform's state has lost and nobody can look for. `adopt` also deletes what carries the
+        stack's labels though no release here made it. `clusters` may name `terraform`: where only some places are
+        named, the plan is of that part alone.
+        """
+        from workbench.project.readiness import read_readiness
+
+        read_readiness(self._root)  # a broken file is found before anything is applied, not while it is waited for
+        return await self._planning().plan(
+            stack, inputs, clusters, prune=prune, force=force, accept_lost=accept_lost, adopts=adopt
+        )
+
+    def waits_for(self) -> Mapping[str, float]:
+        """Returns the places that a diff or plan has asked and that have not answered, with the seconds since then."""
+        return self._planner.waiting.seconds() if self._planner is not None else {}
+
+    async def plan_destroy(
+        self, stack: Stack, inputs: CompileInputs | None = None, *, accept_lost: bool = False, adopt: bool = False
+    ) -> Plan:
+        """Returns the plan that takes everything away that the stack has, wherever labels, releases or a state tell.
+
+        What labels alone tell is a gap, as it may be another repository's, unless it is to be adopted.
+
+        Needs no configuration: what there is is told by releases, labels and Terraform's state. Where the stack
+        compiles, Terraform is told how its providers are configured there. A protected stack is refused by a guard.
+        """
+        return await self._planning().plan_destroy(stack, inputs, accept_lost=accept_lost, adopts=adopt)
+
+    def save_plan(self, plan: Plan, path: str | Path) -> None:
+        """Writes what is needed to make the same plan again, without secrets; raises `EngineError`."""
+        from workbench.engine import plan_file
+
+        self.refuse_outside(Path(path))
+        plan_file.save(plan, Path(path), self._root)
+
+    async def load_plan(self, path: str | Path, inputs: CompileInputs | None = None) -> Plan:
+        """Makes a saved plan again; raises `StalePlan` if it does not come out the same, saying what moved.
+
+        Clusters that are not, or are not known to be, those it was made for raise `OtherCluster` before they are asked
+        anything else.
+
+        Options that look like secrets are not saved: hand them in again with `inputs`.
+        """
+        from workbench.engine import plan_file
+
+        saved = plan_file.load(Path(path), self._root)
+        stack = self.tree().stack(StackPath.parse(saved.stack))
+        completed = plan_file.completed(saved, inputs)
+        if saved.destroys:
+            plan = await self._planning().plan_destroy(
+                stack,
+                completed,
+                saved.salt,
+                accept_lost=saved.accept_lost,
+                adopts=saved.adopts,
+                bound=saved.identities,
+            )
+        else:
+            plan = await self._planning().plan(
+                stack,
+                completed,
+                saved.only,
+                prune=saved.prune,
+                force=saved.force,
+                accept_lost=saved.accept_lost,
+                adopts=saved.adopts,
+                salt=saved.salt,
+                bound=saved.identities,
+            )
+        plan_file.compare(saved, plan)
+        return plan
+
+    @asynccontextmanager
+    async def apply(self, plan: Plan, *, confirm: str = "") -> AsyncIterator[Applying]:
+        """Executes a plan; the events are `ApplyStarted` first and `ApplyFinished` last.
+
+        What is yielded is iterated for events, and can be interrupted: then what was begun ends, and so do the events.
+
+        Entering raises `Refused`, `UnresolvedConflict`, `ConfirmationRequired`, `Locked`, `StalePlan`,
+        `ReleaseFailure` or `RuntimeFailure`, each before anything is written. Failures of single steps are events.
+        Leaving early, or cancelling, lets writes in flight finish, starts no other, and records the release as
+        interrupted.
+        """
+        from workbench.applying import applying
+        from workbench.engine.approval import approve
+
+        approve(plan, confirm)
+        async with applying(
+            plan,
+            self._store(),
+            self._connections.runtime,
+            lambda: self._workspace().of(self.select(plan.stack)),
+            self.audit(),
+            self._actor(),
+            self._now,
+            confirm=confirm,
+            reason=self.reason,
+        ) as events:
+            yield events
+
+    def _planning(self) -> Planner:
+        from workbench.planner import Planner
+
+        if self._planner is None:
+            self._planner = Planner(
+                self._root,
+                self._store(),
+                self._workspace(),
+                compile=self.compile,
+                connect=self._connections.runtime,
+                now=self._now,
+                is_read_only=self.settings.is_read_only,
+            )
+        return self._planner

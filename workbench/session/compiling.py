@@ -1,0 +1,113 @@
+"""From the repository's KCL to Specs; edits and migrations of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from workbench.project import (
+    Stack,
+)
+from workbench.session.opened import Opened
+
+if TYPE_CHECKING:
+    # The engine pulls in the language; a session that only lists stacks must not pay for it.
+    from kcl.tools.migrate import Outcome
+    from workbench.engine.compile import CompiledStack, CompileInputs
+    from workbench.engine.compile_all import Sweep
+    from workbench.engine.migration import Migration
+    from workbench.engine.spec import Spec
+    from workbench.engine.whatif import WhatIf
+
+
+class Compiling(Opened):
+    """Compiles what is in the working tree, or with edits that exist only here."""
+
+    async def compile(self, stack: Stack, inputs: CompileInputs | None = None) -> CompiledStack:
+        """Raises `CompileFailed` (the KCL is wrong) or `SpecInvalid` (what it yields is no Spec)."""
+        from workbench.engine.evaluators import evaluators
+
+        evaluators.warm()  # while this process reads what it needs of the language
+        from workbench.engine.compile import CompileInputs
+        from workbench.engine.shipped import compile_stack
+
+        compiled = await compile_stack(
+            stack, inputs or CompileInputs(), self._root, self._settings.allowance, self._plain_plugins()
+        )
+        self._read[stack.path] = compiled.dependencies
+        compiled = replace(compiled, spec=self._with_sensitive(stack, compiled.spec))
+        self._secrets |= compiled.spec.secrets
+        return compiled
+
+    def _with_sensitive(self, stack: Stack, spec: Spec) -> Spec:
+        from runtimes.base import TerraformId
+
+        if not any(isinstance(each.id, TerraformId) for each in spec):
+            return spec
+        return spec.with_sensitive(self._workspace().recorded_sensitive(stack, spec))
+
+    def compile_all(
+        self,
+        folder: Path,
+        inputs: CompileInputs | None = None,
+        *,
+        format_: Literal["yaml", "json"] = "yaml",
+        only: Sequence[Path] | None = None,
+        force: bool = False,
+    ) -> Sweep:
+        """Finds out which Specs in `folder` are out of date; iterating over `run(crew)` of what is returned makes them.
+
+        `only` leaves out stacks that none of these files touches, `force` makes those up to date again as well.
+        """
+        from workbench.engine.compile import CompileInputs
+        from workbench.engine.compile_all import Wanted, prepare
+
+        plugins = self._plain_plugins()
+        self.refuse_outside(folder)
+        chosen = None if only is None else tuple((self._root / each).resolve() for each in only)
+        return prepare(
+            Wanted(
+                self.tree(),
+                inputs or CompileInputs(),
+                folder.resolve(),
+                format_,
+                plugins,
+                chosen,
+                force,
+                self._settings.allowance,
+            )
+        )
+
+    def whatif(self, stack: Stack, inputs: CompileInputs | None = None) -> WhatIf:
+        """Starts a set of edits that exist only in this session; `whatif.inputs` go into compile, diff and plan."""
+        from workbench.engine.compile import CompileInputs
+        from workbench.engine.whatif import WhatIf
+
+        return WhatIf(self._root, inputs or CompileInputs())
+
+    async def migration(
+        self,
+        only: Sequence[Stack | Path] = (),
+        inputs: CompileInputs | None = None,
+        dialect: str | None = None,
+    ) -> Migration:
+        """Finds what is legacy in the repository, or in some stacks, files or folders. Reads, and writes nothing.
+
+        `dialect` is what the repository is written in, by default what its kcl.mod asks for.
+        """
+        from workbench.engine.compile import CompileInputs
+        from workbench.engine.migrating import find_legacy
+
+        stacks, given = tuple(self.tree().stacks()), inputs or CompileInputs()
+        return await find_legacy(self._root, stacks, only, given, dialect, self._settings.allowance)
+
+    async def proof(self, migration: Migration, on_outcome: Callable[[Outcome], None]) -> list[Outcome]:
+        """Compiles each stack that a migration touches, before and after; what `migration.write` wants to see.
+
+        `on_outcome` is told each as soon as it is known.
+        """
+        from workbench.engine.migrating import prove
+
+        return await prove(migration, self._settings.allowance, on_outcome, self._plain_plugins())

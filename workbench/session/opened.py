@@ -1,0 +1,221 @@
+"""What all verbs of a session stand on: settings, trust, connections and stores, each made when it is first needed."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from workbench.connections import Connect, Connections
+from workbench.local import LocalState, ServedPractice
+from workbench.project import (
+    KonfigTree,
+    StackPath,
+    checkout,
+    discover,
+    find_root,
+    refuse_outside,
+)
+from workbench.settings import Settings
+
+if TYPE_CHECKING:
+    # The engine pulls in the language; a session that only lists stacks must not pay for it.
+    from runtimes.base import ClusterIdentity, RuntimeFailure
+    from workbench.audit import Actor, AuditTrail
+    from workbench.engine.plugins import RepositoryPlugins
+    from workbench.planner import Planner
+    from workbench.release import ReleaseStore
+    from workbench.trust import Trust
+    from workbench.workspaces import ConnectWorkspace, Workspaces
+
+
+class Opened:
+    """A repository that is open. See `workbench.session`."""
+
+    def __init__(
+        self,
+        root: Path,
+        settings: Settings,
+        *,
+        current: Path | None = None,
+        connect: Connect | None = None,
+        connect_workspace: ConnectWorkspace | None = None,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._root, self._settings, self._current, self._now = root, settings, current, now
+        self._connect = connect
+        self._connect_workspace = connect_workspace
+        self._workspaces: Workspaces | None = None
+        self._read: dict[StackPath, frozenset[Path]] = {}
+        self._planner: Planner | None = None
+        self._served: ServedPractice | None = None
+        self._local = LocalState(settings.state_dir, root)
+        self._secrets: frozenset[str] = frozenset()
+        self.origin = "python"
+        """The face that works through this session, as the audit trail names it: cli, tui, notebook, python."""
+        self.reason = settings.reason
+        """Why what is applied is applied, for the audit trail; a recovery has its own."""
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path = ".",
+        *,
+        kubeconfig: str | Path | None = None,
+        settings: Settings | None = None,
+        connect: Connect | None = None,
+        connect_workspace: ConnectWorkspace | None = None,
+    ) -> Self:
+        """Opens the repository at or above `path`; raises `NotARepository`.
+
+        `kubeconfig` wins over settings. Where neither says anything, practice clusters that `wb demo --headless` serves
+        for this repository are used while it runs. `connect` replaces the way clusters are reached (tests, rehearsals),
+        `connect_workspace` the way Terraform is.
+        """
+        settings = settings or Settings.load()
+        if kubeconfig is not None:
+            settings = replace(settings, kubeconfig=str(kubeconfig))
+        start = Path(path).resolve()
+        root = find_root(start)
+        served = LocalState(settings.state_dir, root).practice()
+        opened = cls(root, settings, current=start, connect=connect, connect_workspace=connect_workspace)
+        opened._served = served
+        if served is not None and not settings.kubeconfig:
+            # Releases of practice clusters are kept with them, apart from those of real ones.
+            opened._settings = replace(
+                settings,
+                kubeconfig=served.kubeconfig,
+                state_dir=Path(served.state_dir),
+                terraform_mirrors=tuple(Path(each) for each in served.terraform_mirrors) or settings.terraform_mirrors,
+                # what the user's own file says of providers must not keep the one to practise with away
+                terraform_config="" if served.terraform_mirrors else settings.terraform_config,
+                terraform_environment={**settings.terraform_environment, **served.terraform_environment},
+            )
+        return opened
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Closes every connection, even while being cancelled; ends evaluations that nobody waits for."""
+        import anyio
+
+        if "workbench.engine.evaluators" in sys.modules:
+            from workbench.engine.evaluators import evaluators
+
+            evaluators.end_abandoned()
+        with anyio.CancelScope(shield=True):
+            await self._connections.close()
+            if self._workspaces is not None:
+                await self._workspaces.close()
+
+    @property
+    def root(self) -> Path:
+        return self._root
+
+    @property
+    def settings(self) -> Settings:
+        """Those that hold here: with an untrusted repository nothing is written."""
+        return replace(self._settings, is_read_only=True) if self.trust.untrusted else self._settings
+
+    @property
+    def served(self) -> ServedPractice | None:
+        """What `wb demo --headless` served for this repository when the session was opened, None if nothing."""
+        return self._served
+
+    @property
+    def local(self) -> LocalState:
+        """What this machine knows of the repository, such as which plugins its user trusts."""
+        return self._local
+
+    @cached_property
+    def trust(self) -> Trust:
+        """What the repository may make this machine do, as its user has it."""
+        from workbench.trust import Trust
+
+        return Trust(self._root, self._settings, self._local, self._served.trusted if self._served else None)
+
+    def tree(self) -> KonfigTree:
+        """Reads the repository anew."""
+        return discover(self._root)
+
+    def clusters(self) -> Mapping[str, ClusterIdentity | RuntimeFailure]:
+        """Returns where each cluster of the repository is by clusters.yaml and the kubeconfig; asks none of them."""
+        return self._connections.described()
+
+    def audit(self) -> AuditTrail:
+        """Returns the trail of every write made from this machine's state folder, by whatever face."""
+        from workbench.audit import AuditTrail
+        from workbench.audit.sink import sink
+
+        return AuditTrail(self._settings.state_dir, sink(self._settings.audit_syslog))
+
+    def refuse_outside(self, output: Path) -> None:
+        """Raises `OutsideRepository` where a link of the checkout leads the file or folder to be written out of it."""
+        refuse_outside(output, checkout(self._root), hint="remove the link, or name another place")
+
+    def _plugins(self) -> RepositoryPlugins:
+        from workbench.engine.plugins import RepositoryPlugins
+
+        trust = self.trust
+        return RepositoryPlugins(
+            self._root,
+            trust.trusts_plugin,
+            self._served.plugins if self._served else {},
+            refusal=f"{trust.refusal('no plugin runs')}; {trust.lifting}" if trust.untrusted else "",
+        )
+
+    def _plain_plugins(self) -> RepositoryPlugins:
+        """The same as plain values, for other processes."""
+        from workbench.engine.plugins import TrustedCode
+
+        return replace(
+            self._plugins(),
+            is_trusted=TrustedCode(self._settings.trusts_plugins, self.trust.plugin_digests()),
+            environment={key: value for key, value in os.environ.items() if key.startswith("WB_PLUGIN_")},
+        )
+
+    def _file(self, path: Path) -> Path:
+        """A file as the user names it: from where they stand, else from the root of the repository."""
+        here = (self._current or self._root) / path
+        return here if here.is_file() else self._root / path
+
+    def _actor(self) -> Actor:
+        from workbench.audit import Actor
+
+        return Actor(self._settings.user, self._settings.host, self.origin)
+
+    async def _identities(self, clusters: Iterable[str]) -> Mapping[str, ClusterIdentity]:
+        """Which clusters these names are, as far as they say so."""
+        from workbench.engine.identities import identify
+
+        return (await identify({name: await self._connections.runtime(name) for name in clusters})).identities
+
+    @cached_property
+    def _connections(self) -> Connections:
+        return Connections(self.trust, self._settings, lambda: self.tree().clusters, self._connect)
+
+    def _workspace(self) -> Workspaces:
+        from workbench.workspaces import Workspaces
+
+        if self._workspaces is None:
+            self._workspaces = Workspaces(
+                self._settings,
+                self._store().workspace_folder,
+                self._connect_workspace,
+                trust=self.trust,
+            )
+        return self._workspaces
+
+    def _store(self) -> ReleaseStore:
+        from workbench.release import ReleaseStore
+
+        return ReleaseStore(self._settings.state_dir, self._root)
