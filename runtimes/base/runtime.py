@@ -9,7 +9,6 @@ behind on our side.
     plan     what an apply would make of it, asked from the infrastructure itself, changing nothing
     apply    make it so, if it is still what the plan was made from
     delete   take it away, if it is still what the plan was made from
-    import_  take an existing resource under our management without changing it
     watch    what becomes of it and of everything it owns
 """
 
@@ -272,8 +271,6 @@ class Runtime(Protocol):
     async def apply(self, request: ApplyRequest) -> LiveResource: ...
 
     async def delete(self, request: DeleteRequest) -> None: ...
-
-    async def import_(self, request: ReadRequest) -> LiveResource: ...
 
     def watch(self, request: WatchRequest) -> AbstractAsyncContextManager[AsyncIterator[WatchReport]]:
         """Yields the state of every id once, then each change, and again and again a `Contact`.

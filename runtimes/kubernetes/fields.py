@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -169,40 +169,6 @@ def as_server_writes(path: FieldPath) -> str:
         else "[" + ",".join(f"{name}={json.dumps(value)}" for name, value in step.fields) + "]"
         for step in path
     )
-
-
-def part(body: Any, tree: Any) -> Any:
-    """Returns the part of a body that a `fieldsV1` tree covers; whole values where the tree has leaves."""
-    if not tree:
-        return body
-    if isinstance(body, Mapping):
-        return {
-            key[2:]: part(body[key[2:]], below)
-            for key, below in tree.items()
-            if key.startswith("f:") and key[2:] in body
-        }
-    if isinstance(body, list):
-        found = []
-        for key, below in tree.items():
-            sort, _, text = key.partition(":")
-            if sort == "k":
-                identity = ListKey(tuple(load_json(text).items()))
-                element = next((each for each in body if identity.matches(each)), None)
-                if element is not None:
-                    found.append({**dict(identity.fields), **part(element, below)})
-            elif sort == "v" and load_json(text) in body:
-                found.append(load_json(text))
-        return found
-    return body
-
-
-def union(trees: Iterable[Any]) -> dict[str, Any]:
-    """Joins `fieldsV1` trees."""
-    joined: dict[str, Any] = {}
-    for tree in trees:
-        for key, below in (tree or {}).items():
-            joined[key] = union((joined[key], below)) if key in joined else below
-    return joined
 
 
 def _time(entry: Mapping[str, Any]) -> datetime | None:

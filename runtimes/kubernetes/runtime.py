@@ -51,7 +51,6 @@ _PARALLEL_LISTS = 8
 _VERSION_OF_NOTHING = "1"
 # Copies that controllers make with the labels of what they belong to.
 _MADE_BY_CONTROLLERS = frozenset({"Endpoints", "EndpointSlice", "Event", "ControllerRevision"})
-_CONTROL_PLANE = ("kube-", "kubelet", "kwok")
 _IDENTITY_SECONDS = 30.0
 _LONGEST_UID = 128
 
@@ -148,24 +147,6 @@ class KubernetesRuntime:
             await self._client.delete(id_, uid=request.expected.uid if request.expected else None)
         except Moved:
             raise self._moved(id_, request.expected, await self._client.get(id_)) from None
-
-    async def import_(self, request: ReadRequest) -> LiveResource:
-        """Makes the workbench an owner, beside those there are, of every field that people or tools have set.
-
-        No value changes: a field that two own with the same value is no conflict. Raises `NotThere`.
-        """
-        id_ = _kubernetes(request.id)
-        live = await self._client.get(id_)
-        if live is None:
-            raise NotThere("there is nothing to import", target=self.place, subject=str(id_))
-        set_by_people = fields.union(
-            entry.get("fieldsV1")
-            for entry in fields.entries(live)
-            if not entry.get("subresource") and not str(entry.get("manager")).startswith(_CONTROL_PLANE)
-        )
-        content = {**fields.part(live, set_by_people), "apiVersion": live["apiVersion"], "kind": live["kind"]}
-        content["metadata"] = {**content.get("metadata", {}), "name": id_.name}
-        return await self._applied(id_, await self._content(id_, content), normalize.identity(live), force=False)
 
     def watch(self, request: WatchRequest) -> AbstractAsyncContextManager[AsyncIterator[WatchReport]]:
         return watching(self._client, tuple(_kubernetes(each) for each in request.ids), request.rules)

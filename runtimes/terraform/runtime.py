@@ -131,17 +131,6 @@ class TerraformRuntime:
                 WorkspacePlanRequest((), only=frozenset([request.id])), request.id, request.expected, is_deletion=True
             )
 
-    async def import_(self, request: ReadRequest) -> LiveResource:
-        """Returns what the state has. What it lacks needs a configuration, and an id of the infrastructure's."""
-        if (live := await self.read(request)) is not None:
-            return live
-        raise Rejected(
-            "a Terraform resource is taken over by an apply",
-            target=self.place,
-            subject=str(request.id),
-            hint="set extensions.importId of the resource to the id it has, and plan",
-        )
-
     def watch(self, request: WatchRequest) -> AbstractAsyncContextManager[AsyncIterator[WatchReport]]:
         terraform = Terraform(self._settings)
         ids = tuple(each for each in request.ids if isinstance(each, TerraformId))

@@ -85,25 +85,3 @@ def test_conflicts_are_found_by_the_servers_text_even_with_dots_in_names() -> No
         FieldConflict(("metadata", "labels", "example.com/a.b"), "before-first-apply", ""),
         FieldConflict(("spec", "containers", WEB, "ports", PORT, "hostPort"), "before-first-apply", ""),
     )
-
-
-def test_the_part_of_an_object_that_someone_owns() -> None:
-    assert fields.part(_live(), TREE) == {
-        "metadata": {"labels": {"example.com/a.b": "x"}, "finalizers": ["keep"]},
-        "spec": {
-            "replicas": 2,
-            "containers": [
-                {
-                    "name": "web",
-                    "image": "w",
-                    "ports": [{"containerPort": 80, "protocol": "TCP"}],
-                }
-            ],
-        },
-    }
-
-
-def test_trees_are_joined() -> None:
-    one: dict[str, Any] = {"f:a": {"f:b": {}}}
-    other: dict[str, Any] = {"f:a": {"f:c": {}}, "f:d": {}}
-    assert fields.union([one, None, other]) == {"f:a": {"f:b": {}, "f:c": {}}, "f:d": {}}

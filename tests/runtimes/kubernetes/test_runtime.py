@@ -291,21 +291,6 @@ async def test_deleting_twice_is_success_and_another_uid_is_not(place: Place) ->
     assert await place.runtime.read(ReadRequest(made.id)) is None
 
 
-async def test_importing_makes_us_an_owner_and_changes_no_value(place: Place) -> None:
-    body = place.deployment(replicas=0)
-    await place.write("POST", "/apis/apps/v1/namespaces/$NS/deployments", body, manager="kubectl-create")
-    id_ = KubernetesId.of(body)
-    before = await place.runtime.read(ReadRequest(id_))
-    assert before is not None
-    taken = await place.runtime.import_(ReadRequest(id_))
-    assert taken.body == before.body
-    ours = {each.path for each in taken.owners if each.manager == "workbench" and each.operation == "Apply"}
-    theirs = {each.path for each in taken.owners if each.manager == "kubectl-create"}
-    assert ("spec", "replicas") in ours and ours <= theirs
-    with pytest.raises(NotThere):
-        await place.runtime.import_(ReadRequest(KubernetesId("v1", "ConfigMap", place.namespace, "no")))
-
-
 async def test_owned_finds_what_we_applied_and_not_what_controllers_made_of_it(place: Place) -> None:
     labels = {"example.com/stack": place.namespace}
     ours = place.deployment()

@@ -266,8 +266,6 @@ async def test_single_resources_by_the_verbs_of_every_runtime(place: Place) -> N
     assert await runtime.owned({}) == Owned((read,))
     with pytest.raises(RuntimeFailure, match="not what the plan was made from"):
         await runtime.apply(ApplyRequest(bucket("invoices", versioning=True), expected=None))
-    with pytest.raises(Rejected, match="taken over by an apply"):
-        await runtime.import_(ReadRequest(bucket("other").id))
     await runtime.delete(DeleteRequest(one.id, live.identity))
     await runtime.delete(DeleteRequest(one.id, live.identity))
     assert await runtime.read(ReadRequest(one.id)) is None

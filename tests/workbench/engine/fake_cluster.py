@@ -231,12 +231,6 @@ class FakeCluster:
             raise Moved("is another object now", target=self._place, subject=str(request.id))
         del self.objects[request.id]
 
-    async def import_(self, request: ReadRequest) -> LiveResource:
-        found = await self.read(request)
-        if found is None:
-            raise NotThere("nothing to import", target=self._place, subject=str(request.id))
-        return found
-
     @asynccontextmanager
     async def watch(self, request: WatchRequest) -> AsyncIterator[AsyncIterator[WatchReport]]:
         self._raise("watch", None)
