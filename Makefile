@@ -84,7 +84,7 @@ ifndef NO_BROWSER
 endif
 	@touch $@
 
-# after a change of pyproject.toml: choose the versions anew, the newest that it allows, for every Python and system
+# after a change of pyproject.toml: choose the versions again, the newest that it allows, for every Python and system
 UV = build/tools/bin/uv pip compile --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --upgrade -q
 lock: build/tools/.installed
 	$(UV) pyproject.toml --extra dev --extra notebook -o $(LOCK)/dev.txt

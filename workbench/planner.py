@@ -367,7 +367,7 @@ def _other_cluster(at: _Reached, prior: Release) -> Iterator[str]:
         now, then = at.clusters.identities.get(former), prior.clusters.get(kept_as)
         if now is not None and then is not None:
             is_rebuilt = now.server == then.server
-            what = "was made anew since" if is_rebuilt else "is another cluster than at"
+            what = "was recreated since" if is_rebuilt else "is another cluster than at"
             yield f"{former} {what} release {prior.revision}: it is {now}, and was {then}"
 
 

@@ -74,7 +74,7 @@ class Prediction:
     `before` and `after` are bodies in the sense of `LiveResource.body`; `before` is None where nothing is there yet.
     `after` assumes that conflicts are overridden, so that a diff can show what forcing would do; an apply that is not
     forced fails with `Conflict` while `conflicts` is not empty. `replaces` names fields that can't be changed in
-    place, so that the resource has to be deleted and made anew. `list_keys` maps the path of a list, written with
+    place, so that the resource has to be deleted and recreated. `list_keys` maps the path of a list, written with
     map keys only (`("spec", "template", "spec", "containers")`), to the names of the keys that identify its elements.
     `sensitive` are paths whose values, and all below them, are never shown. `unknown` are paths decided only while
     applying. `warnings` are the infrastructure's own.

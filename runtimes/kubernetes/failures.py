@@ -44,7 +44,7 @@ _QUOTED = re.compile(r'Invalid value: (?:"(?:[^"\\]|\\.)*"|[^\s:"]+)(?=: )')
 
 
 class Expired(RuntimeFailure):
-    """The version or continue token is older than what the server remembers (HTTP 410): list anew."""
+    """The version or continue token is older than what the server remembers (HTTP 410): list again."""
 
 
 class ConflictingFields(Conflict):
@@ -105,7 +105,7 @@ def failure(
             who = f"context {context!r}" if context else "the kubeconfig"
             return Unauthenticated(
                 "the cluster does not accept the credentials",
-                hint=f"log in anew: the token or certificate of {who} is refused",
+                hint=f"log in again: the token or certificate of {who} is refused",
                 **where,
             )
         case 403 if "system:anonymous" in message:
@@ -132,7 +132,7 @@ def failure(
         case 410:
             return Expired(message, **where)
         case 422 if causes and all(field == "metadata.uid" for field, _, _ in causes):
-            return Moved("the object was deleted and made anew since it was looked at", hint="plan again", **where)
+            return Moved("the object was deleted and recreated since it was looked at", hint="plan again", **where)
         case 422 if causes and all(_IMMUTABLE.search(text) for _, text, _ in causes):
             return Immutable(
                 message,

@@ -1,4 +1,4 @@
-"""The last lines of containers that are to blame, read once each time such a container has run anew."""
+"""The last lines of containers that are to blame, read once each time such a container has run again."""
 
 from __future__ import annotations
 

@@ -30,11 +30,11 @@ _CERTIFICATES: dict[int, tuple[str, str]] = {
     ),
     19: (
         "the server's certificate comes from an authority that is not trusted",
-        "is certificate-authority in the kubeconfig that of this cluster? It may have been made anew",
+        "is certificate-authority in the kubeconfig that of this cluster? It may have been recreated",
     ),
     20: (
         "the server's certificate comes from an authority that is not trusted",
-        "is certificate-authority in the kubeconfig that of this cluster? It may have been made anew",
+        "is certificate-authority in the kubeconfig that of this cluster? It may have been recreated",
     ),
     62: (
         "the server's certificate is for another name",

@@ -105,7 +105,7 @@ def secret_values(content: Object) -> tuple[str, ...]:
 
 
 def decided_later(content: Object, predicted: Object) -> tuple[FieldPath, ...]:
-    """Names the paths of a predicted creation that the real one will fill anew.
+    """Names the paths of a predicted creation that the real one will fill again.
 
     A dry run draws an address and ports for a Service, and a uid that some kinds copy into labels and selectors; what
     the apply draws will be others.

@@ -204,7 +204,7 @@ class KubernetesOperations:
         except Rejected as error:
             if any(field == "metadata.uid" for field, _ in error.causes):
                 raise Moved(
-                    "it was deleted and made anew since it was looked at", target=self.place, subject=str(id_)
+                    "it was deleted and recreated since it was looked at", target=self.place, subject=str(id_)
                 ) from None
             raise
 

@@ -29,7 +29,7 @@ async def predict(
         try:
             prediction = await _against(client, id_, content, live, new_namespaces)
         except Moved:
-            continue  # made, or deleted and made anew, since it was read
+            continue  # made, or deleted and recreated, since it was read
         if prediction is not None:
             return prediction
     raise Moved(
@@ -104,7 +104,7 @@ async def _replacement(
     refused: Immutable,
     secrets: tuple[str, ...],
 ) -> Prediction:
-    """Predicts the object made anew: dry-run under another name, as its own is still taken."""
+    """Predicts the object recreated: dry-run under another name, as its own is still taken."""
     stand_in = f"{id_.name[:40].rstrip('-.')}-replacement"
     metadata = {**(content.get("metadata") or {}), "name": stand_in}
     warnings: tuple[str, ...] = ()

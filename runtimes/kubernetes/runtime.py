@@ -106,7 +106,7 @@ class KubernetesRuntime:
         await self._client.close()
 
     async def identify(self, *, again: bool = False) -> ClusterIdentity:
-        """See `Identifiable`: by the uid of kube-system, which is made with the cluster and never anew."""
+        """See `Identifiable`: by the uid of kube-system, which is made with the cluster and never again."""
         if self._identified is None or again or time.monotonic() - self._identified[0] > _IDENTITY_SECONDS:
             self._identified = (time.monotonic(), await self._asked_identity())
         return self._identified[1]
@@ -256,7 +256,7 @@ class KubernetesRuntime:
         elif expected is None:
             what = "it was created by someone else since the plan was made"
         elif now["metadata"].get("uid") != expected.uid:
-            what = "it was deleted and made anew since the plan was made"
+            what = "it was deleted and recreated since the plan was made"
         else:
             what = f"it was changed since the plan was made{_last_writer(now)}"
         return Moved(what, target=self.place, subject=str(id_), hint="plan again to see what is there now")

@@ -46,7 +46,7 @@ class Arguments:
         )
 
     def apply(self, file: str, *, lock_timeout_seconds: float) -> tuple[str, ...]:
-        """Applies a saved plan: nothing is asked, nothing is decided anew."""
+        """Applies a saved plan: nothing is asked, nothing is decided again."""
         return self._built(
             "apply", "no-color", "json", after=(file,), input=False, lock_timeout=_seconds(lock_timeout_seconds)
         )

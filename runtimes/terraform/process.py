@@ -28,7 +28,7 @@ _WAIT = 'read -r go || exit 1; exec "$@" </dev/null'
 
 @dataclass(frozen=True, slots=True)
 class ProcessMark:
-    """Which process, on which machine: enough to know it again after the workbench was started anew.
+    """Which process, on which machine: enough to know it again after the workbench was started again.
 
     `started` is what the system says of its start, so that another process that got the same number is not taken for
     it; empty where the system does not tell.
@@ -139,7 +139,7 @@ class Running:
 
 
 async def start(command: Command, *, output: Path, errors: Path) -> Running:
-    """Starts it with its output and errors in files, written anew, that only the user may read.
+    """Starts it with its output and errors in files, written again, that only the user may read.
 
     Raises `OSError` where the program can't be started.
     """

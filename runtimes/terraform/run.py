@@ -40,7 +40,7 @@ Ended = Callable[[tuple[Event, ...]], Awaitable[Mapping[ResourceId, LiveResource
 """What is to be done once terraform has ended: settle the record, and return what the new state knows."""
 
 
-class Telling:
+class Reporter:
     """Makes reports of events. Pure but for the clock that is handed in, in seconds."""
 
     def __init__(self, plan: WorkspacePlan, configuration: Configuration, place: str) -> None:
@@ -170,9 +170,9 @@ class ApplyRun:
     """See `runtimes.base.WorkspaceRun`. Events are followed whether or not anybody iterates."""
 
     def __init__(
-        self, running: Running, follower: Follower, telling: Telling, ended: Ended, clock: Callable[[], float]
+        self, running: Running, follower: Follower, reporter: Reporter, ended: Ended, clock: Callable[[], float]
     ) -> None:
-        self._running, self._follower, self._telling = running, follower, telling
+        self._running, self._follower, self._reporter = running, follower, reporter
         self._when_ended, self._clock = ended, clock
         self._reports: asyncio.Queue[Report | None] = asyncio.Queue()
         self._told: list[Event] = []
@@ -243,10 +243,10 @@ class ApplyRun:
                 self._read()
                 self._lose_patience()
             code = self._running.code
-            for report in self._telling.ending(code, self._clock(), was_interrupted=self._interrupts > 0):
+            for report in self._reporter.ending(code, self._clock(), was_interrupted=self._interrupts > 0):
                 self._reports.put_nowait(report)
             live = await self._when_ended(tuple(self._told))
-            if (failure := self._telling.failure(code)) is not None and not self._interrupts:
+            if (failure := self._reporter.failure(code)) is not None and not self._interrupts:
                 raise failure
             return live
         finally:
@@ -256,13 +256,13 @@ class ApplyRun:
         before, now = self._follower.offset, self._clock()
         for event in self._follower.read():
             self._told.append(event)
-            for report in self._telling.reports(event, now):
+            for report in self._reporter.reports(event, now):
                 self._reports.put_nowait(report)
         if self._follower.offset != before:
             self._silent_since = now
-        for report in self._telling.progress(now):
+        for report in self._reporter.progress(now):
             self._reports.put_nowait(report)
-        if self._telling.has_begun:
+        if self._reporter.has_begun:
             self._life.set()
 
     def _lose_patience(self) -> None:

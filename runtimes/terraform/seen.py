@@ -44,7 +44,7 @@ class Condition(StrEnum):
     """What a state is against the one seen last. `WHOLE`: that one or a later one.
 
     `NOTHING`: no file, or an empty one. `OLDER`: of a serial before, or of the same with resources gone.
-    `FOREIGN`: another workspace's, or begun anew.
+    `FOREIGN`: another workspace's, or begun again.
     """
 
     WHOLE = "whole"

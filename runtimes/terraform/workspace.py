@@ -34,7 +34,7 @@ from runtimes.terraform.losses import Losses
 from runtimes.terraform.names import ProviderSource
 from runtimes.terraform.process import ProcessMark, Running
 from runtimes.terraform.record import Creation, Record
-from runtimes.terraform.run import ApplyRun, Telling
+from runtimes.terraform.run import ApplyRun, Reporter
 from runtimes.terraform.schema import Schemas
 from runtimes.terraform.state import PriorState, State, UnreadableState, read_new, read_prior
 from runtimes.terraform.terraform import Planned, Settings, Terraform
@@ -385,8 +385,8 @@ class TerraformWorkspace:
         async def ended(told: tuple[events.Event, ...]) -> Mapping[ResourceId, LiveResource]:
             return await self._ended(terraform, configured, opened, running, told)
 
-        telling = Telling(attempt.plan, written, self.place)
-        return ApplyRun(running, Follower(folder.apply_events), telling, ended, time.monotonic)
+        reporter = Reporter(attempt.plan, written, self.place)
+        return ApplyRun(running, Follower(folder.apply_events), reporter, ended, time.monotonic)
 
     async def _ended(
         self,

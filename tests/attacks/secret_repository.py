@@ -130,7 +130,7 @@ class Vault:
 
 
 def vault() -> Vault:
-    """Makes the repository anew, always the same."""
+    """Makes the repository again, always the same."""
     given = Canaries()
     texts = {f"text-{index}": given.strong("stringData", str(index)) for index in range(5)}
     texts |= {f"word-{index}": given.weak("stringData", f"word {index}") for index in range(5)}

@@ -319,7 +319,7 @@ async def test_a_cluster_made_anew_under_all_its_names_is_another_one(root: Path
     old = cluster("hz", authority=VERIFIED)
     await released(root, Ways(hz=old))
     plan = await planned(root, Ways(hz=cluster("hz", authority=VERIFIED, uid="of-the-new-one")))
-    assert any("hz was made anew since release 1" in each for each in plan.confirmation.reasons)
+    assert any("hz was recreated since release 1" in each for each in plan.confirmation.reasons)
     assert not any("somebody deleted it" in each.because for each in plan.changes)
     assert gap_of(plan).exists
 

@@ -1,4 +1,4 @@
-"""Every stack of the sample repository amounts to the same under the official compiler and under ours."""
+"""Every stack of the sample repository evaluates to the same under the official compiler and under ours."""
 
 from __future__ import annotations
 

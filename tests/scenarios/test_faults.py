@@ -145,7 +145,7 @@ async def test_a_token_that_is_refused(desk: Desk) -> None:
         ended = await desk(command, STACK)
         assert ended.code == code
         assert "hangzhou: the cluster does not accept the credentials" in ended.text
-        assert "log in anew: the token or certificate of context 'sandbox-1' is refused" in ended.text
+        assert "log in again: the token or certificate of context 'sandbox-1' is refused" in ended.text
         assert "canary" not in ended.text
     assert desk.is_untouched()
 

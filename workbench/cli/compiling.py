@@ -44,16 +44,16 @@ class Order:
 
 def compile_everything(context: Context, here: Path, order: Order) -> ExitCode:
     from workbench.engine.compiled_index import INDEX_FILE
-    from workbench.engine.crews import cores, in_processes, on_scheduler
+    from workbench.engine.worker_pools import cores, in_processes, on_scheduler
 
     output = context.output
     session = context.open(here)
     started = time.monotonic()
     folder = order.into or _default_folder(session)
-    sweep = session.compile_all(
+    batch = session.compile_all(
         folder, order.inputs, format_=order.format, only=_only(session, here, order), force=order.force
     )
-    for name in sweep.ignored:
+    for name in batch.ignored:
         output.talk(
             Span("warning: ", Tone.WARN),
             f"{folder / INDEX_FILE}: its record of {name} names a file outside of the folder, and is ignored; "
@@ -63,23 +63,23 @@ def compile_everything(context: Context, here: Path, order: Order) -> ExitCode:
         output.talk(
             Span("warning: ", Tone.WARN), f"{unseen.where} {unseen.message}: stacks that may be in it are left out"
         )
-    crew = on_scheduler(order.scheduler) if order.scheduler else in_processes(order.jobs or cores())
+    pool = on_scheduler(order.scheduler) if order.scheduler else in_processes(order.jobs or cores())
     failed: list[Outcome] = []
     warned = 0
-    with _progress(output, len(sweep.stale)) as bar:
-        for outcome in sweep.run(crew):
+    with _progress(output, len(batch.stale)) as bar:
+        for outcome in batch.run(pool):
             if outcome.failure is not None:
                 failed.append(outcome)
             warned += len(outcome.warnings)
             bar.advance(bool(outcome.failure))
     _show_failures(failed, output)
-    done = len(sweep.stale) - len(failed)
-    parts = [f"{done} compiled in {time.monotonic() - started:.1f}s", f"{sweep.fresh} up to date"]
-    parts += [f"{sweep.left} out of date and left so"] if sweep.left else []
+    done = len(batch.stale) - len(failed)
+    parts = [f"{done} compiled in {time.monotonic() - started:.1f}s", f"{batch.fresh} up to date"]
+    parts += [f"{batch.left} out of date and left so"] if batch.left else []
     parts += [f"{warned} warnings (`wb compile STACK` shows them)"] if warned else []
     parts += [f"{len(failed)} failed"] if failed else []
     output.line(", ".join(parts))
-    output.line(f"{sweep.lines():,} lines of {order.format.upper()} in {folder}")
+    output.line(f"{batch.lines():,} lines of {order.format.upper()} in {folder}")
     return ExitCode.ERROR if failed else ExitCode.OK
 
 

@@ -125,7 +125,7 @@ def _said() -> Iterator[None]:
     except Refused as error:
         raise WorkbenchError(error.summary, hint=error.detail) from error
     except WorldBroken as error:
-        raise WorkbenchError(str(error), hint="mend the file, or delete it to begin anew") from error
+        raise WorkbenchError(str(error), hint="mend the file, or delete it to begin again") from error
 
 
 def _full(type_: str) -> str:

@@ -4,7 +4,7 @@ spec       compiled documents → Spec (resources, where each field was said)
 compile    stack → Spec
 shipped    the same in a process that can be ended: evaluators holds them, evaluator_process is what runs in one,
            frames what goes between, memos what one keeps; migrating brings a repository of 2023 to today there
-compile_all  all stacks → files, each only when it is out of date: compiled_index knows, crews do the work
+compile_all  all stacks → files, each only when it is out of date: compiled_index knows, worker pools do the work
 git        git, so that it runs nothing a checkout names
 revisions  what git says has changed
 graph      what comes before what

@@ -1,12 +1,13 @@
 """Every stack of a repository → one Spec file each, in a folder; and after an edit, only those that it touches.
 
-    sweep = prepare(Wanted(tree, CompileInputs(), Path("specs")))
-    for outcome in sweep.run(in_processes(jobs=2)):
+    batch = prepare(Wanted(tree, CompileInputs(), Path("specs")))
+    for outcome in batch.run(in_processes(jobs=2)):
         ...                                 # as they are done; a Spec is on disk before its outcome is told
 
-Who does the work is a `Crew`: processes of this machine, or the workers of a scheduler (crews.py). Whatever the crew,
-the same function compiles, so the same files come out. Each Spec appears whole or not at all. A stack that fails has no
-Spec afterwards, rather than one of before. What one run has done the next does not do again, also when it was stopped.
+Who does the work is a `WorkerPool`: processes of this machine, or the workers of a scheduler (worker_pools.py).
+Whatever the pool, the same function compiles, so the same files come out. Each Spec appears whole or not at all. A
+stack that fails has no Spec afterwards, rather than one of before. What one run has done the next does not do again,
+also when it was stopped.
 """
 
 from __future__ import annotations
@@ -107,12 +108,12 @@ class Outcome:
     failure: Failure | None = None
 
 
-Crew = Callable[[Sequence[Chunk]], Iterator[Sequence[Outcome]]]
+WorkerPool = Callable[[Sequence[Chunk]], Iterator[Sequence[Outcome]]]
 """Has `compile_chunk` called for every chunk, in any order, and yields what comes back."""
 
 
 @dataclass
-class Sweep:
+class Batch:
     """`stale` is what is to be compiled. `fresh` are up to date, `left` out of date and not wanted now.
 
     `ignored` are stacks whose record in the folder names a file outside of it: nothing was done to that file.
@@ -126,16 +127,16 @@ class Sweep:
     _index: Index = field(repr=False)
     _keys: Mapping[str, str] = field(repr=False)
 
-    def run(self, crew: Crew) -> Iterator[Outcome]:
+    def run(self, pool: WorkerPool) -> Iterator[Outcome]:
         """Compiles, and yields every outcome once. Closed early, or by an error, it keeps what was done until then.
 
-        Raises `EngineError` where the folder cannot be written or the crew cannot work.
+        Raises `EngineError` where the folder cannot be written or the pool cannot work.
         """
         began, saved = self._index.clock(), time.monotonic()
         self._index.save()
         waiting = {each.name for each in self.stale}
         try:
-            for outcomes in crew(_chunks(self.wanted, self.stale)):
+            for outcomes in pool(_chunks(self.wanted, self.stale)):
                 for each in outcomes:
                     if each.stack not in waiting:  # a scheduler may do a thing twice
                         continue
@@ -162,7 +163,7 @@ class Sweep:
         self._index.put(outcome.stack, record, began=began)
 
 
-def prepare(wanted: Wanted, clock: Clock = now) -> Sweep:
+def prepare(wanted: Wanted, clock: Clock = now) -> Batch:
     """Finds out what is to be done. Removes Specs of stacks that are gone; compiles nothing. `clock` is the files'.
 
     Raises `EngineError` for a folder that cannot be written.
@@ -183,7 +184,7 @@ def prepare(wanted: Wanted, clock: Clock = now) -> Sweep:
     chosen = _touched(wanted, known) if wanted.only is not None else stacks.keys()
     outdated = [each for name, each in stacks.items() if name not in index.records]
     stale = tuple(each for each in outdated if each.name in chosen)
-    return Sweep(wanted, stale, len(stacks) - len(outdated), len(outdated) - len(stale), index.ignored, index, keys)
+    return Batch(wanted, stale, len(stacks) - len(outdated), len(outdated) - len(stale), index.ignored, index, keys)
 
 
 def spec_file(path: StackPath, format_: Format) -> str:

@@ -96,7 +96,7 @@ class Index:
             )
 
     def drop_outdated(self) -> dict[str, Record]:
-        """Looks at every file anew, and forgets (and returns) the stacks that read one with another content now."""
+        """Looks at every file again, and forgets (and returns) the stacks that read one with another content now."""
         changed = set()
         for path, before in self._states.items():
             now = self._look(path, before)

@@ -14,7 +14,7 @@ from runtimes.base import Address
 
 
 class Action(StrEnum):
-    """What a step does to a resource. `REPLACE` deletes it and makes it anew.
+    """What a step does to a resource. `REPLACE` deletes it and recreates it.
 
     `IMPORT` takes over what exists, `MOVE` keeps it under a new id, both changing it where the configuration differs.
     `FORGET` leaves it where it is, and manages it no more.

@@ -64,7 +64,7 @@ _PROGRESS_SECONDS = 5.0
 async def check(plan: Plan, places: Iterable[Place]) -> tuple[Checked, ...]:
     """Looks again, in every place, at what the plan would change.
 
-    Raises `StalePlan` if anything is not what it was: gone, come, made anew, or with another content, and
+    Raises `StalePlan` if anything is not what it was: gone, come, recreated, or with another content, and
     `RuntimeFailure` if a place cannot be asked.
     """
     found: dict[str, Checked] = {}

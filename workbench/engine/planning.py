@@ -284,7 +284,7 @@ def _deletion_reasons(diff: StackDiff, prior: Release | None) -> Iterable[str]:
     owned += [each.address for each in gone if each.address.cluster == diff.workspace and each.address not in owned]
     for each in gone:
         if each.action is Action.REPLACE and each.address.cluster == diff.workspace:
-            yield f"{each.address} is deleted and made anew: what it holds may be lost"
+            yield f"{each.address} is deleted and recreated: what it holds may be lost"
         elif each.address.cluster == diff.workspace and len(pruned) < len(owned):
             yield f"{each.address} is deleted: what it holds may be lost"
         if isinstance(each.address.id, KubernetesId) and each.address.id.kind in _HOLDS_OTHERS:

@@ -215,7 +215,7 @@ class Diff(Shown):
         return frames.diff(self.value, self._roots[-1])
 
     def plan(self) -> Plan:
-        """Plans what this shows: the same stack and inputs, looked at anew."""
+        """Plans what this shows: the same stack and inputs, looked at again."""
         return self._stack.plan()
 
     def _picture(self) -> Picture:

@@ -81,7 +81,7 @@ class ReleaseStore:
             raise ReleaseFailure(
                 "; ".join(broken),
                 where=str(self.folder(stack)),
-                hint="bring back a copy, or move the files away to start anew; nothing can be pruned then",
+                hint="bring back a copy, or move the files away to start again; nothing can be pruned then",
             )
         if broken:
             found[0] = replace(found[0], warnings=tuple(broken))
@@ -165,7 +165,7 @@ class ReleaseJournal:
     """Keeps one record in step with an apply. Made, it has written the intent already.
 
     Each event is appended to a log beside the record, one flushed line, so that an apply of a thousand steps does not
-    write the whole record a thousand times. The end, and an append that failed, writes the whole and begins anew.
+    write the whole record a thousand times. The end, and an append that failed, writes the whole and begins again.
     """
 
     def __init__(self, path: Path, release: Release, lock: Lock) -> None:

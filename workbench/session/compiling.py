@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     # The engine pulls in the language; a session that only lists stacks must not pay for it.
     from kcl.tools.migrate import Outcome
     from workbench.engine.compile import CompiledStack, CompileInputs
-    from workbench.engine.compile_all import Sweep
+    from workbench.engine.compile_all import Batch
     from workbench.engine.migration import Migration
     from workbench.engine.spec import Spec
     from workbench.engine.whatif import WhatIf
@@ -56,8 +56,8 @@ class Compiling(Opened):
         format_: Literal["yaml", "json"] = "yaml",
         only: Sequence[Path] | None = None,
         force: bool = False,
-    ) -> Sweep:
-        """Finds out which Specs in `folder` are out of date; iterating over `run(crew)` of what is returned makes them.
+    ) -> Batch:
+        """Finds out which Specs in `folder` are out of date; iterating over `run(pool)` of what is returned makes them.
 
         `only` leaves out stacks that none of these files touches, `force` makes those up to date again as well.
         """

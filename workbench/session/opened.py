@@ -144,7 +144,7 @@ class Opened:
         return Trust(self._root, self._settings, self._local, self._served.trusted if self._served else None)
 
     def tree(self) -> KonfigTree:
-        """Reads the repository anew."""
+        """Reads the repository again."""
         return discover(self._root)
 
     def clusters(self) -> Mapping[str, ClusterIdentity | RuntimeFailure]:

@@ -204,7 +204,7 @@ class Deployments(Controller):
 
     def _note_refused(self, d: Object, name: str, error: ApiError) -> None:
         status = d.setdefault("status", {})
-        if error.reason == "AlreadyExists":  # another template has this hash: count, and hash anew
+        if error.reason == "AlreadyExists":  # another template has this hash: count, and hash again
             status["collisionCount"] = status.get("collisionCount", 0) + 1
             self._update(d)
             return

@@ -65,7 +65,7 @@ class Kubelets(Controller):
             if life is not None:
                 self._change_behaviours(pod, life)
                 if node in self._silent - silent:
-                    life.written = None  # back again: it reports anew what others concluded meanwhile
+                    life.written = None  # back again: it reports again what others concluded meanwhile
             if node:
                 self.enqueue(key_of(pod))
         self._silent = silent
@@ -84,7 +84,7 @@ class Kubelets(Controller):
             elif behaviour.exit is not None:
                 container.plan(now, behaviour.exit.after_seconds, Step.EXIT)
             elif behaviour.waiting is not None:
-                # An image that can no longer be pulled is noticed when the container has to be started anew.
+                # An image that can no longer be pulled is noticed when the container has to be started again.
                 container.plan(now, 0.0, Step.EXIT)
             elif behaviour.ready_after is None:
                 container.ready = False

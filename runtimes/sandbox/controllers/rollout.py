@@ -149,7 +149,7 @@ def _fraction(rs: Object, d: Object) -> int:
 
 
 def status_of(d: Object, sets: list[Object], new: Object | None, now: datetime) -> Object:
-    """The status the ReplicaSets' counts amount to, conditions of before included, Available set anew."""
+    """The status the ReplicaSets' counts amount to, conditions of before included, Available set again."""
     available = sum(count(rs, "availableReplicas") for rs in sets)
     counts = {
         "observedGeneration": d["metadata"].get("generation", 0),

@@ -130,7 +130,7 @@ class StatefulSets(Controller):
         return _is_serving(pod) and is_available(pod, found["spec"].get("minReadySeconds", 0), self.clock.now())
 
     def _stays_behind(self, found: Object, number: int) -> bool:
-        """Below the partition a pod keeps the old revision, even when it is made anew."""
+        """Below the partition a pod keeps the old revision, even when it is recreated."""
         strategy = found["spec"].get("updateStrategy") or {}
         partition = (strategy.get("rollingUpdate") or {}).get("partition", 0)
         first = (found["spec"].get("ordinals") or {}).get("start", 0)

@@ -92,7 +92,7 @@ class Kind:
         return {each.name: kept.get(each.name) for each in self.fields} | {"id": id_}
 
     def changing(self, prior: Mapping[str, Any], planned: Mapping[str, Any]) -> frozenset[str]:
-        """Returns the computed attributes that an update in place makes anew; the others stay as they are."""
+        """Returns the computed attributes that an update in place recreates; the others stay as they are."""
         return frozenset()
 
     def find(self, wanted: str, content: Content) -> str | None:

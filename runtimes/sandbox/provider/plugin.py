@@ -125,7 +125,7 @@ class Resource:
         return old
 
     def plan(self, ctx: Any, current: State, planned: State) -> State:
-        """Computed attributes keep their values, but for those that the update makes anew."""
+        """Computed attributes keep their values, but for those that the update recreates."""
         return planned | dict.fromkeys(self.kind.changing(current, planned), Unknown)
 
     def create(self, ctx: Any, planned: State) -> State | None:

@@ -131,7 +131,7 @@ def _wait(ended: threading.Event, parent: int) -> None:
 
 
 def _certificate() -> tuple[bytes, bytes]:
-    """Returns key and certificate in PEM, made anew where there are none or they are old.
+    """Returns key and certificate in PEM, recreated where there are none or they are old.
 
     They are kept because making them means importing `cryptography`, and terraform starts a provider several times;
     in a folder of this user alone, and not in one that the installation names: the digest of what is installed would

@@ -145,10 +145,10 @@ class Everything:
         shutil.rmtree(new, ignore_errors=True)
         return self._seen(new, _each_alone)
 
-    def _seen(self, into: Path, crew: Callable[[Sequence[Chunk]], Iterator[Sequence[Outcome]]]) -> Observation:
+    def _seen(self, into: Path, pool: Callable[[Sequence[Chunk]], Iterator[Sequence[Outcome]]]) -> Observation:
         try:
             wanted = Wanted(discover(self.places.repository.root), CompileInputs(), into)
-            outcomes = list(prepare(wanted).run(crew))
+            outcomes = list(prepare(wanted).run(pool))
         except WorkbenchError as problem:
             return {"failure": str(problem)}
         failed = {each.stack: each.failure for each in outcomes if each.failure is not None}

@@ -26,7 +26,7 @@ class Repository:
     pristine: Path
 
     def reset(self) -> None:
-        """Makes the copy anew, in its place and with the times of the original: other files under the same paths."""
+        """Makes the copy again, in its place and with the times of the original: other files under the same paths."""
         shutil.rmtree(self.root, ignore_errors=True)
         shutil.copytree(self.pristine, self.root, symlinks=True)
 

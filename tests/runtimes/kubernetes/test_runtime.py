@@ -103,7 +103,7 @@ async def _remove(place: Place) -> None:
 
 @pytest.mark.parametrize(
     ("meanwhile", "words"),
-    [(_change, "changed since"), (_replace, "made anew"), (_remove, "deleted since")],
+    [(_change, "changed since"), (_replace, "recreated"), (_remove, "deleted since")],
     ids=["changed", "replaced", "removed"],
 )
 async def test_an_apply_refuses_when_the_object_is_not_what_was_planned_for(

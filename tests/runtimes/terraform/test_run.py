@@ -33,29 +33,29 @@ from runtimes.terraform.adoption import Adoption, unasked
 from runtimes.terraform.events import ApplyHook, Diagnosed, Event, Follower, Phase, Provisioned
 from runtimes.terraform.process import Command, start
 from runtimes.terraform.record import Creation, Doubt
-from runtimes.terraform.run import ApplyRun, Telling
+from runtimes.terraform.run import ApplyRun, Reporter
 from tests.runtimes.terraform.practice import bucket, until
 
 ONE, OTHER = bucket("one"), bucket("other")
 ADDRESSES = {"one": "sandbox_bucket.one", "other": "sandbox_bucket.other"}
 
 
-def telling(**actions: PlannedAction) -> Telling:
+def reporter(**actions: PlannedAction) -> Reporter:
     written = configuration.build([ONE, OTHER], secrets=frozenset(["canary"]))
     plans = [
         ResourcePlan(Prediction(each.id, None, {}), actions.get(str(each.id).rpartition(":")[2], PlannedAction.CREATE))
         for each in (ONE, OTHER)
     ]
-    return Telling(WorkspacePlan(tuple(plans)), written, "terraform")
+    return Reporter(WorkspacePlan(tuple(plans)), written, "terraform")
 
 
 def hook(phase: Phase, name: str = "one", action: str = "create") -> ApplyHook:
     return ApplyHook(phase, ADDRESSES.get(name, name), action, "2026-11-21T14:04:52Z")
 
 
-def told(telling: Telling, *events: Event) -> list[Report]:
+def told(reporter: Reporter, *events: Event) -> list[Report]:
     """Feeds events, one each second."""
-    return [report for second, event in enumerate(events) for report in telling.reports(event, float(second))]
+    return [report for second, event in enumerate(events) for report in reporter.reports(event, float(second))]
 
 
 def error(summary: str, address: str = "", detail: str = "") -> Diagnosed:
@@ -64,23 +64,23 @@ def error(summary: str, address: str = "", detail: str = "") -> Diagnosed:
 
 
 def test_a_resource_is_begun_and_done() -> None:
-    reports = told(telling(), hook(Phase.STARTED), hook(Phase.PROGRESS), hook(Phase.COMPLETED))
+    reports = told(reporter(), hook(Phase.STARTED), hook(Phase.PROGRESS), hook(Phase.COMPLETED))
     assert reports == [ResourceStarted(ONE.id), ResourceFinished(ONE.id, 2.0)]
 
 
 @pytest.mark.parametrize("order", [("delete", "create"), ("create", "delete")])
 def test_a_replacement_is_done_when_both_its_parts_are(order: tuple[str, str]) -> None:
     events = [hook(phase, action=action) for action in order for phase in (Phase.STARTED, Phase.COMPLETED)]
-    reports = told(telling(one=PlannedAction.REPLACE), *events)
+    reports = told(reporter(one=PlannedAction.REPLACE), *events)
     assert [type(each) for each in reports] == [ResourceStarted, ResourceProgress, ResourceFinished]
 
 
 def test_what_is_not_in_the_plan_is_not_told() -> None:
-    assert told(telling(), hook(Phase.STARTED, "terraform_data.elsewhere"), hook(Phase.COMPLETED, "")) == []
+    assert told(reporter(), hook(Phase.STARTED, "terraform_data.elsewhere"), hook(Phase.COMPLETED, "")) == []
 
 
 def test_a_long_wait_is_told_now_and_then() -> None:
-    found = telling()
+    found = reporter()
     told(found, hook(Phase.STARTED))
     assert found.progress(1.0) == []
     assert found.progress(2.5) == [ResourceProgress(ONE.id, 2.5)]
@@ -90,13 +90,13 @@ def test_a_long_wait_is_told_now_and_then() -> None:
 
 def test_what_a_provisioner_writes_is_told_without_secrets() -> None:
     events = hook(Phase.STARTED), Provisioned(ADDRESSES["one"], "login with canary done")
-    reports = told(telling(), *events)
+    reports = told(reporter(), *events)
     assert isinstance(reports[1], ResourceProgress)
     assert "canary" not in reports[1].message and "login with" in reports[1].message
 
 
 def test_a_failure_is_told_with_its_reason_when_all_is_over() -> None:
-    found = telling()
+    found = reporter()
     reports = told(found, hook(Phase.STARTED), hook(Phase.ERRORED), error("Quota exceeded", ADDRESSES["one"]))
     assert [type(each) for each in reports] == [ResourceStarted, ResourceProgress]
     failed = found.ending(1, 9.0)
@@ -128,7 +128,7 @@ HALF = {
 def test_of_a_replacement_that_was_not_finished_is_said_what_its_events_say(
     first: str, code: int, was_interrupted: bool, is_second_begun: bool, fails: str, said: str
 ) -> None:
-    found = telling(one=PlannedAction.REPLACE)
+    found = reporter(one=PlannedAction.REPLACE)
     second = "create" if first == "delete" else "delete"
     told(found, hook(Phase.STARTED, action=first), hook(Phase.COMPLETED, action=first))
     if is_second_begun:
@@ -143,7 +143,7 @@ def test_of_a_replacement_that_was_not_finished_is_said_what_its_events_say(
 
 
 def test_an_error_of_what_was_never_begun_is_its_own() -> None:
-    found = telling()
+    found = reporter()
     told(found, error("Invalid value", ADDRESSES["other"]))
     assert [(type(each), each.id) for each in found.ending(1, 0.0)] == [
         (ResourceStarted, OTHER.id),
@@ -152,13 +152,13 @@ def test_an_error_of_what_was_never_begun_is_its_own() -> None:
 
 
 def test_what_changes_the_state_alone_is_done_without_terraform_saying_so() -> None:
-    found = telling(one=PlannedAction.IMPORT, other=PlannedAction.NONE)
+    found = reporter(one=PlannedAction.IMPORT, other=PlannedAction.NONE)
     assert found.ending(0, 0.0) == [ResourceStarted(ONE.id), ResourceFinished(ONE.id, 0.0)]
-    assert telling(one=PlannedAction.IMPORT).ending(1, 0.0) == []
+    assert reporter(one=PlannedAction.IMPORT).ending(1, 0.0) == []
 
 
 def test_an_apply_that_could_not_begin_has_a_failure_of_its_own() -> None:
-    found = telling()
+    found = reporter()
     told(found, error("Saved plan is stale", detail="the state was changed"))
     assert found.ending(1, 0.0) == []
     assert found.failure(1) is not None
@@ -172,7 +172,7 @@ async def test_who_does_not_stop_is_killed_after_a_minute_of_silence(tmp_path: P
     now = [0.0]
     command = Command(("/bin/sh", "-c", "trap '' INT; echo up > up; while :; do sleep 1; done"), os.environ, tmp_path)
     running = await start(command, output=tmp_path / "events", errors=tmp_path / "errors")
-    run = ApplyRun(running, Follower(tmp_path / "events"), telling(), nothing, lambda: now[0])
+    run = ApplyRun(running, Follower(tmp_path / "events"), reporter(), nothing, lambda: now[0])
     async with asyncio.timeout(20):
         await until((tmp_path / "up").exists, "the start")
         await run.interrupt()

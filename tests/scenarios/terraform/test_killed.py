@@ -147,7 +147,7 @@ def replaced_whole(life: Life) -> bool:
 
 @dataclass(frozen=True)
 class Moment:
-    """`who` is wb, terraform or both. `replaces`: what is applied makes the database anew, over a stack that is whole.
+    """`who` is wb, terraform or both. `replaces`: what is applied makes the database again, over a stack that is whole.
     `jitter_seconds`: up to so long after what is waited for. `is_fresh`: the folder was not initialised before."""
 
     name: str
@@ -345,7 +345,7 @@ async def _completed(orders: Orders, zone: str) -> None:
 
 
 def _identities(orders: Orders) -> dict[tuple[str, str], tuple[str, str]]:
-    """Returns by type and name what tells a thing from one that was made anew, and its zone."""
+    """Returns by type and name what tells a thing from one that was recreated, and its zone."""
     return {
         (type_, f"{each['name']}-{each.get('type', '')}" if "values" in each else each["name"]): (
             f"{id_} {each.get('address', '')}",

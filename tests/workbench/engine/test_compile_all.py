@@ -19,20 +19,20 @@ from kcl.api import yaml_text
 from tests.benchmarks import konfig
 from workbench.engine.compile import CompileInputs, compile_now
 from workbench.engine.compile_all import (
+    Batch,
     Chunk,
-    Crew,
     Outcome,
-    Sweep,
     Wanted,
+    WorkerPool,
     compile_chunk,
     prepare,
     spec_file,
     version,
 )
 from workbench.engine.compiled_index import INDEX_FILE
-from workbench.engine.crews import in_processes
 from workbench.engine.errors import EngineError
 from workbench.engine.revisions import changed_since
+from workbench.engine.worker_pools import in_processes
 from workbench.project import ProjectName, StackName, StackPath, discover
 
 _APPLICATIONS = 12
@@ -52,10 +52,10 @@ def wanted(root: Path, tmp_path: Path) -> Wanted:
     return Wanted(discover(root), CompileInputs(), tmp_path / "specs")
 
 
-def _run(wanted: Wanted, crew: Crew | None = None) -> dict[str, Outcome]:
-    sweep = prepare(replace(wanted, tree=discover(wanted.tree.root)))
-    outcomes = list(sweep.run(crew or in_processes(1)))
-    assert len(outcomes) == len(sweep.stale)
+def _run(wanted: Wanted, pool: WorkerPool | None = None) -> dict[str, Outcome]:
+    batch = prepare(replace(wanted, tree=discover(wanted.tree.root)))
+    outcomes = list(batch.run(pool or in_processes(1)))
+    assert len(outcomes) == len(batch.stale)
     return {each.stack: each for each in outcomes}
 
 
@@ -140,7 +140,7 @@ def test_what_is_compiled_again_is_what_brute_force_finds_different(
     "file", ["models/teams/t05/team.k", "models/sizes/sizes.k", "domains/d000/app-00008/base/base.k"]
 )
 def test_stacks_touched_by_a_file_are_those_that_cannot_do_without_it(wanted: Wanted, file: str) -> None:
-    """Brute force of another kind: with a broken file just these fail when everything is compiled anew."""
+    """Brute force of another kind: with a broken file just these fail when everything is compiled again."""
     _run(wanted)
     path = wanted.tree.root / file
     text = path.read_text()
@@ -220,9 +220,9 @@ def test_only_stacks_that_a_file_touches(wanted: Wanted) -> None:
     _edit(root / "models/teams/t03/team.k", "team-03", "x")
     _edit(root / "models/teams/t05/team.k", "team-05", "x")
     few = replace(wanted, only=(root / "models/teams/t05/team.k",))
-    sweep = prepare(few)
-    assert [each.name for each in sweep.stale] == ["app-00005/prod"]
-    assert (sweep.fresh, sweep.left) == (13, 1)
+    batch = prepare(few)
+    assert [each.name for each in batch.stale] == ["app-00005/prod"]
+    assert (batch.fresh, batch.left) == (13, 1)
     assert set(_run(few)) == {"app-00005/prod"}
     # what was left out is not forgotten
     assert set(_run(wanted)) == {"app-00003/prod"}
@@ -271,8 +271,8 @@ def test_a_stack_that_fails_has_no_file_and_stops_no_other(wanted: Wanted) -> No
 
 
 def test_what_was_done_before_it_was_stopped_is_kept(wanted: Wanted) -> None:
-    sweep = prepare(wanted)
-    running = sweep.run(in_processes(1))
+    batch = prepare(wanted)
+    running = batch.run(in_processes(1))
     done = {next(running).stack for _ in range(4)}
     running.close()  # type: ignore[attr-defined]
     again = _run(wanted)
@@ -281,9 +281,9 @@ def test_what_was_done_before_it_was_stopped_is_kept(wanted: Wanted) -> None:
 
 
 def test_files_that_move_meanwhile_are_compiled_again(wanted: Wanted) -> None:
-    sweep = prepare(wanted)
+    batch = prepare(wanted)
     outcomes = []
-    for each in sweep.run(in_processes(1)):
+    for each in batch.run(in_processes(1)):
         if not outcomes:
             _edit(wanted.tree.root / "models/teams/t03/team.k", "team-03", "meanwhile")
         outcomes.append(each)
@@ -296,9 +296,9 @@ def test_files_that_move_meanwhile_are_compiled_again(wanted: Wanted) -> None:
 def test_a_process_that_dies_costs_nothing_but_time(wanted: Wanted) -> None:
     whole = replace(wanted, folder=wanted.folder.with_name("whole"))
     _run(whole)
-    sweep: Sweep = prepare(wanted)
+    batch: Batch = prepare(wanted)
     outcomes = []
-    for each in sweep.run(in_processes(2)):
+    for each in batch.run(in_processes(2)):
         if not outcomes:
             _kill_one_process_below()
         outcomes.append(each)

@@ -13,8 +13,8 @@ from tests.kcl.compiler.both_ways import leaves
 from tests.workbench.engine.test_compile_konfig import KONFIG, SETTINGS
 from workbench.engine.compile import CompiledStack, CompileInputs, compile_now, new_cache
 from workbench.engine.compile_all import Wanted, prepare
-from workbench.engine.crews import in_processes
 from workbench.engine.errors import SpecInvalid
+from workbench.engine.worker_pools import in_processes
 from workbench.project import Stack, discover
 
 SAMPLE = Path(__file__).parents[3] / "sample-konfig"
@@ -117,6 +117,6 @@ def test_compiling_everything_leaves_no_results(tmp_path: Path, store: Path) -> 
     for name in ("kcl.mod", "clusters.yaml"):
         shutil.copy(SAMPLE / name, tmp_path / "sample" / name)
     time.sleep(0.12)
-    sweep = prepare(Wanted(discover(tmp_path / "sample"), CompileInputs(), tmp_path / "specs"))
-    assert all(each.failure is None for each in sweep.run(in_processes(1)))
+    batch = prepare(Wanted(discover(tmp_path / "sample"), CompileInputs(), tmp_path / "specs"))
+    assert all(each.failure is None for each in batch.run(in_processes(1)))
     assert list(store.glob("parsed-*.entry")) and _results(store) == []

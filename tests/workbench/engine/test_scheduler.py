@@ -19,8 +19,8 @@ from tests.benchmarks import konfig
 from workbench.engine.compile import CompileInputs
 from workbench.engine.compile_all import Wanted, prepare
 from workbench.engine.compiled_index import INDEX_FILE
-from workbench.engine.crews import in_processes, on_scheduler
 from workbench.engine.errors import EngineError
+from workbench.engine.worker_pools import in_processes, on_scheduler
 from workbench.project import discover
 
 _START_SECONDS = 90
@@ -125,9 +125,9 @@ def test_workers_make_the_same_files_and_one_that_is_killed_midway_is_made_up_fo
 
 def test_an_address_nobody_answers_at_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed", reason="dask.distributed is not installed")
-    monkeypatch.setattr("workbench.engine.crews._CONNECT_SECONDS", 1.0)
+    monkeypatch.setattr("workbench.engine.worker_pools._CONNECT_SECONDS", 1.0)
     konfig.write(tmp_path / "konfig", 1)
-    sweep = prepare(Wanted(discover(tmp_path / "konfig"), CompileInputs(), tmp_path / "specs"))
+    batch = prepare(Wanted(discover(tmp_path / "konfig"), CompileInputs(), tmp_path / "specs"))
     for address in ("tcp://127.0.0.1:1", "nonsense://x"):
         with pytest.raises(EngineError, match="no scheduler answers"):
-            list(sweep.run(on_scheduler(address)))
+            list(batch.run(on_scheduler(address)))

@@ -1,4 +1,4 @@
-"""Who compiles the chunks of a sweep: processes of this machine, or the workers of a dask scheduler.
+"""Who compiles the chunks of a batch: processes of this machine, or the workers of a dask scheduler.
 
 Each stack has the whole allowance. One that exceeds it costs its process and only itself: what else that process had
 to do, another does. A stack whose process dies without a known reason, as when the machine has no memory left, is tried
@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from queue import SimpleQueue
 
-from workbench.engine.compile_all import Chunk, Crew, Outcome, compile_each, ended_outcome
+from workbench.engine.compile_all import Chunk, Outcome, WorkerPool, compile_each, ended_outcome
 from workbench.engine.errors import EngineError, EvaluationEnded
 from workbench.engine.evaluators import Evaluators, cores, evaluators
 
@@ -25,28 +25,28 @@ _CONNECT_SECONDS = 15.0
 _RETRIES = 5
 
 
-def in_processes(jobs: int) -> Crew:
-    """A crew of `jobs` processes, which end with it; a single one is that which evaluates for sessions, too."""
+def in_processes(jobs: int) -> WorkerPool:
+    """A pool of `jobs` processes, which end with it; a single one is that which evaluates for sessions, too."""
 
-    def crew(chunks: Sequence[Chunk]) -> Iterator[Sequence[Outcome]]:
+    def pool(chunks: Sequence[Chunk]) -> Iterator[Sequence[Outcome]]:
         if jobs == 1 or len(chunks) < 2:
             for chunk in chunks:
                 yield from ([each] for each in _outcomes(evaluators, chunk))
             return
-        crew_of = Evaluators(min(jobs, len(chunks)))
+        processes = Evaluators(min(jobs, len(chunks)))
         lost: list[Chunk] = []
         try:
-            yield from _in_threads(crew_of, chunks, min(jobs, len(chunks)), lost)
+            yield from _in_threads(processes, chunks, min(jobs, len(chunks)), lost)
             for single in lost:  # alone: others may have taken the memory that it had needed
-                yield list(_outcomes(crew_of, single))
+                yield list(_outcomes(processes, single))
         finally:
-            crew_of.close()
+            processes.close()
 
-    return crew
+    return pool
 
 
 def _in_threads(
-    crew_of: Evaluators, chunks: Sequence[Chunk], jobs: int, lost: list[Chunk]
+    processes: Evaluators, chunks: Sequence[Chunk], jobs: int, lost: list[Chunk]
 ) -> Iterator[Sequence[Outcome]]:
     """Yields what is done; puts into `lost` stacks whose process died for a reason that nobody knows."""
     waiting: SimpleQueue[Chunk | None] = SimpleQueue()
@@ -55,9 +55,9 @@ def _in_threads(
     def work() -> None:
         try:
             while (chunk := waiting.get()) is not None:
-                for outcome in _outcomes(crew_of, chunk, lost):
+                for outcome in _outcomes(processes, chunk, lost):
                     done.put([outcome])
-        except BaseException as error:  # the folder cannot be written, or the crew was closed
+        except BaseException as error:  # the folder cannot be written, or the pool was closed
             done.put(error)
         finally:
             done.put(None)
@@ -65,7 +65,7 @@ def _in_threads(
     for chunk in (*chunks, *([None] * jobs)):
         waiting.put(chunk)
     for number in range(jobs):
-        threading.Thread(target=work, name=f"wb-crew-{number}", daemon=True).start()
+        threading.Thread(target=work, name=f"wb-pool-{number}", daemon=True).start()
     while jobs:
         match done.get():
             case None:
@@ -76,7 +76,7 @@ def _in_threads(
                 yield outcomes
 
 
-def _outcomes(crew_of: Evaluators, chunk: Chunk, lost: list[Chunk] | None = None) -> Iterator[Outcome]:
+def _outcomes(processes: Evaluators, chunk: Chunk, lost: list[Chunk] | None = None) -> Iterator[Outcome]:
     """Has a chunk compiled. A stack that exceeds its limits costs its process, and only itself.
 
     One whose process died for no known reason is put into `lost`, if there is such a list.
@@ -84,7 +84,7 @@ def _outcomes(crew_of: Evaluators, chunk: Chunk, lost: list[Chunk] | None = None
     left = list(chunk.stacks)
     while left:
         try:
-            for outcome in crew_of.items(chunk.allowance, compile_each, replace(chunk, stacks=tuple(left))):
+            for outcome in processes.items(chunk.allowance, compile_each, replace(chunk, stacks=tuple(left))):
                 del left[0]
                 yield outcome
         except EvaluationEnded as ended:
@@ -102,8 +102,8 @@ def _compile_apart(chunk: Chunk) -> Sequence[Outcome]:
     return list(_outcomes(evaluators, chunk))
 
 
-def on_scheduler(address: str) -> Crew:
-    """A crew of dask workers behind a scheduler such as `tcp://10.0.0.5:8786`. Raises `EngineError`."""
+def on_scheduler(address: str) -> WorkerPool:
+    """A pool of dask workers behind a scheduler such as `tcp://10.0.0.5:8786`. Raises `EngineError`."""
     try:
         import distributed
     except ImportError as error:
@@ -111,7 +111,7 @@ def on_scheduler(address: str) -> Crew:
             "dask.distributed is not installed", hint="pip install 'konfig-workbench[scheduler]'"
         ) from error
 
-    def crew(chunks: Sequence[Chunk]) -> Iterator[Sequence[Outcome]]:
+    def pool(chunks: Sequence[Chunk]) -> Iterator[Sequence[Outcome]]:
         hint = "is the scheduler there, and has it workers? `dask scheduler` and `dask worker ADDRESS` start them"
         try:
             client = distributed.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
@@ -133,4 +133,4 @@ def on_scheduler(address: str) -> Crew:
                 future.release()
                 yield outcomes
 
-    return crew
+    return pool
