@@ -40,7 +40,8 @@ def test_each_line_is_one_version_with_hashes(file: str) -> None:
 
 @pytest.mark.parametrize("version", ["3.11", "3.12", "3.13", "3.14"])
 def test_what_the_project_asks_for_is_locked_for_every_python(version: str) -> None:
-    environment = {**default_environment(), "python_version": version, "python_full_version": f"{version}.1"}
+    here = {name: str(value) for name, value in default_environment().items()}
+    environment = {**here, "python_version": version, "python_full_version": f"{version}.1"}
     found: dict[str, str] = {}
     for pin in pins("dev.txt"):
         if pin.marker is None or pin.marker.evaluate(environment):

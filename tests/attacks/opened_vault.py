@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 import yaml
@@ -100,7 +100,7 @@ class Opened:
         container = {"containers": [{"name": "web", "env": env}]}
         self._patch("deployments.apps", "web", {"spec": {"template": {"spec": container}}}, "strategic")
 
-    def _patch(self, resource: str, name: str, patch: Any, form: str = "merge") -> None:
+    def _patch(self, resource: str, name: str, patch: Any, form: Literal["merge", "strategic"] = "merge") -> None:
         self.sandbox.clusters[0].patch(resource, SPACE, name, patch, form, manager="kubectl-edit")
 
 

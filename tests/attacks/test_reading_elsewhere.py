@@ -214,16 +214,16 @@ def test_a_result_of_wider_bounds_is_given_to_nobody_else(
             hostile.write("web/dev/kcl.mod", f'[package]\nname = "dev"\n[profile]\nentries = ["{package}/main.k"]\n')
     for each in (*hostile.root.rglob("*"), *hostile.outside.rglob("*")):
         os.utime(each, (1, 1), follow_symlinks=False)
-    store = api.Store(tmp_path / "store")
+    store = api.Store(str(tmp_path / "store"))
     cache = api.ParseCache(store=store)
-    asked = {"work_dir": hostile.stack, "files": ["main.k"] if way in ("import", "dependency") else []}
+    files = ["main.k"] if way in ("import", "dependency") else []
     if way != "import":  # which leads out of its own package, and nobody follows
-        wide = api.run(**asked, file_system=api.OsFileSystem(), cache=cache)
+        wide = api.run(files, work_dir=hostile.stack, file_system=api.OsFileSystem(), cache=cache)
         assert CANARY in wide.yaml()
     cache = cache if kept == "in memory" else api.ParseCache(store=store)
     for _ in range(2):
         with pytest.raises(api.ProgramError) as failed:
-            api.run(**asked, file_system=_bounded(hostile), cache=cache)
+            api.run(files, work_dir=hostile.stack, file_system=_bounded(hostile), cache=cache)
         assert CANARY not in failed.value.render()
 
 

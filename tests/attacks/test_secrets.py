@@ -143,7 +143,7 @@ def _cells(opened: Opened, change_by_hand: Callable[[], None]) -> dict[str, str]
 OURS = "workbench.notebook."
 
 
-def _subclasses(class_: type) -> Iterator[type]:
+def _subclasses(class_: type[Any]) -> Iterator[type[Any]]:
     for each in class_.__subclasses__():
         yield each
         yield from _subclasses(each)

@@ -46,7 +46,7 @@ async def test_no_command_runs_and_the_line_is_named(tmp_path: Path, name: str) 
 
 
 COMMAND = {"local-exec": {"command": "touch /nowhere"}}
-WAYS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+WAYS: dict[str, tuple[Any, Any]] = {
     f"{name} {way}": made
     for name in ("provisioner", "connection")
     for way, made in {

@@ -125,8 +125,12 @@ class Maker:
     def key(self, key: str) -> str:
         return key if self.dice.random() < 0.6 else f'"{key}"'
 
+    def maker_of(self, depth: int) -> Callable[[str], str]:
+        """Makes an expression of the type it is given, `depth` deep."""
+        return lambda type_: self.of(type_, depth)
+
     def int_(self, depth: int) -> str:
-        a, b = (lambda type_: self.of(type_, depth)), self.dice.choice
+        a, b = self.maker_of(depth), self.dice.choice
         return b(
             [
                 lambda: f"({a(INT)} {b('+-*')} {a(INT)})",
@@ -149,7 +153,7 @@ class Maker:
         )()
 
     def float_(self, depth: int) -> str:
-        a, b = (lambda type_: self.of(type_, depth)), self.dice.choice
+        a, b = self.maker_of(depth), self.dice.choice
         return b(
             [
                 lambda: f"({a(FLOAT)} {b('+-*')} {a(b((INT, FLOAT)))})",
@@ -161,7 +165,7 @@ class Maker:
         )()
 
     def str_(self, depth: int) -> str:
-        a, b = (lambda type_: self.of(type_, depth)), self.dice.choice
+        a, b = self.maker_of(depth), self.dice.choice
         plain = [name for name, type_ in self.names.items() if type_ in (INT, STR, BOOL, FLOAT, INTS)]
         return b(
             [
@@ -191,7 +195,7 @@ class Maker:
         )()
 
     def bool_(self, depth: int) -> str:
-        a, b = (lambda type_: self.of(type_, depth)), self.dice.choice
+        a, b = self.maker_of(depth), self.dice.choice
         return b(
             [
                 lambda: f"({a(INT)} {b(('<', '<=', '>', '>=', '==', '!='))} {a(INT)})",
@@ -219,7 +223,7 @@ class Maker:
         return self.dice.choice(known) if known and self.dice.random() < 0.5 else self.literal(type_)
 
     def ints(self, depth: int) -> str:
-        a, b = (lambda type_: self.of(type_, depth)), self.dice.choice
+        a, b = self.maker_of(depth), self.dice.choice
         return b(
             [
                 lambda: f"[{a(INT)}, *{a(INTS)}]",
@@ -238,7 +242,7 @@ class Maker:
         )()
 
     def strs(self, depth: int) -> str:
-        a, b = (lambda type_: self.of(type_, depth)), self.dice.choice
+        a, b = self.maker_of(depth), self.dice.choice
         return b(
             [
                 lambda: f"[{a(STR)}, {a(STR)}]",
@@ -252,7 +256,7 @@ class Maker:
         )()
 
     def numbers(self, depth: int) -> str:
-        a, b = (lambda type_: self.of(type_, depth)), self.dice.choice
+        a, b = self.maker_of(depth), self.dice.choice
         return b(
             [
                 lambda: f"{{{b(_KEYS)}: {a(INT)}, **{a(NUMBERS)}}}" if depth else self.literal(NUMBERS),

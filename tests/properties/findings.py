@@ -33,7 +33,8 @@ class Finding:
 def findings(text: str) -> list[Finding]:
     """The findings in what a compiler prints, each once, in their order."""
     found: dict[Finding, None] = {}
-    title, places = "", []
+    title = ""
+    places: list[tuple[str, int, int, str]] = []
     place: tuple[str, int, int] | None = None
 
     def close() -> None:

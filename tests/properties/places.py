@@ -163,17 +163,17 @@ def _compare(project: Project, root: Path, ours: Sequence[Finding], theirs: Offi
     if not official:
         said = "nothing" if answer.yaml is not None else repr(answer.complaint[:200])
         report.differs("only ours", f"ours {ours[0]} officially {said}\n{_shown(project)}")
-    for said in dict.fromkeys(finding.said for finding in ours):
-        mine = {finding.lines for finding in ours if finding.said == said}
-        official_lines = {finding.lines for finding in official if finding.said == said}
+    for title in dict.fromkeys(finding.said for finding in ours):
+        mine = {finding.lines for finding in ours if finding.said == title}
+        official_lines = {finding.lines for finding in official if finding.said == title}
         if not official_lines:
             continue
         report.compared += len(mine)
         report.agreeing += len(mine & official_lines)
         if not mine <= official_lines:
             which = "at more places" if official_lines <= mine else "elsewhere"
-            example = f"ours {sorted(mine)} officially {sorted(official_lines)}, {said}\n{_shown(project)}"
-            report.differs(f"{which}: {said[-1]}: {_kind(said[0])}", example)
+            example = f"ours {sorted(mine)} officially {sorted(official_lines)}, {title}\n{_shown(project)}"
+            report.differs(f"{which}: {title[-1]}: {_kind(title[0])}", example)
 
 
 def _kind(message: str) -> str:

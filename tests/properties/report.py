@@ -26,7 +26,7 @@ class Report(Generic[Input]):
     def text(self) -> str:
         compared = f", {self.compared} given to another reader too" if self.compared else ""
         features = f", {len(self.features)} features covered" if self.features else ""
-        lines = [
+        lines: list[str] = [
             f"{self.inputs.total()} inputs of {len(self.inputs)} kinds, {self.accepted} of them accepted{compared}",
             f"{self.corpus} inputs worth changing again{features}",
             f"{len(self.findings)} kinds of findings",

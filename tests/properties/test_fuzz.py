@@ -6,9 +6,10 @@ import importlib.util
 
 import pytest
 
-from tests.properties.fuzz import SEEDS, fuzz
+from tests.properties.fuzz import fuzz
 from tests.properties.mutation import mutated
 from tests.properties.report import Report
+from tests.properties.seeds import SEEDS
 
 
 def broken(report: Report[str]) -> list[str]:

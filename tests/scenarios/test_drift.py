@@ -51,7 +51,7 @@ async def test_hand_made_changes_are_named_and_repaired_when_forced(practice: Pr
         ),
     }
     assert all(f.actor.when for each in diff.changes for f in each.drift if f.actor)
-    assert [each.address.id.name for each in diff.changes if each.restarts] == ["gateway-api"] * 2  # type: ignore[union-attr]
+    assert [each.address.id.name for each in diff.changes if each.restarts] == ["gateway-api"] * 2
 
     with pytest.raises(UnresolvedConflict, match="kubectl-edit"):
         await apply(session, await session.plan(stack))

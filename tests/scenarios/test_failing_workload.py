@@ -22,7 +22,7 @@ async def test_explained_mended_ready(practice: Practice) -> None:
     assert tree.verdict is Verdict.FAILED
     why = tree.why
     assert why is not None and why.blocking is not None
-    assert (why.blocking.ref.kind, why.address.id.name) == ("Pod", "webhooks")  # type: ignore[union-attr]
+    assert (why.blocking.ref.kind, why.address.id.name) == ("Pod", "webhooks")
     assert why.blocking.reason in ("ErrImagePull", "ImagePullBackOff")
     assert IMAGE in why.blocking.message + why.blocking.evidence
 

@@ -442,7 +442,7 @@ async def test_where_no_record_may_be_kept_it_says_so_and_goes_on(ground: Ground
             raise Forbidden('configmaps is forbidden: User "ann" cannot get', target="hangzhou")
 
     async def reach(cluster: str) -> LiveOperations:
-        return Narrow()  # type: ignore[return-value]
+        return Narrow()
 
     ground.session._connections.operations = reach  # type: ignore[method-assign]
     recovery = await ground.session.recovery(document(ground.hosts(0), reason="INC-4"))
@@ -503,7 +503,7 @@ async def test_a_lost_answer_is_looked_after_and_never_sent_again(ground: Ground
             await real.delete_pod(target)
 
     async def reach(cluster: str) -> LiveOperations:
-        return Breaking()  # type: ignore[return-value]
+        return Breaking()
 
     ground.session._connections.operations = reach  # type: ignore[method-assign]
     limits = replace(QUICK, batch=3, per_owner=3)

@@ -140,7 +140,7 @@ async def fleet(tmp_path: Path) -> AsyncIterator[Fleet]:
 def inventory(fleet: Fleet) -> RecoveryDocument:
     """As many hostnames: 20 that nobody knows, 20 recorded at two places, 20 out of date, the others right."""
     chance = random.Random(7)
-    hosts = []
+    hosts: list[Host] = []
     for cluster, name in enumerate(NAMES):
         for pod in fleet.pods(cluster):
             metadata = pod["metadata"]

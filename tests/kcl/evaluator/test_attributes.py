@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import Any
 
 import pytest
 
 from tests.kcl.compiler.both_ways import same
+from tests.kcl.evaluator.conftest import Values
 
 _SCHEMAS = {
     "plain": "schema A:\n    given: int = 1\n    absent?: int\n",
@@ -33,8 +35,10 @@ _INSTANCES = "list: any = [A {}, A {given = 2}, A {given = 3}]\n"
 
 
 @pytest.mark.parametrize(("schema", "read"), product(_SCHEMAS, _READS))
-def test_an_instance_has_the_attributes_of_its_schema_and_no_others(monkeypatch, schema, read):
-    def outcome(name: str):
+def test_an_instance_has_the_attributes_of_its_schema_and_no_others(
+    monkeypatch: pytest.MonkeyPatch, schema: str, read: str
+) -> None:
+    def outcome(name: str) -> Any:
         program = _SCHEMAS[schema] + _INSTANCES + _READS[read].replace("NAME", name)
         return program, same(monkeypatch, files=["main.k"], work_dir="/w", texts={"main.k": program})
 
@@ -48,18 +52,18 @@ def test_an_instance_has_the_attributes_of_its_schema_and_no_others(monkeypatch,
 
 
 @pytest.mark.parametrize("read", _READS)
-def test_a_key_that_a_configuration_does_not_have_is_undefined(monkeypatch, read):
+def test_a_key_that_a_configuration_does_not_have_is_undefined(monkeypatch: pytest.MonkeyPatch, read: str) -> None:
     program = "list: any = [{given = 1}, {}]\n" + _READS[read].replace("NAME", "absent")
     assert len(same(monkeypatch, files=["main.k"], work_dir="/w", texts={"main.k": program})) == 4
 
 
-def test_keys_that_an_index_signature_admitted_are_attributes(values):
+def test_keys_that_an_index_signature_admitted_are_attributes(values: Values) -> None:
     program = _SCHEMAS["index signature"] + "a: any = A {extra = 5}\nb = a.extra\nc = a?.extra\nd = a['missing']\n"
     assert values(program) == {"a": {"given": 1, "extra": 5}, "b": 5, "c": 5}
 
 
 @pytest.mark.parametrize("change", ["_a.nope += 1", "_a.inner.nope += 1"])
-def test_what_is_added_to_must_be_there(finding, change):
+def test_what_is_added_to_must_be_there(finding: Values, change: str) -> None:
     program = f"schema A:\n    given: int = 1\n    inner?: any\n_a: any = A {{inner = A {{}}}}\n{change}\n"
     assert finding(program) == ("E3M38", "schema 'A' attribute 'nope' not found", 5, 1)
     inside = program.replace(change, f"f = lambda _a {{\n    {change}\n    _a\n}}\nb = f(_a)")

@@ -2,8 +2,10 @@
 
 import pytest
 
+from tests.kcl.evaluator.conftest import Values
 
-def test_colon_merges_equals_replaces_plus_equals_appends(values):
+
+def test_colon_merges_equals_replaces_plus_equals_appends(values: Values) -> None:
     program = """
 _base = {merged = {a = 1}, replaced = {a = 1}, grown = [1]}
 result = _base | {merged: {b = 2}, replaced = {b = 2}, grown += [2, 3]}
@@ -11,16 +13,16 @@ result = _base | {merged: {b = 2}, replaced = {b = 2}, grown += [2, 3]}
     assert values(program)["result"] == {"merged": {"a": 1, "b": 2}, "replaced": {"b": 2}, "grown": [1, 2, 3]}
 
 
-def test_entries_of_one_key_merge_within_a_configuration(values):
+def test_entries_of_one_key_merge_within_a_configuration(values: Values) -> None:
     program = "a = {x: {b: 1}, x: {c: 2}, x.d = 3, l = [1], l += [2], y = 1, y = 2}"
     assert values(program)["a"] == {"x": {"b": 1, "c": 2, "d": 3}, "l": [1, 2], "y": 2}
 
 
-def test_none_and_undefined_never_erase_in_a_merge(values):
+def test_none_and_undefined_never_erase_in_a_merge(values: Values) -> None:
     assert values("a = {x = 1} | {x: None} | {x: Undefined}\n") == {"a": {"x": 1}}
 
 
-def test_lists_merge_item_by_item(values):
+def test_lists_merge_item_by_item(values: Values) -> None:
     assert values("a = [1, {b = 1}] | [2, {c = 2}, 3]\n") == {"a": [2, {"b": 1, "c": 2}, 3]}
 
 
@@ -33,7 +35,7 @@ def test_lists_merge_item_by_item(values):
         ("l[1] += [7, 8]", [1, 7, 8, 2, 3]),
     ],
 )
-def test_an_index_addresses_one_item_of_a_list(values, entry, expected):
+def test_an_index_addresses_one_item_of_a_list(values: Values, entry: str, expected: object) -> None:
     assert values(f"a = {{\n    l = [1, 2, 3]\n    {entry}\n}}\n")["a"]["l"] == expected
 
 
@@ -45,39 +47,39 @@ def test_an_index_addresses_one_item_of_a_list(values, entry, expected):
         ("l[5] += [1]", "insertion index (is 5) should be <= len (is 1)"),
     ],
 )
-def test_an_index_that_is_not_there_is_an_error(finding, entry, message):
+def test_an_index_that_is_not_there_is_an_error(finding: Values, entry: str, message: str) -> None:
     assert finding(f"a = {{\n    l = [1]\n    {entry}\n}}\n")[:3] == ("E3M38", message, 3)
 
 
-def test_what_an_instance_has_by_default_conflicts_as_what_was_written_does(finding):
+def test_what_an_instance_has_by_default_conflicts_as_what_was_written_does(finding: Values) -> None:
     schema = "schema S:\n    a: [int] = []\n    n: int = 1\n"
     for changed in ("a: [1]", "n: 2"):
         assert "conflicting values" in finding(f"{schema}x = S {{}} | {{{changed}}}\n")[1]
 
 
-def test_different_scalars_conflict_and_the_path_is_told(finding):
+def test_different_scalars_conflict_and_the_path_is_told(finding: Values) -> None:
     number, message, line, _ = finding("a = {x: {y: 1}} | {x: {y: 2}}\n")
     assert (number, line) == ("E3M38", 1)
     told = "conflicting values on the attribute 'y' between :\n    1\nand\n    2\nwith union path :\n    x.y"
     assert message.startswith(told)
 
 
-def test_only_lists_can_be_inserted_into(finding):
+def test_only_lists_can_be_inserted_into(finding: Values) -> None:
     message = "only list attribute can be inserted value, the origin value type is int and got value type is list"
     assert finding("a = {x = 1} | {x += [1]}\n")[:2] == ("E3M38", message)
 
 
-def test_a_key_is_a_name_for_the_entries_after_it(values):
+def test_a_key_is_a_name_for_the_entries_after_it(values: Values) -> None:
     program = "x = 10\na = {y = x + 1, x = 1, z = x, n = {w = x}}\n"
     assert values(program)["a"] == {"y": 11, "x": 1, "z": 1, "n": {"w": 1}}
 
 
-def test_a_key_of_the_loop_before_is_not_seen_by_the_next(values):
+def test_a_key_of_the_loop_before_is_not_seen_by_the_next(values: Values) -> None:
     program = "k = 'outer'\na = [{\n    if i == 0:\n        k = 'inner'\n    v = k\n} for i in range(2)]\n"
     assert values(program)["a"] == [{"k": "inner", "v": "inner"}, {"v": "outer"}]
 
 
-def test_comprehensions_loop_over_lists_dicts_and_strings(values):
+def test_comprehensions_loop_over_lists_dicts_and_strings(values: Values) -> None:
     program = """
 d = {a = 1, b = 2}
 keys = [k for k in d]
@@ -102,7 +104,7 @@ named = {x.name: x.n for x in [{name = "p", n = 1}]}
     }
 
 
-def test_quantifiers(values):
+def test_quantifiers(values: Values) -> None:
     program = """
 a = all x in [1, 2] {x > 0}
 b = any k, v in {p = 1} {k == "p" and v == 1}
@@ -114,11 +116,11 @@ f = all x in [1, -1] {x > 0 if x > 0}
     assert values(program) == {"a": True, "b": True, "c": [2, 4], "d": [1, 3], "e": {"q": 2}, "f": True}
 
 
-def test_unpacking_takes_nothing_from_nothing(values):
+def test_unpacking_takes_nothing_from_nothing(values: Values) -> None:
     assert values("a = {**None, **{x = 1}, **Undefined}\nb = [*None, *[1], *Undefined]\n") == {"a": {"x": 1}, "b": [1]}
 
 
-def test_entries_and_items_may_depend_on_conditions(values):
+def test_entries_and_items_may_depend_on_conditions(values: Values) -> None:
     program = """
 on = True
 a = {

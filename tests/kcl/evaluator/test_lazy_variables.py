@@ -2,44 +2,46 @@
 
 import pytest
 
+from tests.kcl.evaluator.conftest import Values
 
-def test_a_variable_may_be_used_before_it_is_declared(values):
+
+def test_a_variable_may_be_used_before_it_is_declared(values: Values) -> None:
     assert values("a = b + 1\nb = 2\n") == {"a": 3, "b": 2}
 
 
-def test_every_reader_sees_the_last_assignment_of_a_private_variable(values):
+def test_every_reader_sees_the_last_assignment_of_a_private_variable(values: Values) -> None:
     assert values("_x = 1\ny = _x\n_x = 2\nz = _x\n") == {"y": 2, "z": 2}
 
 
-def test_an_assignment_that_reads_its_own_variable_continues_from_the_one_before(values):
+def test_an_assignment_that_reads_its_own_variable_continues_from_the_one_before(values: Values) -> None:
     assert values("_x = [1]\n_x = _x + [2]\n_x += [3]\nx = _x\n") == {"x": [1, 2, 3]}
 
 
-def test_a_branch_that_is_not_taken_assigns_nothing(values):
+def test_a_branch_that_is_not_taken_assigns_nothing(values: Values) -> None:
     assert values("a = _a\n_a = 1\nif False:\n    _a = 2\nelif True:\n    _a += 10\nelse:\n    _a = 3\n") == {"a": 11}
 
 
-def test_the_condition_of_an_if_sees_the_values_from_before_it(values):
+def test_the_condition_of_an_if_sees_the_values_from_before_it(values: Values) -> None:
     program = "_a = 1\nif _a == 1:\n    _a = 2\n    _b = _a + 1\nelse:\n    _b = 0\na = _a\nb = _b\n"
     assert values(program) == {"a": 2, "b": 3}
     program = "schema S:\n    n: int = 0\n    if n == 0:\n        n = 7\n        m = n + 1\ns = S {}\nt = S {n = 1}\n"
     assert values(program) == {"s": {"n": 7, "m": 8}, "t": {"n": 1}}
 
 
-def test_variables_that_need_each_other_stay_undefined(values):
+def test_variables_that_need_each_other_stay_undefined(values: Values) -> None:
     assert values("a = b\nb = a\nc = 1\n") == {"c": 1}
 
 
-def test_places_inside_a_variable_can_be_assigned(values):
+def test_places_inside_a_variable_can_be_assigned(values: Values) -> None:
     program = '_a = {b = {c = 1}, l = [1, 2]}\n_a.b.c = 2\n_a.b["d"] = 3\n_a.l[1] = 9\n_a.b.c += 5\na = _a\n'
     assert values(program) == {"a": {"b": {"c": 7, "d": 3}, "l": [1, 9]}}
 
 
-def test_assigning_inside_a_copy_leaves_the_original_alone(values):
+def test_assigning_inside_a_copy_leaves_the_original_alone(values: Values) -> None:
     assert values("_a = {b = 1}\n_c = _a\n_c.b = 2\na = _a\nc = _c\n") == {"a": {"b": 1}, "c": {"b": 2}}
 
 
-def test_one_value_may_be_given_to_several_variables(values):
+def test_one_value_may_be_given_to_several_variables(values: Values) -> None:
     assert values("a = b = [1]\n") == {"a": [1], "b": [1]}
 
 
@@ -55,22 +57,22 @@ def test_one_value_may_be_given_to_several_variables(values):
         ),
     ],
 )
-def test_exported_variables_are_assigned_once(finding, program, message, line):
+def test_exported_variables_are_assigned_once(finding: Values, program: str, message: str, line: int) -> None:
     assert finding(program)[:3] == ("E1001", message, line)
 
 
-def test_a_variable_keeps_the_type_of_its_first_assignment(finding, values):
+def test_a_variable_keeps_the_type_of_its_first_assignment(finding: Values, values: Values) -> None:
     assert finding("_a = 1\n_a = 'x'\nb = _a\n")[:3] == ("E2G22", "expected int, got str(x)", 2)
     assert finding("_a: [str] = []\n_a = [1]\nb = _a\n")[:3] == ("E2G22", "expected [str], got [int(1)]", 2)
     assert values("_a = None\n_a = 'x'\nb = _a\n") == {"b": "x"}
 
 
-def test_a_package_is_evaluated_once_and_its_files_share_one_scope(values):
+def test_a_package_is_evaluated_once_and_its_files_share_one_scope(values: Values) -> None:
     files = {"pkg/a.k": "one = two - _hidden\n", "pkg/b.k": "two = 2\n_hidden = 1\n"}
     assert values("import pkg\na = pkg.one\nb = pkg.two\n", files=files) == {"a": 1, "b": 2}
 
 
-def test_a_name_nobody_defines_is_an_error_with_the_names_that_come_close(finding):
+def test_a_name_nobody_defines_is_an_error_with_the_names_that_come_close(finding: Values) -> None:
     assert finding("number = 1\na = nunber + 1\n") == (
         "E2L23",
         "name 'nunber' is not defined, did you mean '[\"number\"]'?",

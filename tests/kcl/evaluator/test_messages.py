@@ -1,5 +1,7 @@
 """Messages of assertions and checks: evaluated after the condition and the test, whether these hold or not."""
 
+from typing import Any
+
 import pytest
 
 from tests.kcl.compiler.both_ways import same
@@ -16,8 +18,8 @@ _PLACES = {
 
 
 @pytest.mark.parametrize("place", _PLACES)
-def test_a_message_is_evaluated_after_what_it_is_about(monkeypatch, place):
-    def outcome(test: str, cond: str, message: str):
+def test_a_message_is_evaluated_after_what_it_is_about(monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+    def outcome(test: str, cond: str, message: str) -> Any:
         program = _SAID + _PLACES[place].replace("TEST", test).replace("COND", cond).replace("MESSAGE", message)
         return same(monkeypatch, files=["main.k"], work_dir="/w", texts={"main.k": program})
 

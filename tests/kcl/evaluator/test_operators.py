@@ -4,6 +4,7 @@ import pytest
 
 from kcl.evaluator import operations
 from kcl.evaluator.value import UNDEFINED, KDict, KList
+from tests.kcl.evaluator.conftest import Values
 
 
 @pytest.mark.parametrize(
@@ -44,7 +45,7 @@ from kcl.evaluator.value import UNDEFINED, KDict, KList
         ('"${1 + 1}-${[1, None, True, 1.5]}"', "2-[1, None, True, 1.5]"),
     ],
 )
-def test_expressions(values, expression, expected):
+def test_expressions(values: Values, expression: str, expected: object) -> None:
     found = values(f"a = {expression}\n").get("a")
     assert found == expected
     assert type(found) is type(expected)
@@ -61,7 +62,7 @@ def test_expressions(values, expression, expected):
         ("1 // (lambda x { x })(0)", "attempt to divide by zero"),
     ],
 )
-def test_what_cannot_be_done_says_so_at_its_place(finding, expression, message):
+def test_what_cannot_be_done_says_so_at_its_place(finding: Values, expression: str, message: str) -> None:
     assert finding(f"b = 1\na = {expression}\n") == ("E3M38", message, 2, 5)
 
 
@@ -75,7 +76,7 @@ def test_what_cannot_be_done_says_so_at_its_place(finding, expression, message):
         ("[1] | {x = 'y'}", "|: '[int(1)]' and '{str(x):str(y)}'"),
     ],
 )
-def test_operands_whose_types_are_plain_to_see_are_a_type_error(finding, expression, types):
+def test_operands_whose_types_are_plain_to_see_are_a_type_error(finding: Values, expression: str, types: str) -> None:
     told = finding(f"b = 1\na = {expression}\n")
     assert told == ("E2G22", f"unsupported operand type(s) for {types}", 2, 5)
 
@@ -91,11 +92,11 @@ def test_operands_whose_types_are_plain_to_see_are_a_type_error(finding, express
         (-0.0, "-0.0"),
     ],
 )
-def test_floats_as_text(value, text):
+def test_floats_as_text(value: float, text: str) -> None:
     assert operations.to_str(value) == text
 
 
-def test_undefined_is_falsy_and_unlike_none():
+def test_undefined_is_falsy_and_unlike_none() -> None:
     assert not UNDEFINED
     assert not operations.equals(UNDEFINED, None)
     assert operations.equals(KList([KDict({"a": 1})]), KList([KDict({"a": 1.0})]))

@@ -4,6 +4,7 @@ import pytest
 
 from kcl.diagnostics import KclError
 from kcl.evaluator.dialect import KCL_0_12
+from tests.kcl.evaluator.conftest import Evaluated, Values
 
 SHAPES = """
 schema Base:
@@ -16,15 +17,15 @@ schema Derived(Base):
 """
 
 
-def test_a_default_sees_what_the_configuration_makes_of_other_attributes(values):
+def test_a_default_sees_what_the_configuration_makes_of_other_attributes(values: Values) -> None:
     assert values(SHAPES + "a = Base {x = 5}\n")["a"] == {"x": 5, "y": 10}
 
 
-def test_a_base_sees_the_values_of_what_derives_from_it(values):
+def test_a_base_sees_the_values_of_what_derives_from_it(values: Values) -> None:
     assert values(SHAPES + "a = Derived {}\n")["a"] == {"x": 10, "y": 20}
 
 
-def test_configuration_wins_over_every_assignment_in_the_body(values):
+def test_configuration_wins_over_every_assignment_in_the_body(values: Values) -> None:
     program = """
 schema S:
     a: int = 1
@@ -43,11 +44,11 @@ t = S {b = "mine"}
     ("entry", "expected"),
     [("l: [7]", [7, 2]), ("l = [7]", [7]), ("l += [7]", [1, 2, 7]), ("l[0] += [7]", [7, 1, 2])],
 )
-def test_operators_decide_how_configuration_meets_a_default(values, entry, expected):
+def test_operators_decide_how_configuration_meets_a_default(values: Values, entry: str, expected: object) -> None:
     assert values(f"schema S:\n    l: [int] = [1, 2]\ns = S {{{entry}}}\n")["s"]["l"] == expected
 
 
-def test_a_plain_config_becomes_the_schema_its_attribute_asks_for(values, finding):
+def test_a_plain_config_becomes_the_schema_its_attribute_asks_for(values: Values, finding: Values) -> None:
     program = """
 schema Port:
     number: int
@@ -68,7 +69,7 @@ kind = typeof(a.main)
     assert finding(wrong)[:2] == ("E2L23", "Cannot add member 'nummer' to schema 'Port', did you mean '[\"number\"]'?")
 
 
-def test_mixins_read_and_set_the_attributes_of_their_host(values):
+def test_mixins_read_and_set_the_attributes_of_their_host(values: Values) -> None:
     program = """
 mixin FullNameMixin:
     full: str = first + " " + last
@@ -81,13 +82,13 @@ p = Person {first = "Jo"}
     assert values(program)["p"] == {"first": "Jo", "last": "Doe", "full": "Jo Doe"}
 
 
-def test_an_index_signature_admits_and_types_further_attributes(values, finding):
+def test_an_index_signature_admits_and_types_further_attributes(values: Values, finding: Values) -> None:
     program = "schema Labels:\n    [name: ...str]: str = name\n    known: int = 1\na = Labels {team = 'x'}\n"
     assert values(program)["a"] == {"known": 1, "team": "x"}
     assert finding(program.replace("'x'", "1"))[:3] == ("E2G22", "expected str, got int(1)", 4)
 
 
-def test_a_missing_attribute_is_told_at_the_outermost_instance_that_lacks_it(values, finding):
+def test_a_missing_attribute_is_told_at_the_outermost_instance_that_lacks_it(values: Values, finding: Values) -> None:
     program = "schema A:\n    x: int\nschema B:\n    a: A\n    n?: int\nb = B {a = A {}}\n"
     message = "attribute 'x' of A is required and can't be None or Undefined"
     assert finding(program, dialect=KCL_0_12) == ("E3M38", message, 6, 12)
@@ -96,7 +97,7 @@ def test_a_missing_attribute_is_told_at_the_outermost_instance_that_lacks_it(val
     assert values(program.replace("{a = A {}}", "{a: A {}, a: {x = 1}}"))["b"] == {"a": {"x": 1}}
 
 
-def test_a_failed_check_names_the_instance_and_the_check(evaluated):
+def test_a_failed_check_names_the_instance_and_the_check(evaluated: Evaluated) -> None:
     program = "schema S:\n    n: int\n    check:\n        n > 3, 'too small'\ns = S {\n    n = 1\n}\n"
     with pytest.raises(KclError) as caught:
         evaluated(program)
@@ -107,18 +108,18 @@ def test_a_failed_check_names_the_instance_and_the_check(evaluated):
     assert "Check failed on the condition: too small" in shown
 
 
-def test_checks_of_bases_and_mixins_hold_too(finding):
+def test_checks_of_bases_and_mixins_hold_too(finding: Values) -> None:
     program = "schema A:\n    n: int\n    check:\n        n > 3\nschema B(A):\n    m: int = 1\nb = B {n = 1}\n"
     assert finding(program)[1:] == ("Instance check failed", 7, 5)
 
 
-def test_merging_into_an_instance_builds_it_anew(values, finding):
+def test_merging_into_an_instance_builds_it_anew(values: Values, finding: Values) -> None:
     program = SHAPES + "_a = Base {x = 5}\na = _a | {x = 7}\n_b = _a\n_b.x = 8\nb = _b\n"
     assert values(program) == {"a": {"x": 7, "y": 14}, "b": {"x": 8, "y": 16}}
     assert finding(SHAPES + "a = Base {} | {w = 1}\n")[1] == "No attribute named 'w' in the schema 'Base'"
 
 
-def test_parameters_are_bound_by_position_and_name(values, finding):
+def test_parameters_are_bound_by_position_and_name(values: Values, finding: Values) -> None:
     program = "schema S[a: int, b: str = 'x']:\n    v: str = b + str(a)\n"
     assert values(program + "s = S(1) {}\nt = S(b='y', a=2)\n") == {"s": {"v": "x1"}, "t": {"v": "y2"}}
     assert finding(program + "s = S() {}\n")[:2] == ("E2L23", "expected 1 positional argument, found 0")
@@ -126,7 +127,7 @@ def test_parameters_are_bound_by_position_and_name(values, finding):
     assert finding(program + "s = S('no') {}\n") == ("E2G22", "expected int, got str(no)", 3, 7)
 
 
-def test_an_attribute_of_the_enclosing_schema_wins_over_a_key_beside_it(values):
+def test_an_attribute_of_the_enclosing_schema_wins_over_a_key_beside_it(values: Values) -> None:
     program = """
 schema Resource:
     kind: str
@@ -139,23 +140,23 @@ b = Builder {}
     assert values(program)["b"]["result"] == {"kind": "Terraform", "extensions": {"resourceKind": "bucket"}}
 
 
-def test_instances_lists_what_the_main_package_built(values):
+def test_instances_lists_what_the_main_package_built(values: Values) -> None:
     files = {"lib/s.k": "schema S:\n    n: int\ninner = S {n = 0}\n"}
     program = "import lib\na = lib.S {n = 1}\nb = [lib.S {n = i} for i in [2, 3]]\n"
     program += "found = [s.n for s in lib.S.instances()]\n"
     assert values(program, files=files)["found"] == [1, 2, 3]
 
 
-def test_a_schema_that_contains_itself_without_end_is_told_so(finding):
+def test_a_schema_that_contains_itself_without_end_is_told_so(finding: Values) -> None:
     assert finding("schema A:\n    a: A = A {}\nx = A {}\n")[1] == "more than 1500 nested calls: this never ends"
 
 
-def test_a_deprecated_attribute_that_is_used_is_an_error(finding):
+def test_a_deprecated_attribute_that_is_used_is_an_error(finding: Values) -> None:
     program = "schema S:\n    @deprecated(version='1.2', reason='use b')\n    a?: int\ns = S {a = 1}\n"
     assert finding(program)[1] == "a was deprecated since version 1.2, use b"
 
 
-def test_rules_check_their_host(values, finding):
+def test_rules_check_their_host(values: Values, finding: Values) -> None:
     program = "protocol PProtocol:\n    n: int\nrule Small for PProtocol:\n    n < 10, 'too big'\na = Small {n = %s}\n"
     assert values(program % 1)["a"] == {"n": 1}
     assert finding(program % 11)[1] == "Instance check failed"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -86,7 +87,8 @@ class Finder:
             raise api.PluginRefused(f"the plugin {name} is not allowed here")
         code = api.FileCode("/repository/plugins/tool.py", self.code)
         settings = {"token": "canary-token"}
-        return api.PluginCode(code, settings, files=("/repository/plugins/tool.py",), **self.limits)
+        made = api.PluginCode(code, settings, files=("/repository/plugins/tool.py",))
+        return replace(made, **self.limits)  # type: ignore[arg-type]  # numbers of any kind, by name
 
 
 Run = Callable[..., api.RunResult]

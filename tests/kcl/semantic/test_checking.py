@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import pytest
 
@@ -18,12 +19,12 @@ from kcl.stdlib import Access, build_library
 from kcl.stdlib.library import TYPES
 
 
-def _loaded(cache: ParseCache, **texts: str):
+def _loaded(cache: ParseCache, **texts: str) -> Any:
     files = {"/r/kcl.mod": ""} | {f"/r/{name.replace('__', '/')}.k": text for name, text in texts.items()}
     return load(LoadRequest(("main.k",), "/r"), InMemoryFileSystem(files), cache).program
 
 
-def test_packages_are_checked_again_only_where_something_changed():
+def test_packages_are_checked_again_only_where_something_changed() -> None:
     parsed, kept = ParseCache(), CheckCache()
     texts = {"main": "import a\nimport b\nx = a.x + b.x\n", "a__a": "x = 1\n", "b__b": "import a\nx = a.x\n"}
     assert check(_loaded(parsed, **texts), TYPES, cache=kept) == []
@@ -40,7 +41,7 @@ def test_packages_are_checked_again_only_where_something_changed():
     assert alone == []
 
 
-def test_what_is_wrong_is_told_again_from_what_was_kept():
+def test_what_is_wrong_is_told_again_from_what_was_kept() -> None:
     parsed = ParseCache()
     for _ in range(2):
         with pytest.raises(ProgramError) as caught:
@@ -51,14 +52,14 @@ def test_what_is_wrong_is_told_again_from_what_was_kept():
         ]
 
 
-def test_a_package_that_is_only_imported_is_neither_held_to_rules_nor_run():
+def test_a_package_that_is_only_imported_is_neither_held_to_rules_nor_run() -> None:
     program = {"main": "import a\nx = 1\n", "a__a": 'x: int = "s"\nassert False\n'}
     assert check(_loaded(ParseCache(), **program), TYPES) == []
     texts = {"/r/kcl.mod": "", "/r/main.k": program["main"], "/r/a/a.k": program["a__a"]}
     assert run(["main.k"], work_dir="/r", file_system=InMemoryFileSystem(texts)).documents == ({"x": 1},)
 
 
-def test_code_that_is_never_run_is_checked():
+def test_code_that_is_never_run_is_checked() -> None:
     program = "schema S:\n    a: int\n    if a > 1:\n        b = nope\n    check:\n        a > 'x'\n"
     program += "f = lambda {\n    1 + 'a'\n}\n"
     with pytest.raises(ProgramError) as caught:
@@ -70,7 +71,7 @@ def test_code_that_is_never_run_is_checked():
     ]
 
 
-def test_the_dialect_of_2023_leaves_unknown_names_and_missing_arguments_to_the_run():
+def test_the_dialect_of_2023_leaves_unknown_names_and_missing_arguments_to_the_run() -> None:
     program = "schema S[a, b]:\n    x?: any = b\ns = S(1) {}\ny = nope\nz: int = 'a'\n"
     with pytest.raises(ProgramError) as caught:
         run(["main.k"], work_dir="/w", texts={"main.k": program}, dialect=KONFIG_2023)
@@ -88,14 +89,14 @@ def test_the_dialect_of_2023_leaves_unknown_names_and_missing_arguments_to_the_r
     ],
     ids=["deep", "long list", "list of dictionaries", "long chain", "many unknown names"],
 )
-def test_large_programs_are_checked_in_little_time(program: str):
+def test_large_programs_are_checked_in_little_time(program: str) -> None:
     loaded = _loaded(ParseCache(), main=program)
     started = time.process_time()
     findings(loaded, build_library(Access()))  # with a stack as deep as a run has it
     assert time.process_time() - started < 5
 
 
-def test_types_of_literals_are_told_apart_until_a_variable_holds_them():
+def test_types_of_literals_are_told_apart_until_a_variable_holds_them() -> None:
     one, two, text = LiteralType(1), LiteralType(2), LiteralType("a")
     assert str(common([one, two, LiteralType(1), text])) == "int(1) | int(2) | str(a)"
     assert str(common([one, FLOAT, NONE])) == "float"
@@ -110,7 +111,7 @@ def test_types_of_literals_are_told_apart_until_a_variable_holds_them():
     assert subsumed(ANY, STR, True)
 
 
-def test_names_that_are_near_are_offered_the_nearest_last():
+def test_names_that_are_near_are_offered_the_nearest_last() -> None:
     assert did_you_mean("port", ["ports", "Port", "part", "host"]) == ', did you mean \'["Port", "part", "ports"]\'?'
     assert did_you_mean("zzz", ["abc"]) == ""
     assert did_you_mean("a" * 10_000, ["a" * 10_000]) == ""

@@ -29,5 +29,7 @@ def test_the_grammar_refuses_what_nobody_should_write(text: str) -> None:
 
 
 def test_the_grammar_reads_a_program() -> None:
-    (statement,) = grammar.read('a = {\n    b: 1\n    "c" = [d.e, "${f}"]\n}\n')
+    read = grammar.read('a = {\n    b: 1\n    "c" = [d.e, "${f}"]\n}\n')
+    assert read is not None
+    (statement,) = read
     assert "Selector(start=26, end=29, value=Name(start=26, end=27, id='d'), name='e'" in repr(statement)

@@ -93,6 +93,7 @@ async def test_a_server_that_goes_silent_is_lost_since_its_last_answer(place: Pl
         swallowed = datetime.now(UTC)
         await seen.until(is_present=False)
         assert seen.contact is not None and seen.contact.lost is not None
+        assert seen.contact.answered_at is not None
         assert seen.contact.lost.since == seen.contact.answered_at <= datetime.now(UTC)
         assert (seen.contact.lost.since - swallowed).total_seconds() < 0.5, "since it last answered, not since we saw"
         assert "no answer" in seen.contact.lost.message and seen.contact.lost.hint

@@ -385,7 +385,8 @@ async def test_a_log_holds_what_each_container_wrote_by_name(
     body = sandboxed.deployment(replicas=1, initContainers=[{"name": each, "image": "example/i:v1"} for each in init])
     body["spec"]["template"]["spec"]["containers"] = containers
     await sandboxed.apply(body)
-    ref, lines = None, ()
+    ref = None
+    lines: tuple[str, ...] = ()
     async with asyncio.timeout(60):
         async with sandboxed.runtime.watch(WatchRequest((KubernetesId.of(body),))) as reports:
             async for each in reports:

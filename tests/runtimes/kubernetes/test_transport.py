@@ -9,6 +9,7 @@ import stat
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -49,7 +50,9 @@ async def _serving(
     port = runner.addresses[0][1]
     path = tmp_path / "kubeconfig"
     path.write_text(CONFIG.format(server=f"http://127.0.0.1:{port}", user=user))
-    transport = Transport(Kubeconfig([path]).connection(), place="shop-eu", refusal=refusal, limits=Limits(**limits))
+    connection = Kubeconfig([path]).connection()
+    bounds = replace(Limits(), **limits)  # type: ignore[arg-type]  # numbers of any kind, by name
+    transport = Transport(connection, place="shop-eu", refusal=refusal, limits=bounds)
     try:
         yield transport, got
     finally:

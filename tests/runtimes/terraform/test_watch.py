@@ -62,7 +62,8 @@ async def test_a_state_that_is_lost_says_since_when_and_comes_back(tmp_path: Pat
         assert alive.answered_at is not None and alive.valid_seconds > watch._ELSEWHERE_SECONDS
         backend.failure = Unreachable("the bucket does not answer", hint="check the network")
         lost = await contact(reports, is_lost=True)
-        assert lost.lost is not None and lost.lost.since == lost.answered_at <= datetime.now(UTC)
+        assert lost.lost is not None and lost.answered_at is not None
+        assert lost.lost.since == lost.answered_at <= datetime.now(UTC)
         assert (lost.lost.reason, lost.lost.message) == ("Unreachable", "the bucket does not answer")
         state = await observation(reports)
         assert state.lost == lost.lost

@@ -282,7 +282,7 @@ def test_what_was_done_before_it_was_stopped_is_kept(wanted: Wanted) -> None:
 
 def test_files_that_move_meanwhile_are_compiled_again(wanted: Wanted) -> None:
     batch = prepare(wanted)
-    outcomes = []
+    outcomes: list[Outcome] = []
     for each in batch.run(in_processes(1)):
         if not outcomes:
             _edit(wanted.tree.root / "models/teams/t03/team.k", "team-03", "meanwhile")
@@ -297,7 +297,7 @@ def test_a_process_that_dies_costs_nothing_but_time(wanted: Wanted) -> None:
     whole = replace(wanted, folder=wanted.folder.with_name("whole"))
     _run(whole)
     batch: Batch = prepare(wanted)
-    outcomes = []
+    outcomes: list[Outcome] = []
     for each in batch.run(in_processes(2)):
         if not outcomes:
             _kill_one_process_below()

@@ -199,7 +199,10 @@ def test_everything_a_spec_may_hold_arrives() -> None:
         Resource(one, RuntimeType.KUBERNETES, values),
         Resource(other, RuntimeType.TERRAFORM, {"large": 1 << 200}, (one,), {"provider": "x"}),
     )
-    origins = {one: Origin(0, ()), other: Origin(1, ("resources", 2, "attributes"))}
+    origins: dict[KubernetesId | TerraformId, Origin] = {
+        one: Origin(0, ()),
+        other: Origin(1, ("resources", 2, "attributes")),
+    }
     stack = _stack("checkout/prod")
     spec = Spec(str(stack.path), resources, origins, None, frozenset({"a secret"}))
     compiled = CompiledStack(spec, (), frozenset(), 0.5, "said")

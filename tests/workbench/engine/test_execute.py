@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import anyio
 import pytest
 
@@ -18,7 +20,7 @@ SETTINGS = KubernetesId("v1", "ConfigMap", "shop", "settings")
 NAMESPACE = KubernetesId("v1", "Namespace", "", "shop")
 
 
-def finished(events: list[object]) -> ApplyFinished:
+def finished(events: Sequence[object]) -> ApplyFinished:
     last = events[-1]
     assert isinstance(last, ApplyFinished)
     return last

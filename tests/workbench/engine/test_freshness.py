@@ -191,7 +191,7 @@ def test_the_next_compilation_shows_a_change(
     change: Callable[[Path], None], root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KCL_RUN_CACHE", str(tmp_path / "cache"))
-    store, cache, tried = api.Store(tmp_path / "store"), api.ParseCache(), api.ParseCache()
+    store, cache, tried = api.Store(str(tmp_path / "store")), api.ParseCache(), api.ParseCache()
     (tmp_path / "store").mkdir(mode=0o700)
     before = [_all(root, tmp_path / "specs"), _one(root, store), _one(root, None, cache), _what_if(root, tried)]
     assert all(BEFORE in each for each in before)

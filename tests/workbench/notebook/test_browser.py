@@ -133,7 +133,7 @@ def waiting() -> dict[str, Any]:
         "watch = session['catalog/pre'].watch('10m')\nwatch",
         "watch.wait(check=False)",
     )
-    cells = [
+    cells: list[dict[str, Any]] = [
         {
             "cell_type": "code",
             "id": f"c{number}",

@@ -19,7 +19,7 @@ def shell(place: Place, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytes
     for name, value in {**place.environment, "IPYTHONDIR": str(tmp_path_factory.mktemp("ipython"))}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.chdir(place.root)
-    made = InteractiveShell()
+    made: Any = InteractiveShell()
     made.history_manager.enabled = False
     made.run_line_magic("load_ext", "workbench")
     yield made

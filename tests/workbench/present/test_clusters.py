@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from runtimes.base import ClusterIdentity, Misconfigured
+from runtimes.base import ClusterIdentity, Misconfigured, RuntimeFailure
 from workbench.present import clusters
 
-PLACES = {
+PLACES: dict[str, ClusterIdentity | RuntimeFailure] = {
     "hz": ClusterIdentity("hz-admin", "https://10.0.0.1:6443", "ann"),
     "sh": ClusterIdentity("sh", "http://127.0.0.1:8080", "ann"),
     "gone": Misconfigured("there is no context 'gone'"),

@@ -33,19 +33,19 @@ IDS = (INGRESS, LEGACY, FOREIGN, DATABASE, OTHER_DATABASE, VOLUME, TerraformId("
 def test_the_first_rule_that_matches_decides(tmp_path: Path) -> None:
     (tmp_path / "readiness.yaml").write_text(TEXT)
     rules = read_readiness(tmp_path)
-    assert rules_for(rules, StackPath("web", "dev"), IDS) == {
+    assert rules_for(rules, StackPath.parse("web/dev"), IDS) == {
         INGRESS: ReadyWhenThere("readiness.yaml, rule 2"),
         FOREIGN: ReadyWhenThere("readiness.yaml, rule 2"),
         DATABASE: ReadyByCondition("readiness.yaml, rule 4", "Available", ("Broken",)),
         VOLUME: ReadyByField("readiness.yaml, rule 5", ("status", "parts", 0, "a.b"), ("Bound", 1, True), ("Lost",)),
     }
-    in_production = rules_for(rules, StackPath("web", "prod"), IDS)
+    in_production = rules_for(rules, StackPath.parse("web/prod"), IDS)
     assert in_production[INGRESS] == ReadyByField("readiness.yaml, rule 3", ("status", "loadBalancer", "ingress"))
     assert FOREIGN not in in_production
 
 
 def test_without_a_file_every_kind_has_its_own_rule(tmp_path: Path) -> None:
-    assert rules_for(read_readiness(tmp_path), StackPath("web", "dev"), IDS) == {}
+    assert rules_for(read_readiness(tmp_path), StackPath.parse("web/dev"), IDS) == {}
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from pathlib import Path
 import anyio.to_thread
 import pytest
 
+from runtimes.base import KubernetesId
 from runtimes.sandbox.cmdb import Cmdb
 from tests.workbench.session.shop import shop
 from workbench.engine.compile import CompiledStack, CompileFailed, CompileInputs
@@ -83,7 +84,7 @@ async def test_trusted_code_runs_until_it_changes(root: Path, settings: Settings
     trust(root, settings)
     found = await compiled(root, settings)
     assert (tmp_path / "ran").exists()
-    (deployment,) = [each for each in found.spec if each.id.kind == "Deployment"]
+    (deployment,) = [each for each in found.spec if isinstance(each.id, KubernetesId) and each.id.kind == "Deployment"]
     assert deployment.attributes["spec"]["replicas"] == 4
     assert {root / "plugins.yaml", root / "plugins" / "sizes.py"} <= found.dependencies
     with (root / "plugins" / "sizes.py").open("a") as file:

@@ -82,7 +82,7 @@ async def test_logs_are_of_every_pod_that_the_row_stands_for(tmp_path: Path, pod
         await pilot.press("w")
         await until(pilot, lambda: says(app, "everything is ready"))
         objects = app.screen.query_one("#objects", ResourceTable)
-        rows = [row.key for row in objects.rows if isinstance(row.key, tuple) and row.key[0].cluster == "hz"]  # type: ignore[union-attr]
+        rows = [row.key for row in objects.rows if isinstance(row.key, tuple) and row.key[0].cluster == "hz"]
         for key in [each for each in rows if each[0].id == FRONT]:
             objects.move_to(key)
             await pilot.press("v", "l")

@@ -98,7 +98,7 @@ async def test_a_changed_row_is_drawn_alone() -> None:
         await pilot.pause()
         drawn: list[object] = []
         table = app.table
-        table.refresh = lambda *regions, **_: drawn.extend(regions) or table  # type: ignore[method-assign,assignment]
+        table.refresh = lambda *regions, **_: drawn.extend(regions) or table  # type: ignore[method-assign]
         rows = list(table.rows)
         rows[3] = row("pod-3", "Failed")
         rows[90] = row("pod-90", "Failed")  # not on the screen
@@ -113,7 +113,7 @@ async def test_a_cursor_that_moves_draws_two_rows() -> None:
         await pilot.pause()
         drawn: list[Region] = []
         table = app.table
-        table.refresh = lambda *regions, **_: drawn.extend(regions or [table.size.region]) or table  # type: ignore[method-assign,assignment,func-returns-value]
+        table.refresh = lambda *regions, **_: drawn.extend(regions or [table.size.region]) or table  # type: ignore[method-assign]
         await pilot.press("j")
         await pilot.pause()
         assert {each.y for each in drawn} == {2, 3}
@@ -154,7 +154,7 @@ async def test_of_a_row_only_the_columns_that_changed_are_drawn() -> None:
         await pilot.pause()
         drawn: list[Region] = []
         table = app.table
-        table.refresh = lambda *regions, **_: drawn.extend(regions) or table  # type: ignore[method-assign,assignment,func-returns-value]
+        table.refresh = lambda *regions, **_: drawn.extend(regions) or table  # type: ignore[method-assign]
         table.set_rows([aged("one", "Ready", "10s"), aged("two", "Ready", "7s")])
         assert [(each.x, each.right, each.y) for each in drawn] == [(44, 50, 1)]
         drawn.clear()

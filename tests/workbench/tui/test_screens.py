@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from textual.pilot import Pilot
@@ -339,7 +339,7 @@ def going_to(look: str) -> Before:
             base = app.konfig.root / "web/base/base.k"
             base.write_text(base.read_text().replace("front:1", "front:2"))
         if look == "reconcile":
-            clusters = app.session._connect  # type: ignore[attr-defined]
+            clusters = cast("Clusters", app.session._connect)
             pod = Blocking(ObjectRef("Pod", "web-prod", "front-1", "u1"), "ImagePullBackOff", "front:1 is not there")
             clusters["sh"].become(FRONT, Status.FAILED, pod)
         await pilot.press(*LOOKS[look])

@@ -56,7 +56,7 @@ def test_an_element_that_is_owned_and_holds_fields_is_marked_by_a_dot() -> None:
 
 
 def test_keys_written_with_spaces_or_in_another_order_are_the_same_element() -> None:
-    written = {"f:ports": {'k:{"protocol": "TCP", "port": 80}': {".": {}}}}
+    written: dict[str, object] = {"f:ports": {'k:{"protocol": "TCP", "port": 80}': {".": {}}}}
     assert set(FieldSet.decode(written)) == {("f:ports", keyed({"port": 80, "protocol": "TCP"}))}
 
 

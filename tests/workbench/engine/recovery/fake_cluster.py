@@ -44,7 +44,7 @@ class Killed:
 
     in_writes: int
     before_the_write: bool
-    on_kill: Callable[[], None]
+    on_kill: Callable[[], object]
     is_dead: bool = False
 
 

@@ -52,9 +52,10 @@ def test_what_is_wrong_is_named(change: dict[str, Any], said: str) -> None:
 def test_the_recovery_is_found_wherever_a_program_puts_it() -> None:
     for documents in ([GOOD], [[GOOD]], [{"kind": "ConfigMap"}, GOOD], [{"recovery": GOOD}]):
         assert find(documents).name == "app"
-    for documents in ([], [{}], [GOOD, GOOD]):
+    refused: list[list[Any]] = [[], [{}], [GOOD, GOOD]]
+    for others in refused:
         with pytest.raises(InvalidRecovery, match="exactly one"):
-            find(documents)
+            find(others)
 
 
 @given(
