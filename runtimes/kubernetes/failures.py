@@ -79,23 +79,12 @@ def failure(
     must not come back in a message; where there are any, values quoted by the server are hidden altogether.
     """
     status = status if isinstance(status, Mapping) else {"message": str(status or "").strip()[:500]}
-    is_secret = bool(secrets)
-    hidden = sorted((secret for secret in secrets if len(secret) >= 4), key=len, reverse=True)
-
-    def safe(text: Any) -> str:
-        shown = _STRUCTURE.sub("value", str(text or ""))
-        if is_secret:
-            shown = _QUOTED.sub("value", shown)
-        for secret in hidden:
-            shown = shown.replace(secret, HIDDEN)
-        return shown
-
-    message = safe(status.get("message")) or f"the server answered {code}"
+    message = _safe(status.get("message"), secrets) or f"the server answered {code}"
     reason = str(status.get("reason") or "")
     details = status.get("details")
     details = details if isinstance(details, Mapping) else {}
     causes = tuple(
-        (str(cause.get("field") or ""), safe(cause.get("message")), str(cause.get("reason") or ""))
+        (str(cause.get("field") or ""), _safe(cause.get("message"), secrets), str(cause.get("reason") or ""))
         for cause in details.get("causes") or ()
         if isinstance(cause, Mapping)
     )
@@ -119,14 +108,8 @@ def failure(
         case 404:
             return NotThere(message, **where)
         case 409 if any(why == "FieldManagerConflict" for _, _, why in causes):
-            fields = tuple(
-                (path, found["manager"], found["when"] or "")
-                for path, text, why in causes
-                if why == "FieldManagerConflict" and (found := _CONFLICTING.search(text))
-            )
-            return ConflictingFields(
-                message, fields, hint="leave these fields to their owner, or force the apply to take them over", **where
-            )
+            hint = "leave these fields to their owner, or force the apply to take them over"
+            return ConflictingFields(message, _conflicting(causes), hint=hint, **where)
         case 409:
             return Moved(message, hint="plan again: the object is not the one that was looked at", **where)
         case 410:
@@ -152,6 +135,25 @@ def failure(
         case 400 | 405 | 406 | 413 | 415 | 422:
             return Rejected(message, causes=_pairs(causes), **where)
     return RuntimeFailure(f"{message} (HTTP {code}{', ' + reason if reason else ''})", **where)
+
+
+def _safe(text: Any, secrets: Sequence[str]) -> str:
+    """What the server said without what the request held of `secrets`, nor what else it quotes where there are any."""
+    shown = _STRUCTURE.sub("value", str(text or ""))
+    if secrets:
+        shown = _QUOTED.sub("value", shown)
+    for secret in sorted((secret for secret in secrets if len(secret) >= 4), key=len, reverse=True):
+        shown = shown.replace(secret, HIDDEN)
+    return shown
+
+
+def _conflicting(causes: tuple[tuple[str, str, str], ...]) -> tuple[tuple[str, str, str], ...]:
+    """The fields that others own: path, manager, and since when where the server says so."""
+    return tuple(
+        (path, found["manager"], found["when"] or "")
+        for path, text, why in causes
+        if why == "FieldManagerConflict" and (found := _CONFLICTING.search(text))
+    )
 
 
 def _pairs(causes: tuple[tuple[str, str, str], ...]) -> tuple[tuple[str, str], ...]:

@@ -22,6 +22,8 @@ PROCESSES = 2
 
 
 def main(arguments: list[str]) -> int:
+    for name in ("GIT_DIR", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_WORK_TREE"):
+        os.environ.pop(name, None)  # a hook of git has them, and tests make repositories of their own
     try:
         base = base_commit()
         changed = changed_files(base)

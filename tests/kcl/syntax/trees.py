@@ -370,7 +370,7 @@ class _Ours:
     def keywords(self, keywords: list[ast.Keyword]) -> Any:
         return [(keyword.name, self.value(keyword.value)) for keyword in keywords]
 
-    def value(self, node: Any) -> Any:
+    def value(self, node: Any) -> Any:  # noqa: C901, PLR0912, PLR0915  # one case for each kind of node
         v, vs = self.value, self.values
         match node:
             case None:
