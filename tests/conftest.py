@@ -7,6 +7,7 @@ import signal
 import threading
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.affected.seconds import Seconds
 from workbench.ci import CI_NUMBERS
@@ -25,6 +26,10 @@ for _said_by_ci in ("GITHUB_EVENT_NAME", "CI_PIPELINE_SOURCE", "BUILD_REASON", *
 
 # Processes that tests start neither take nor leave anything in the folder of whoever runs the tests.
 os.environ["KCL_RUN_CACHE"] = "off"
+
+# How long it takes to make or to try an example depends on what else the machine does: that is no finding.
+settings.register_profile("konfig-workbench", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("konfig-workbench")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -20,7 +20,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from runtimes.sandbox.provider import ProviderMissing
+from runtimes.sandbox.provider.mirror import ProviderMissing
 from tests.benchmarks import compiling, memory, output, provenance, terraform
 from tests.benchmarks.measuring import ROUNDS, Result, measure
 

@@ -192,6 +192,7 @@ class Simulation:
                     user=RECORDER,
                 )
             case "evict":
+                assert namespace is not None, "only Pods are evicted"
                 self.cluster.evict(namespace, name, Options())
             case other:
                 raise AssertionError(f"no such request: {other}")
