@@ -6,6 +6,7 @@ evaluations have computed. It gives the same values, in the same order, of the s
 says nothing: the evaluation starts over with closures alone, whose diagnostics are the ones that are shown.
 """
 
+from kcl.compiler.changes import compile_changes
 from kcl.compiler.functions import compile_element, compile_lambda, compile_value
 from kcl.compiler.schemas import compile_schema
 from kcl.evaluator.runtime import Compiling
@@ -15,7 +16,9 @@ __all__ = ["GENERATED", "generated"]
 
 def generated(after: int, after_again: int) -> Compiling:
     """Generated code for what runs more often than that (`Compiling`)."""
-    return Compiling(compile_schema, compile_lambda, compile_element, compile_value, after, after_again)
+    return Compiling(
+        compile_schema, compile_changes, compile_lambda, compile_element, compile_value, after, after_again
+    )
 
 
 GENERATED = generated(after=48, after_again=2)

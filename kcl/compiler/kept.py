@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kcl.cache.digest import blake2b
 from kcl.cache.objects import taken_out
 from kcl.cache.runs import compiler
+from kcl.compiler.changes import compile_changes
 from kcl.compiler.functions import compile_element, compile_lambda, compile_value
 from kcl.compiler.schemas import compile_schema
 from kcl.compiler.source import compiled
@@ -34,6 +35,7 @@ class KeptCode:
         return replace(
             plain,
             compile=partial(compile_schema, code_of=self.code_of),
+            compile_changes=partial(compile_changes, code_of=self.code_of),
             compile_lambda=partial(compile_lambda, code_of=self.code_of),
             compile_element=partial(compile_element, code_of=self.code_of),
             compile_value=partial(compile_value, code_of=self.code_of),

@@ -16,7 +16,7 @@ written:
    setters is written once, with the values its variables have before the `if`; these are *pinned* meanwhile.
 4. Where a closure or the lazy scope will read an attribute (a lambda, a dynamic attribute, a decorator), the variable
    is *published*: a line that hands its value to the frame follows the one that computes it. An attribute that would
-   have to be published before it is computed makes the writing fail with `_Lazy`; it joins the dynamic ones and the
+   have to be published before it is computed makes the writing fail with `Lazy`; it joins the dynamic ones and the
    writing begins again. Each round adds to them, so there are no more rounds than attributes.
 5. Last come the dynamic attributes, read from the frame, then what the instance is made of, and the checks.
 
@@ -25,13 +25,13 @@ function, which is called when the whole is put together.
 
 The order is that of closures, with one difference: what an expression reads is computed before the expression and not
 in the middle of it. Where both make instances, `instances()` would show it, and the schema stays with closures
-(`_Unordered`). Generated code reports nothing: where something fails it raises `StartOver`, and the evaluation is
+(`Unordered`). Generated code reports nothing: where something fails it raises `StartOver`, and the evaluation is
 done again by closures.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from contextlib import nullcontext
 from typing import Any, Final
 
@@ -76,11 +76,11 @@ from kcl.syntax import ast
 _HEAD: Final = "def build(schema, config, args, kwargs, origin):"
 
 
-class _Unordered(Exception):
+class Unordered(Exception):
     """The order in which instances are made could differ from that of closures."""
 
 
-class _Lazy(Exception):
+class Lazy(Exception):
     """Attributes that can only be left to the lazy scope: a closure reads them while they are computed."""
 
     def __init__(self, names: Iterable[str]) -> None:
@@ -92,18 +92,18 @@ def compile_schema(schema: SchemaType, code_of: CodeOf = compiled) -> Build | No
     """The function that builds instances of `schema`; None where only closures will do."""
     dynamic: set[str] = set()
     while True:
-        writer = _Writer(schema, dynamic)
+        writer = Writer(schema, dynamic)
         try:
             return writer.function(code_of)
-        except (_Unordered, TooDeep):
+        except (Unordered, TooDeep):
             return None
         except KclError:  # closures report it when they get there, if they do
             return None
-        except _Lazy as found:
+        except Lazy as found:
             dynamic |= found.names
 
 
-class _Writer:
+class Writer:
     """Writes the function of one schema. Serves `Expressions` as the attributes of the instance being built."""
 
     may_have = False
@@ -196,7 +196,7 @@ class _Writer:
         for name in names:
             if name in self.setters and name not in self._dynamic:
                 if name == self.current or name in self._pinned:
-                    raise _Lazy({name} | self._pinned)
+                    raise Lazy({name} | self._pinned)
                 self._published.add(name)
         if self.layout.index_signature is not None:
             self._published.update(self.setters.keys() - self._dynamic)
@@ -211,22 +211,11 @@ class _Writer:
 
     def function(self, code_of: CodeOf) -> Build:
         if any(self._reads_attributes(level) for level in self.layout.levels):
-            raise _Unordered
-        source, runtime = self.source, self.source.constant(self.runtime)
-        instance = source.constant(SchemaInstance)
-        start_over = source.constant(StartOver)
-        source.line(f"if {runtime}.depth >= {MOST_NESTED_CALLS}: raise {start_over}")
-        source.line(f"caller = {runtime}.module")
-        source.line(f"{runtime}.depth += 1")
-        source.line(f"{runtime}.schema_depth += 1")
+            raise Unordered
+        source = self.source
+        self._begin()
         with source.tried():
-            source.line(f"instance = {source.constant(SchemaInstance.__new__)}({instance})")
-            source.line(
-                "instance.indexes = None; instance.holder = (); instance.complete = False; instance.schema = schema"
-            )
-            source.line("instance.args = args; instance.kwargs = kwargs; instance.origin = origin")
-            source.line("instance.config_keys = tuple(config)")
-            source.line(f"instance.required = {source.constant(self.layout.required)}")
+            self._made("args", "kwargs")
             self._template()
             source.line(self._frame_line)
             for number in range(len(self.layout.levels)):
@@ -235,12 +224,36 @@ class _Writer:
                 self._level(number, level)
             self._finish()
             source.line(lambda: "frame.release()" if self._frame_line() else None)
+        self._end()
+        build = source.function("build", _HEAD, self.schema.package, self.schema.name, code_of)
+        self.layout.certain = frozenset(self._certain)
+        return build
+
+    def _begin(self) -> None:
+        source, runtime = self.source, self.source.constant(self.runtime)
+        source.line(f"if {runtime}.depth >= {MOST_NESTED_CALLS}: raise {source.constant(StartOver)}")
+        source.line(f"caller = {runtime}.module")
+        source.line(f"{runtime}.depth += 1")
+        source.line(f"{runtime}.schema_depth += 1")
+
+    def _made(self, args: str, kwargs: str) -> None:
+        """Lines for an instance that has no attributes yet."""
+        source = self.source
+        source.line(f"instance = {source.constant(SchemaInstance.__new__)}({source.constant(SchemaInstance)})")
+        source.line(
+            "instance.indexes = None; instance.holder = (); instance.complete = False; instance.schema = schema"
+        )
+        source.line(f"instance.args = {args}; instance.kwargs = {kwargs}; instance.origin = origin")
+        source.line("instance.config_keys = tuple(config)")
+        source.line(f"instance.required = {source.constant(self.layout.required)}")
+
+    def _end(self) -> None:
+        source, runtime = self.source, self.source.constant(self.runtime)
         with source.block("finally:"):
             source.line(f"{runtime}.depth -= 1")
             source.line(f"{runtime}.schema_depth -= 1")
             source.line(f"{runtime}.module = caller")
         source.line("return instance")
-        return source.function("build", _HEAD, self.schema.package, self.schema.name, code_of)
 
     def _template(self) -> None:
         """What an instance is before anything is computed: its attributes in their order, with the simple defaults."""
@@ -334,7 +347,7 @@ class _Writer:
         new = [name for name in new if self._settled.get(name, -1) < len(self.setters[name]) - 1]
         making = sum(map(self._makes_instances, new))
         if making > 1 or (making and makes_instances(before)):
-            raise _Unordered
+            raise Unordered
         for name in sorted(new, key=self._numbers.__getitem__):
             self._settle(name, len(self.setters[name]) - 1)
 
@@ -381,7 +394,7 @@ class _Writer:
         for name in names:
             if name in pins:
                 if name in self._dynamic:
-                    raise _Lazy(pins)
+                    raise Lazy(pins)
                 self._settle(name, pins[name] - 1)
         self._settle_all(names.keys() - pins.keys(), statement.cond)
         source = self.source
@@ -485,7 +498,7 @@ class _Writer:
             value = source.assign(f"{source.constant(bit_or)}({present}, {value}, {span})")
             merges_insertions = False
         elif statement.type is not None:
-            raise _Unordered  # an assignment with a type of its own: rare
+            raise Unordered  # an assignment with a type of its own: rare
         given = source.assign(f"{setter.name!r} in config")
         if not merges_insertions:
             source.line(f"{given} = {given} and config.operator({setter.name!r}) != {INSERT}")
@@ -512,6 +525,16 @@ class _Writer:
     def _finish(self) -> None:
         source, runtime = self.source, self.source.constant(self.runtime)
         source.line(f"{runtime}.module = {source.constant(self.schema.module)}")
+        self._instance()
+        caller = f"{MAIN_PACKAGE!r} if caller is None else caller.package"
+        source.line(f"if {runtime}.records_instances: schema.record(instance, {caller})")
+        with source.block(f"if {runtime}.schema_depth <= 1 and {runtime}.schema_expression_depth <= 1:"):
+            self._require()
+        self._checks()
+
+    def _instance(self) -> None:
+        """Lines that give the instance what has been computed."""
+        source = self.source
         names = [name for name in self.layout.setters if name not in self._simple]
         for name in names:
             if name in self._dynamic:
@@ -542,11 +565,6 @@ class _Writer:
             source.line("if extra: schema.add_extra(frame, extra)")
         else:
             source.line(f"if extra: raise {source.constant(StartOver)}")
-        caller = f"{MAIN_PACKAGE!r} if caller is None else caller.package"
-        source.line(f"if {runtime}.records_instances: schema.record(instance, {caller})")
-        with source.block(f"if {runtime}.schema_depth <= 1 and {runtime}.schema_expression_depth <= 1:"):
-            self._require()
-        self._checks()
 
     def _give_sites(self, names: list[str], sites: str) -> None:
         """Lines that give an instance its sites; mostly they are those of the instance before."""
@@ -564,15 +582,20 @@ class _Writer:
         if self.layout.index_signature is not None:
             source.line(f"{require}(instance, {runtime})")
             return
+        held = {name for name, setters in self.setters.items() if may_hold_instances(setters)}
+        others = [self._value(name) for name in self.setters if name in held and name not in self._simple]
+        self._require_all(self._certain, others, held & self._simple.keys())
+
+    def _require_all(self, certain: Container[str], held: Iterable[str], simple: frozenset[str] | set[str]) -> None:
+        """Lines that look whether all is there: what is not `certain`, in the values `held`, in `simple` attributes."""
+        source, runtime = self.source, self.source.constant(self.runtime)
         required = self.layout.required
-        unsure = tuple(name for name in required if name not in self._certain)
-        holding = {name for name, setters in self.setters.items() if may_hold_instances(setters)}
-        arguments = ", ".join(map(source.constant, (unsure, frozenset(required), holding & self._simple.keys())))
+        unsure = tuple(name for name in required if name not in certain)
+        arguments = ", ".join(map(source.constant, (unsure, frozenset(required), simple)))
         source.line(f"{source.constant(values.require)}(instance, config, {arguments}, {runtime})")
-        for name in self.setters:
-            if name in holding and name not in self._simple:
-                value = self._value(name)
-                source.line(f"if isinstance({value}, (list, dict)): {require}({value}, {runtime}, origin)")
+        for value in held:
+            require = f"{source.constant(require_attributes)}({value}, {runtime}, origin)"
+            source.line(f"if isinstance({value}, (list, dict)): {require}")
 
     def _checks(self) -> None:
         source, runtime = self.source, self.source.constant(self.runtime)

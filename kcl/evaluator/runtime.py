@@ -24,7 +24,7 @@ from kcl.syntax import ast
 if TYPE_CHECKING:
     from kcl.evaluator.functions import LambdaCode
     from kcl.evaluator.lexical import Scope
-    from kcl.evaluator.schemas import Build, SchemaType
+    from kcl.evaluator.schemas import Build, Rebuild, SchemaType
     from kcl.evaluator.scopes import PackageScope
 
 # The variables of the code being run: [0] is the schema frame it runs in or None, the rest are numbered locals.
@@ -82,6 +82,7 @@ class Compiling:
     """
 
     compile: Callable[[SchemaType], Build | None]
+    compile_changes: Callable[[SchemaType, frozenset[str]], Rebuild | None]
     compile_lambda: Callable[[LambdaCode], LambdaCode | None]
     compile_element: Callable[[ast.Expr | ast.Starred, Scope], ItemStep | None]
     compile_value: Callable[[ast.Expr, Scope, Sites], Tracked | None]
@@ -185,7 +186,7 @@ class Runtime:
 class ModuleContext:
     """One file while it is evaluated: where names it imports lead, and how its places are named in diagnostics."""
 
-    __slots__ = ("imports", "module", "package", "path", "runtime", "scope")
+    __slots__ = ("_sites", "imports", "module", "package", "path", "runtime", "scope")
 
     def __init__(self, runtime: Runtime, package: str, module: Module, imports: Mapping[str, Import]) -> None:
         self.runtime = runtime
@@ -194,18 +195,27 @@ class ModuleContext:
         self.path = module.source.path
         self.imports = imports
         self.scope: PackageScope = runtime.packages[package]
+        self._sites: dict[tuple[int, int, SiteKind, tuple[int, int] | None], Sites] = {}
 
     def where(self, node: Any) -> Where:
         return Where(self, node.start, node.end)
 
     def site(self, node: Any, kind: SiteKind, value: ast.Expr | None = None) -> Sites:
-        """A site at `node` for the value that `value` stands for."""
+        """A site at `node` for the value that `value` stands for.
+
+        Whatever asks for the same place gets the same: closures, generated code, code for a union. Else one place would
+        be counted several times where chains are bounded.
+        """
         literal = None
         if value is not None and is_literal(value):
             literal = (value.start, value.end)
         elif kind is SiteKind.LITERAL and not isinstance(value, (ast.Config, ast.List, ast.SchemaExpr)):
             kind = SiteKind.EXPRESSION
-        return self.runtime.table.add(self.module.source, node.start, node.end, kind, literal)
+        key = node.start, node.end, kind, literal
+        known = self._sites.get(key)
+        if known is None:
+            known = self._sites[key] = self.runtime.table.add(self.module.source, node.start, node.end, kind, literal)
+        return known
 
     def option_site(self, node: ast.Call) -> Sites:
         """A site at a call of `option`, with the name it asks for where that is written out."""

@@ -8,7 +8,7 @@ over every value the statements give it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from kcl.diagnostics import Code, Diagnostic, KclError, Span, error
@@ -49,6 +49,11 @@ if TYPE_CHECKING:
 
 # Makes an instance: (schema, configuration, arguments, keyword arguments, where it was written).
 Build = Callable[["SchemaType", KDict, Sequence[Value], Mapping[str, Value], Span | None], SchemaInstance]
+# Makes an instance of another: (schema, the other, its configuration with some keys changed, where that was written).
+Rebuild = Callable[["SchemaType", SchemaInstance, KDict, Span | None], SchemaInstance]
+
+_MOST_CHANGES: Final = 16
+"""Sets of keys for which one schema gets code of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +115,10 @@ class SchemaLayout:
     """Generated code that makes an instance; None while, or where, there is none."""
     built: int = 0
     """How many instances were made so far, or TRIED."""
+    certain: frozenset[str] = frozenset()
+    """Attributes that are never None or Undefined, as far as `build` knows."""
+    rebuilds: dict[tuple[str, ...], int | Rebuild | None] = field(default_factory=dict)
+    """By the keys that a union changes, code that makes an instance of another; or how many unions there were."""
 
 
 class SchemaType:
@@ -293,6 +302,23 @@ class SchemaType:
             runtime.module = caller
             frame.release()
         return instance
+
+    def rebuild_changed(
+        self, left: SchemaInstance, changed: Iterable[str], config: KDict, origin: Span | None
+    ) -> SchemaInstance:
+        """As `rebuild`, from what `left` was given, of which a union has `changed` some keys; all are overridden."""
+        compiling, layout = self.module.runtime.compiling, self.layout
+        if compiling is not None and layout.build is not None:
+            keys = tuple(changed)
+            code = layout.rebuilds.get(keys, 0)
+            if isinstance(code, int) and (code or len(layout.rebuilds) < _MOST_CHANGES):
+                code += 1
+                if code >= compiling.after:
+                    code = compiling.compile_changes(self, frozenset(keys))
+                layout.rebuilds[keys] = code
+            if code is not None and not isinstance(code, int):
+                return code(self, left, config, origin)
+        return self.rebuild(config, left.args, left.kwargs, origin)
 
     def _on_the_way(self, problem: KclError, args: Sequence[Value], origin: Span | None) -> KclError:
         given = [(arg.origin, f"from this {arg.schema.name}") for arg in args if isinstance(arg, SchemaInstance)]

@@ -206,8 +206,11 @@ def _unite_instances(left: KDict, right: KDict, idempotent: bool, origin: Span |
         config = ordered
     if isinstance(left, SchemaInstance):
         schema = left.schema
-        args, kwargs = (right.args, right.kwargs) if isinstance(right, SchemaInstance) else (left.args, left.kwargs)
         place = origin or left.origin
+        if not isinstance(right, SchemaInstance):
+            config.operators, config.indexes = dict.fromkeys(config, OVERRIDE), None
+            return schema.rebuild_changed(left, right, config, place)
+        args, kwargs = right.args, right.kwargs
     else:
         assert isinstance(right, SchemaInstance)
         schema, args, kwargs, place = right.schema, right.args, right.kwargs, right.origin or origin

@@ -164,6 +164,11 @@ class SchemaDescription(Protocol):
     def rebuild(self, config: KDict, args: Sequence[Value], kwargs: Mapping[str, Value], origin: Span | None) -> Value:
         """A new instance of this schema from `config`."""
 
+    def rebuild_changed(
+        self, left: SchemaInstance, changed: Iterable[str], config: KDict, origin: Span | None
+    ) -> Value:
+        """The same from what `left` was given, with `changed` keys."""
+
 
 @dataclass(frozen=True, slots=True)
 class NumberMultiplier:
