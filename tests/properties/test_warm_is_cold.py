@@ -12,15 +12,13 @@ import os
 import random
 import subprocess
 import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from kcl import api
-from kcl.memo import inputs as stamps
-from tests.kcl.clocks import let_tick
+from tests.kcl.clocks import let_tick, wait_until_settled
 from tests.properties.freshness.edits import Edits, edited
 from tests.properties.freshness.faces import Command, CommandLine, Everything, Face, Places, Resident, Run
 from tests.properties.freshness.observation import difference
@@ -30,10 +28,6 @@ SEED = int(os.environ.get("KONFIG_WORKBENCH_EDIT_SEED", "20231121"))
 SEQUENCES = int(os.environ.get("KONFIG_WORKBENCH_EDIT_SEQUENCES", "0"))
 _MOST_EDITS = 4
 _HOUR = 3_600_000_000_000
-
-
-def _settle() -> None:
-    time.sleep(1.05 * stamps.SETTLED_NANOSECONDS / 1e9)
 
 
 class Sequences:
@@ -59,7 +53,7 @@ class Sequences:
         chosen = [face for face, share in self._faces if rng.random() < share]
         self._run.ahead = rng.choice((0, _HOUR, _HOUR, -_HOUR))
         if chosen and rng.random() < 0.7:
-            _settle()  # what was written just now is not kept
+            wait_until_settled()  # what was written just now is not kept
         for face in (self._run, *chosen):
             face.warm(stack)
         files = self._run.files(stack)
@@ -145,7 +139,7 @@ def test_two_processes_write_while_two_compile(tmp_path: Path) -> None:
     run, others = Run(places), (CommandLine(places), Everything(places))
     for number in range(SEQUENCES // 20 or 1):
         repository.reset()
-        _settle()
+        wait_until_settled()
         stack = repository.names()[number % 4]
         run.warm(stack)
         files = [str(each) for each in run.files(stack) if each.suffix == ".k" and "models" in each.parts]

@@ -90,14 +90,15 @@ class CompileFailed(EngineError):
         self.diagnostics, self.rendered = diagnostics, rendered
 
 
-def new_cache(*, results: bool = True, secrets: SecretRules = BUILT_IN) -> ParseCache:
+def new_cache(*, results: bool = True, secrets: SecretRules = BUILT_IN, clock: Clock = now) -> ParseCache:
     """Returns a cache of parsed files, to be handed to every compilation of one repository.
 
     What it learns of shared packages it keeps on disk as well, unless `KCL_RUN_CACHE` says off; with `results` also
-    what whole stacks amount to.
+    what whole stacks amount to. `clock` is that of the files.
     """
     folder = api.folder_for(os.environ)
-    return api.ParseCache(store=None if folder is None else api.Store(folder), results=results, secrets=secrets)
+    store = None if folder is None else api.Store(folder)
+    return api.ParseCache(store=store, results=results, secrets=secrets, clock=clock)
 
 
 def compile_now(

@@ -6,12 +6,11 @@ import os
 import pty
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
-from kcl.memo import inputs as stamps
+from tests.kcl.clocks import wait_until_settled
 from tests.workbench.cli.command import Wb
 from workbench.exit_codes import ExitCode
 
@@ -19,7 +18,7 @@ from workbench.exit_codes import ExitCode
 def test_all_stacks_are_written_once(wb: Wb, root: Path, tmp_path: Path) -> None:
     into = tmp_path / "specs"
     # a file written just now is compiled again the next time: its times could not tell another write
-    time.sleep(1.2 * stamps.SETTLED_NANOSECONDS / 1e9)
+    wait_until_settled()
     ended = wb("compile", "--all", "--into", into, "--jobs", "1")
     assert ended.code == 0, ended.text
     assert ended.out.splitlines()[0].startswith("2 compiled in ")

@@ -8,7 +8,6 @@ import pickle
 import signal
 import stat
 import subprocess
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +16,7 @@ import pytest
 
 from kcl.api import yaml_text
 from tests.benchmarks import konfig
+from tests.kcl.clocks import wait_until_settled
 from workbench.engine.compile import CompileInputs, compile_now
 from workbench.engine.compile_all import (
     Batch,
@@ -36,14 +36,12 @@ from workbench.engine.worker_pools import in_processes
 from workbench.project import ProjectName, StackName, StackPath, discover
 
 _APPLICATIONS = 12
-_SETTLED_SECONDS = 0.15
-"""Nobody can rely on the times of files that were written just before they were read."""
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     konfig.write(tmp_path / "konfig", _APPLICATIONS)
-    time.sleep(_SETTLED_SECONDS)
+    wait_until_settled()  # what is asked is another process
     return tmp_path / "konfig"
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from kcl import api
-from kcl.memo import inputs as stamps
+from tests.kcl.clocks import wait_until_settled
 from workbench.engine.compile import CompileInputs, compile_now
 from workbench.engine.compile_all import Chunk, Outcome, Wanted, compile_chunk, prepare
 from workbench.engine.whatif import WhatIf
@@ -66,15 +66,11 @@ def root(tmp_path: Path) -> Path:
     for path in root.rglob("*"):
         if path.is_file():
             os.utime(path, ns=(_LONG_AGO, _LONG_AGO))
-    _settle()
+    wait_until_settled()
     return root
 
 
 _LONG_AGO = 1_700_000_000_000_000_000
-
-
-def _settle() -> None:
-    time.sleep(1.2 * stamps.SETTLED_NANOSECONDS / 1e9)
 
 
 def _times_restored(change: Callable[[Path], None]) -> Callable[[Path], None]:

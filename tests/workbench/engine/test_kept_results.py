@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import time
 from pathlib import Path
 
 import pytest
 
 from kcl.api import ParseCache
+from tests.kcl.clocks import later, let_tick, wait_until_settled
 from tests.kcl.compiler.both_ways import leaves
 from tests.workbench.engine.test_compile_konfig import KONFIG, SETTINGS
 from workbench.engine.compile import CompiledStack, CompileInputs, compile_now, new_cache
@@ -67,18 +67,17 @@ def test_the_next_process_compiles_nothing_that_was_compiled(
 
 def test_an_edit_is_compiled_whether_on_disk_or_in_memory(tmp_path: Path, store: Path) -> None:
     shutil.copytree(SAMPLE, tmp_path / "sample")
-    time.sleep(0.12)  # what was written just now is not kept: its times could not tell another write
     stack = next(each for each in _stacks(tmp_path / "sample") if each.name == "checkout/prod")
     main = stack.directory / "main.k"
     edited = main.read_text() + "\n_another = 1\n"
-    compile_now(stack, CompileInputs(), new_cache())
-    cache = new_cache()
+    compile_now(stack, CompileInputs(), new_cache(clock=later))
+    cache = new_cache(clock=later)
     plain = compile_now(stack, CompileInputs(), cache)
     assert not _has_compiled(cache)
     what_if = compile_now(stack, CompileInputs(overlay={main: edited}), cache)
     assert _has_compiled(cache) and what_if.spec == plain.spec
     main.write_text(edited)
-    cache = new_cache()
+    cache = new_cache(clock=later)
     compile_now(stack, CompileInputs(), cache)
     assert _has_compiled(cache)
 
@@ -96,12 +95,12 @@ def test_definitions_beside_the_stacks_are_read_as_they_are_now(tmp_path: Path, 
     stack = next(each for each in _stacks(tmp_path / "sample") if each.name == "checkout/prod")
     folder = stack.project_directory / "crd"
     folder.mkdir()
-    time.sleep(0.12)
-    cache, plain = new_cache(), compile_now(stack, CompileInputs()).spec
+    cache, plain = new_cache(clock=later), compile_now(stack, CompileInputs()).spec
     for name in ("one", "two", "one"):
         definition = (
             f"apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {{name: {name}}}\n"
         )
+        let_tick(tmp_path)
         (folder / "a.yaml").write_text(definition + "since: 2023-07-01\n")
         found = [compile_now(stack, CompileInputs(), cache).spec for _ in range(2)]
         names = [[each.attributes["metadata"]["name"] for each in spec if each not in plain] for spec in found]
@@ -116,7 +115,7 @@ def test_compiling_everything_leaves_no_results(tmp_path: Path, store: Path) -> 
     shutil.copytree(SAMPLE / "storefront", tmp_path / "sample" / "storefront")
     for name in ("kcl.mod", "clusters.yaml"):
         shutil.copy(SAMPLE / name, tmp_path / "sample" / name)
-    time.sleep(0.12)
+    wait_until_settled()  # the processes that compile look at the clock of this machine
     batch = prepare(Wanted(discover(tmp_path / "sample"), CompileInputs(), tmp_path / "specs"))
     assert all(each.failure is None for each in batch.run(in_processes(1)))
     assert list(store.glob("parsed-*.entry")) and _results(store) == []
