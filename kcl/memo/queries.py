@@ -1,0 +1,336 @@
+"""Answers that are kept with what they rest on, and worked out again only when that has changed.
+
+A `Query` is a pure function of a key: the tree of a file, the interface of a package. Whatever else it needs to know it
+asks for: other queries, and inputs, which are what the outside says (a text, a stamp). While it runs, the memo writes
+down what it asked for and what it was told, in order. That list is the trace of the answer.
+
+An answer is good for as long as everybody in its trace would say the same again. So to ask for it a second time is to
+go through the trace: an input is looked at, a query is asked, which goes through its own trace first. At the first that
+says something else the function runs anew. Three things follow.
+
+Dependencies are dynamic. Nobody declares what a query reads; a query that reads a list of files and then each of them
+rests on other files once the list is another. Going through the trace in order keeps this right: what decided whether
+something was read comes before it, so nothing is asked for that the function would not ask for today.
+
+A change stops where it makes no difference ("early cut-off"). When the function has run anew and its answer is the same
+as before, the old answer stays, the very object; so whoever read it finds its trace unchanged and does not run. A space
+typed into a file makes another text, the same tree, and ends there.
+
+Nothing has to be told of a change, and so nobody can forget to. There is no list of what became invalid: each request
+(`Asking`) looks at the inputs itself, each once, and through the eyes it is given. Two requests may see different
+worlds, as when one of them tries an edit that is not on disk.
+
+It is how the compiler of Rust works (salsa, https://salsa-rs.github.io/salsa/reference/algorithm.html), and the type
+checker ty, with one difference: they number the revisions of one world, and compare numbers. Here are many worlds at a
+time, so a trace holds what was said. Such are the "verifying traces" of Mokhov, Mitchell and Peyton Jones, Build
+Systems à la Carte (https://doi.org/10.1145/3236774).
+
+What goes wrong:
+- A query that asks, by whatever detour, for itself gets a `QueryCycle`, which names the way round.
+- What a query raises is not kept, unless it is of the classes it says it `keeps`: those are raised again, like an
+  answer. Within one request either is raised to each that asks. Who catches what is not kept, or a cycle, has no trace
+  to show for its answer: that is not kept either.
+- Two threads may work out the same answer at once. Entries are replaced whole, so both have a right one.
+
+With a `Codec` and a store answers outlive the process. What is written is the answer and the inputs of its trace, those
+below the queries it read included, since their answers are not there in the process that reads it.
+"""
+
+from __future__ import annotations
+
+import marshal
+import operator
+import threading
+from collections.abc import Callable, Hashable, Iterable, MutableMapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar, cast
+from weakref import WeakKeyDictionary
+
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+class Entries(Protocol):
+    """Of a store what it takes to keep answers there."""
+
+    def read(self, key: str) -> bytes | None: ...
+
+    def write(self, key: str, content: bytes) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Codec(Generic[K, V]):
+    """How an answer is kept on disk."""
+
+    name: Callable[[K], str]
+    """The name of the entry. It tells everything the answer depends on beside inputs, the compiler included."""
+    to_bytes: Callable[[V], bytes]
+    """Raises ValueError for what cannot be written."""
+    from_bytes: Callable[[bytes], V]
+    """Raises ValueError, TypeError or EOFError for what was not written so."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Input(Generic[K, V]):
+    """Something that the outside says. How it is looked at is for each request to say (`Asking.see`).
+
+    `is_same` may deny that anything equals what cannot be told, as of a file that was written just now.
+    """
+
+    name: str
+    is_same: Callable[[V, V], bool] = operator.eq
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Query(Generic[K, V]):
+    """A pure function of its key, and of what it asks for."""
+
+    name: str
+    compute: Callable[[Asking, K], V]
+    is_same: Callable[[V, V], bool] = operator.eq
+    """Whether nobody can tell two answers apart; `operator.is_` where comparing takes longer than working out."""
+    most: int | None = None
+    """So many answers are kept, those worked out last; None for all."""
+    lives_with_key: bool = False
+    """Whether an answer goes when nobody holds on to its key any more; the answer must not do so."""
+    keeps: tuple[type[Exception], ...] = ()
+    """What it may raise that is as good as an answer."""
+    codec: Codec[K, V] | None = None
+
+
+class QueryCycle(Exception):
+    """A query asked for itself. `path` are the names and keys on the way round, the first one again at the end."""
+
+    def __init__(self, path: tuple[tuple[str, Hashable], ...]) -> None:
+        super().__init__(" asks for ".join(f"{name}({key!r})" for name, key in path))
+        self.path = path
+
+
+_Any: TypeAlias = "Query[Any, Any] | Input[Any, Any]"
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """Instead of an answer: what was raised."""
+
+    error: Exception
+
+
+_Step: TypeAlias = tuple[_Any, Hashable, object]
+"""Who was asked, for what, and the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """What a query answered, a failure where that is kept, and what it was told before."""
+
+    answer: object
+    trace: tuple[_Step, ...]
+
+
+class Memo:
+    """Answers kept from one request to the next. Hand one to all of them; safe to share between threads."""
+
+    def __init__(self, store: Entries | None = None) -> None:
+        self._tables: dict[Query[Any, Any], MutableMapping[Any, _Entry]] = {}
+        self._lock = threading.Lock()
+        self._store = store
+        self._unwritten: dict[str, bytes] = {}
+
+    def asking(self) -> Asking:
+        """A new request, which has looked at nothing yet."""
+        return Asking(self)
+
+    def ask(self, query: Query[K, V], key: K) -> V:
+        """The answer to one that rests on its key alone, or on others that do."""
+        return Asking(self).ask(query, key)
+
+    def write(self) -> None:
+        """Writes to the store what is new to it."""
+        while self._store is not None and self._unwritten:
+            try:
+                name, data = self._unwritten.popitem()
+            except KeyError:  # another thread was faster
+                return
+            self._store.write(name, data)
+
+    def _kept(self, query: Query[Any, Any], key: Hashable) -> _Entry | None:
+        table = self._tables.get(query)
+        return None if table is None else table.get(key)
+
+    def _keep(self, query: Query[Any, Any], key: Hashable, entry: _Entry) -> None:
+        with self._lock:
+            table = self._tables.get(query)
+            if table is None:
+                table = self._tables[query] = WeakKeyDictionary() if query.lives_with_key else {}
+            if query.most is not None:
+                table.pop(key, None)
+                while len(table) >= max(query.most, 1):
+                    del table[next(iter(table))]
+            table[key] = entry
+
+
+_UNKNOWN: Final = object()
+
+
+@dataclass(slots=True, eq=False)
+class Asking:
+    """One request: what it was told is final for it. Used by one thread at a time."""
+
+    _memo: Memo
+    _looks: dict[Input[Any, Any], Callable[[Any], Any]] = field(default_factory=dict)
+    _told: dict[tuple[_Any, Hashable], object] = field(default_factory=dict)
+    """The answer, or the failure, of everybody that was asked."""
+    _entries: dict[tuple[_Any, Hashable], _Entry] = field(default_factory=dict)
+    """What stands behind those answers of queries that are kept."""
+    _running: dict[tuple[_Any, Hashable], dict[tuple[_Any, Hashable], object] | None] = field(default_factory=dict)
+    """The queries that wait for each other, the first one first, with what each was told; None for one whose answer
+    will not be kept."""
+
+    def see(self, source: Input[K, V], look: Callable[[K], V]) -> None:
+        """Says how the outside is looked at; for one input once, and before anything is asked."""
+        self._looks[source] = look
+
+    def look(self, source: Input[K, V], key: K) -> V:
+        """What the outside says, the first time it was looked at in this request."""
+        return cast(V, self._answer(source, key, self._seen))
+
+    def ask(self, query: Query[K, V], key: K) -> V:
+        """The answer of the query, as of now."""
+        return cast(V, self._answer(query, key, self._asked))
+
+    def _answer(self, whom: _Any, key: Hashable, find: Callable[[Any, Hashable], object]) -> object:
+        what = (whom, key)
+        reader = next(reversed(self._running), None)
+        told = self._told.get(what, _UNKNOWN)
+        if told is _UNKNOWN:
+            try:
+                told = find(whom, key)
+            except Exception as error:
+                told = _Failure(error)
+            self._told[what] = told
+        trace = None if reader is None else self._running[reader]
+        if trace is not None and reader is not None:
+            if isinstance(told, _Failure) and not _is_kept(whom, told.error):
+                self._running[reader] = None
+            else:
+                trace.setdefault(what, told)
+        if isinstance(told, _Failure):
+            raise told.error.with_traceback(None) if _is_kept(whom, told.error) else told.error
+        return told
+
+    def _seen(self, source: Input[Any, Any], key: Hashable) -> object:
+        return self._looks[source](key)
+
+    def _asked(self, query: Query[Any, Any], key: Hashable) -> object:
+        what = (query, key)
+        if what in self._running:
+            way = [*self._running]
+            raise QueryCycle(tuple((each.name, of) for each, of in (*way[way.index(what) :], what)))
+        self._running[what] = {}
+        try:
+            known = self._memo._kept(query, key)
+            if known is None and query.codec is not None:
+                known = self._read(query, key, query.codec)
+            if known is not None and self._holds(known.trace):
+                self._entries[what] = known
+            else:
+                self._running[what] = {}  # going through the old trace is not reading
+                known = self._computed(query, key, known)
+        finally:
+            del self._running[what]
+        if isinstance(known.answer, _Failure):
+            raise known.answer.error
+        return known.answer
+
+    def _computed(self, query: Query[Any, Any], key: Hashable, before: _Entry | None) -> _Entry:
+        answer: object
+        try:
+            answer = query.compute(self, key)
+        except Exception as error:
+            if not _is_kept(query, error):
+                raise
+            answer = _Failure(error.with_traceback(None))  # which holds on to all that was under way
+        trace = self._running[query, key]
+        if before is not None and _is_same(query, before.answer, answer):
+            answer = before.answer
+        if trace is None:
+            return _Entry(answer, ())
+        entry = _Entry(answer, tuple((*what, told) for what, told in trace.items()))
+        self._memo._keep(query, key, entry)
+        self._entries[query, key] = entry
+        if query.codec is not None and not isinstance(answer, _Failure):
+            self._note(query.codec, key, entry)
+        return entry
+
+    def _holds(self, trace: Iterable[_Step]) -> bool:
+        """Whether everybody in a trace says what they said."""
+        for whom, key, before in trace:
+            now = self._said(whom, key)
+            if now is before and isinstance(whom, Query):
+                continue
+            if not _is_same(whom, before, now):  # an input may deny even that what it is told equals itself
+                return False
+        return True
+
+    def _said(self, whom: _Any, key: Hashable) -> object:
+        try:
+            return self.ask(whom, key) if isinstance(whom, Query) else self.look(whom, key)
+        except Exception as error:
+            return _Failure(error)
+
+    # ------------------------------------------------------------ on disk
+
+    def _note(self, codec: Codec[Any, Any], key: Hashable, entry: _Entry) -> None:
+        """Lets an answer be written when the request is over, unless something of it cannot be."""
+        if self._memo._store is None:
+            return
+        try:
+            inputs = [(source.name, of, said) for (source, of), said in self._inputs(entry.trace).items()]
+            self._memo._unwritten[codec.name(key)] = marshal.dumps((inputs, codec.to_bytes(entry.answer)))
+        except ValueError:
+            return
+
+    def _inputs(self, trace: Iterable[_Step]) -> dict[tuple[Input[Any, Any], Hashable], object]:
+        """The inputs in a trace, and in those of the queries in it. Raises ValueError if one of these was not kept."""
+        found: dict[tuple[Input[Any, Any], Hashable], object] = {}
+        pending, met = [*trace], set[tuple[_Any, Hashable]]()
+        while pending:
+            whom, key, said = pending.pop()
+            if isinstance(whom, Input):
+                found[whom, key] = said
+            elif (whom, key) not in met:
+                met.add((whom, key))
+                if (whom, key) not in self._entries:
+                    raise ValueError(f"{whom.name} was not kept")
+                pending += self._entries[whom, key].trace
+        return found
+
+    def _read(self, query: Query[Any, Any], key: Hashable, codec: Codec[Any, Any]) -> _Entry | None:
+        data = None if self._memo._store is None else self._memo._store.read(codec.name(key))
+        if data is None:
+            return None
+        sources = {each.name: each for each in self._looks}
+        try:
+            inputs, body = marshal.loads(data)
+            trace = tuple((sources[name], of, said) for name, of, said in inputs)
+            if not self._holds(trace):  # before it is made into an answer, which takes longer
+                return None
+            entry = _Entry(codec.from_bytes(body), trace)
+        except (ValueError, TypeError, EOFError, KeyError):
+            return None
+        self._memo._keep(query, key, entry)
+        return entry
+
+
+def _is_kept(whom: _Any, error: Exception) -> bool:
+    return isinstance(whom, Query) and isinstance(error, whom.keeps)
+
+
+def _is_same(whom: _Any, before: object, now: object) -> bool:
+    if isinstance(before, _Failure) and isinstance(now, _Failure):
+        mine, other = before.error, now.error
+        return _is_kept(whom, other) and type(mine) is type(other) and mine.args == other.args
+    if isinstance(before, _Failure) or isinstance(now, _Failure):
+        return False
+    return whom.is_same(before, now)
