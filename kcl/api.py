@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from kcl.cache.store import Store, folder_for
+from kcl.caches import ParseCache
 from kcl.collection import paused_for_run
 from kcl.compiler import GENERATED
 from kcl.diagnostics import Code, Diagnostic, KclError, Severity, Span, error, render
@@ -28,7 +29,7 @@ from kcl.emit.planning import PlanOptions, plan, plan_documents
 from kcl.emit.selection import select, selector_path
 from kcl.evaluator.dialect import KCL, KCL_0_12, KONFIG_2023, PRESETS, Dialect, dialect_of
 from kcl.evaluator.evaluate import Evaluation, evaluate, findings
-from kcl.evaluator.prepared import Prepared, without_plugins
+from kcl.evaluator.prepared import without_plugins
 from kcl.evaluator.provenance import Site, SiteKind
 from kcl.evaluator.runtime import Compiling, Limits
 from kcl.evaluator.whereabouts import raised_at as _raised_at
@@ -38,7 +39,6 @@ from kcl.loader import (
     Loaded,
     LoadRequest,
     Manifest,
-    ParseCache,
     Settings,
     argument_value,
     default_settings_file,
@@ -52,12 +52,13 @@ from kcl.loader import (
     profile_run,
     read_manifest,
 )
+from kcl.loader.texts import reading
 from kcl.memo.inputs import Stamp
+from kcl.memo.queries import Memo
 from kcl.plugins.code import EntryPointCode, FileCode, PluginCode, PluginFinder, PluginRefused
 from kcl.records import replace
-from kcl.results import Asked, KeptProvenance, KeptResults, Provenance, RunResult, SourceChanged, portable
+from kcl.results import Asked, KeptProvenance, Provenance, RunResult, SourceChanged, portable
 from kcl.secrecy.rules import BUILT_IN
-from kcl.semantic import CheckCache
 from kcl.source import (
     BoundedFileSystem,
     Bounds,
@@ -78,7 +79,6 @@ from kcl.syntax.edit import replace_value
 from kcl.syntax.sites import replace_at
 
 if TYPE_CHECKING:
-    from kcl.compiler.kept import KeptCode
     from kcl.evaluator.value import Library
     from kcl.plugins.host import PluginModules
 
@@ -229,7 +229,7 @@ def run(
     bounds = bounds_of(read_from)
     if bounds is not None:
         asked = replace(asked, bounds=bounds)
-    kept = None if access is not None else _results(cache, read_from)
+    kept = cache.results if cache is not None and access is None and is_disk(read_from) else None
     name = None if kept is None else asked.name(cache.secrets if cache is not None else BUILT_IN)
     if cache is None or kept is None or name is None:
         return _run(asked, RecordingFileSystem(read_from), access, plugins, cache)
@@ -275,9 +275,10 @@ def _run(
     folder, dialect = asked.folder, asked.dialect
     sources: dict[str, str] = {}
     extensions: PluginModules | None = None
-    with paused_for_run(cache.entries if cache is not None else ()):
+    known = cache or ParseCache()
+    with paused_for_run(known.files):
         try:
-            merged, givers = _settings(asked.files, asked.settings, folder, reader, cache)
+            merged, givers = _settings(asked.files, asked.settings, folder, reader, known.memo)
             givers.update(dict.fromkeys(asked.options, "-D"))
             request = LoadRequest(
                 files=asked.files or merged.files,
@@ -289,7 +290,7 @@ def _run(
                 needs_sums=asked.needs_sums,
                 dedent_strings=None if dialect is None else dialect.dedent_triple_quoted,
             )
-            loaded = load(request, reader, cache)
+            loaded = load(request, reader, known.loads)
             sources.update(loaded.sources)
             if has_errors(loaded.diagnostics):
                 raise KclError(_with_findings(loaded, folder, reader, dialect or dialect_of(loaded.manifest)))
@@ -297,7 +298,7 @@ def _run(
             if changes:
                 on_more("overrides")
                 request = replace(request, texts={**request.texts, **overridden_texts(loaded.program, changes)})
-                loaded = load(request, reader, cache)
+                loaded = load(request, reader, known.loads)
                 sources.update(loaded.sources)
             chosen = dialect or dialect_of(loaded.manifest)
             given = {**merged.option_values(), **asked.options}
@@ -305,26 +306,26 @@ def _run(
             used: frozenset[str] = frozenset()
             values = {key: to_value(value) for key, value in given.items()}
             bounds = asked.limits or _limits(merged)
-            has_plugins = not without_plugins(loaded.program)
+            has_plugins = not without_plugins(loaded.program, known.memo)
             if has_plugins:
                 on_more("plugins")
             if cache is not None and not has_plugins:
-                with _prepared(cache, granted) as prepared:
+                with cache.prepared(granted) as prepared:
                     evaluation = evaluate(
                         loaded.program,
                         prepared.library,
                         values,
                         chosen,
                         bounds,
-                        _checks(cache),
+                        cache.checks,
                         prepared,
-                        _compiling(cache),
+                        cache.compiling(COMPILING),
                     )
             else:
                 with _library(granted, plugins) as (library, extensions):
                     compiling = None if has_plugins else COMPILING  # calls must not be made twice
                     evaluation = evaluate(
-                        loaded.program, library, values, chosen, bounds, _checks(cache), compiling=compiling
+                        loaded.program, library, values, chosen, bounds, known.checks, compiling=compiling
                     )
                     used = extensions.files if extensions is not None else used
             shown = asked.output or PlanOptions(
@@ -332,7 +333,7 @@ def _run(
             )
             documents = _documents(evaluation, shown, asked.path_selector or merged.path_selector)
             if cache is not None:
-                _write(cache)
+                cache.write()
         except KclError as problem:
             printed = extensions.printed if extensions is not None else ""
             raise ProgramError(
@@ -381,34 +382,6 @@ def _with_texts(
 
 
 @contextmanager
-def _prepared(cache: ParseCache, access: Access) -> Iterator[Prepared]:
-    """What earlier evaluations compiled, bound to `access`, while no other thread has it."""
-    idle: list[tuple[Prepared, Access]] = cache.kept.setdefault("prepared", [])
-    try:
-        prepared, own = idle.pop()
-    except IndexError:
-        own = replace(access)
-        prepared = Prepared(build_library(own))
-    own.become(replace(access, on_use=_noted(prepared, access.on_use)))
-    try:
-        yield prepared
-    except KclError:
-        prepared.forget_values(failed=True)
-        idle.append((prepared, own))
-        raise
-    prepared.forget_values()
-    idle.append((prepared, own))
-
-
-def _noted(prepared: Prepared, on_use: Callable[[str], None]) -> Callable[[str], None]:
-    def note(name: str) -> None:
-        prepared.note_use()
-        on_use(name)
-
-    return note
-
-
-@contextmanager
 def _library(access: Access, finder: PluginFinder | None) -> Iterator[tuple[Library, PluginModules | None]]:
     """Everything a program finds without importing a file; the processes of plugins end with the context."""
     library = build_library(access)
@@ -426,80 +399,29 @@ def _settings(
     settings: Sequence[str | Settings],
     folder: str,
     file_system: FileSystem,
-    cache: ParseCache | None,
+    memo: Memo,
 ) -> tuple[Settings, dict[str, str]]:
     """The settings merged, and for each option the file that gave it its value; "" for settings without a file."""
-    readings = None if cache is None else cache.readings
+    asking = reading(memo, file_system.read_text)
     given = [
         (item, "")
         if isinstance(item, Settings)
-        else (load_settings(os.path.join(folder, item), file_system, shown_as=item, readings=readings), item)
+        else (load_settings(os.path.join(folder, item), file_system, shown_as=item, asking=asking), item)
         for item in settings
     ]
     merged = merge_settings(item for item, _ in given)
     if not files and not merged.files:
         default = default_settings_file(folder, file_system)
         if default is not None and default not in [os.path.join(folder, str(item)) for item in settings]:
-            found = load_settings(default, file_system, readings=readings)
+            found = load_settings(default, file_system, asking=asking)
             given.insert(0, (found, os.path.basename(default)))
             merged = merge_settings(item for item, _ in given)
         root = find_root(folder, file_system) if default is None else None
-        profile = profile_run(root, file_system, readings) if root is not None else None
+        profile = profile_run(root, file_system, asking) if root is not None else None
         if profile is not None:
             given.insert(0, (profile.settings, MANIFEST_NAME))
             merged = merge_settings(item for item, _ in given)
     return merged, {key: name for item, name in given for key, _ in item.options}
-
-
-def _results(cache: ParseCache | None, file_system: FileSystem) -> KeptResults | None:
-    """Where results are kept of runs that read from there; None for nowhere."""
-    if cache is None or cache.store is None or not cache.results or not is_disk(file_system):
-        return None
-    if "results" not in cache.kept:
-        cache.kept.setdefault("results", KeptResults(cache.store, cache.secrets, cache.clock))
-    kept: KeptResults = cache.kept["results"]
-    return kept
-
-
-def _checks(cache: ParseCache | None) -> CheckCache | None:
-    """What the checker keeps beside the parsed files."""
-    if cache is None:
-        return None
-    if "semantic" not in cache.kept:
-        on_disk = None
-        if cache.store is not None:
-            from kcl.semantic.kept import KeptChecks  # most runs have no store
-
-            on_disk = KeptChecks(cache.store)
-        cache.kept.setdefault("semantic", CheckCache(on_disk=on_disk))
-    kept: CheckCache = cache.kept["semantic"]
-    return kept
-
-
-def _write(cache: ParseCache) -> None:
-    """Keeps on disk what is new to it, where the cache says so."""
-    packages, checks, code = cache.on_disk(), _checks(cache), _code(cache)
-    if packages is not None and checks is not None and checks.on_disk is not None and code is not None:
-        packages.write()
-        checks.on_disk.write()
-        code.write()
-
-
-def _compiling(cache: ParseCache) -> Compiling | None:
-    """What gets generated code, and where that is kept."""
-    code = _code(cache)
-    return COMPILING if COMPILING is None or code is None else code.compiling(COMPILING)
-
-
-def _code(cache: ParseCache) -> KeptCode | None:
-    if cache.store is None:
-        return None
-    if "code" not in cache.kept:
-        from kcl.compiler.kept import KeptCode  # most runs have no store
-
-        cache.kept.setdefault("code", KeptCode(cache.store))
-    kept: KeptCode = cache.kept["code"]
-    return kept
 
 
 def _limits(settings: Settings) -> Limits:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Iterator, Sized
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
@@ -33,19 +33,19 @@ def paused() -> Iterator[None]:
 
 
 @contextmanager
-def paused_for_run(files: Sized) -> Iterator[None]:
-    """As `paused`, for a run among many. `files` are those kept for later runs.
+def paused_for_run(count: Callable[[], int]) -> Iterator[None]:
+    """As `paused`, for a run among many. `count` tells how many files are kept for later runs.
 
     Only a run that made much has what it made count as old; what is garbage in it then stays for a while.
     """
     collecting = gc.isenabled()
     gc.disable()
-    before = len(files)
+    before = count()
     try:
         yield
     finally:
         if collecting:
-            if len(files) - before >= _MANY or gc.get_count()[0] >= _MANY_OBJECTS:
+            if count() - before >= _MANY or gc.get_count()[0] >= _MANY_OBJECTS:
                 _count_as_old()
                 _search_if_grown()
             gc.enable()

@@ -20,6 +20,7 @@ from kcl.evaluator.packages import File, imports_of, prepared_files
 from kcl.evaluator.runtime import Compiling, Limits, Runtime
 from kcl.evaluator.value import Library, SchemaInstance, Value
 from kcl.loader.program import MAIN_PACKAGE, Imported, ImportKind, Module, Package, Program
+from kcl.memo.queries import Asking, Memo, Query
 from kcl.records import dataclass, field
 
 _MOST_SITES: Final = 100_000
@@ -52,6 +53,8 @@ class Prepared:
     """What one evaluation leaves to the next. Used by one at a time; `library` is that of all of them."""
 
     library: Library
+    memo: Memo = field(default_factory=Memo)
+    """Facts of packages."""
     files: dict[str, list[File]] = field(default_factory=dict)
     """By imported package, its files."""
     _mains: dict[tuple[str, ...], list[File]] = field(default_factory=dict)
@@ -81,7 +84,7 @@ class Prepared:
         rules = (program.root, dialect, limits)
         runtime = self._runtime
         if runtime is None or rules != self._rules or len(runtime.table) > _MOST_SITES:
-            runtime = self._runtime = Runtime(program, self.library, options, dialect, limits)
+            runtime = self._runtime = Runtime(program, self.library, options, dialect, limits, self.memo)
             self._rules = rules
             self._packages.clear()
             self.files.clear()
@@ -214,16 +217,20 @@ def _shown(options: Mapping[str, Value]) -> str:
     return repr(sorted(options.items()))
 
 
-def without_plugins(program: Program) -> bool:
+def without_plugins(program: Program, memo: Memo) -> bool:
     """Whether no file imports a plugin, whose functions live in processes that end with the run."""
-    facts = program.imported.facts
-    if "plugins" not in facts:
-        facts["plugins"] = any(map(_has_plugins, program.imported.packages.values()))
-    return not facts["plugins"] and not _has_plugins(program.main)
+    return not memo.ask(_IMPORTED_HAVE_PLUGINS, program.imported) and not _has_plugins(program.main)
 
 
 def _has_plugins(package: Package) -> bool:
     return any(imported.kind is ImportKind.PLUGIN for module in package.modules for imported in module.imports.values())
+
+
+def _imported_have_plugins(asking: Asking, imported: Imported) -> bool:
+    return any(map(_has_plugins, imported.packages.values()))
+
+
+_IMPORTED_HAVE_PLUGINS: Final = Query("imported packages have plugins", _imported_have_plugins, lives_with_key=True)
 
 
 def _same(known: Package, package: Package) -> bool:

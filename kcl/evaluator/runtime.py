@@ -17,7 +17,8 @@ from kcl.evaluator.dialect import Dialect
 from kcl.evaluator.operations import Arithmetic
 from kcl.evaluator.provenance import SiteKind, SiteTable
 from kcl.evaluator.value import Library, SchemaInstance, Sites, Value, ValueFailure
-from kcl.loader.program import Import, Module, Package, Program
+from kcl.loader.program import Import, Imported, Module, Package, Program
+from kcl.memo.queries import Asking, Memo, Query
 from kcl.records import dataclass, replace
 from kcl.syntax import ast
 
@@ -102,24 +103,36 @@ _ASKING: Final = re.compile(r"\.[\s\\]*instances\b")
 """How a program comes by the instances of a schema; other texts that look so make no difference but in time."""
 
 
-def _asks_for_instances(program: Program) -> bool:
-    facts = program.imported.facts
-    if "instances" not in facts:
-        facts["instances"] = any(map(_may_ask, program.imported.packages.values()))
-    return bool(facts["instances"]) or _may_ask(program.main)
+def _ask_for_instances(asking: Asking, imported: Imported) -> bool:
+    return any(asking.ask(_MAY_ASK, package) for package in imported.packages.values())
 
 
-def _may_ask(package: Package) -> bool:
+def _may_ask(asking: Asking, package: Package) -> bool:
+    return _names_instances(package)
+
+
+def _names_instances(package: Package) -> bool:
     texts = [module.source.text for module in package.modules]
     return any("instances" in text and _ASKING.search(text) for text in texts)
+
+
+_MAY_ASK: Final = Query("may ask for instances", _may_ask, lives_with_key=True)
+_ASK_FOR_INSTANCES: Final = Query("imported packages may ask for instances", _ask_for_instances, lives_with_key=True)
 
 
 class Runtime:
     """The state of one evaluation. `origin` holds the sites of the value a tracked expression has just produced."""
 
     def __init__(
-        self, program: Program, library: Library, options: Mapping[str, Value], dialect: Dialect, limits: Limits
+        self,
+        program: Program,
+        library: Library,
+        options: Mapping[str, Value],
+        dialect: Dialect,
+        limits: Limits,
+        memo: Memo,
     ) -> None:
+        self.memo = memo
         self.library = library
         self.dialect = dialect
         self.arithmetic = Arithmetic(limits.strict_range_check, limits.debug)
@@ -138,7 +151,7 @@ class Runtime:
         self.program = program
         self.options = options
         self.compiling = compiling
-        self.records_instances = _asks_for_instances(program)
+        self.records_instances = self.memo.ask(_ASK_FOR_INSTANCES, program.imported) or _names_instances(program.main)
         self.forget_values(but)
 
     def forget_values(self, but: Container[str] = ()) -> None:

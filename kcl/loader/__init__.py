@@ -2,6 +2,7 @@
 
 program.py       the result: Program, Package, Module, Import
 load.py          import resolution and the module graph
+texts.py         texts and their trees, kept by a memo
 known.py         packages of earlier loads, taken again while nothing they rest on changed
 kept.py          the same on disk, for other processes
 folders.py       which files a package consists of
@@ -19,9 +20,9 @@ toml_text.py     TOML with places
 
 from kcl.loader.load import (
     SYSTEM_MODULES,
+    LoadCache,
     Loaded,
     LoadRequest,
-    ParseCache,
     downloaded_folder,
     has_errors,
     load,
@@ -46,12 +47,12 @@ __all__ = [
     "SYSTEM_MODULES",
     "Import",
     "ImportKind",
+    "LoadCache",
     "LoadRequest",
     "Loaded",
     "Manifest",
     "Module",
     "Package",
-    "ParseCache",
     "ProfileRun",
     "Program",
     "Settings",

@@ -6,8 +6,8 @@ were looked for in. A stamp is a `stat` on a real disk, so a load whose files ar
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final, Protocol
 
 from kcl.diagnostics import Span
 from kcl.records import dataclass, field
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from kcl.loader.folders import Found
     from kcl.loader.program import Imported, Package
 
-_T = TypeVar("_T")
 _MOST_CLOSURES: Final = 256
 """Each is a few hundred paths with their stamps; what its packages are made of is shared."""
 
@@ -76,6 +75,16 @@ def joined(imported: Imported, parts: Sequence[Known]) -> KnownImports:
     return KnownImports(imported, importers, sources, stamps, leads)
 
 
+class PackagesElsewhere(Protocol):
+    """Packages that other processes loaded, by where they were found, how, and among which others."""
+
+    def read(self, found: Found, dedent: bool, surroundings: Hashable) -> Known | None:
+        """What was kept; whether it still holds is for the caller to see."""
+
+    def keep(self, found: Found, dedent: bool, surroundings: Hashable, known: Known) -> None:
+        """Notes one for them."""
+
+
 @dataclass(slots=True)
 class KnownPackages:
     """Safe to share between threads (an entry is replaced whole)."""
@@ -94,23 +103,6 @@ class KnownPackages:
         while len(self.closures) >= _MOST_CLOSURES:
             self.closures.pop(next(iter(self.closures)), None)
         self.closures[key] = known
-
-
-class Readings:
-    """What small files other than source say, kept for as long as their text is the same."""
-
-    def __init__(self) -> None:
-        self._kept: dict[tuple[str, ...], tuple[str, Any]] = {}
-
-    def of(self, key: tuple[str, ...], text: str, read: Callable[[], _T]) -> _T:
-        """What `read` makes of the text, by what is read and from where; its failures are not kept."""
-        kept = self._kept.get(key)
-        if kept is not None and kept[0] == text:
-            known: _T = kept[1]
-            return known
-        value = read()
-        self._kept[key] = (text, value)
-        return value
 
 
 class Stamps:

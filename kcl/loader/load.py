@@ -10,26 +10,25 @@ from __future__ import annotations
 
 import os
 import os.path
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from kcl.diagnostics import Code, Diagnostic, KclError, Severity, Span, error
 from kcl.loader.folders import Found, PackageFolders, package_files
-from kcl.loader.known import Known, KnownPackages, KnownPlace, Readings, Stamps, joined
+from kcl.loader.known import Known, KnownPackages, KnownPlace, PackagesElsewhere, Stamps, joined
 from kcl.loader.manifest import MANIFEST_NAME, Manifest, find_root, read_manifest
 from kcl.loader.profile import entry_names
 from kcl.loader.program import MAIN_PACKAGE, Import, Imported, ImportKind, Module, Package, Program
 from kcl.loader.requirement import import_name
-from kcl.memo.inputs import Clock, Leads, now
+from kcl.loader.texts import PARSED, TEXT, reading
+from kcl.memo.inputs import Leads
+from kcl.memo.queries import Memo
 from kcl.records import dataclass, field, replace
-from kcl.secrecy.rules import BUILT_IN, SecretRules
-from kcl.source import FileSystem, OutsideBounds, SourceFile, is_normal
+from kcl.source import FileSystem, OutsideBounds, is_normal
 from kcl.syntax import ast
 
 if TYPE_CHECKING:
-    from kcl.cache.store import Store
     from kcl.loader.dependencies import Dependency
-    from kcl.loader.kept import KeptPackages
 
 SYSTEM_MODULES = frozenset(
     {
@@ -56,47 +55,13 @@ _MOD_VARIABLE = "KCL_MOD"
 
 
 @dataclass(slots=True)
-class ParseCache:
-    """Parsed files kept between compilations, by path, as long as the text is the same.
+class LoadCache:
+    """What loads leave to those after them. Hand one to every load of the same repository; threads may share it."""
 
-    Hand one to every compilation of the same repository; safe to share between threads (an entry is replaced whole).
-    """
-
-    entries: dict[tuple[str, bool], tuple[SourceFile, ast.Module, tuple[Diagnostic, ...]]] = field(default_factory=dict)
-    readings: Readings = field(default_factory=Readings)
-    store: Store | None = None
-    """Where imported packages are kept, parsed and checked, for other processes; None for nowhere."""
-    results: bool = True
-    """Whether the store gets the results of whole runs as well."""
-    secrets: SecretRules = BUILT_IN
-    """What is secret by name and look, so that the store has it sealed, or not at all."""
-    clock: Clock = now
-    """What tells how old files are when a run ends."""
-    kept: dict[str, Any] = field(default_factory=dict)
-    """What later stages found out about these files and keep beside them, by stage."""
-
-    def parse(self, path: str, text: str, dedent: bool) -> tuple[SourceFile, ast.Module, tuple[Diagnostic, ...]]:
-        known = self.entries.get((path, dedent))
-        if known is not None and known[0].text == text:
-            return known
-        from kcl.syntax import parse  # nothing else here needs the parse tables
-
-        source = SourceFile(path, text)
-        result = parse(source, dedent=dedent)
-        entry = (source, result.module, tuple(result.diagnostics))
-        self.entries[path, dedent] = entry
-        return entry
-
-    def on_disk(self) -> KeptPackages | None:
-        """The packages that the store holds."""
-        if self.store is None:
-            return None
-        if "on disk" not in self.kept:
-            from kcl.loader.kept import KeptPackages  # most runs have no store
-
-            self.kept.setdefault("on disk", KeptPackages(self.store))
-        kept: KeptPackages = self.kept["on disk"]
-        return kept
+    memo: Memo = field(default_factory=Memo)
+    known: KnownPackages = field(default_factory=KnownPackages)
+    on_disk: PackagesElsewhere | None = None
+    """Packages that other processes loaded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,12 +100,12 @@ class Loaded:
     """Text by path of every file read: what `render` needs."""
 
 
-def load(request: LoadRequest, file_system: FileSystem, cache: ParseCache | None = None) -> Loaded:
+def load(request: LoadRequest, file_system: FileSystem, cache: LoadCache | None = None) -> Loaded:
     """Loads the files of `request` and everything they import.
 
     Problems inside the files come back as diagnostics. Raises KclError when a file named in the request is missing.
     """
-    return _Loader(request, file_system, cache or ParseCache()).load()
+    return _Loader(request, file_system, cache or LoadCache()).load()
 
 
 def downloaded_folder(environment: Mapping[str, str]) -> str | None:
@@ -157,7 +122,7 @@ def downloaded_folder(environment: Mapping[str, str]) -> str | None:
 class _Loader:
     """One load; not reusable."""
 
-    def __init__(self, request: LoadRequest, file_system: FileSystem, cache: ParseCache) -> None:
+    def __init__(self, request: LoadRequest, file_system: FileSystem, cache: LoadCache) -> None:
         self._request = request
         self._fs = file_system
         self._cache = cache
@@ -180,7 +145,9 @@ class _Loader:
         self._main_files: tuple[str, ...] = ()
         self._importers: dict[str, list[tuple[str, Span]]] = {}
         self._stamps = Stamps(file_system)
-        self._known: KnownPackages = cache.kept.setdefault("packages", KnownPackages())
+        self._known = cache.known
+        self._files = reading(cache.memo, file_system.read_text)
+        self._code = reading(cache.memo, _given(self._texts, file_system))
         self._surroundings: Hashable | None = None
         # While a package is loaded that may be kept: what it was made of so far.
         self._imported: list[Found] = []
@@ -219,7 +186,7 @@ class _Loader:
         if names:
             self._root = self._main_root(names)
         manifest_folder = folder or (self._root if names else self._root_above(self._absolute("")))
-        manifest = read_manifest(manifest_folder, self._fs, self._cache.readings)
+        manifest = read_manifest(manifest_folder, self._fs, self._files)
         self._read.add(os.path.join(manifest_folder, MANIFEST_NAME))
         if not names:
             names = entry_names(manifest_folder, manifest)
@@ -234,7 +201,7 @@ class _Loader:
             if manifest.language_version:
                 break
             if each.folder is not None and around.startswith(each.folder.rstrip(os.sep) + os.sep):
-                version = read_manifest(each.folder, self._fs, self._cache.readings).language_version
+                version = read_manifest(each.folder, self._fs, self._files).language_version
                 manifest = replace(manifest, language_version=version)
         return manifest
 
@@ -411,13 +378,16 @@ class _Loader:
         """The package as an earlier load, or another process, left it."""
         key = (found, self._dedent, self._surroundings)
         known = self._known.entries.get(key)
-        on_disk = None if known is not None else self._cache.on_disk()
+        on_disk = None if known is not None else self._cache.on_disk
         if on_disk is not None:
             known = on_disk.read(*key)
             if known is not None:
                 self._known.entries[key] = known
                 for module in known.package.modules:
-                    self._cache.entries.setdefault((module.name, self._dedent), (module.source, module.tree, ()))
+                    parsed = (module.source, module.tree, ())
+                    self._cache.memo.seed(
+                        PARSED, (module.name, self._dedent), parsed, (TEXT, module.name, module.source.text)
+                    )
         return known
 
     def _import_files(self, importers: Mapping[str, tuple[tuple[str, Span], ...]]) -> None:
@@ -451,7 +421,7 @@ class _Loader:
                 self._folders.leads.around(stamps),
                 all(map(is_normal, stamps)),
             )
-            on_disk = self._cache.on_disk()
+            on_disk = self._cache.on_disk
             if on_disk is not None:
                 on_disk.keep(*key, known)
             return package, known
@@ -483,13 +453,13 @@ class _Loader:
     def _module(self, path: str, package: Found) -> Module | None:
         self._read.add(path)
         try:
-            text = self._texts[path] if path in self._texts else self._fs.read_text(path)
+            text = self._code.look(TEXT, path)
         except (OSError, UnicodeDecodeError) as problem:
             reason = problem.strerror if isinstance(problem, OSError) and problem.strerror else str(problem)
             self._diagnostics.append(error(Code.CANNOT_FIND_MODULE, f"Failed to read '{path}': {reason}", None))
             return None
         self._sources[path] = text
-        source, tree, diagnostics = self._cache.parse(path, text, self._dedent)
+        source, tree, diagnostics = self._code.ask(PARSED, (path, self._dedent))
         self._diagnostics += diagnostics
         imports: dict[str, Import] = {}
         targets: dict[int, str] = {}
@@ -633,6 +603,11 @@ class _Loader:
             message = f"There is a circular reference between modules {', '.join(reversed(stems))}"
             for _, where in reversed(cycle):
                 self._diagnostics.append(error(Code.COMPILE, message, where))
+
+
+def _given(texts: Mapping[str, str], file_system: FileSystem) -> Callable[[str], str]:
+    """Reads files of which the texts of some are given. Knows no loader, or neither would go without a search."""
+    return lambda path: texts[path] if path in texts else file_system.read_text(path)
 
 
 def _merged(first: Package, second: Package) -> Package:

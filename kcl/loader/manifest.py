@@ -8,8 +8,9 @@ from functools import cached_property
 from typing import Any, Final
 
 from kcl.diagnostics import Code, KclError, Span, error
-from kcl.loader.known import Readings
 from kcl.loader.requirement import GitSource, LocalSource, OciSource, Requirement, Source, oci_place
+from kcl.loader.texts import TEXT, reading
+from kcl.memo.queries import Asking, Memo, Query
 from kcl.patterns import pattern
 from kcl.records import dataclass
 from kcl.source import FileSystem
@@ -90,23 +91,30 @@ def find_root(start: str, file_system: FileSystem) -> str | None:
         folder = parent
 
 
-def read_manifest(folder: str, file_system: FileSystem, readings: Readings | None = None) -> Manifest:
+def read_manifest(folder: str, file_system: FileSystem, asking: Asking | None = None) -> Manifest:
     """The kcl.mod of `folder`. Raises KclError with the place when it is not TOML of the right shape.
 
-    `readings` keeps what a text said.
+    `asking` reads instead of the file system.
     """
     path = os.path.join(folder, MANIFEST_NAME)
     if not file_system.is_file(path):
         return Manifest(None)
+    asking = asking or reading(Memo(), file_system.read_text)
     try:
-        text = file_system.read_text(path)
+        text = asking.look(TEXT, path)
     except (OSError, UnicodeDecodeError) as problem:
         raise KclError((error(Code.INVALID_SETTINGS, f"cannot read {path}: {problem}", None),)) from None
     if not text.strip():
         return Manifest(path)
-    if readings is None:
-        return _Reading(path, folder, text).manifest()
-    return readings.of(("manifest", path), text, lambda: _Reading(path, folder, text).manifest())
+    return asking.ask(MANIFEST, path)
+
+
+def _manifest(asking: Asking, path: str) -> Manifest:
+    return _Reading(path, os.path.dirname(path), asking.look(TEXT, path)).manifest()
+
+
+MANIFEST: Final = Query("manifest", _manifest)
+"""By its path, of one that is not empty."""
 
 
 class _Reading:

@@ -5,9 +5,9 @@ Nothing here reads a file; `kcl.loader.load` builds these values, the evaluator 
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from kcl.records import dataclass, field
 
@@ -56,9 +56,9 @@ class Module:
     """`Import.package` by the offset of each statement, also of those whose alias another one takes."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, eq=False)
 class Package:
-    """All files that share one global scope."""
+    """All files that share one global scope; no two are equal, and a memo may know facts of one as long as it lives."""
 
     path: str
     """Dotted path from the root (`base.pkg.kusion_models`), or `MAIN_PACKAGE`."""
@@ -67,14 +67,15 @@ class Package:
     modules: tuple[Module, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Imported:
-    """All that a main package imports, directly or not; one object for as long as none of it changes."""
+    """All that a main package imports, directly or not; one object for as long as none of it changes.
+
+    A memo may know facts of it for as long as it lives.
+    """
 
     packages: Mapping[str, Package]
     """By package path, in the order they were first imported."""
-    facts: dict[Hashable, Any] = field(default_factory=dict)
-    """What later stages found out about these packages, by stage; whoever reads an entry knows what it depends on."""
 
 
 @dataclass(frozen=True, slots=True)

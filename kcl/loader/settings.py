@@ -9,8 +9,9 @@ from typing import Any, Final
 
 from kcl.bounds import check_depth, check_json
 from kcl.diagnostics import Code, KclError, error
-from kcl.loader.known import Readings
+from kcl.loader.texts import TEXT, reading
 from kcl.loader.yaml_text import YamlError, load_yaml
+from kcl.memo.queries import Asking, Memo, Query
 from kcl.patterns import pattern
 from kcl.records import dataclass, field, fields, replace
 from kcl.source import FileSystem
@@ -57,24 +58,25 @@ class Settings:
 
 
 def load_settings(
-    path: str, file_system: FileSystem, *, shown_as: str | None = None, readings: Readings | None = None
+    path: str, file_system: FileSystem, *, shown_as: str | None = None, asking: Asking | None = None
 ) -> Settings:
     """Reads one settings file. Unknown keys are ignored, as officially. Raises KclError.
 
-    `shown_as` is how messages name the file; by default its path. `readings` keeps what a text said.
+    `shown_as` is how messages name the file; by default its path. `asking` reads instead of the file system.
     """
     shown = shown_as or path
+    asking = asking or reading(Memo(), file_system.read_text)
     try:
-        text = file_system.read_text(path)
+        asking.look(TEXT, path)
     except (OSError, UnicodeDecodeError) as problem:
         reason = problem.strerror if isinstance(problem, OSError) and problem.strerror else str(problem)
         raise _failure(f"Failed to load '{shown}', {reason}") from None
-    if readings is None:
-        return _read(text, shown)
-    return readings.of(("settings", path, shown), text, lambda: _read(text, shown))
+    return asking.ask(SETTINGS, (path, shown))
 
 
-def _read(text: str, shown: str) -> Settings:
+def _read(asking: Asking, key: tuple[str, str]) -> Settings:
+    path, shown = key
+    text = asking.look(TEXT, path)
     try:
         data = load_yaml(text)
     except YamlError as problem:
@@ -84,6 +86,10 @@ def _read(text: str, shown: str) -> Settings:
     if not isinstance(data, dict):
         raise _failure(f"Failed to load '{shown}', invalid setting file format", "the file must hold a mapping")
     return _settings(data, shown)
+
+
+SETTINGS: Final = Query("settings", _read)
+"""Of a file, by its path and how messages name it."""
 
 
 def merge_settings(settings: Iterable[Settings]) -> Settings:

@@ -13,8 +13,8 @@ rests on other files once the list is another. Going through the trace in order 
 something was read comes before it, so nothing is asked for that the function would not ask for today.
 
 A change stops where it makes no difference ("early cut-off"). When the function has run anew and its answer is the same
-as before, the old answer stays, the very object; so whoever read it finds its trace unchanged and does not run. A space
-typed into a file makes another text, the same tree, and ends there.
+as before, the old answer stays, the very object; so whoever read it finds its trace unchanged and does not run. A
+comment typed into a file of models makes another text and another tree, but the same interface, and ends there.
 
 Nothing has to be told of a change, and so nobody can forget to. There is no list of what became invalid: each request
 (`Asking`) looks at the inputs itself, each once, and through the eyes it is given. Two requests may see different
@@ -25,12 +25,16 @@ checker ty, with one difference: they number the revisions of one world, and com
 time, so a trace holds what was said. Such are the "verifying traces" of Mokhov, Mitchell and Peyton Jones, Build
 Systems à la Carte (https://doi.org/10.1145/3236774).
 
+What rests on no input has nothing in its trace, now and for ever, and has no place in that of others. So facts of an
+object that never changes cost one look-up, however many queries they were made of.
+
 What goes wrong:
 - A query that asks, by whatever detour, for itself gets a `QueryCycle`, which names the way round.
 - What a query raises is not kept, unless it is of the classes it says it `keeps`: those are raised again, like an
   answer. Within one request either is raised to each that asks. Who catches what is not kept, or a cycle, has no trace
   to show for its answer: that is not kept either.
-- Two threads may work out the same answer at once. Entries are replaced whole, so both have a right one.
+- Two threads may work out the same answer at once. Entries are replaced whole, and who is last takes what the first
+  one kept where it holds.
 
 With a `Codec` and a store answers outlive the process. What is written is the answer and the inputs of its trace, those
 below the queries it read included, since their answers are not there in the process that reads it.
@@ -42,12 +46,14 @@ import marshal
 import operator
 import threading
 from collections.abc import Callable, Hashable, Iterable, MutableMapping
-from dataclasses import dataclass, field
 from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar, cast
-from weakref import WeakKeyDictionary
+
+from kcl.records import dataclass, field
 
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
+A = TypeVar("A", bound=Hashable)
+B = TypeVar("B")
 
 
 class Entries(Protocol):
@@ -143,7 +149,19 @@ class Memo:
 
     def ask(self, query: Query[K, V], key: K) -> V:
         """The answer to one that rests on its key alone, or on others that do."""
+        known = self._kept(query, key)
+        if known is not None and not known.trace and not isinstance(known.answer, _Failure):
+            return cast(V, known.answer)
         return Asking(self).ask(query, key)
+
+    def seed(self, query: Query[K, V], key: K, answer: V, read: tuple[Input[A, B], A, B]) -> None:
+        """Lets be known what somebody else worked out from this input; not over what is known."""
+        if self._kept(query, key) is None:
+            self._keep(query, key, _Entry(answer, (read,)))
+
+    def count(self, query: Query[Any, Any]) -> int:
+        """How many answers are kept."""
+        return len(self._tables.get(query, ()))
 
     def write(self) -> None:
         """Writes to the store what is new to it."""
@@ -162,12 +180,18 @@ class Memo:
         with self._lock:
             table = self._tables.get(query)
             if table is None:
-                table = self._tables[query] = WeakKeyDictionary() if query.lives_with_key else {}
+                table = self._tables[query] = _weak_table() if query.lives_with_key else {}
             if query.most is not None:
                 table.pop(key, None)
                 while len(table) >= max(query.most, 1):
                     del table[next(iter(table))]
             table[key] = entry
+
+
+def _weak_table() -> MutableMapping[Any, _Entry]:
+    from weakref import WeakKeyDictionary  # who keeps nothing pays nothing
+
+    return WeakKeyDictionary()
 
 
 _UNKNOWN: Final = object()
@@ -183,6 +207,8 @@ class Asking:
     """The answer, or the failure, of everybody that was asked."""
     _entries: dict[tuple[_Any, Hashable], _Entry] = field(default_factory=dict)
     """What stands behind those answers of queries that are kept."""
+    _constant: set[tuple[_Any, Hashable]] = field(default_factory=set)
+    """Those of them that rest on no input."""
     _running: dict[tuple[_Any, Hashable], dict[tuple[_Any, Hashable], object] | None] = field(default_factory=dict)
     """The queries that wait for each other, the first one first, with what each was told; None for one whose answer
     will not be kept."""
@@ -213,7 +239,7 @@ class Asking:
         if trace is not None and reader is not None:
             if isinstance(told, _Failure) and not _is_kept(whom, told.error):
                 self._running[reader] = None
-            else:
+            elif what not in self._constant:
                 trace.setdefault(what, told)
         if isinstance(told, _Failure):
             raise told.error.with_traceback(None) if _is_kept(whom, told.error) else told.error
@@ -239,6 +265,8 @@ class Asking:
                 known = self._computed(query, key, known)
         finally:
             del self._running[what]
+        if what in self._entries and not known.trace:
+            self._constant.add(what)
         if isinstance(known.answer, _Failure):
             raise known.answer.error
         return known.answer
@@ -257,6 +285,10 @@ class Asking:
         if trace is None:
             return _Entry(answer, ())
         entry = _Entry(answer, tuple((*what, told) for what, told in trace.items()))
+        meanwhile = self._memo._kept(query, key)
+        if meanwhile is not None and meanwhile is not before and self._holds(meanwhile.trace):
+            self._entries[query, key] = meanwhile
+            return meanwhile
         self._memo._keep(query, key, entry)
         self._entries[query, key] = entry
         if query.codec is not None and not isinstance(answer, _Failure):

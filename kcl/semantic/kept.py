@@ -18,20 +18,17 @@ from kcl.diagnostics import Span
 from kcl.loader.program import ImportKind
 from kcl.records import astuple
 from kcl.semantic.scopes import Scope
-from kcl.semantic.state import Rules
 from kcl.semantic.types import CONSTANTS, FunctionType, MultiplierType, SchemaInfo, SchemaType, Type
 
 if TYPE_CHECKING:
     from kcl.cache.store import Store
     from kcl.loader.program import Package
-    from kcl.semantic.packages import Checked
+    from kcl.semantic.packages import Checked, Checking
 
 _MODULES: Final = ("kcl.diagnostics.", "kcl.semantic.")
 _DIGEST_BYTES: Final = 20
 _CONSTANT_NAMES: Final = {id(constant): name for name, constant in CONSTANTS.items()}
 """They are compared by identity, so they are written by name."""
-Checking = tuple[Rules, bool]
-"""How a package is checked: the rules, and whether its strings have lost their indentation."""
 
 
 class KeptChecks:

@@ -27,12 +27,13 @@ without the cache.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from pathlib import PurePath
-from typing import TYPE_CHECKING
+from typing import Final, Protocol
 
 from kcl.diagnostics import Code, Diagnostic, Label, Span, error
-from kcl.loader.program import MAIN_PACKAGE, Import, ImportKind, Module, Package, Program
+from kcl.loader.program import MAIN_PACKAGE, Import, Imported, ImportKind, Module, Package, Program
+from kcl.memo.queries import Asking, Memo, Query
 from kcl.records import dataclass, field
 from kcl.semantic.interfaces import interface
 from kcl.semantic.merge import Merged, Merges, find_merges, schema_expression
@@ -45,10 +46,9 @@ from kcl.semantic.statements import mutable_note
 from kcl.semantic.types import ANY, FunctionType, ModuleType, SchemaInfo, SchemaType, Type, is_upper_bound
 from kcl.syntax import ast
 
-if TYPE_CHECKING:
-    from kcl.semantic.kept import Checking, KeptChecks
-
 _Key = tuple[Rules, tuple[str, ...]]
+Checking = tuple[Rules, bool]
+"""How a package is checked: the rules, and whether its strings have lost their indentation."""
 
 
 @dataclass(slots=True, eq=False)
@@ -72,6 +72,32 @@ class Checked:
         return self._interface
 
 
+class ChecksElsewhere(Protocol):
+    """What the checker found out about packages in other processes."""
+
+    def read(
+        self,
+        package: Package,
+        how: Checking,
+        imports: Sequence[Checked],
+        checked: Mapping[str, Checked],
+        builtins: Scope,
+    ) -> tuple[Scope, bytes] | None:
+        """The scope and the interface of the package, if the packages it imports, in order, still show what they did.
+
+        `checked` are the packages checked before it, by path.
+        """
+
+    def keep(self, package: Package, how: Checking, found: Checked, checked: Mapping[str, Checked]) -> None:
+        """Notes a package nothing is wrong with; `checked` are those checked before it, by path."""
+
+
+def _by_imported() -> MutableMapping[Imported, dict[Rules, Mapping[str, Checked]]]:
+    from weakref import WeakKeyDictionary  # who keeps nothing pays nothing
+
+    return WeakKeyDictionary()
+
+
 @dataclass(slots=True)
 class CheckCache:
     """Packages checked before, by the paths of their files and the rules they were checked by.
@@ -87,10 +113,12 @@ class CheckCache:
     with the paths of the packages they import."""
     remembered: dict[tuple[Checking, str], Remembered] = field(default_factory=dict)
     """The statements of files of main packages, by how they are checked and by path."""
-    on_disk: KeptChecks | None = None
+    on_disk: ChecksElsewhere | None = None
     """Those of other processes."""
-    used: dict[str, tuple[Package, frozenset[str]]] = field(default_factory=dict)
-    """By the path of a package, the packages its files name members of."""
+    memo: Memo = field(default_factory=Memo)
+    """Facts of packages."""
+    imported: MutableMapping[Imported, dict[Rules, Mapping[str, Checked]]] = field(default_factory=_by_imported)
+    """What was found of all imported packages together, as long as somebody imports these."""
 
 
 def _keep_scope(before: Checked, checked: Checked) -> None:
@@ -105,15 +133,10 @@ def packages_in_use(program: Program, cache: CheckCache | None = None) -> frozen
 
     One that is only imported is not, as in the official compiler. What its files name is, all the same.
     """
-    named = _used_by(program.main, cache)
-    known: frozenset[str] | None = program.imported.facts.get(("used", named))
-    if known is not None:
-        return known
-    found = {MAIN_PACKAGE, *named}
-    for package in program.imported.packages.values():
-        found |= _used_by(package, cache)
-    known = program.imported.facts["used", named] = frozenset(found & program.packages.keys())
-    return known
+    cache = cache or CheckCache()
+    named = frozenset[str]().union(*(_named_by(module, cache) for module in program.main.modules))
+    used = cache.memo.ask(_USED_BY_IMPORTED, program.imported)
+    return (named | used | {MAIN_PACKAGE}) & program.packages.keys()
 
 
 def _must_be_right(path: str, program: Program, in_use: frozenset[str]) -> bool:
@@ -121,30 +144,40 @@ def _must_be_right(path: str, program: Program, in_use: frozenset[str]) -> bool:
     return path in in_use or any(module.imports for module in program.packages[path].modules)
 
 
-def _used_by(package: Package, cache: CheckCache | None) -> frozenset[str]:
-    """Paths of the imported packages that the files of a package name members of."""
-    known = None if cache is None else cache.used.get(package.path)
-    if known is not None and known[0] is package:
-        return known[1]
-    used = frozenset(path for module in package.modules for path in _named_by(module, cache))
-    if cache is not None:
-        cache.used[package.path] = package, used
-    return used
+def _used(asking: Asking, package: Package) -> frozenset[str]:
+    return frozenset(path for module in package.modules for path in _members_of(module))
 
 
-def _named_by(module: Module, cache: CheckCache | None) -> frozenset[str]:
-    """Paths of the imported packages that a file names members of."""
-    packages = {name: each.package for name, each in module.imports.items() if each.kind is ImportKind.PACKAGE}
-    known = None if cache is None else cache.named.get(module.source.path)
-    if known is not None and known[0] is module.tree and known[1] == packages:  # the same text may import others now
+def _used_by_imported(asking: Asking, imported: Imported) -> frozenset[str]:
+    return frozenset[str]().union(*(asking.ask(_USED, package) for package in imported.packages.values()))
+
+
+_USED: Final = Query("packages used by a package", _used, lives_with_key=True)
+"""Paths of the imported packages that the files of a package name members of."""
+_USED_BY_IMPORTED: Final[Query[Imported, frozenset[str]]] = Query(
+    "packages used by imported ones", _used_by_imported, lives_with_key=True
+)
+
+
+def _named_by(module: Module, cache: CheckCache) -> frozenset[str]:
+    """As `_members_of` a file of a main package, which is loaded anew each time."""
+    imports = {name: each.package for name, each in module.imports.items()}
+    known = cache.named.get(module.source.path)
+    if known is not None and known[0] is module.tree and known[1] == imports:  # the same text may import others now
         return known[2]
-    text = module.source.text
-    named = frozenset(
-        package for alias, package in packages.items() if re.search(rf"(?<![\w.]){re.escape(alias)}\s*\??\.", text)
-    )
-    if cache is not None:
-        cache.named[module.source.path] = module.tree, packages, named
+    named = _members_of(module)
+    cache.named[module.source.path] = module.tree, imports, named
     return named
+
+
+def _members_of(module: Module) -> frozenset[str]:
+    """Paths of the imported packages that a file names members of."""
+    text = module.source.text
+    return frozenset(
+        each.package
+        for alias, each in module.imports.items()
+        if each.kind is ImportKind.PACKAGE and re.search(rf"(?<![\w.]){re.escape(alias)}\s*\??\.", text)
+    )
 
 
 def _named(imported: Import) -> str:
@@ -200,14 +233,14 @@ class Checker(Schemas):
 
     def _take_imported(self) -> None:
         """Takes all imported packages as they were found, if none of them changed since."""
-        known = self._program.imported.facts.get(("checked", self.rules))
+        known = self._cache.imported.get(self._program.imported, {}).get(self.rules)
         if known is not None:
             self._checked.update(known)
             self._scopes.update((path, checked.scope) for path, checked in known.items())
 
     def _check_anew(self) -> list[Diagnostic]:
         """The findings with the places of now."""
-        fresh = CheckCache(named=self._cache.named, used=self._cache.used)
+        fresh = CheckCache(named=self._cache.named, memo=self._cache.memo, imported=self._cache.imported)
         found = Checker(self._program, self.library, self.rules, fresh, anew=True).check()
         self._cache.entries, self._cache.whole = fresh.entries, fresh.whole
         return found
@@ -222,12 +255,10 @@ class Checker(Schemas):
         return again.check()
 
     def _note_imported(self) -> None:
-        key = ("checked", self.rules)
-        is_new = self._anew or key not in self._program.imported.facts
-        if is_new and self._checked.keys() == self._program.packages.keys():
-            self._program.imported.facts[key] = {
-                path: checked for path, checked in self._checked.items() if path != MAIN_PACKAGE
-            }
+        known = self._cache.imported.get(self._program.imported, {})
+        if (self._anew or self.rules not in known) and self._checked.keys() == self._program.packages.keys():
+            found = {path: checked for path, checked in self._checked.items() if path != MAIN_PACKAGE}
+            self._cache.imported[self._program.imported] = {**known, self.rules: found}
 
     # ------------------------------------------------------------ one package
 

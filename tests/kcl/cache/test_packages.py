@@ -19,7 +19,7 @@ from kcl import api
 from kcl.cache.objects import BROKEN, from_bytes, to_bytes
 from kcl.cache.store import Store
 from kcl.loader.known import Known
-from kcl.semantic.packages import CheckCache
+from kcl.loader.texts import PARSED, reading
 from kcl.semantic.types import ANY, DictType, ListType
 from tests.kcl.clocks import later, let_tick
 
@@ -110,8 +110,7 @@ def test_the_next_process_takes_the_packages_as_they_were_checked(folder: Path, 
 
 
 def _checked(cache: api.ParseCache) -> dict[str, Any]:
-    checks: CheckCache = cache.kept["semantic"]
-    return {each.path: each for each in checks.entries.values()}
+    return {each.path: each for each in cache.checks.entries.values()}
 
 
 @pytest.mark.parametrize(
@@ -143,11 +142,11 @@ def test_other_times_alone_have_files_read_and_not_parsed(folder: Path, store: S
     os.utime(folder / "model" / "model.k", ns=(10**18, 10**18))
     result, cache = _run(folder, store)
     assert result.documents == ({"a": {"size": 3, "more": {"a": 1}, "other": []}},)
-    (path,) = [path for path in cache.entries if path[0].endswith("model.k")]
-    kept = cache.on_disk()
-    assert kept is not None
-    assert cache.entries[path][1] is not cold.entries[path][1]
-    assert _checked(cache)["model"].trees == (cache.entries[path][1],)
+    (warm_tree,), (cold_tree,) = _checked(cache)["model"].trees, _checked(cold)["model"].trees
+    assert warm_tree is not cold_tree
+    path = str(folder / "model" / "model.k")
+    _, tree, _ = reading(cache.memo, lambda name: MODEL).ask(PARSED, (path, True))
+    assert tree is warm_tree
 
 
 def test_a_new_file_of_a_package_is_seen(folder: Path, store: Store) -> None:

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from kcl.api import ProgramError, run
+from kcl.api import ParseCache, ProgramError, run
 from kcl.cache.store import Store
 from kcl.diagnostics import Code, KclError
-from kcl.loader import ImportKind, Loaded, LoadRequest, ParseCache, load
+from kcl.loader import ImportKind, LoadCache, Loaded, LoadRequest, load
 from kcl.source import InMemoryFileSystem
 from tests.kcl.clocks import later
 
@@ -131,7 +131,7 @@ def test_dependencies_tell_what_was_read_and_looked_for() -> None:
 
 
 def test_cache_parses_a_text_once() -> None:
-    cache = ParseCache()
+    cache = LoadCache()
     files = {"/w/main.k": "a = 1"}
     request = LoadRequest(files=("main.k",), work_dir="/w")
     first = load(request, InMemoryFileSystem(files), cache).program.main.modules[0].tree

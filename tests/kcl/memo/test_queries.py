@@ -256,6 +256,27 @@ def test_only_so_many_answers_are_kept_as_a_query_says() -> None:
     assert ran == [1, 2, 3, 1]
 
 
+def test_facts_of_what_never_changes_are_not_gone_through_again() -> None:
+    ones: Query[str, int] = Query("one", lambda asking, text: len(text))
+    sums: Query[tuple[str, ...], int] = Query("sum", lambda asking, texts: sum(asking.ask(ones, t) for t in texts))
+    memo = Memo()
+    assert [memo.ask(sums, ("a", "bc")), memo.ask(sums, ("a", "bc"))] == [3, 3]
+    (entry,) = memo._tables[sums].values()
+    assert entry.trace == ()
+
+
+def test_what_somebody_else_worked_out_holds_while_its_input_does() -> None:
+    world = World(a="one two")
+    world.memo.seed(world.words, "a", ("one", "two"), (TEXT, "a", "one two"))
+    assert world.asking().ask(world.number, "a") == 2
+    assert world.ran() == {("number", "a")}
+    world.texts["a"] = "one"
+    assert world.asking().ask(world.number, "a") == 1
+    assert world.ran() == {("number", "a"), ("words", "a")}
+    world.memo.seed(world.words, "a", ("none",), (TEXT, "a", "one"))
+    assert world.asking().ask(world.words, "a") == ("one",), "what is known stays"
+
+
 def test_what_lives_with_its_key_goes_with_it() -> None:
     class Key:
         pass
@@ -266,6 +287,22 @@ def test_what_lives_with_its_key_goes_with_it() -> None:
     del key
     gc.collect()
     assert not memo._tables[kept]
+
+
+def test_who_is_last_takes_the_answer_of_the_first() -> None:
+    firsts: list[list[str]] = []
+
+    def slow(asking: Asking, name: str) -> list[str]:
+        text = asking.look(TEXT, name)
+        if not firsts:
+            firsts.append([])  # as if another thread began later and was faster
+            firsts.append(world.asking().ask(slowly, name))
+        return [text]
+
+    slowly: Query[str, list[str]] = Query("slow", slow)
+    world = World(a="one")
+    assert world.asking().ask(slowly, "a") is firsts[1]
+    assert world.asking().ask(slowly, "a") is firsts[1]
 
 
 def test_two_threads_have_right_answers_whoever_is_first() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kcl.loader import LoadRequest, ParseCache, Program, load
+from kcl.loader import LoadCache, LoadRequest, Program, load
 from kcl.semantic import CheckCache, check
 from kcl.semantic.packages import Checked
 from kcl.source import InMemoryFileSystem
@@ -41,7 +41,7 @@ class Session:
     """The same repository from edit to edit."""
 
     def __init__(self) -> None:
-        self.parsed, self.kept = ParseCache(), CheckCache()
+        self.parsed, self.kept = LoadCache(), CheckCache()
 
     def program(self, model: str, main: str = MAIN, deep: str = "x = 1\n") -> Program:
         texts = {
@@ -135,7 +135,7 @@ def test_what_is_wrong_is_told_with_the_places_of_now() -> None:
 
 def test_the_same_import_may_lead_to_another_package() -> None:
     """A file alone in its folder is that folder's package, and what nobody names is not held against a program."""
-    parsed, kept = ParseCache(), CheckCache()
+    parsed, kept = LoadCache(), CheckCache()
 
     def found(name: str, text: str) -> list[str]:
         texts = {"/r/kcl.mod": "", "/r/main.k": "import every.one\n\na = one.a\n", name: text}

@@ -46,7 +46,7 @@ def _seen(compiled: CompiledStack) -> tuple[object, ...]:
 
 
 def _has_compiled(cache: ParseCache) -> bool:
-    return "packages" in cache.kept
+    return bool(cache.loads.known.entries)
 
 
 @pytest.mark.parametrize(("root", "settings"), [(SAMPLE, ()), (KONFIG, (SETTINGS,))], ids=["sample", "konfig-2023"])
