@@ -90,9 +90,9 @@ class _Disk:
     """What is kept in a store of each stage."""
 
     def __init__(self, store: Store) -> None:
-        from kcl.compiler.kept import KeptCode  # most runs have no store
-        from kcl.loader.kept import KeptPackages
-        from kcl.semantic.kept import KeptChecks
+        from kcl.cache.checks import KeptChecks
+        from kcl.cache.code import KeptCode  # most runs have no store
+        from kcl.cache.packages import KeptPackages
 
         self.packages = KeptPackages(store)
         self.checks = KeptChecks(store)

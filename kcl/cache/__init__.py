@@ -4,6 +4,7 @@
     sealing.py   output with secrets, which takes the files it was made of to open
     runs.py      what a run printed, taken again while every file it looked at is the same
     objects.py   trees and types as bytes, for those who keep them
+    packages.py, checks.py, code.py   what other processes loaded, checked and generated, for the stages to take
 
-All but the last import little: the command line looks here before it loads the rest of the language.
+The first three import little: the command line looks here before it loads the rest of the language.
 """

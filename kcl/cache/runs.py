@@ -13,7 +13,7 @@ import os
 import sys
 from importlib._bootstrap_external import MAGIC_NUMBER
 
-from kcl.cache.digest import blake2b
+from kcl.memo.digest import blake2b
 from kcl.memo.inputs import Leads, hold, now, settled, stamp_as_it_is
 
 TYPE_CHECKING = False

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import os
 
-from kcl.cache.digest import blake2b, shake_256
+from kcl.memo.digest import blake2b, shake_256
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

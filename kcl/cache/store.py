@@ -13,7 +13,7 @@ import stat
 import sys
 
 from kcl import whole_file
-from kcl.cache.digest import blake2b
+from kcl.memo.digest import blake2b
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -4,7 +4,6 @@ program.py       the result: Program, Package, Module, Import
 load.py          import resolution and the module graph
 texts.py         texts and their trees, kept by a memo
 known.py         packages of earlier loads, taken again while nothing they rest on changed
-kept.py          the same on disk, for other processes
 folders.py       which files a package consists of
 manifest.py      kcl.mod
 profile.py       what kcl.mod says is run

@@ -7,12 +7,12 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from kcl.cache.digest import blake2b
 from kcl.cache.runs import compiler
 from kcl.emit.planning import PlanOptions
 from kcl.evaluator.dialect import Dialect
 from kcl.evaluator.runtime import Limits
 from kcl.loader import Settings
+from kcl.memo.digest import blake2b
 from kcl.reach import Bounds
 from kcl.records import dataclass, field, fields
 from kcl.secrecy.rules import BUILT_IN, SecretRules

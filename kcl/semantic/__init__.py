@@ -6,8 +6,8 @@ A checker walks every package once, its imports first, and gives each expression
 codes, texts, places and the order of the official compiler. `State` is what the walk knows at a moment; each class
 above it adds one concern: `names`, `assignability`, `operators`, `calls`, `configurations`, `expressions`,
 `statements`, `schemas`, `packages`. What was found before is taken again while it would come out the same: of packages
-by what they show each other (`interfaces`, on disk `kept`), of a main package by statement (`remembered`). Nothing here
-reads a file of the program or knows a value.
+by what they show each other (`interfaces`), also in other processes; of a main package by statement (`remembered`).
+Nothing here reads a file of the program or knows a value.
 """
 
 from kcl.diagnostics import Diagnostic

@@ -7,11 +7,10 @@ places it points to at most. Values of variables and defaults, bodies of functio
 from __future__ import annotations
 
 import marshal
-import os
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from kcl.cache.digest import blake2b
+from kcl.memo.digest import blake2b
 from kcl.semantic.scopes import Scope
 from kcl.semantic.types import (
     Attribute,
@@ -41,7 +40,9 @@ def interface(package: str, scope: Scope, imports: Iterable[bytes]) -> bytes:
     try:
         described = marshal.dumps(whole, _WITHOUT_REFERENCES)
     except ValueError:  # types nested a thousand deep: the same as no other
-        described = os.urandom(_BYTES)
+        from random import SystemRandom  # there are none but in tests of limits
+
+        described = SystemRandom().randbytes(_BYTES)
     return blake2b(described, digest_size=_BYTES).digest()
 
 

@@ -51,6 +51,23 @@ def test_the_import_contracts_hold() -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+FILE_ACCESS = frozenset({"open", "read_text", "read_bytes", "write_text", "write_bytes", "touch", "mkdir", "unlink"})
+FILE_ACCESS |= {"exists", "is_file", "is_dir", "stat", "lstat", "iterdir", "glob", "rglob", "rename"}
+
+
+@pytest.mark.parametrize("stage", ["syntax", "semantic", "evaluator", "compiler"])
+def test_what_parses_checks_and_evaluates_touches_no_file(stage: str) -> None:
+    """An import contract cannot tell a `Path` that is a name from one that is read."""
+    found = [
+        f"{path.name}:{node.lineno}"
+        for path in (ROOT / "kcl" / stage).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+        and (node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")) in FILE_ACCESS
+    ]
+    assert found == []
+
+
 @pytest.mark.parametrize(
     "arguments",
     [("--version",), ("--help",), ("ls", "-w", "sample-konfig"), ("compile", "--help")],

@@ -11,11 +11,11 @@ import marshal
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from kcl.cache.digest import blake2b
 from kcl.cache.objects import BROKEN, PROTOCOL, Reducer, from_bytes, taken_out, to_bytes
 from kcl.cache.runs import compiler
 from kcl.diagnostics import Span
 from kcl.loader.program import ImportKind
+from kcl.memo.digest import blake2b
 from kcl.records import astuple
 from kcl.semantic.scopes import Scope
 from kcl.semantic.types import CONSTANTS, FunctionType, MultiplierType, SchemaInfo, SchemaType, Type

@@ -7,7 +7,6 @@ from functools import partial
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
-from kcl.cache.digest import blake2b
 from kcl.cache.objects import taken_out
 from kcl.cache.runs import compiler
 from kcl.compiler.changes import compile_changes
@@ -16,6 +15,7 @@ from kcl.compiler.schemas import compile_schema
 from kcl.compiler.source import compiled
 from kcl.evaluator.runtime import Compiling
 from kcl.loader.program import MAIN_PACKAGE
+from kcl.memo.digest import blake2b
 from kcl.records import replace
 
 if TYPE_CHECKING:

@@ -10,11 +10,11 @@ import marshal
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Final
 
-from kcl.cache.digest import blake2b
 from kcl.cache.objects import BROKEN, from_bytes, taken_out, to_bytes
 from kcl.cache.runs import compiler
 from kcl.diagnostics import Span
 from kcl.loader.known import Known
+from kcl.memo.digest import blake2b
 
 if TYPE_CHECKING:
     from kcl.cache.store import Store
