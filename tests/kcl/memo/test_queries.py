@@ -22,7 +22,7 @@ class World:
 
     def __init__(self, **texts: str) -> None:
         self.texts = texts
-        self.worked: Counter[str] = Counter()
+        self.worked: Counter[tuple[str, str]] = Counter()
         self.looked: Counter[str] = Counter()
         self.memo = Memo()
         self.words: Query[str, tuple[str, ...]] = Query("words", self._words)
