@@ -29,7 +29,7 @@ class Seconds:
             self.taken[report.nodeid] += report.duration
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        cache = session.config.cache
+        cache = getattr(session.config, "cache", None)  # none with -p no:cacheprovider
         if cache is not None and self.taken:
             cache.set(_KEY, {**cache.get(_KEY, {}), **{test: round(each, 3) for test, each in self.taken.items()}})
 
