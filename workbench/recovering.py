@@ -15,6 +15,7 @@ from workbench.audit import Actor, AuditTrail
 from workbench.audit.runs import AuditedRecovery
 from workbench.engine.recovery.approval import check_unchanged
 from workbench.engine.recovery.execute import RecoveryRun, execute
+from workbench.engine.recovery.intake import quiet
 from workbench.engine.recovery.ledger import RunBegan
 from workbench.engine.recovery.places import follow
 from workbench.engine.recovery.reach import Reach
@@ -37,6 +38,8 @@ async def recovering(
     identities: Mapping[str, ClusterIdentity],
 ) -> AsyncIterator[RecoveryRun]:
     """Runs an approved recovery. Raises `Locked`, `StalePlan` or `ReleaseFailure` before anything is written."""
+    withheld = recovery.document.withheld
+    reach = quiet(reach, withheld)
     async with AsyncExitStack() as stack:
         file: RecoveryFile | None = None
         shared: SharedLog | None = None
@@ -52,7 +55,14 @@ async def recovering(
             shared = await stack.enter_async_context(announced(recovery, reach, run, now, over))
         audited = stack.enter_context(
             AuditedRecovery(
-                trail, actor, now, recovery, file, confirm=confirm, is_dry_run=dry_run, identities=identities
+                trail,
+                actor,
+                now,
+                recovery,
+                file,
+                confirm=withheld.text(confirm),
+                is_dry_run=dry_run,
+                identities=identities,
             )
         )
         problems = shared.problems if shared else ()

@@ -16,7 +16,7 @@ import contextlib
 import os
 import pickle
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
@@ -117,7 +117,7 @@ def compiled_with_result(
     """As `compile_now`, and what the language says."""
     started = perf_counter()
     program = program_of(stack, inputs, now if cache is None else cache.clock)
-    listening = None if plugins is None else _Listening(plugins, stack.secrets)
+    listening = None if plugins is None else Listening(plugins, stack.secrets)
     try:
         result = api.run(
             program.files,
@@ -131,7 +131,9 @@ def compiled_with_result(
             needs_sums=True,
         )
     except api.ProgramError as error:
-        raise failed(error, str(stack.directory), with_settings(stack, inputs), stack.secrets, _of(listening)) from None
+        raise failed(
+            error, str(stack.directory), with_settings(stack, inputs), stack.secrets, heard(listening)
+        ) from None
 
     _check_size(result.documents, stack)
     spec = build(
@@ -142,7 +144,7 @@ def compiled_with_result(
         rules=stack.secrets,
     )
     options = with_settings(stack, inputs).options
-    of_plugins = secret_texts_in(_of(listening), spec)
+    of_plugins = secret_texts_in(heard(listening), spec)
     of_options = named_secret(options, stack.secrets) | fed_secrets(spec, options)
     spec = replace(spec, secrets=spec.secrets | of_options | of_plugins)
     seconds = perf_counter() - started
@@ -185,7 +187,7 @@ def lookup_in(provenance: api.Provenance) -> Lookup:
 
 
 @dataclass(slots=True)
-class _Listening:
+class Listening:
     """Finds plugins, and hears of what is secret in their settings and in what they return."""
 
     finder: PluginFinder
@@ -198,7 +200,7 @@ class _Listening:
         return replace(code, on_secret=lambda answer: self.found.update(texts(answer)))
 
 
-def _of(listening: _Listening | None) -> frozenset[str]:
+def heard(listening: Listening | None) -> frozenset[str]:
     return frozenset() if listening is None else frozenset(listening.found)
 
 
@@ -285,9 +287,14 @@ def with_settings(stack: Stack, inputs: CompileInputs) -> CompileInputs:
 
     What cannot be read is left to the compilation, which tells.
     """
+    return with_settings_of(stack.directory, (_STACK_SETTINGS, *inputs.settings), inputs)
+
+
+def with_settings_of(folder: Path, files: Iterable[str], inputs: CompileInputs) -> CompileInputs:
+    """The same for the settings files of any program, relative to its folder."""
     told: dict[str, str] = {}
-    for each in (_STACK_SETTINGS, *inputs.settings):
-        path = stack.directory / each
+    for each in files:
+        path = folder / each
         with contextlib.suppress(OSError, UnicodeDecodeError, DocumentError):
             told |= _text_options(inputs.overlay.get(path) or read_text(path))
     return replace(inputs, options={**told, **inputs.options}) if told else inputs
@@ -350,6 +357,12 @@ def shown(text: str, inputs: CompileInputs, rules: SecretRules = BUILT_IN, more:
         text = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", MASK, text)
     text = _WRITTEN.sub(lambda found: found[1] + MASK + found[4] if rules.names_secret(found[2]) else found[0], text)
     return masked_text(text, telling(options | more), rules)
+
+
+def written_secrets(source: str, rules: SecretRules = BUILT_IN) -> frozenset[str]:
+    """Returns the texts that source gives to names that say that they are secret, wherever it uses them then."""
+    found = (each for each in _WRITTEN.finditer(source) if rules.names_secret(each[2]))
+    return frozenset(each[3] for each in found if "$" not in each[3])
 
 
 def _own_files(stack: Stack, inputs: CompileInputs) -> list[str]:

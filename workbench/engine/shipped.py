@@ -188,7 +188,8 @@ async def compile_document(
 def _document(
     file: Path, inputs: CompileInputs, root: Path, plugins: PluginFinder | None, secrets: SecretRules
 ) -> RecoveryDocument:
-    return compile_document_now(file, inputs, plugins=plugins, cache=memos.cache_for(root, secrets=secrets))
+    cache = memos.cache_for(root, secrets=secrets)
+    return compile_document_now(file, inputs, plugins=plugins, cache=cache, rules=secrets)
 
 
 def ended_as_failure(ended: EvaluationEnded, where: Path) -> CompileFailed:

@@ -54,10 +54,18 @@ class Recovering(Opened):
                 self._plain_plugins(),
                 secrets=read_masking(self._root),
             )
+        else:
+            source = replace(source, withheld=replace(source.withheld, rules=read_masking(self._root)))
         if limits is not None:
             source = replace(source, limits=limits)
         store = RecoveryStore(self._settings.state_dir, self._root)
-        return await preview(source, self._connections.operations, now=self._now(), ledger=store.ledger)
+        return await preview(
+            source,
+            self._connections.operations,
+            now=self._now(),
+            ledger=store.ledger,
+            seal=lambda: self._store().seal(),
+        )
 
     @asynccontextmanager
     async def recover(

@@ -16,9 +16,10 @@ def approve(recovery: Recovery, confirm: str, *, dry_run: bool, is_read_only: bo
     if dry_run:
         return
     given = confirm.strip()
+    quoted = repr(recovery.document.withheld.text(given))
     if recovery.is_empty:
         if given and given not in recovery.phrases:
-            why = f"{given!r} confirms nothing: there is nothing in this preview that could be run"
+            why = f"{quoted} confirms nothing: there is nothing in this preview that could be run"
             raise Refused([why], where=recovery.name, hint="look at the preview for what holds its hosts")
         return
     if is_read_only:
@@ -26,7 +27,7 @@ def approve(recovery: Recovery, confirm: str, *, dry_run: bool, is_read_only: bo
     if given != recovery.phrase:
         why = f"{recovery.document.operation} on {', '.join(recovery.clusters)}"
         if given:
-            why += f"; {given!r} was for other pods, hosts or limits"
+            why += f"; {quoted} was for other pods, hosts or limits"
         raise ConfirmationRequired(recovery.phrase, why, where=recovery.name)
 
 

@@ -16,11 +16,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any
 
 from workbench.engine.errors import EngineError
+from workbench.engine.recovery.withheld import Withheld
 
 KIND = "Recovery"
 
@@ -119,6 +120,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class RecoveryDocument:
+    """`withheld` is what its program knows to be secret. `told_apart` is the reason (else the name) that had a secret
+    in it, as it is shown, and the identity of its incident, which that text alone would not tell from others.
+    """
+
     name: str
     operation: Operation
     hosts: tuple[Host, ...]
@@ -126,6 +131,8 @@ class RecoveryDocument:
     limits: Limits = Limits()
     reason: str = ""
     replicas: int | None = None
+    withheld: Withheld = field(default=Withheld(), repr=False, compare=False)
+    told_apart: tuple[str, str] = field(default=("", ""), repr=False, compare=False)
 
     def hostnames(self) -> tuple[str, ...]:
         """Returns every hostname once, in the order it is first named."""

@@ -142,6 +142,7 @@ class _Execution:
 
     def stop(self, because: str) -> None:
         if not self._stopping:
+            because = self._recovery.document.withheld.text(because)
             self._stopping = because
             self._tell(RecoveryStopping(self._now(), because))
 

@@ -28,10 +28,12 @@ from runtimes.base import (
     Survey,
     SurveyRequest,
 )
+from workbench.engine.masking import Seal
 from workbench.engine.recovery import history, shared
 from workbench.engine.recovery.document import Host, InventoryState, Limits, Operation, RecoveryDocument
 from workbench.engine.recovery.history import History
 from workbench.engine.recovery.hosts import host_results, what_was_done
+from workbench.engine.recovery.intake import Intake, quiet
 from workbench.engine.recovery.ledger import Ledger, merged
 from workbench.engine.recovery.places import follow
 from workbench.engine.recovery.reach import Reach
@@ -57,11 +59,17 @@ async def preview(
     *,
     now: datetime,
     ledger: Callable[[str], Ledger] = lambda _: Ledger(),
+    seal: Callable[[], Seal] = Seal.random,
 ) -> Recovery:
-    """Looks at all clusters of the document side by side. `ledger` gives what this machine knows of an incident."""
+    """Looks at all clusters of the document side by side. `ledger` gives what this machine knows of an incident.
+
+    `seal` gives the key that tells hosts apart whose names have secrets in them; see `intake`.
+    """
     id_ = identity(document)
-    found = await _look(document, reach, id_)
-    followed = [follow(each, found.identities) for each in (ledger(id_), *found.ledgers)]
+    intake = Intake(document.withheld, seal)
+    document = intake.document(document, id_)
+    found = await _look(document, quiet(reach, document.withheld), id_)
+    followed = [follow(intake.ledger(each), found.identities) for each in (ledger(id_), *found.ledgers)]
     found.warnings.extend(dict.fromkeys(said for each in followed for said in each.warnings))
     known = merged(each.ledger for each in followed)
     if not _incident(document):
@@ -71,6 +79,9 @@ async def preview(
 
 def identity(document: RecoveryDocument) -> str:
     """Returns what makes two recoveries belong to one incident: its name, else that of the program."""
+    shown, known = document.told_apart
+    if shown and shown == (document.reason or document.name):
+        return known
     incident = _incident(document)
     return _digest(["incident", incident] if incident else ["program", document.name])
 
@@ -138,7 +149,8 @@ async def _look(document: RecoveryDocument, reach: Reach, id_: str) -> _Found:
         try:
             with anyio.fail_after(document.limits.answer_seconds):
                 request = SurveyRequest(tuple(sorted(namespaces)), nodes=document.operation is Operation.CORDON)
-                await _look_at(cluster, await reach(cluster), request, id_, found)
+                with document.withheld.failures():
+                    await _look_at(cluster, await reach(cluster), request, id_, found)
         except (RuntimeFailure, WorkbenchError) as error:
             found.problems.append(ClusterProblem(cluster, type(error).__name__, error.message, error.hint))
         except TimeoutError:

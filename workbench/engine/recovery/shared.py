@@ -216,7 +216,8 @@ class SharedLog:
 
     def _lose(self, cluster: str, message: str, hint: str) -> None:
         """Nothing is started where the record could not be read: another run may be at work there."""
-        self._lost[cluster] = RuntimeFailure(f"its record of the incident: {message}", target=cluster, hint=hint)
+        said = self._recovery.document.withheld.text(f"its record of the incident: {message}")
+        self._lost[cluster] = RuntimeFailure(said, target=cluster, hint=hint)
 
     async def renew(self) -> None:
         while True:
@@ -281,7 +282,8 @@ class SharedLog:
         for run in found.runs:
             is_over = run.id in self._over or not is_of(run, cluster)
             if not is_over and run.open_until is not None and run.open_until > self._now():
-                raise Locked(f"a run of this incident by {run.by} since {run.at:%H:%M:%S}Z", where=self._recovery.name)
+                by = self._recovery.document.withheld.text(run.by)
+                raise Locked(f"a run of this incident by {by} since {run.at:%H:%M:%S}Z", where=self._recovery.name)
         relevant = found if self._recovery.is_named else found.since(self._recovery.made_at)
         if foreign := [each for each in relevant.begun if each.step.id not in self._mine]:
             moved = [MovedObject(None, f"{each.step}: was done since, by another run") for each in foreign]
