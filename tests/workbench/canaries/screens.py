@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from textual.pilot import Pilot
+from textual.widgets import Input
 
 from tests.workbench.tui.test_screens import opened, says, shown, state, until
 from workbench.tui.app import WorkbenchApp
+from workbench.tui.widgets.prompt import Prompt
 
 
 @dataclass
@@ -43,6 +46,28 @@ class Pictures:
         await until(self.pilot, lambda: state(self.app).plan is not None and not state(self.app).busy)
         self.take("plan")
         await self.of_each_step(3)
+
+    async def of_a_recovery(self, options: Mapping[str, str], rows: int) -> None:
+        """What would be done, the question, the run and its end."""
+        app = self.app
+        given = " ".join(f"{name}={value}" for name, value in options.items())
+        await self.pilot.press("colon")
+        app.screen.query_one(Prompt).value = f"recover {given}"
+        await self.pilot.press("enter")
+        await until(self.pilot, lambda: app.recovery is not None and app.recovery.found is not None)
+        await self.pilot.pause(0.3)
+        await self.of_each_row("recovery", rows)
+        await self.pilot.press("a")
+        self.take("recovery asked")
+        assert app.recovery is not None and app.recovery.found is not None
+        app.screen.query_one("#phrase", Input).value = app.recovery.found.phrase
+        await self.pilot.press("enter")
+        await until(self.pilot, lambda: bool(app.recovery and (app.recovery.log or app.recovery.report)))
+        self.take("recovering")
+        await until(self.pilot, lambda: bool(app.recovery and app.recovery.report))
+        await self.pilot.pause(0.3)
+        await self.of_each_row("recovered", rows)
+        await self.pilot.press("escape")
 
     async def of_each_step(self, rows: int) -> None:
         plan = self.app.screen

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from runtimes.base import Rejected
+from tests.workbench.canaries.recovery import GIVEN, RecoveringVault
 from tests.workbench.canaries.repository import OPTIONS, Vault, leaking_files, leaks
 from tests.workbench.canaries.screens import Pictures
 from tests.workbench.tui.test_screens import LARGE, says, state, until
@@ -21,9 +22,9 @@ NOW = datetime(2026, 1, 1, 0, 10, tzinfo=UTC)
 
 
 @pytest.fixture
-def vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Vault:
+def vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RecoveringVault:
     monkeypatch.setenv("KCL_RUN_CACHE", str(tmp_path / "kcl"))
-    made = Vault(tmp_path)
+    made = RecoveringVault(tmp_path)
     main = made.home / "repository/vault/dev/main.k"
     text = main.read_text()
     for name, value in OPTIONS.items():
@@ -32,7 +33,7 @@ def vault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Vault:
     return made
 
 
-async def test_no_screen_shows_a_canary(vault: Vault) -> None:
+async def test_no_screen_shows_a_canary(vault: RecoveringVault) -> None:
     app = WorkbenchApp(vault.session(), open_at="vault/dev", now=lambda: NOW)
     async with app.run_test(size=LARGE) as pilot:
         pictures = Pictures(app, pilot)
@@ -52,6 +53,7 @@ async def test_no_screen_shows_a_canary(vault: Vault) -> None:
         await pilot.press("escape", "d", "r")
         await until(pilot, lambda: says(app, "drift"))
         await pictures.of_each_row("drift", 6)
+        await pictures.of_a_recovery(GIVEN, 2)
     seen = pictures.seen
     leaking = {name: leaks(said) for name, said in seen.items()}
     assert not any(leaking.values()), leaking
@@ -62,7 +64,6 @@ async def test_no_screen_shows_a_canary(vault: Vault) -> None:
 
 SHOWN_OTHERWISE = {
     "WhatIfScreen": "the file as it is, for who edits it",
-    "RecoveryScreen": "hosts and pods, of which no Spec is known",
 }
 
 

@@ -6,6 +6,7 @@ events     what happens while it runs
 preview    document + live state → a `Recovery`, every limit applied
 ledger     what all runs of an incident did, so that doing it again does nothing; `shared`: the one in the clusters;
            `places`: which cluster a record tells of
+intake     where secrets are taken out: in all that comes in; `withheld`: which ones
 history    what that means for the pods and hosts of now
 hosts      every hostname, accounted for; what may be accepted
 execute    the run, with its waiting for replacements

@@ -62,7 +62,8 @@ def compile_now(
             needs_sums=True,
         )
     except api.ProgramError as error:
-        raise failed(error, str(file), told, rules, heard(listening)) from None
+        written = {text for each in error.sources.values() for text in written_secrets(each, rules)}
+        raise failed(error, str(file), told, rules, heard(listening) | written) from None
     known = {
         *named_secret(told.options, rules),
         *heard(listening),

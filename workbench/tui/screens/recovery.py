@@ -63,7 +63,8 @@ def parse(text: str) -> RecoveryJob:
     words = text.split()
     files = [each for each in words if "=" not in each]
     if len(files) > 1:
-        raise ValueError(f"one file, then NAME=VALUE; got {' and '.join(files)}")
+        # a value with a space in it may be a password: what was typed is not repeated
+        raise ValueError(f"one file, then NAME=VALUE; got {len(files)} words without =")
     pairs = (each.partition("=") for each in words if "=" in each)
     return RecoveryJob(files[0] if files else DEFAULT_FILE, {name: value for name, _, value in pairs})
 
