@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -110,13 +110,12 @@ class Telling(FakeCluster):
             raise Rejected(f"cannot list pods: {HEARD}", target=self.place, hint=f"try {HEARD}")
         return await super().survey(request)
 
-    def follow_pods(self, namespace: str) -> AbstractAsyncContextManager[Any]:
-        return self._lost() if self.is_lost_later else super().follow_pods(namespace)
-
     @asynccontextmanager
-    async def _lost(self) -> AsyncIterator[Any]:
-        raise Unreachable(f"no route by {HEARD}", target=self.place, hint=HEARD)
-        yield
+    async def follow_pods(self, namespace: str) -> AsyncIterator[Any]:
+        if self.is_lost_later:
+            raise Unreachable(f"no route by {HEARD}", target=self.place, hint=HEARD)
+        async with super().follow_pods(namespace) as feed:
+            yield feed
 
     async def delete_pod(self, target: PodTarget) -> None:
         match target.name:

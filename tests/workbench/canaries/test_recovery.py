@@ -84,10 +84,13 @@ def processes() -> str:
     return "\n".join(" ".join(each.cmdline()) for each in (*own.children(recursive=True), own) if each.is_running())
 
 
+def formats(command: Any) -> list[str]:
+    """All output formats that a command has."""
+    return [*next(each for each in command.params if each.name == "format_").type.choices]
+
+
 @pytest.mark.parametrize("confirms", [False, True], ids=["shown", "confirmed"])
-@pytest.mark.parametrize(
-    "format_", next(each for each in run_command.command.params if each.name == "format_").type.choices
-)  # type: ignore[attr-defined]
+@pytest.mark.parametrize("format_", formats(run_command.command))
 async def test_no_output_of_run_has_a_canary(vault: RecoveringVault, format_: str, confirms: bool) -> None:
     said, talk = io.StringIO(), io.StringIO()
     async with vault.session() as session:
@@ -116,9 +119,7 @@ def test_every_command_that_tells_of_recoveries_is_looked_at() -> None:
     assert telling == {run_command.__name__.rpartition(".")[2], audit_command.__name__.rpartition(".")[2]}
 
 
-@pytest.mark.parametrize(
-    "format_", next(each for each in audit_command.command.params if each.name == "format_").type.choices
-)  # type: ignore[attr-defined]
+@pytest.mark.parametrize("format_", formats(audit_command.command))
 async def test_no_output_of_audit_has_a_canary(
     vault: RecoveringVault, format_: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -181,7 +182,9 @@ async def test_no_notebook_output_of_a_recovery_has_a_canary(vault: RecoveringVa
 
 
 def bundle(result: Any) -> str:
-    return json.dumps(result._repr_mimebundle_(), ensure_ascii=False, default=str) + str(result) + result.df.to_csv()
+    return str(
+        json.dumps(result._repr_mimebundle_(), ensure_ascii=False, default=str) + str(result) + result.df.to_csv()
+    )
 
 
 WRONG = {
