@@ -205,14 +205,18 @@ def test_generated_code_is_kept_and_the_same_in_every_process(folder: Path, stor
     assert {entry.name for entry in Path(store.folder).glob("code-*.entry")} == kept.keys()
 
 
-def test_threads_that_share_a_cache_keep_what_each_found(folder: Path, store: Store) -> None:
+def test_threads_that_share_a_cache_keep_nothing_wrong_and_the_next_run_keeps_the_rest(
+    folder: Path, store: Store
+) -> None:
+    """Of a package that several check at once what they found may belong to each other's imports: it is left out."""
     first, _ = _run(folder, None)
     cache = api.ParseCache(clock=later, store=store, results=False)
     with ThreadPoolExecutor(8) as pool:
         runs = [pool.submit(api.run, ["main.k"], work_dir=folder, cache=cache) for _ in range(16)]
         assert all(each.result(timeout=60).documents == first.documents for each in runs)
-    again, used = _run(folder, store)
-    assert again.documents == first.documents
+    for _ in range(2):
+        again, used = _run(folder, store)
+        assert again.documents == first.documents
     assert _checked(used)["facade"].moved
 
 
