@@ -139,7 +139,7 @@ def _data_bytes() -> int:
 
 
 def _pages(field: int) -> int:
-    with suppress(OSError, ValueError, IndexError), Path("/proc/self/statm").open("rb") as file:
+    with suppress(OSError, ValueError, IndexError, MemoryError), Path("/proc/self/statm").open("rb") as file:
         return int(file.read().split()[field]) * os.sysconf("SC_PAGE_SIZE")
     return 0
 
@@ -159,7 +159,15 @@ def give_room_to_report() -> None:
 
 
 def peak_bytes() -> int:
-    """The most memory this process ever held; 0 where nothing tells."""
+    """The most memory this process ever held; 0 where nothing tells.
+
+    Where Linux tells it of the program: what `getrusage` tells begins with that of the process which started this one,
+    and a notebook's may be large.
+    """
+    with suppress(OSError, ValueError, IndexError, MemoryError), Path("/proc/self/status").open("rb") as file:
+        for line in file:
+            if line.startswith(b"VmHWM:"):
+                return int(line.split()[1]) * 1024
     with suppress(ImportError):
         import resource
 

@@ -163,6 +163,17 @@ async def test_what_cannot_be_handed_over_leaves_the_process_free(evaluators: Ev
     assert evaluators.busy == 0 and await evaluators.acall(ALLOWANCE, os.getpid) == first
 
 
+def process_error(_: int) -> int:
+    raise KeyError("what is wrong")
+
+
+async def test_the_memory_of_who_asks_is_not_that_of_the_evaluation(evaluators: Evaluators) -> None:
+    """A notebook may hold gigabytes when it starts one, which then fails of something else."""
+    held = b"x" * (384 << 20)
+    with pytest.raises(KeyError, match="what is wrong"):
+        await evaluators.acall(Allowance(max_memory_bytes=2 * len(held) - (64 << 20)), process_error, len(held))
+
+
 async def test_the_environment_is_that_of_who_asks(evaluators: Evaluators, monkeypatch: pytest.MonkeyPatch) -> None:
     for value in ("one", "other", "other"):
         monkeypatch.setenv("WB_TOLD", value)
