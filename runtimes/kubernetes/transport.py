@@ -238,6 +238,8 @@ class Transport:
                 rest += chunk
                 if len(rest) > _MAX_LINE_BYTES:
                     raise RuntimeFailure("one line of a watch is larger than 32 MiB", target=self.place)
+                if b"\n" not in chunk:
+                    continue  # what came before has been looked through
                 *whole, last = rest.split(b"\n")
                 for line in whole:
                     if line:

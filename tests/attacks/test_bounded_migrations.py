@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 
 import pytest
 
 from tests.attacks.conftest import Hostile
 from tests.attacks.hostile_programs import PROGRAMS, files_of
-from tests.attacks.test_bounded_programs import stuck_below, wait_until_gone
+from tests.attacks.signalled import SIGNALS, ends_when_signalled
 from tests.workbench.cli.command import Wb
 from workbench.exit_codes import ExitCode
 
@@ -73,17 +71,7 @@ def test_circles_are_found_out(old: Hostile, wb: Wb) -> None:
     assert "Traceback" not in ended.err and ended.err
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP] if _ALL else [signal.SIGINT])
+@pytest.mark.parametrize("number", SIGNALS if _ALL else SIGNALS[:1])
 def test_a_signal_ends_it_while_a_program_is_stuck(number: signal.Signals, old: Hostile) -> None:
     old.write("web/dev/main.k", _GOOD + PROGRAMS["ten repetitions in one another"])
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-m", "workbench", "migrate"],
-        cwd=old.root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env={**os.environ, "WB_STATE_DIR": str(old.outside.parent / "state"), "KCL_RUN_CACHE": "off"},
-    )  # fmt: skip
-    below = stuck_below(process.pid)
-    process.send_signal(number)
-    _, err = process.communicate(timeout=60)
-    assert process.returncode in (-number, 130), err
-    assert "Traceback" not in err
-    wait_until_gone(below)
+    ends_when_signalled(["workbench", "migrate"], number, old)

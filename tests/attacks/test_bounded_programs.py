@@ -10,7 +10,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ import pytest
 from kcl.bounded import Allowance
 from tests.attacks.conftest import Hostile
 from tests.attacks.hostile_programs import NAMES, PROGRAMS, files_of, write
+from tests.attacks.signalled import SIGNALS, ends_when_signalled
 from tests.workbench.cli.command import Wb
 from workbench.engine.compile import CompileFailed
 from workbench.engine.errors import SpecInvalid
@@ -34,8 +34,7 @@ _CHOSEN = NAMES if _ALL else (*NAMES[::30], "a union of 20,000 strings of 1,000 
 _BY_COMMAND = NAMES if _ALL else ("a list extended", "an identifier of a million letters")
 """Where no memory is left to say so, and where what is to be said is a million letters long."""
 _COMMANDS = ("kcl run", "wb compile", "wb compile --all", "wb diff")
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_ENDED_BY = [(command, number) for command in _COMMANDS for number in _SIGNALS]
+_ENDED_BY = [(command, number) for command in _COMMANDS for number in SIGNALS]
 _ENDED_BY = _ENDED_BY if _ALL else [_ENDED_BY[each] for each in (0, 4, 8)]
 _ENDLESS = "f = lambda n {\n    0 if n == 0 else f(n - 1) + f(n - 1)\n}\na = f(60)\n"
 _STUCK = PROGRAMS["ten repetitions in one another"]
@@ -137,47 +136,7 @@ def test_a_signal_ends_a_program_that_is_stuck(command: str, number: signal.Sign
         "wb compile --all": ["workbench", "compile", "--all", "--into", str(hostile.outside.parent / "specs")],
         "wb diff": ["workbench", "diff", "web/dev"],
     }[command]
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-m", *words],
-        cwd=hostile.root, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env={**os.environ, "WB_STATE_DIR": str(hostile.outside.parent / "state"), "KCL_RUN_CACHE": "off"},
-    )  # fmt: skip
-    below = stuck_below(process.pid)
-    process.send_signal(number)
-    _, err = process.communicate(timeout=60)
-    assert process.returncode in (-number, 130), err
-    assert "Traceback" not in err
-    wait_until_gone(below)
-
-
-def stuck_below(pid: int) -> list[int]:
-    """The processes below one, once one of them computes and does nothing else."""
-    psutil = pytest.importorskip("psutil")
-    found: list[Any] = []
-
-    def is_stuck() -> bool:
-        found[:] = psutil.Process(pid).children(recursive=True)
-        return any(each.cpu_times().user > 0.7 for each in found)
-
-    _wait_until(is_stuck)
-    return [each.pid for each in found]
-
-
-def wait_until_gone(pids: list[int]) -> None:
-    _wait_until(lambda: not any(map(_runs, pids)))
-
-
-def _runs(pid: int) -> bool:
-    psutil = pytest.importorskip("psutil")
-    return bool(psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
-
-
-def _wait_until(is_so: Any) -> None:
-    for _ in range(600):
-        if is_so():
-            return
-        time.sleep(0.1)
-    raise AssertionError("it never came to be so")
+    ends_when_signalled(words, number, hostile)
 
 
 def test_wb_names_limit_place_and_what_raises_it(wb: Wb, hostile: Hostile) -> None:

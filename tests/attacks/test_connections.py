@@ -7,6 +7,7 @@ import asyncio
 import base64
 import gzip
 import json
+import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
@@ -167,6 +168,30 @@ def test_credentials_in_an_address_are_refused_and_not_shown(tmp_path: Path, ser
         with pytest.raises(Misconfigured, match="holds a user or a password") as caught:
             ask()
         assert "canary" not in f"{caught.value} {caught.value.hint}"
+
+
+SECRETS_BEHIND = [
+    "http://127.0.0.1:{port}/k8s/clusters/c-1?token=canary",
+    "http://127.0.0.1:{port}?access_token=canary&x=1",
+    "http://127.0.0.1:{port}/#canary",
+]
+
+
+@pytest.mark.parametrize("server", SECRETS_BEHIND)
+async def test_what_stands_behind_the_path_of_an_address_is_not_shown(tmp_path: Path, server: str) -> None:
+    address = server.format(port=free_port())
+    found = kubeconfig(tmp_path, address)
+    places = [found.place(), found.connection().identity]
+    async with asking(tmp_path, address) as transport:
+        with pytest.raises(Unreachable) as caught:
+            await transport.call("GET", "/api")
+    said = f"{places} {[each.server for each in places]} {caught.value!r} {caught.value} {caught.value.hint}"
+    assert "127.0.0.1" in said and "canary" not in said
+
+
+def free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
 
 
 @pytest.mark.parametrize(
@@ -415,3 +440,28 @@ async def test_a_watch_that_sends_nonsense_is_a_failure_of_the_cluster(tmp_path:
             async with client.watch(pods, "", "1", seconds=5) as events:
                 async for _ in events:
                     pass
+
+
+@pytest.mark.parametrize(
+    "between", [b"", b"\r", b'{"type": "ADDED"}\n'], ids=["nothing", "half an end", "a line before"]
+)
+async def test_a_line_of_a_watch_without_end_is_not_read_to_its_end(tmp_path: Path, between: bytes) -> None:
+    sent = 0
+
+    async def answer(request: web.BaseRequest) -> web.StreamResponse:
+        nonlocal sent
+        response = web.StreamResponse()
+        await response.prepare(request)
+        await response.write(between)
+        with suppress(ConnectionError):
+            while sent < 400 * 2**20:
+                await response.write(b'{"a":"' + b"x" * 2**20)
+                sent += 2**20
+        return response
+
+    async with serving(answer) as (server, _), asking(tmp_path, server) as transport:
+        with pytest.raises(RuntimeFailure, match="one line of a watch is larger than 32 MiB"):
+            async with transport.stream("/api/v1/pods", [("watch", "1")]) as lines:
+                async for _ in lines:
+                    pass
+    assert sent < 100 * 2**20

@@ -338,6 +338,25 @@ def test_whatever_a_state_names_is_seen(way: str) -> None:
 
 
 @NEEDS_TERRAFORM
+@pytest.mark.parametrize("way", ["a host of its own", "any version", "a port", "a state"])
+def test_terraform_itself_asks_nobody_whom_its_user_does_not_trust(
+    shop: HostileStack, wb: Wb, proxy: Proxy, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    """What is refused before terraform starts is refused by its own configuration too, should a way past be found."""
+    monkeypatch.setattr(Trust, "refuse_providers", lambda *_: None)
+    if way == "a state":
+        state = shop.root / "states" / "shop.tfstate"
+        shop.write(data(), terraform={"backend": {"type": "local", "config": {"path": str(state)}}})
+        state.parent.mkdir()
+        state.write_text(json.dumps({**HEADER, "outputs": {}, "resources": [STATE["managed"]]}))
+    else:
+        shop.write(NAMED[way])
+    said = wb("diff", STACK)
+    assert said.code == 3 and "was not found in any of the search locations" in said.text, said.text
+    assert [each for each in proxy.came if "evil.example" in each or ":8443" in each] == []
+
+
+@NEEDS_TERRAFORM
 def test_once_trusted_it_is_asked_for_until_that_is_revoked(
     shop: HostileStack, wb: Wb, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
