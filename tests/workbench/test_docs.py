@@ -152,7 +152,7 @@ COMMANDS = dict(_commands())
 
 def test_help_has_one_voice() -> None:
     """An imperative, lower case, no full stop; a proper name or a quoted word may begin it."""
-    context = click.Context(wb)
+    context = click.Context(wb, help_option_names=["-h", "--help"])
     said = dict(_table_of_commands())
     for name, command in COMMANDS.items():
         for option in command.get_params(context):
@@ -163,7 +163,7 @@ def test_help_has_one_voice() -> None:
 
 
 def _table_of_commands() -> Iterable[tuple[str, str]]:
-    text = wb.get_help(click.Context(wb)).partition("Commands:")[2]
+    text = wb.get_help(click.Context(wb, help_option_names=["-h", "--help"])).partition("Commands:")[2]
     return re.findall(r"^  (\w+) +(\S.*)$", text, re.M)
 
 

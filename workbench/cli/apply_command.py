@@ -19,7 +19,6 @@ from workbench.cli.stacks import (
     timeout_option,
     workdir_option,
 )
-from workbench.exit_codes import ExitCode
 from workbench.project.errors import UnknownStack
 
 if TYPE_CHECKING:
@@ -83,9 +82,8 @@ def command(
     output = context.output
     session.reason = reason or session.reason
 
-    from workbench.cli.applying import carry_out, confirmation, say_what_is_left
+    from workbench.cli.applying import apply_made
     from workbench.cli.progress import while_asking
-    from workbench.present import plan as present
 
     # Asking happens between two runs of the event loop: inside one, an answer would keep ^C from being heard.
     async def make() -> Plan:
@@ -98,39 +96,4 @@ def command(
             )
 
     made = anyio.run(make)
-    output.lines(present.lines(made, output.glyphs))
-    if made.is_refused:
-        for each in present.refusal(made, output.glyphs):
-            output.talk(each)
-        ctx.exit(ExitCode.REFUSED)
-    if dry_run:
-        ctx.exit(ExitCode.OK)
-    phrase = confirmation(made, yes, confirm, output, nothing_done="Nothing was applied.")
-    if phrase is None:
-        ctx.exit(ExitCode.REFUSED)
-    if not made.is_empty and (code := carry_out(session, made, phrase, output)) is not ExitCode.OK:
-        ctx.exit(code)
-    # what could not be planned was not applied, however well the rest went
-    applied = ExitCode.OK if made.is_certain else ExitCode.PARTIAL
-    if not watch:
-        ctx.exit(applied)
-
-    # Watching is a run of its own: while applying, ^C means something else.
-    async def settle() -> ExitCode:
-        from workbench.cli import progress
-
-        async with session:
-            target = session.select(made.stack)
-            seconds = timeout or session.settings.timeout_seconds
-            async with session.watch(
-                target, made.inputs, spec=made.spec, clusters=made.only, until_settled=True, timeout_seconds=seconds
-            ) as trees:
-                last = await progress.show_trees(trees, output)
-            return progress.show_end(last, output) if last is not None else ExitCode.NOT_READY
-
-    try:
-        code = anyio.run(settle)
-    except KeyboardInterrupt:
-        say_what_is_left(session, made, output)
-        raise
-    ctx.exit(code if code is not ExitCode.OK else applied)
+    ctx.exit(apply_made(session, made, output, yes=yes, confirm=confirm, dry_run=dry_run, watch=watch, timeout=timeout))

@@ -21,6 +21,58 @@ if TYPE_CHECKING:
     from workbench.session import Session
 
 
+def apply_made(
+    session: Session,
+    made: Plan,
+    output: Output,
+    *,
+    yes: bool = False,
+    confirm: str = "",
+    dry_run: bool = False,
+    watch: bool = True,
+    timeout: float | None = None,
+) -> ExitCode:
+    """Shows a plan, asks, applies it, and watches what becomes of it."""
+    from workbench.present import plan as present
+
+    output.lines(present.lines(made, output.glyphs))
+    if made.is_refused:
+        for each in present.refusal(made, output.glyphs):
+            output.talk(each)
+        return ExitCode.REFUSED
+    if dry_run:
+        return ExitCode.OK
+    phrase = confirmation(made, yes, confirm, output, nothing_done="Nothing was applied.")
+    if phrase is None:
+        return ExitCode.REFUSED
+    if not made.is_empty and (code := carry_out(session, made, phrase, output)) is not ExitCode.OK:
+        return code
+    # what could not be planned was not applied, however well the rest went
+    applied = ExitCode.OK if made.is_certain else ExitCode.PARTIAL
+    if not watch:
+        return applied
+
+    # Watching is a run of its own: while applying, ^C means something else.
+    async def settle() -> ExitCode:
+        from workbench.cli import progress
+
+        async with session:
+            target = session.select(made.stack)
+            seconds = timeout or session.settings.timeout_seconds
+            async with session.watch(
+                target, made.inputs, spec=made.spec, clusters=made.only, until_settled=True, timeout_seconds=seconds
+            ) as trees:
+                last = await progress.show_trees(trees, output)
+            return progress.show_end(last, output) if last is not None else ExitCode.NOT_READY
+
+    try:
+        code = anyio.run(settle)
+    except KeyboardInterrupt:
+        say_what_is_left(session, made, output)
+        raise
+    return code if code is not ExitCode.OK else applied
+
+
 def confirmation(made: Plan, yes: bool, confirm: str, output: Output, *, nothing_done: str) -> str | None:
     """Returns what to hand to apply, None where it was not confirmed. Without a terminal nothing is asked."""
     from workbench.engine.plan import Level

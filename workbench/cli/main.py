@@ -29,6 +29,7 @@ _COMMANDS = {
     "ls": "list projects, stacks and components",
     "compile": "print a stack's Spec as one YAML list",
     "diff": "show what an apply would change live, with the source line behind every field",
+    "drift": "show what others changed or deleted live, over many stacks; take it back or take it over",
     "plan": "show what would be done, in which order, bound to what is live now",
     "apply": "apply the configuration, and watch it become ready",
     "destroy": "delete everything that a stack has",

@@ -11,6 +11,7 @@ graph      what comes before what
 masking    secrets as digests
 changes    what an apply would change, as values: `Change`, `FieldChange`, `StackDiff`
 diff       prediction → fields in their classes
+drift      what others changed, over many stacks and from look to look; taking it back or over
 plan       the bound plan; planning makes one
 events     what happens during an apply, as a closed union
 execute    plan → stream of events

@@ -13,12 +13,12 @@ no cluster and no KCL; connections are made when a verb first needs them and clo
 cancelled, and may run side by side on one event loop.
 """
 
-from workbench.session.changing import Changing
+from workbench.session.drifting import Drifting
 from workbench.session.recovering import Recovering
 from workbench.session.watching import Watching
 
 
-class Session(Changing, Watching, Recovering):
+class Session(Drifting, Watching, Recovering):
     """See the module. Methods that take a `Stack` take one of `tree()` or `select()`."""
 
 

@@ -1,0 +1,257 @@
+"""`wb drift`"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+import click
+
+from workbench.cli.stacks import (
+    cluster_option,
+    compile_options,
+    format_option,
+    inputs,
+    reason_option,
+    timeout_option,
+    workdir_option,
+)
+from workbench.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from workbench.cli.main import Context
+    from workbench.cli.output import Output
+    from workbench.engine.compile import CompileInputs
+    from workbench.engine.drift import Adoption, StackDrift
+    from workbench.engine.plan import Plan
+    from workbench.project import Stack
+    from workbench.session import Session
+
+
+@click.command("drift")
+@click.argument("globs", nargs=-1, metavar="[GLOB]...")
+@compile_options
+@cluster_option
+@workdir_option
+@format_option("table", "json", "yaml")
+@click.option(
+    "--every",
+    type=click.FloatRange(min=1),
+    default=None,
+    metavar="SECONDS",
+    help="look again so often, and print what is new, until ^C",
+)
+@click.option("--revert", is_flag=True, help="plan and apply what takes the drift of one stack back, and nothing else")
+@click.option("--adopt", is_flag=True, help="print a patch that makes the KCL of one stack say what is live")
+@click.option("--write", is_flag=True, help="with --adopt: write the files instead")
+@click.option("-y", "--yes", is_flag=True, help="with --revert: do not ask; protected stacks need --confirm as well")
+@click.option("--confirm", default="", metavar="PHRASE", help="with --revert: confirm with the phrase of the plan")
+@click.option("--watch/--no-watch", default=True, show_default=True, help="with --revert: wait until all is ready")
+@timeout_option
+@reason_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    globs: tuple[str, ...],
+    options: tuple[str, ...],
+    settings: tuple[str, ...],
+    clusters: tuple[str, ...],
+    workdir: Path | None,
+    format_: str,
+    every: float | None,
+    revert: bool,
+    adopt: bool,
+    write: bool,
+    yes: bool,
+    confirm: str,
+    watch: bool,
+    timeout: float | None,
+    reason: str,
+) -> None:
+    """Show what others changed or deleted live in many stacks: what, who, when, and the KCL line it overrides.
+
+    GLOB is over project/stack, such as '*/prod'; nothing means all stacks.
+
+    Exit code: 0 nobody changed anything, 1 somebody did, 3 it could not be told of some stack.
+    """
+    context: Context = ctx.obj
+    _refuse_together(revert, adopt, write, every, format_)
+    session = context.open(workdir=workdir)
+    session.reason = reason or session.reason
+    given = inputs(options, settings)
+    stacks = _chosen(session, globs, context.output)
+    if revert or adopt:
+        if len(stacks) != 1:
+            names = ", ".join(each.name for each in stacks[:5])
+            raise click.UsageError(
+                f"--{'revert' if revert else 'adopt'} is for one stack, and these are {len(stacks)}: {names}"
+            )
+        if adopt:
+            ctx.exit(_adopt(session, stacks[0], given, clusters, write, context.output))
+        made = _revert(session, stacks[0], given, clusters, context.output)
+        if made is None:
+            ctx.exit(ExitCode.REFUSED)
+        from workbench.cli.applying import apply_made
+
+        ctx.exit(apply_made(session, made, context.output, yes=yes, confirm=confirm, watch=watch, timeout=timeout))
+    is_broken = any(True for _ in session.tree().all_findings())
+    if every is not None:
+        anyio.run(_keep_looking, session, stacks, given, clusters, every, context.output, format_)
+    looks = anyio.run(_look, session, stacks, given, clusters, context.output)
+    _print(context.output, looks, session.root, format_)
+    if is_broken or any(not each.is_certain for each in looks):
+        ctx.exit(ExitCode.DIFF_FAILED)
+    ctx.exit(ExitCode.DIFFERENT if any(each.has_drifted for each in looks) else ExitCode.OK)
+
+
+def _refuse_together(revert: bool, adopt: bool, write: bool, every: float | None, format_: str) -> None:
+    if revert and adopt:
+        raise click.UsageError("--revert and --adopt are two answers: give one")
+    if write and not adopt:
+        raise click.UsageError("--write is for --adopt")
+    if every is not None and (revert or adopt):
+        raise click.UsageError("--every looks again and again, and answers nothing: leave --revert and --adopt out")
+    if format_ != "table" and (revert or adopt):
+        raise click.UsageError(f"-o {format_} is for looking: leave --revert and --adopt out")
+
+
+def _chosen(session: Session, globs: tuple[str, ...], output: Output) -> tuple[Stack, ...]:
+    """Returns the stacks that are meant; that there are none is no answer, and neither are fewer than are meant."""
+    from workbench.present.text import Span, Tone
+
+    tree = session.tree()
+    for finding in tree.all_findings():
+        output.talk(Span("! ", Tone.BAD), f"{finding.where}: {finding.message}", Span(f"  {finding.hint}", Tone.MUTED))
+    for each in globs:
+        if not tree.matching(each):
+            session.select(each)  # says which names are near
+    stacks = tree.matching(*globs) if globs else tuple(tree.stacks())
+    if not stacks:
+        raise click.UsageError("there are no stacks here")
+    return stacks
+
+
+async def _look(
+    session: Session, stacks: Sequence[Stack], given: CompileInputs, clusters: tuple[str, ...], output: Output
+) -> tuple[StackDrift, ...]:
+    from workbench.cli.progress import while_asking
+
+    async with session, while_asking(session, output):
+        return await session.drift(stacks, given, clusters=clusters)
+
+
+async def _keep_looking(
+    session: Session,
+    stacks: Sequence[Stack],
+    given: CompileInputs,
+    clusters: tuple[str, ...],
+    every: float,
+    output: Output,
+    format_: str,
+) -> None:
+    """Prints the first look whole, and then what is new in each, for ever."""
+    from workbench.engine.drift import news, remembered
+    from workbench.present import drift
+
+    async with session:
+        before = await session.drift(stacks, given, clusters=clusters)
+        known = remembered((), before)
+        _print(output, before, session.root, format_)
+        while True:
+            await anyio.sleep(every)
+            after = await session.drift(stacks, given, clusters=clusters)
+            found = news(known, before, after)
+            now = datetime.now(UTC)
+            if format_ == "table":
+                output.lines(drift.news_lines(found, session.root, output.glyphs, now))
+            elif found:
+                _print(output, after, session.root, format_)
+            before, known = after, remembered(known.values(), after)
+
+
+def _print(output: Output, looks: Sequence[StackDrift], root: Path, format_: str) -> None:
+    from workbench.present import drift
+
+    now = datetime.now(UTC)
+    if format_ == "json":
+        output.json(drift.document(looks, root, now))
+        return
+    if format_ == "yaml":
+        output.yaml(drift.document(looks, root, now))
+        return
+    for look in looks:
+        if look.has_drifted or not look.is_certain:
+            output.lines(drift.stack_lines(look, root, output.glyphs, now))
+            for each in drift.remark_lines(look, output.glyphs):
+                output.talk(each)
+            output.line()
+    output.lines(drift.identity_lines(looks))
+    output.line(drift.summary_line(looks, output.glyphs))
+
+
+def _revert(
+    session: Session, stack: Stack, given: CompileInputs, clusters: tuple[str, ...], output: Output
+) -> Plan | None:
+    """Returns the plan that takes drift back; None, having said why, where it would do more than that."""
+    from workbench.cli.progress import while_asking
+    from workbench.engine.drift import besides_drift
+    from workbench.present import reconcile
+    from workbench.present.text import Span, Tone
+
+    async def make() -> Plan:
+        async with session, while_asking(session, output):
+            return await session.plan(stack, given, clusters=clusters, prune=False, force=True)
+
+    made = anyio.run(make)
+    if others := besides_drift(made):
+        for each in others:
+            output.talk(Span(f"{output.glyphs.bad} ", Tone.BAD), reconcile.short_id(each.address))
+        said = "the configuration itself has changed here since the last release, and an apply would do that too"
+        output.talk(Span(f"{said}. Nothing was applied.", Tone.BAD))
+        output.talk(
+            f"{output.glyphs.arrow} wb plan {stack.name} --force shows all of it, wb apply {stack.name} --force does it"
+        )
+        return None
+    return made
+
+
+def _adopt(
+    session: Session, stack: Stack, given: CompileInputs, clusters: tuple[str, ...], write: bool, output: Output
+) -> ExitCode:
+    """Prints or writes the edits. The code says whether drift is left, as that of a look does."""
+    from workbench.cli.progress import while_asking
+    from workbench.present import diff, drift
+    from workbench.present.text import line
+
+    async def make() -> tuple[StackDrift, Adoption | None, StackDrift | None]:
+        async with session, while_asking(session, output):
+            (look,) = await session.drift([stack], given, clusters=clusters)
+            if look.diff is None:
+                return look, None, None
+            adoption = await session.adopt_drift(stack, look.diff, given)
+            (after,) = await session.drift([stack], adoption.edits.inputs, clusters=clusters)
+            return look, adoption, after
+
+    look, adoption, after = anyio.run(make)
+    for each in drift.remark_lines(look, output.glyphs):
+        output.talk(each)
+    if adoption is None or after is None:
+        return ExitCode.DIFF_FAILED
+    touched = session.affected(adoption.edits.files)
+    shared = [str(each) for each in touched.stacks if each != stack.path]
+    for each in drift.adoption_lines(adoption, shared, output.glyphs):
+        output.talk(each)
+    if write:
+        for file in adoption.edits.write():
+            output.line(file.relative_to(session.root).as_posix())
+    else:
+        output.data(adoption.edits.patch())
+    if after.diff is not None:
+        output.talk(line(f"{stack.name} with this: ", diff.drift_line(after.diff, output.glyphs)))
+    if not look.is_certain or not after.is_certain:
+        return ExitCode.DIFF_FAILED
+    return ExitCode.DIFFERENT if after.has_drifted else ExitCode.OK
