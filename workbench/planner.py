@@ -70,7 +70,8 @@ class Planner:
         places = destinations(self.root, stack, clusters, spec, prior)
         at = await self._reach(places, prior)
         found, _ = await self._survey(stack, spec, places, at, Seals(self.screen, record, Seal.random()))
-        return replace(found, warnings=(*(prior.warnings if prior else ()), *warnings, *found.warnings))
+        said = (*(prior.warnings if prior else ()), *warnings, *_emptiness(spec))
+        return replace(found, warnings=(*said, *found.warnings))
 
     async def plan(
         self,
@@ -231,7 +232,11 @@ class Planner:
         )
         others = () if prior is not None and prior.resources else self.store.elsewhere(stack.path)
         return make_plan(
-            replace(found, gaps=(*gaps, *found.gaps)),
+            replace(
+                found,
+                gaps=(*gaps, *found.gaps),
+                warnings=(*(() if destroys else _emptiness(spec)), *found.warnings),
+            ),
             stack,
             prior=prior,
             revision=self.store.next_revision(stack.path),
@@ -404,3 +409,8 @@ def _without_silent(found: StackDiff, places: Places) -> StackDiff:
         identities={name: each for name, each in found.identities.items() if name not in silent},
         warnings=(*found.warnings, *said),
     )
+
+
+def _emptiness(spec: Spec) -> tuple[str, ...]:
+    """Warns of a stack that says nothing: that nothing differs from it says little."""
+    return () if spec.resources else (f"{spec.stack} compiles to no resources: is a file or an entry of it missing?",)

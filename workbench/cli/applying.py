@@ -55,6 +55,8 @@ def apply_made(
     # Watching is a run of its own: while applying, ^C means something else.
     async def settle() -> ExitCode:
         from workbench.cli import progress
+        from workbench.engine.status import Verdict
+        from workbench.present import reconcile
 
         async with session:
             target = session.select(made.stack)
@@ -63,6 +65,9 @@ def apply_made(
                 target, made.inputs, spec=made.spec, clusters=made.only, until_settled=True, timeout_seconds=seconds
             ) as trees:
                 last = await progress.show_trees(trees, output)
+            if last is not None and last.verdict is Verdict.EMPTY:
+                output.line(reconcile.why_line(last, output.glyphs, last.at))
+                return ExitCode.OK  # all that was there is deleted, and that was what was asked for
             return progress.show_end(last, output) if last is not None else ExitCode.NOT_READY
 
     try:

@@ -189,6 +189,9 @@ def _print(output: Output, looks: Sequence[StackDrift], root: Path, format_: str
             for each in drift.remark_lines(look, output.glyphs):
                 output.talk(each)
             output.line()
+        elif look.diff is not None:
+            for warning in look.diff.warnings:
+                output.talk(f"{output.glyphs.finding} {look.stack}: {warning}")
     output.lines(drift.identity_lines(looks))
     output.line(drift.summary_line(looks, output.glyphs))
 

@@ -60,9 +60,13 @@ def command(context: Context, globs: tuple[str, ...], workdir: Path | None, form
                 output.table(clusters.COLUMNS, clusters.rows(places))
     for finding in tree.all_findings():
         output.talk(Span("! ", Tone.BAD), f"{finding.where}: {finding.message}", Span(f"  {finding.hint}", Tone.MUTED))
-    if not stacks:
-        output.talk("no stack matches" if globs else _NO_STACKS)
-    click.get_current_context().exit(ExitCode.ERROR if any(True for _ in tree.all_findings()) else ExitCode.OK)
+    unmatched = [each for each in globs if not tree.matching(each)]
+    for each in unmatched:
+        output.talk(f"no stack matches {each!r}")
+    if not stacks and not globs:
+        output.talk(_NO_STACKS)
+    is_whole = not unmatched and not any(True for _ in tree.all_findings())
+    click.get_current_context().exit(ExitCode.OK if is_whole else ExitCode.ERROR)
 
 
 def _row(stack: object) -> Row:

@@ -77,7 +77,7 @@ async def show_trees(trees: AsyncIterator[StatusTree], output: Output) -> Status
         silent, spoke = frozenset(each.place for each in tree.silent if each.lost), silent
         for place in sorted(spoke - silent):
             output.line(Span(f"  {tree.seconds:5.1f}s ", Tone.MUTED), f"{place} answers again")
-        if is_first and tree.verdict is not Verdict.READY:
+        if is_first and tree.verdict not in (Verdict.READY, Verdict.EMPTY):
             output.line(f"  {tree.ready} of {tree.total} are ready, waiting for the others")
         for each in tree.resources:
             now = (each.health.status, each.health.reason)
@@ -125,7 +125,7 @@ async def last(trees: AsyncIterator[StatusTree]) -> StatusTree | None:
 
 def show_end(tree: StatusTree, output: Output) -> ExitCode:
     """Prints the last picture, with the log of what blocks; returns the exit code."""
-    if tree.verdict is not Verdict.READY:
+    if tree.verdict not in (Verdict.READY, Verdict.EMPTY):
         output.table(reconcile.COLUMNS, reconcile.rows(tree, output.glyphs, tree.at, faults_only=True))
     output.line(reconcile.summary(tree, output.glyphs, tree.at))
     for each in tree.resources:

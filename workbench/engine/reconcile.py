@@ -129,7 +129,7 @@ class _Watcher:
             yield tree
             failed_since = (failed_since or now) if tree.verdict is Verdict.FAILED or _is_hopeless(tree) else None
             settled = failed_since + _LINGER_SECONDS if until_settled and failed_since is not None else float("inf")
-            if now >= min(deadline, settled) or (until_settled and tree.verdict is Verdict.READY):
+            if now >= min(deadline, settled) or (until_settled and tree.verdict in (Verdict.READY, Verdict.EMPTY)):
                 return
             with _until(min(deadline, settled, now + _TICK_SECONDS)):
                 await self._change()

@@ -26,7 +26,8 @@ WAITED_FOR = "has not answered yet"
 class Verdict(StrEnum):
     """`TIMED_OUT` is never success: it says that waiting ended while something was still on its way.
 
-    `UNKNOWN`: nothing has failed that is heard of, but a source is silent.
+    `UNKNOWN`: nothing has failed that is heard of, but a source is silent. `EMPTY`: there is nothing that could be
+    ready, so neither can it be said to be.
     """
 
     READY = "ready"
@@ -34,6 +35,7 @@ class Verdict(StrEnum):
     FAILED = "failed"
     UNKNOWN = "unknown"
     TIMED_OUT = "timed out"
+    EMPTY = "empty"
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +139,8 @@ class StatusTree:
 
     @property
     def verdict(self) -> Verdict:
+        if not self.resources:
+            return Verdict.EMPTY
         if any(each.health.status is Status.FAILED for each in self.resources):
             return Verdict.FAILED
         if not self.silent and self.ready == self.total:

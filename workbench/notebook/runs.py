@@ -386,7 +386,7 @@ class Watch(Live):
 
     @property
     def verdict(self) -> str:
-        """`ready`, `progressing`, `failed`, `unknown` (a place is silent) or `timed out`."""
+        """`ready`, `progressing`, `failed`, `unknown` (a place is silent), `timed out` or `empty` (no resources)."""
         shown = self._shown()
         return shown[0].as_of(shown[1]).verdict.value if shown else Verdict.UNKNOWN.value
 

@@ -102,6 +102,7 @@ _WORDS = {
     Verdict.FAILED: "Failed",
     Verdict.UNKNOWN: "Unknown",
     Verdict.TIMED_OUT: "Not ready",
+    Verdict.EMPTY: "Empty",
 }
 
 

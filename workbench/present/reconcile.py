@@ -113,8 +113,8 @@ def why_line(tree: StatusTree, glyphs: Glyphs, now: datetime) -> Line:
     A place that is silent comes before what waits, and after what has failed: that is the one thing still known.
     """
     tree = tree.as_of(now)
-    if not tree.total:
-        return line(Span("nothing to watch: this stack has no resources", Tone.MUTED))
+    if tree.verdict is Verdict.EMPTY:
+        return line(Span("nothing to watch: this stack has no resources", Tone.WARN))
     if tree.verdict is Verdict.READY:
         return line(Span(f"{glyphs.good} everything is ready", Tone.GOOD))
     why = tree.why
@@ -190,6 +190,7 @@ VERDICTS: dict[Verdict, Callable[[Glyphs], tuple[Tone, str]]] = {
     Verdict.FAILED: lambda glyphs: (Tone.BAD, glyphs.bad),
     Verdict.UNKNOWN: lambda glyphs: (Tone.WARN, glyphs.unknown),
     Verdict.TIMED_OUT: lambda glyphs: (Tone.WARN, glyphs.unknown),
+    Verdict.EMPTY: lambda glyphs: (Tone.WARN, glyphs.unknown),
 }
 
 

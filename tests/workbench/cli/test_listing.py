@@ -65,7 +65,7 @@ def test_globs_choose(wb: Wb, root: Path) -> None:
     assert wb("ls", "*/prod", "-o", "name").out == "web/prod\n"
     assert wb("ls", "*/prod", "web/*", "-o", "name").out == "web/dev\nweb/prod\n"
     ended = wb("ls", "nothing/*", "-o", "name")
-    assert (ended.code, ended.out, ended.err) == (0, "", "no stack matches\n")
+    assert (ended.code, ended.out, ended.err) == (ExitCode.ERROR, "", "no stack matches 'nothing/*'\n")
 
 
 def test_the_folder_may_be_given_before_and_after_the_command(wb: Wb, root: Path, tmp_path: Path) -> None:
