@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from workbench.cli.stacks import NO_STACKS, tell_findings
 from workbench.exit_codes import ExitCode
 from workbench.present.text import Span, Tone
 
@@ -59,9 +60,14 @@ def compile_everything(context: Context, here: Path, order: Order) -> ExitCode:
             f"{folder / INDEX_FILE}: its record of {name} names a file outside of the folder, and is ignored; "
             "remove the file if it came with the repository",
         )
-    for unseen in session.tree().unseen:
+    tree = session.tree()
+    is_broken = tell_findings(tree, output)
+    if not any(True for _ in tree.stacks()):
+        output.talk(NO_STACKS)
+        return ExitCode.ERROR
+    if tree.unseen:
         output.talk(
-            Span("warning: ", Tone.WARN), f"{unseen.where} {unseen.message}: stacks that may be in it are left out"
+            Span("warning: ", Tone.WARN), "stacks that may be in folders that can't be looked into are left out"
         )
     pool = on_scheduler(order.scheduler) if order.scheduler else in_processes(order.jobs or cores())
     failed: list[Outcome] = []
@@ -80,7 +86,7 @@ def compile_everything(context: Context, here: Path, order: Order) -> ExitCode:
     parts += [f"{len(failed)} failed"] if failed else []
     output.line(", ".join(parts))
     output.line(f"{batch.lines():,} lines of {order.format.upper()} in {folder}")
-    return ExitCode.ERROR if failed else ExitCode.OK
+    return ExitCode.ERROR if failed or is_broken else ExitCode.OK
 
 
 def _default_folder(session: Session) -> Path:

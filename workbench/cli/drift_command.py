@@ -10,11 +10,13 @@ import anyio
 import click
 
 from workbench.cli.stacks import (
+    NO_STACKS,
     cluster_option,
     compile_options,
     format_option,
     inputs,
     reason_option,
+    tell_findings,
     timeout_option,
     workdir_option,
 )
@@ -83,7 +85,8 @@ def command(
     session = context.open(workdir=workdir)
     session.reason = reason or session.reason
     given = inputs(options, settings)
-    stacks = _chosen(session, globs, context.output)
+    is_broken = tell_findings(session.tree(), context.output)
+    stacks = _chosen(session, globs)
     if revert or adopt:
         if len(stacks) != 1:
             names = ", ".join(each.name for each in stacks[:5])
@@ -98,7 +101,6 @@ def command(
         from workbench.cli.applying import apply_made
 
         ctx.exit(apply_made(session, made, context.output, yes=yes, confirm=confirm, watch=watch, timeout=timeout))
-    is_broken = any(True for _ in session.tree().all_findings())
     if every is not None:
         anyio.run(_keep_looking, session, stacks, given, clusters, every, context.output, format_)
     looks = anyio.run(_look, session, stacks, given, clusters, context.output)
@@ -119,19 +121,15 @@ def _refuse_together(revert: bool, adopt: bool, write: bool, every: float | None
         raise click.UsageError(f"-o {format_} is for looking: leave --revert and --adopt out")
 
 
-def _chosen(session: Session, globs: tuple[str, ...], output: Output) -> tuple[Stack, ...]:
+def _chosen(session: Session, globs: tuple[str, ...]) -> tuple[Stack, ...]:
     """Returns the stacks that are meant; that there are none is no answer, and neither are fewer than are meant."""
-    from workbench.present.text import Span, Tone
-
     tree = session.tree()
-    for finding in tree.all_findings():
-        output.talk(Span("! ", Tone.BAD), f"{finding.where}: {finding.message}", Span(f"  {finding.hint}", Tone.MUTED))
     for each in globs:
         if not tree.matching(each):
             session.select(each)  # says which names are near
     stacks = tree.matching(*globs) if globs else tuple(tree.stacks())
     if not stacks:
-        raise click.UsageError("there are no stacks here")
+        raise click.UsageError(NO_STACKS)
     return stacks
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from workbench.cli.stacks import format_option, workdir_option
+from workbench.cli.stacks import NO_STACKS, format_option, tell_findings, workdir_option
 from workbench.exit_codes import ExitCode
 from workbench.present.rows import Column, Row
 from workbench.present.text import Span, Tone, line
@@ -21,7 +21,6 @@ _COLUMNS = (
     Column("Clusters"),
     Column("Components"),
 )
-_NO_STACKS = "no stacks here: a stack is a folder with a stack.yaml, or with a kcl.mod that names [profile] entries"
 
 
 @click.command("ls")
@@ -58,15 +57,13 @@ def command(context: Context, globs: tuple[str, ...], workdir: Path | None, form
             if places := {name: each for name, each in session.clusters().items() if name in used}:
                 output.line()
                 output.table(clusters.COLUMNS, clusters.rows(places))
-    for finding in tree.all_findings():
-        output.talk(Span("! ", Tone.BAD), f"{finding.where}: {finding.message}", Span(f"  {finding.hint}", Tone.MUTED))
+    is_broken = tell_findings(tree, output)
     unmatched = [each for each in globs if not tree.matching(each)]
     for each in unmatched:
         output.talk(f"no stack matches {each!r}")
     if not stacks and not globs:
-        output.talk(_NO_STACKS)
-    is_whole = not unmatched and not any(True for _ in tree.all_findings())
-    click.get_current_context().exit(ExitCode.OK if is_whole else ExitCode.ERROR)
+        output.talk(NO_STACKS)
+    click.get_current_context().exit(ExitCode.ERROR if unmatched or is_broken else ExitCode.OK)
 
 
 def _row(stack: object) -> Row:

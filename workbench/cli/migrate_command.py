@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from workbench.cli.stacks import compile_options, inputs, workdir_option
+from workbench.cli.stacks import compile_options, inputs, tell_findings, workdir_option
 from workbench.exit_codes import ExitCode
 from workbench.present.text import Span, Tone
 
@@ -53,6 +53,8 @@ def command(
     session = context.open(workdir=workdir)
     given = inputs(options, settings)
 
+    is_broken = not what and tell_findings(session.tree(), context.output)
+
     async def run() -> int:
         async with session:
             only = [_named(session, each, context.base(workdir)) for each in what]
@@ -69,7 +71,7 @@ def command(
 
     import anyio
 
-    ctx.exit(anyio.run(run))
+    ctx.exit(anyio.run(run) or (ExitCode.ERROR if is_broken else ExitCode.OK))
 
 
 def _named(session: Session, text: str, base: Path) -> Stack | Path:

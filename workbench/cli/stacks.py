@@ -10,8 +10,9 @@ import click
 
 if TYPE_CHECKING:
     from workbench.cli.main import Context
+    from workbench.cli.output import Output
     from workbench.engine.compile import CompileInputs
-    from workbench.project import Stack
+    from workbench.project import KonfigTree, Stack
     from workbench.session import Session
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -146,6 +147,22 @@ def adopt_option(function: Command) -> Command:
     return click.option(
         "--adopt", is_flag=True, help="delete also what carries the stack's labels and no release here made"
     )(function)
+
+
+NO_STACKS = "no stacks here: a stack is a folder with a stack.yaml, or with a kcl.mod that names [profile] entries"
+
+
+def tell_findings(tree: KonfigTree, output: Output) -> bool:
+    """Says what is wrong with files of the repository, or can't be looked into; returns whether anything is.
+
+    Stacks may be missing for it: who speaks of all stacks must not end well then.
+    """
+    from workbench.present.text import Span, Tone
+
+    findings = tuple(tree.all_findings())
+    for each in findings:
+        output.talk(Span("! ", Tone.BAD), f"{each.where}: {each.message}", Span(f"  {each.hint}", Tone.MUTED))
+    return bool(findings)
 
 
 def find(context: Context, name: str, workdir: Path | None) -> tuple[Session, Stack]:

@@ -54,6 +54,23 @@ def test_every_failure_is_listed_at_the_end(wb: Wb, root: Path, tmp_path: Path) 
     assert (tmp_path / "specs/web/dev.yaml").exists() and not (tmp_path / "specs/web/prod.yaml").exists()
 
 
+@pytest.mark.parametrize("file", ["web/dev/stack.yaml", "web/project.yaml", "clusters.yaml"])
+def test_a_broken_file_of_the_repository_may_hide_stacks(wb: Wb, root: Path, tmp_path: Path, file: str) -> None:
+    (root / file).write_text("name: [\n")
+    ended = wb("compile", "--all", "--into", tmp_path / "specs", "--jobs", "1")
+    assert ended.code == ExitCode.ERROR, ended.text
+    assert f"{root / file}:2:1: is not valid YAML" in ended.err
+    assert ended.out.startswith("2 compiled in "), "the others are compiled all the same"
+
+
+def test_a_repository_without_stacks_is_not_compiled(wb: Wb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    Path("kcl.mod").write_text('[package]\nname = "empty"\n')
+    ended = wb("compile", "--all", "--into", tmp_path / "specs", "--jobs", "1")
+    assert ended.code == ExitCode.ERROR and "no stacks here" in ended.err and not ended.out, ended.text
+
+
 def test_secrets_of_options_are_in_no_message(wb: Wb, root: Path, tmp_path: Path) -> None:
     (root / "web/prod/main.k").write_text("web = 1 + option('token')\n")
     ended = wb("compile", "--all", "--into", tmp_path / "specs", "--jobs", "1", "-D", "token=canary-77f")

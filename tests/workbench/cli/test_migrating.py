@@ -120,5 +120,13 @@ def test_repository_of_today_has_nothing_legacy(wb: Wb, old: Path) -> None:
     assert wb("migrate", "--check").code == ExitCode.ERROR
 
 
+def test_a_broken_file_of_the_repository_may_hide_what_is_legacy(wb: Wb, old: Path) -> None:
+    wb("migrate", "--write")
+    (next(old.rglob("stack.yaml"))).write_text("name: [\n")
+    for arguments in (["--check"], []):
+        ended = wb("migrate", *arguments)
+        assert ended.code == ExitCode.ERROR and "is not valid YAML" in ended.err, ended.text
+
+
 def test_check_and_write_exclude_each_other(wb: Wb, old: Path) -> None:
     assert wb("migrate", "--check", "--write").code == ExitCode.USAGE
