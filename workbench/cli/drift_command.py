@@ -123,11 +123,7 @@ def _refuse_together(revert: bool, adopt: bool, write: bool, every: float | None
 
 def _chosen(session: Session, globs: tuple[str, ...]) -> tuple[Stack, ...]:
     """Returns the stacks that are meant; that there are none is no answer, and neither are fewer than are meant."""
-    tree = session.tree()
-    for each in globs:
-        if not tree.matching(each):
-            session.select(each)  # says which names are near
-    stacks = tree.matching(*globs) if globs else tuple(tree.stacks())
+    stacks = session.choose(*globs) if globs else tuple(session.tree().stacks())
     if not stacks:
         raise click.UsageError(NO_STACKS)
     return stacks

@@ -181,7 +181,11 @@ class Note:
 
 
 class Diff(Shown):
-    """Configuration against live. True where they differ."""
+    """Configuration against live.
+
+    False only where nothing differs and everything that was asked has said so: a diff made while a cluster was away is
+    true, though it may list nothing.
+    """
 
     name = "diff"
 
@@ -190,7 +194,7 @@ class Diff(Shown):
         self._now = datetime.now(UTC)
 
     def __bool__(self) -> bool:
-        return self.value.is_different
+        return self.value.is_different or not self.value.is_certain
 
     def __len__(self) -> int:
         return sum(1 for _ in self.value.different())

@@ -74,9 +74,14 @@ class Workspace:
         return self.session.root
 
     def stacks(self, *globs: str) -> Stacks:
-        """Returns the stacks that any of the globs over `project/stack` covers, all without one."""
+        """Returns the stacks that any of the globs over `project/stack` covers, all without one.
+
+        Raises `UnknownStack` for a glob that covers none: a loop over nothing would look as if all were well.
+        """
         tree = self._now(self.session.tree)
-        return Stacks(self, _matching(tree, globs) if globs else tree)
+        if not globs:
+            return Stacks(self, tree)
+        return Stacks(self, _only(tree, self._now(lambda: self.session.choose(*globs))))
 
     def __getitem__(self, name: str) -> StackHandle:
         return self.stack(name)
@@ -438,8 +443,8 @@ class WhatIfEdit(Shown):
         return {"apiVersion": "wb/v1", "kind": "WhatIf", "stack": self._stack.name, "patch": self.patch()}
 
 
-def _matching(tree: KonfigTree, globs: tuple[str, ...]) -> KonfigTree:
-    wanted = {each.path for each in tree.matching(*globs)}
+def _only(tree: KonfigTree, stacks: Iterable[Stack]) -> KonfigTree:
+    wanted = {each.path for each in stacks}
     projects = (
         replace(project, stacks=tuple(each for each in project.stacks if each.path in wanted))
         for project in tree.projects

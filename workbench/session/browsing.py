@@ -37,6 +37,15 @@ class Browsing(Opened):
             self._explain_released(text, error)
             raise
 
+    def choose(self, *globs: str) -> tuple[Stack, ...]:
+        """Returns the stacks that any of the globs over `project/stack` covers, or that one names as `select` has it.
+
+        Raises `UnknownStack` where one means nothing: fewer than were meant would look as if all were well.
+        """
+        tree = self.tree()
+        found = {each.path for glob in globs for each in tree.matching(glob) or (self.select(glob),)}
+        return tuple(each for each in tree.stacks() if each.path in found)
+
     def _explain_released(self, text: str, error: UnknownStack) -> None:
         """Says of a stack that was taken out of the repository what its last release left."""
         from workbench.engine.errors import ReleaseFailure

@@ -100,6 +100,8 @@ async def test_globs_and_clusters_that_match_nothing_are_no_good_news(released: 
     ):
         ended = await released("drift", *arguments)
         assert ended.code == ExitCode.USAGE and said in ended.err, ended.text
+    named = await released("drift", "web/prod", "*/prod")
+    assert named.out.splitlines()[-1].startswith("1 stack:"), named.text
     (released.root / "web/dev/stack.yaml").write_text("name: [\n")
     broken = await released("drift", "*/prod")
     assert broken.code == ExitCode.DIFF_FAILED and "stack.yaml" in broken.err

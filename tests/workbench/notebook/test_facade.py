@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,12 @@ import pytest
 
 from tests.workbench.notebook.conftest import Place
 from workbench.cli import practice
+from workbench.engine.changes import Gap, Problem, StackDiff
 from workbench.engine.errors import ConfirmationRequired, EditFailed, Refused, UnresolvedConflict
 from workbench.engine.events import Event, StepFinished
+from workbench.engine.spec import Spec
 from workbench.notebook import Workspace, frames
+from workbench.notebook.results import Diff
 from workbench.notebook.runs import Run, Unfinished
 from workbench.notebook.workspace import NotInstalled
 from workbench.project import UnknownStack
@@ -59,6 +63,27 @@ def test_a_stack_that_is_not_there_names_the_nearest(workspace: Workspace) -> No
 
     shown = caught.value._render_traceback_()  # type: ignore[attr-defined]
     assert shown[0] == "UnknownStack" and any("did you mean checkout/prod" in each for each in shown)
+
+
+def test_a_glob_that_covers_nothing_is_no_empty_table(workspace: Workspace) -> None:
+    with pytest.raises(UnknownStack, match=r"\*/prdo"):
+        workspace.stacks("*/prod", "*/prdo")
+
+
+@pytest.mark.parametrize(
+    ("gaps", "problems", "is_true"),
+    [
+        ((), (), False),
+        ((Gap("hz", "it was not asked"),), (), True),
+        ((), (Problem("hz", "Unreachable", "connection refused"),), True),
+    ],
+)
+def test_a_diff_is_false_only_where_surely_nothing_differs(
+    workspace: Workspace, gaps: tuple[Gap, ...], problems: tuple[Problem, ...], is_true: bool
+) -> None:
+    stack = workspace["checkout/prod"]
+    found = StackDiff(Spec(stack.name, ()), ("hz",), (), datetime.now(UTC), gaps=gaps, problems=problems)
+    assert bool(Diff(found, stack, (workspace.root,))) is is_true
 
 
 def test_compiling_gives_resources_with_their_source_lines(workspace: Workspace) -> None:
