@@ -50,6 +50,7 @@ from runtimes.base.readiness import (
     ReadyRules,
     ReadyWhenThere,
 )
+from runtimes.base.records import Keeping, Lease, RecordKeeper, StoredSecret
 from runtimes.base.references import (
     PREFIX,
     UNKNOWN,
@@ -150,7 +151,9 @@ __all__ = [
     "Ids",
     "InvalidReference",
     "InvalidResourceId",
+    "Keeping",
     "KubernetesId",
+    "Lease",
     "ListKey",
     "LiveNode",
     "LiveOperations",
@@ -184,6 +187,7 @@ __all__ = [
     "ReadyRules",
     "ReadyWhenThere",
     "Record",
+    "RecordKeeper",
     "Reference",
     "Rejected",
     "Report",
@@ -200,6 +204,7 @@ __all__ = [
     "Sameness",
     "Status",
     "StatusNode",
+    "StoredSecret",
     "Survey",
     "SurveyRequest",
     "TerraformId",

@@ -96,11 +96,15 @@ class Client:
         )
         return _object(reply), reply.warnings
 
-    async def delete(self, id_: KubernetesId, *, uid: str | None) -> None:
-        """Deletes with its dependents in the background. Absent already is success; another uid raises `Moved`."""
+    async def delete(self, id_: KubernetesId, *, uid: str | None, version: str = "") -> None:
+        """Deletes with its dependents in the background. Absent already is success.
+
+        Another uid, or another version where one is given, raises `Moved`.
+        """
         options: Object = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
-        if uid:
-            options["preconditions"] = {"uid": uid}
+        conditions = {"uid": uid or "", "resourceVersion": version}
+        if any(conditions.values()):
+            options["preconditions"] = {name: value for name, value in conditions.items() if value}
         try:
             await self._transport.call("DELETE", await self._path(id_), body=options, subject=str(id_))
         except NotThere:

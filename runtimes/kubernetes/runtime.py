@@ -41,6 +41,7 @@ from runtimes.kubernetes.failures import ConflictingFields
 from runtimes.kubernetes.kubeconfig import Kubeconfig
 from runtimes.kubernetes.operations import KubernetesOperations
 from runtimes.kubernetes.predict import predict
+from runtimes.kubernetes.records import KubernetesRecords
 from runtimes.kubernetes.transport import Limits, Transport
 from runtimes.kubernetes.watch import watching
 
@@ -101,6 +102,11 @@ class KubernetesRuntime:
     def operations(self) -> KubernetesOperations:
         """Restarting, cordoning and scaling, over the same connections."""
         return KubernetesOperations(self._client, self)
+
+    @property
+    def records(self) -> KubernetesRecords:
+        """What this program keeps in the cluster about itself, over the same connections."""
+        return KubernetesRecords(self._client)
 
     async def close(self) -> None:
         await self._client.close()

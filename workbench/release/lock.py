@@ -13,7 +13,7 @@ import json
 import os
 import secrets
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import time
@@ -41,6 +41,8 @@ class Lock:
     host: str
     token: str
     clusters: Mapping[str, ClusterIdentity] = field(default_factory=dict)
+    ended: str = ""
+    """The token of the holder before, where its process on this machine is gone."""
 
     @classmethod
     def acquire(
@@ -56,6 +58,8 @@ class Lock:
             holder = lock._read()
             if holder is not None and not _is_stale(holder, host):
                 raise Locked(_described(holder), where=str(folder))
+            if holder is not None and _is_dead(holder, host):
+                lock.ended = str(holder.get("token") or "")
             lock._write()
         return lock
 
@@ -114,18 +118,23 @@ class Lock:
             return None
         return content if isinstance(content, dict) else None
 
-    @contextmanager
-    def _guard(self) -> Iterator[None]:
-        path = self.path.with_name("lock.guard")
-        try:
-            handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-        except OSError as error:
-            raise failure("cannot be opened", path, error) from error
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(handle)
+    def _guard(self) -> AbstractContextManager[None]:
+        return guarded(self.path.with_name("lock.guard"))
+
+
+@contextmanager
+def guarded(path: Path) -> Iterator[None]:
+    """Holds off every other process that asks for the same file; raises `ReleaseFailure`."""
+    make_folder(path.parent)
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise failure("cannot be opened", path, error) from error
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 @contextmanager
@@ -154,9 +163,14 @@ async def renewing(lock: Lock) -> AsyncIterator[None]:
 
 
 def _is_stale(holder: dict[str, Any], host: str) -> bool:
-    until, pid = holder.get("until"), holder.get("pid")
+    until = holder.get("until")
     if not isinstance(until, int | float) or until < time():
         return True
+    return _is_dead(holder, host)
+
+
+def _is_dead(holder: dict[str, Any], host: str) -> bool:
+    pid = holder.get("pid")
     return holder.get("host") == host and isinstance(pid, int) and not _is_alive(pid)
 
 

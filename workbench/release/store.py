@@ -67,10 +67,10 @@ class ReleaseStore:
         """
         found: list[Release] = []
         broken: list[str] = []
-        for revision in reversed(self._revisions(stack)):
-            path = self._path(stack, revision)
+        for revision in reversed(self.revisions(stack)):
+            path = self.record_path(stack, revision)
             try:
-                release = _read(path)
+                release = read_record(path)
             except BrokenRecord as error:
                 broken.append(f"release record {path} {error}: passed over")
             except OSError as error:
@@ -93,7 +93,7 @@ class ReleaseStore:
 
     def next_revision(self, stack: StackPath) -> int:
         """Counts broken records too: a number is never used twice."""
-        return max(self._revisions(stack), default=0) + 1
+        return max(self.revisions(stack), default=0) + 1
 
     def elsewhere(self, stack: StackPath) -> tuple[checkouts.Records, ...]:
         """Returns what other checkouts on this machine have of the stack."""
@@ -138,20 +138,20 @@ class ReleaseStore:
                 resources=left, clusters=clusters, warnings=(), audit="",
             )  # fmt: skip
             lock.verify()
-            write_atomically(self._path(stack, revision), encode(after))
+            write_atomically(self.record_path(stack, revision), encode(after))
             return tuple(gone)
 
     def journal(self, stack: StackPath, release: Release, lock: Lock) -> ReleaseJournal:
         """Writes the release as intended, before anything is applied; raises `ReleaseFailure`."""
-        path = self._path(stack, release.revision)
+        path = self.record_path(stack, release.revision)
         if path.exists():
             raise ReleaseFailure("there is such a release already", where=str(path), hint="plan again")
         return ReleaseJournal(path, release, lock)
 
-    def _path(self, stack: StackPath, revision: int) -> Path:
+    def record_path(self, stack: StackPath, revision: int) -> Path:
         return self.folder(stack) / f"{revision}.json"
 
-    def _revisions(self, stack: StackPath) -> list[int]:
+    def revisions(self, stack: StackPath) -> list[int]:
         try:
             names = os.listdir(self.folder(stack))  # noqa: PTH208 - names only, thousands of them
         except (FileNotFoundError, NotADirectoryError):
@@ -215,7 +215,7 @@ class ReleaseJournal:
             raise failure("cannot be removed", self._log, error) from error
 
 
-def _read(path: Path) -> Release:
+def read_record(path: Path) -> Release:
     """Reads a record and, where its apply did not end, what its log tells beyond it; raises `BrokenRecord`."""
     release = decode(path.read_bytes())
     if release.phase is not Phase.APPLYING:
@@ -238,7 +238,7 @@ def audit_anchors(state_dir: Path, host: str) -> Iterator[tuple[str, str]]:
         revisions = sorted(int(found[1]) for each in folder.iterdir() if (found := _RECORD.fullmatch(each.name)))
         for revision in revisions[-_ANCHORED_RELEASES:]:
             with suppress(BrokenRecord, OSError):
-                release = _read(folder / f"{revision}.json")
+                release = read_record(folder / f"{revision}.json")
                 if release.audit and release.host == host:
                     yield release.audit, f"release {revision} of {release.stack}"
 
