@@ -16,15 +16,15 @@ from workbench.engine.execute import Applying, check, execute
 from workbench.engine.identities import check_clusters, follow
 from workbench.engine.places import ClusterPlace, Place, WorkspacePlace
 from workbench.engine.plan import Plan
-from workbench.project import StackPath
-from workbench.release import ReleaseStore
 from workbench.release.lock import renewing
+from workbench.release.shared import Goes, Releases
 
 
 @asynccontextmanager
 async def applying(
     plan: Plan,
-    store: ReleaseStore,
+    releases: Releases,
+    goes: Goes,
     connect: Callable[[str], Awaitable[Runtime]],
     open_workspace: Callable[[], Awaitable[Workspace]],
     trail: AuditTrail,
@@ -35,12 +35,12 @@ async def applying(
     reason: str,
 ) -> AsyncIterator[Applying]:
     """Executes an approved plan. Before any write it raises as `Session.apply` says."""
-    path = StackPath.parse(plan.stack)
-    lock = store.lock(path, user=actor.user, host=actor.host, clusters=plan.identities)
-    try:
-        prior = store.latest(path)
-        if (prior.revision if prior else 0) != plan.prior or store.next_revision(path) != plan.revision:
-            newer = f"release {store.next_revision(path) - 1} was made since"
+    async with releases.working(
+        goes, user=actor.user, host=actor.host, clusters=plan.identities, asked=plan.clusters
+    ) as work:
+        prior = work.history.latest
+        if (prior.revision if prior else 0) != plan.prior or work.history.next_revision != plan.revision:
+            newer = f"release {work.history.next_revision - 1} was made since"
             raise StalePlan([MovedObject(None, newer)], where=plan.stack)
         runtimes = {cluster: await connect(cluster) for cluster in plan.clusters}
         clusters = await check_clusters(plan.stack, plan.identities, runtimes)
@@ -49,6 +49,7 @@ async def applying(
         if plan.workspace:
             places.append(WorkspacePlace(plan.workspace, await open_workspace(), runtimes))
         checked = await check(plan, places)
+        salt = work.salt()
         intent = release.begin(
             plan.changes,
             prior,
@@ -59,12 +60,10 @@ async def applying(
             user=actor.user,
             host=actor.host,
             now=now(),
-            seal=store.seal().knowing(plan.spec.secrets, plan.spec.rules),
+            seal=work.seal(salt).knowing(plan.spec.secrets, plan.spec.rules),
             clusters=clusters,
         )
         with AuditedApply(trail, actor, now, plan, confirm=confirm, reason=reason) as audited:
-            journal = audited.into(store.journal(path, replace(intent, audit=audited.anchor), lock))
-            async with renewing(lock), execute(plan, checked, journal, now) as events:
+            journal = audited.into(await work.begin(replace(intent, audit=audited.anchor, salt=salt)))
+            async with renewing(work.lock), execute(plan, checked, journal, now) as events:
                 yield events
-    finally:
-        lock.release()

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
-from runtimes.base import ClusterIdentity, LiveResource, Runtime, RuntimeFailure, RuntimeType
+from runtimes.base import ClusterIdentity, LiveResource, Resource, ResourceId, Runtime, RuntimeFailure, RuntimeType
 from workbench.destinations import Places, destinations, goes_to_clusters, refuse_doubtful
 from workbench.engine.changes import Gap, StackDiff
 from workbench.engine.compile import CompiledStack, CompileInputs
@@ -34,6 +34,8 @@ from workbench.engine.workspace import terraform
 from workbench.project import Stack, UnknownCluster, discover
 from workbench.project.masking import read_masking
 from workbench.release import ReleaseStore
+from workbench.release.history import History
+from workbench.release.shared import Goes, Releases
 from workbench.workspaces import Workspaces
 
 _SALT_BYTES = 32
@@ -47,7 +49,7 @@ class Planner:
     """
 
     root: Path
-    store: ReleaseStore
+    releases: Releases
     workspaces: Workspaces
     compile: Callable[[Stack, CompileInputs], Awaitable[CompiledStack]]
     connect: Callable[[str], Awaitable[Runtime]]
@@ -61,16 +63,19 @@ class Planner:
     ) -> StackDiff:
         refuse_doubtful(stack)
         spec = (compiled or await self.compile(stack, inputs or CompileInputs())).spec
-        warnings: tuple[str, ...] = ()
         try:
-            prior, record = self.store.latest(stack.path), self.store.seal()
+            history = await self._history(stack, spec)
+            record = self.releases.seal(history.latest)
         except ReleaseFailure as error:
             # Nothing is written, so this is no reason to show nothing; drift is then told from owners alone.
-            prior, record, warnings = None, Seal.random(), (f"release records are not used: {error}",)
+            history = History(None, 0, warnings=(f"release records are not used: {error}",))
+            record = Seal.random()
+        prior = history.latest
         places = destinations(self.root, stack, clusters, spec, prior)
         at = await self._reach(places, prior)
         found, _ = await self._survey(stack, spec, places, at, Seals(self.screen, record, Seal.random()))
-        said = (*(prior.warnings if prior else ()), *warnings, *_emptiness(spec))
+        found = _with_history(found, history)
+        said = (*(prior.warnings if prior else ()), *_emptiness(spec))
         return replace(found, warnings=(*said, *found.warnings))
 
     async def plan(
@@ -93,13 +98,13 @@ class Planner:
         refuse_doubtful(stack)
         inputs = inputs or CompileInputs()
         spec = (await self.compile(stack, inputs)).spec
-        prior = self.store.latest(stack.path)
-        places = destinations(self.root, stack, clusters, spec, prior)
+        history = await self._history(stack, spec)
+        places = destinations(self.root, stack, clusters, spec, history.latest)
         return await self._plan(
             stack,
             spec,
             places,
-            prior,
+            history,
             inputs,
             salt,
             prune=prune,
@@ -121,7 +126,6 @@ class Planner:
     ) -> Plan:
         """See `plan`."""
         refuse_doubtful(stack)
-        prior = self.store.latest(stack.path)
         inputs = inputs or CompileInputs()
         nothing = Spec(str(stack.path), (), rules=read_masking(self.root))
         try:
@@ -130,11 +134,12 @@ class Planner:
             compiled = None  # what is there is told by the state and the releases
         if compiled is not None:
             nothing = replace(nothing, former=terraform(compiled), secrets=compiled.secrets)
+        history = await self._history(stack, compiled or ())
         return await self._plan(
             stack,
             nothing,
-            self._everywhere(stack, compiled, prior),
-            prior,
+            self._everywhere(stack, compiled, history.latest),
+            history,
             inputs,
             salt,
             prune=True,
@@ -142,7 +147,7 @@ class Planner:
             accept_lost=accept_lost,
             adopts=adopts,
             destroys=True,
-            gaps=tuple(self._unrecorded(stack, compiled)),
+            gaps=tuple(self._unrecorded(stack, compiled, history)),
             bound=bound,
         )
 
@@ -160,14 +165,14 @@ class Planner:
         others = declared if is_unsure and mapping.is_declared else ()
         return Places(own, terraform=True, besides=tuple(each for each in others if each not in own))
 
-    def _unrecorded(self, stack: Stack, compiled: Spec | None) -> Iterator[Gap]:
+    def _unrecorded(self, stack: Stack, compiled: Spec | None, history: History) -> Iterator[Gap]:
         """Yields what may be there of a stack never applied from here: another machine may have done it.
 
         The whole history tells: a release of a destroy has nothing in it, whether or not it knew of everything.
         """
-        known = {each.cluster for release in self.store.releases(stack.path) for each in release.resources}
+        known = {each.cluster for release in history.releases() for each in release.resources}
         if not known:
-            for each in self.store.elsewhere(stack.path):
+            for each in self.releases.store.elsewhere(stack.path):
                 yield Gap("", str(each), each.hint, exists=True)
         yield from self.workspaces.unrecorded(stack, compiled, known)
 
@@ -209,7 +214,7 @@ class Planner:
         stack: Stack,
         spec: Spec,
         places: Places,
-        prior: Release | None,
+        history: History,
         inputs: CompileInputs,
         salt: bytes | None,
         *,
@@ -222,15 +227,16 @@ class Planner:
         bound: Mapping[str, ClusterIdentity] | None = None,
     ) -> Plan:
         salt = secrets.token_bytes(_SALT_BYTES) if salt is None else salt
-        seals = Seals(self.screen, self.store.seal(), Seal(salt))
-        at = await self._reach(places, prior)
+        seals = Seals(self.screen, self.releases.seal(history.latest), Seal(salt))
+        at = await self._reach(places, history.latest)
         if bound is not None:
             self._refuse_others(stack, bound, at)
         prior = at.prior
         found, prune = await self._survey(
             stack, spec, places, at, seals, prune=prune, accept_lost=accept_lost, adopts=adopts
         )
-        others = () if prior is not None and prior.resources else self.store.elsewhere(stack.path)
+        found = _with_history(found, history)
+        others = () if prior is not None and prior.resources else self.releases.store.elsewhere(stack.path)
         return make_plan(
             replace(
                 found,
@@ -239,7 +245,7 @@ class Planner:
             ),
             stack,
             prior=prior,
-            revision=self.store.next_revision(stack.path),
+            revision=history.next_revision,
             inputs=inputs,
             force=force,
             prune=prune,
@@ -309,6 +315,9 @@ class Planner:
         )
         return _without_silent(found, places), prune
 
+    async def _history(self, stack: Stack, resources: Iterable[Resource]) -> History:
+        return await self.releases.read(goes(self.root, stack, [each.id for each in resources], self.releases.store))
+
     async def _reach(self, places: Places, prior: Release | None) -> _Reached:
         """Connects the clusters to be asked, and has the last release follow those that have other names now."""
         reached = await identify(await self._runtimes((*places.clusters, *places.besides)), self.waiting)
@@ -356,6 +365,29 @@ class _Reached:
     def prior(self) -> Release | None:
         """The last release, with its resources under the names their clusters have now."""
         return self.followed.release
+
+
+def goes(root: Path, stack: Stack, ids: Iterable[ResourceId], store: ReleaseStore) -> Goes:
+    """Returns where the releases of a stack with these resources may be; `store` knows what it had here."""
+    declared = tuple(each.name for each in discover(root).clusters.clusters)
+    others = tuple(each for each in declared if each not in stack.clusters)
+    try:
+        prior = store.latest(stack.path)
+    except ReleaseFailure:
+        prior = None
+    had = prior.resources if prior is not None else ()
+    return Goes(stack.path, stack.clusters, others, goes_to_clusters([*ids, *(each.id for each in had)]))
+
+
+def _with_history(found: StackDiff, history: History) -> StackDiff:
+    """Says what is not known of the releases. A cluster that says nothing at all has said so already."""
+    silent = {each.cluster for each in found.problems if each.address is None}
+    return replace(
+        found,
+        problems=(*found.problems, *(each for each in history.problems if each.cluster not in silent)),
+        gaps=(*found.gaps, *(each for each in history.gaps if each.place not in silent)),
+        warnings=(*history.warnings, *found.warnings),
+    )
 
 
 def _way_back(stack: Stack, cluster: str, former: ClusterIdentity) -> str:

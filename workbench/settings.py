@@ -6,6 +6,8 @@ Precedence is flag, then environment, then default. Environment variables:
     WB_CACHE_DIR   what can be thrown away at any time
     WB_CONTEXT     context to use for repositories without clusters.yaml
     WB_READONLY    1: refuse everything that writes
+    WB_RELEASES    where releases are kept: clusters (default; clusters/NAMESPACE for another namespace), or local
+    WB_REPOSITORY  the name of this repository in releases, where git knows no remote `origin`
     WB_REASON      why things are applied, such as an incident's number: goes into the audit trail
     WB_AUDIT_SYSLOG  where every entry of the audit trail is sent as well: /dev/log, or HOST:PORT (UDP)
     WB_TIMEOUT     seconds to wait for readiness
@@ -41,6 +43,9 @@ from workbench.ci import pull_request
 from workbench.project import ProjectError
 
 _PATTERN = re.compile(r"[a-z0-9.:-]+(?:/(?:[A-Za-z0-9_.-]+|\*)){2}")
+_NAMESPACE = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
+_LONGEST_NAME = 200
+RELEASES_NAMESPACE = "konfig-workbench"
 _APPLICATION = "konfig-workbench"
 _DEFAULT_TIMEOUT_SECONDS = 600.0
 _ALLOWANCE = Allowance(program="wb")
@@ -56,7 +61,8 @@ class Settings:
 
     `trusted_providers` are patterns, host/namespace/name. `is_untrusted` None means: by rule; `pull_request` is the
     variable by which a CI says that it builds one. `terraform` empty means the one on PATH. `terraform_environment` is
-    added to what terraform gets.
+    added to what terraform gets. `releases_namespace` is where clusters keep releases, empty where this machine does;
+    `repository` is the name of the repository in them, empty for what git says.
     """
 
     state_dir: Path
@@ -66,6 +72,8 @@ class Settings:
     user: str = ""
     host: str = ""
     is_read_only: bool = False
+    releases_namespace: str = RELEASES_NAMESPACE
+    repository: str = ""
     reason: str = ""
     audit_syslog: str = ""
     has_color: bool = True
@@ -99,6 +107,8 @@ class Settings:
             user=_user(env),
             host=socket.gethostname(),
             is_read_only=_flag(env, "WB_READONLY"),
+            releases_namespace=_releases_namespace(env),
+            repository=_repository(env),
             reason=env.get("WB_REASON", "").strip(),
             audit_syslog=env.get("WB_AUDIT_SYSLOG", "").strip(),
             has_color=not env.get("NO_COLOR") and env.get("TERM") != "dumb",
@@ -118,6 +128,25 @@ class Settings:
             ),
             terraform_config=env.get("TF_CLI_CONFIG_FILE", ""),
         )
+
+
+def _releases_namespace(env: Mapping[str, str]) -> str:
+    text = env.get("WB_RELEASES", "").strip() or "clusters"
+    if text == "local":
+        return ""
+    kind, separator, namespace = text.partition("/")
+    if kind != "clusters" or (separator and not _NAMESPACE.fullmatch(namespace)):
+        raise BadSetting(
+            f"WB_RELEASES needs to be clusters, clusters/NAMESPACE or local, got {text!r}", hint="unset WB_RELEASES"
+        )
+    return namespace or RELEASES_NAMESPACE
+
+
+def _repository(env: Mapping[str, str]) -> str:
+    name = env.get("WB_REPOSITORY", "").strip()
+    if len(name) > _LONGEST_NAME or not (name.isprintable() or not name):
+        raise BadSetting("WB_REPOSITORY needs to be one short line", hint="unset WB_REPOSITORY")
+    return name
 
 
 def _allowance(env: Mapping[str, str]) -> Allowance:

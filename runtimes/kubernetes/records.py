@@ -61,7 +61,9 @@ class KubernetesRecords:
         if lease.holder:
             spec["holderIdentity"] = lease.holder
         body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata, "spec": spec}
-        written = await self._client.once("PUT" if lease.version else "POST", _id("Lease", lease), body, manager=MANAGER)
+        written = await self._client.once(
+            "PUT" if lease.version else "POST", _id("Lease", lease), body, manager=MANAGER
+        )
         return _lease(lease.namespace, lease.name, written)
 
     async def make_namespace(self, name: str) -> None:

@@ -330,7 +330,7 @@ async def test_a_cluster_that_is_gone_is_forgotten_when_its_user_says_so(root: P
     await released(root, ways)
     async with opened(root, ways) as session:
         stack = session.select("web/dev")
-        assert str(FRONT) in session.forget(stack, "hz@uid-of-h")
+        assert str(FRONT) in await session.forget(stack, "hz@uid-of-h")
         assert (await session.plan(stack)).is_as_configured
         newest = session.audit().entries(limit=1)[0]
     assert (newest.action, newest.cluster, newest.target) == ("forget", "hz@uid-of-h", "web/dev")

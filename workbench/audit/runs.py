@@ -14,7 +14,7 @@ from workbench.engine.events import ApplyFinished, Event, StepFailed, StepFinish
 from workbench.engine.plan import Plan
 from workbench.engine.recovery.values import Recovery, RecoveryReport, StepResult, StepState
 from workbench.release.recoveries import RecoveryFile
-from workbench.release.store import ReleaseJournal
+from workbench.release.shared import SharedJournal
 
 
 class AuditedApply:
@@ -36,7 +36,7 @@ class AuditedApply:
     ) -> None:
         self._trail, self._actor, self._now, self._plan = trail, actor, now, plan
         self._confirm, self._reason, self._has_ended = confirm, reason, False
-        self._journal: ReleaseJournal | None = None
+        self._journal: SharedJournal | None = None
         self.anchor = ""
 
     def __enter__(self) -> Self:
@@ -51,7 +51,7 @@ class AuditedApply:
             with suppress(ReleaseFailure) if kind else nullcontext():
                 self._append("apply", self._plan.stack, "interrupted", detail="it ended without a result")
 
-    def into(self, journal: ReleaseJournal) -> Self:
+    def into(self, journal: SharedJournal) -> Self:
         self._journal = journal
         return self
 
@@ -71,7 +71,7 @@ class AuditedApply:
             case _:
                 pass
 
-    def _finish(self, event: ApplyFinished, journal: ReleaseJournal) -> None:
+    def _finish(self, event: ApplyFinished, journal: SharedJournal) -> None:
         """The result goes into the trail first, so that the release knows the entry."""
         self._has_ended = True
         detail = f"{event.done} done, {event.failed} failed, {event.skipped} skipped"

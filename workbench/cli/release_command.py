@@ -14,6 +14,9 @@ from workbench.project import WorkbenchError
 
 if TYPE_CHECKING:
     from workbench.cli.main import Context
+    from workbench.project import Stack
+    from workbench.release.history import History
+    from workbench.session import Session
 
 _COLUMNS = (
     Column("#", right=True),
@@ -29,7 +32,7 @@ _RESOURCE_COLUMNS = (Column("Action"), Column("State"), Column("Resource"), Colu
 
 @click.group("release")
 def command() -> None:
-    """List and show the releases made on this machine."""
+    """List and show the releases of a stack, from whatever machine they were made."""
 
 
 @command.command("list")
@@ -42,13 +45,16 @@ def list_(context: Context, stack: str, workdir: Path | None, format_: str) -> N
     from workbench.present import clusters
 
     session, found = find(context, stack, workdir)
-    releases = session.releases(found)
+    history = _history(session, found)
+    releases = history.releases()
     if format_ == "json":
         context.output.json(
             {
                 "apiVersion": "wb/v1",
                 "kind": "Releases",
-                "status": "ok",
+                "status": "unknown" if history.problems or history.gaps else "ok",
+                "shared": history.is_shared,
+                "unknown": [*(f"{each.cluster}: {each.message}" for each in history.problems), *map(str, history.gaps)],
                 "releases": [
                     {
                         "stack": each.stack,
@@ -68,10 +74,9 @@ def list_(context: Context, stack: str, workdir: Path | None, format_: str) -> N
                 ],
             }
         )
+        history.refuse_unknown(found.name)
         return
-    for each in releases:
-        for warning in each.warnings:
-            context.output.talk(Span(f"! {warning}", Tone.WARN))
+    _say(context, history)
     rows = (
         Row(
             each.revision,
@@ -88,8 +93,11 @@ def list_(context: Context, stack: str, workdir: Path | None, format_: str) -> N
     )
     if releases:
         context.output.table(_COLUMNS, rows)
-    else:
-        context.output.talk(f"{found.name} was not released from here yet")
+    elif not (history.problems or history.gaps):
+        context.output.talk(f"{found.name} was not released yet" + ("" if history.is_shared else " from here"))
+    if not history.is_shared:
+        context.output.talk(Span("these are the releases of this machine: others are not seen here", Tone.MUTED))
+    history.refuse_unknown(found.name)
 
 
 @command.command("show")
@@ -104,11 +112,14 @@ def show(context: Context, stack: str, revision: int | None, workdir: Path | Non
     from workbench.present import clusters
 
     session, found = find(context, stack, workdir)
-    releases = session.releases(found)
+    history = _history(session, found)
+    _say(context, history)
+    releases = history.releases()
     chosen = next((each for each in releases if revision in (None, each.revision)), None)
     if chosen is None:
+        history.refuse_unknown(found.name)
         known = ", ".join(f"#{each.revision}" for each in releases) or "none"
-        raise WorkbenchError(f"there is no release #{revision or 1}", where=found.name, hint=f"recorded here: {known}")
+        raise WorkbenchError(f"there is no release #{revision or 1}", where=found.name, hint=f"recorded: {known}")
     when, who = f"{chosen.started:%Y-%m-%d %H:%M} UTC", f"{chosen.user}@{chosen.host}"
     title = Span(f"release #{chosen.revision} ", Tone.STRONG)
     context.output.line(title, f"{chosen.phase.value} by {who}, {when}, plan {chosen.plan[:7]}")
@@ -142,7 +153,56 @@ def move(context: Context, former: Path, workdir: Path | None) -> None:
 @click.pass_obj
 def forget(context: Context, stack: str, cluster: str, workdir: Path | None, reason: str) -> None:
     """Forget what a stack has in a cluster that is gone for good; deletes nothing anywhere."""
+    import anyio
+
     session, found = find(context, stack, workdir)
     session.reason = reason or session.reason
-    gone = session.forget(found, cluster)
+
+    async def run() -> tuple[str, ...]:
+        async with session:
+            return await session.forget(found, cluster)
+
+    gone = anyio.run(run)
     context.output.line(Span(f"forgotten in {cluster}: ", Tone.GOOD), ", ".join(gone))
+
+
+@command.command("unlock")
+@click.argument("stack", default="", metavar="[STACK]")
+@click.option(
+    "--holder", default="", metavar="HOLDER", help="take the lock from this holder, as it is named without the option"
+)
+@workdir_option
+@reason_option
+@click.pass_obj
+def unlock(context: Context, stack: str, holder: str, workdir: Path | None, reason: str) -> None:
+    """Say who holds a stack in its clusters, and take that lock away from a process that is gone."""
+    import anyio
+
+    session, found = find(context, stack, workdir)
+    session.reason = reason or session.reason
+
+    async def run() -> tuple[str, ...]:
+        async with session:
+            return await session.unlock(found, holder)
+
+    held = anyio.run(run)
+    for each in held:
+        context.output.line(Span("taken from " if holder else "held by ", Tone.STRONG), each)
+    if not held:
+        context.output.talk(f"nobody holds {found.name} in its clusters")
+
+
+def _history(session: Session, stack: Stack) -> History:
+    import anyio
+
+    async def run() -> History:
+        async with session:
+            return await session.history(stack)
+
+    return anyio.run(run)
+
+
+def _say(context: Context, history: History) -> None:
+    latest = history.latest.warnings if history.latest is not None else ()
+    for each in (*history.warnings, *latest, *history.gaps):
+        context.output.talk(Span(f"! {each}", Tone.WARN))

@@ -109,7 +109,8 @@ class Release:
 
     `warnings` are what reading had to pass over, such as a newer record that is broken. `audit` is the newest entry
     that the audit trail had when the record was written (NUMBER:HASH), empty in records of older versions. `clusters`
-    says which cluster each name was, as far as the record does.
+    says which cluster each name was, as far as the record does. `salt` keys the digests in it; empty where they are
+    keyed by a file of the machine that made it.
     """
 
     stack: str
@@ -124,6 +125,7 @@ class Release:
     warnings: tuple[str, ...] = ()
     audit: str = ""
     clusters: Mapping[str, ClusterIdentity] = field(default_factory=dict)
+    salt: bytes = field(default=b"", repr=False)
 
     def count(self, state: StepState) -> int:
         return sum(each.state is state for each in self.resources.values())

@@ -301,7 +301,7 @@ def _resource_rows(compiled: Compiled, id_: str) -> Iterator[Row]:
 
 
 class Releases(Shown):
-    """What was released from this machine, newest first."""
+    """What was released of a stack, newest first."""
 
     name = "releases"
     _COLUMNS = (Column("#", right=True), Column("Phase"), Column("Who"), Column("Started"), Column("Took", right=True))

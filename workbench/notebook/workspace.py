@@ -17,6 +17,7 @@ from workbench.engine.changes import Summary
 from workbench.engine.compile import CompileInputs
 from workbench.engine.errors import EditFailed
 from workbench.engine.field_edit import set_field
+from workbench.engine.release import Release
 from workbench.engine.status import StatusTree
 from workbench.engine.whatif import WhatIf
 from workbench.notebook import results
@@ -318,7 +319,13 @@ class StackHandle:
         return Watch(self, seconds(timeout))
 
     def releases(self) -> Releases:
-        return Releases(self.name, self.workspace._now(lambda: self.session.releases(self.value)))
+        """Returns the releases of the stack from whatever machine; raises where a cluster that keeps them is silent."""
+        return Releases(self.name, self.workspace.call(self._releases))
+
+    async def _releases(self) -> tuple[Release, ...]:
+        history = await self.session.history(self.value)
+        history.refuse_unknown(self.name)
+        return history.releases()
 
     def whatif(self) -> WhatIfEdit:
         """Begins a set of edits that exist only here: no file is touched before `write`."""

@@ -51,14 +51,16 @@ class Entry:
 class Holder:
     """Who asks for a lock. `clusters` are those to be worked on, for whoever is kept out.
 
-    `ended` are tokens of holders of which this machine knows that their process is gone.
+    `token` tells this holding from every other one, a random one if it is empty. `ended` is the token of one of which
+    this machine knows that its process is gone.
     """
 
     user: str
     host: str
     pid: int
     clusters: Mapping[str, ClusterIdentity] = field(default_factory=lambda: MappingProxyType({}))
-    ended: frozenset[str] = frozenset()
+    token: str = ""
+    ended: str = ""
 
 
 class HeldLock(Protocol):

@@ -6,13 +6,14 @@ import hashlib
 import json
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any
+from typing import Any, Final
 
 from runtimes.base import Address, ClusterIdentity, InvalidResourceId, ResourceId, RuntimeType, parse_id
 from runtimes.base.documents import DocumentError, load_json
 from workbench.engine.events import Action, Event, StepFailed, StepFinished, StepSkipped
 from workbench.engine.release import Phase, Release, ReleasedResource, StepState, type_of
 
+SALT_BYTES: Final = 32
 _FORMAT = 1
 
 
@@ -33,6 +34,7 @@ def encode(release: Release) -> bytes:
         "audit": release.audit,
         "clusters": {name: each.to_mapping() for name, each in sorted(release.clusters.items())},
         "resources": [_resource(each) for _, each in sorted(release.resources.items())],
+        **({"salt": release.salt.hex()} if release.salt else {}),
     }
     record = {"format": _FORMAT, "checksum": _checksum(content), "release": content}
     return json.dumps(record, indent=1, ensure_ascii=False).encode("utf-8", "surrogatepass")
@@ -139,7 +141,16 @@ def _release(content: dict[str, Any]) -> Release:
         audit=str(content.get("audit", "")),
         # older versions did not write which clusters it was
         clusters={str(name): ClusterIdentity.of_mapping(each) for name, each in content.get("clusters", {}).items()},
+        salt=_salt(content.get("salt", "")),
     )
+
+
+def _salt(text: str) -> bytes:
+    """Returns nothing for records that are kept on one machine. Another length is nobody's salt."""
+    salt = bytes.fromhex(text)
+    if salt and len(salt) != SALT_BYTES:
+        raise BrokenRecord("has a salt of another length")
+    return salt
 
 
 def _released(content: dict[str, Any]) -> ReleasedResource:

@@ -71,9 +71,7 @@ class FolderRecords:
                     raise failure("cannot be removed", each, error) from error
 
     async def lock(self, holder: Holder) -> FolderLock:
-        return FolderLock(
-            self._store.lock(self._stack, user=holder.user, host=holder.host, clusters=holder.clusters)
-        )
+        return FolderLock(self._store.lock(self._stack, user=holder.user, host=holder.host, clusters=holder.clusters))
 
     def _write(self, release: Release, version: str) -> str:
         path, data = self._store.record_path(self._stack, release.revision), encode(release)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from runtimes.base import Forbidden, Moved, NotThere, RecordKeeper, RuntimeFailure, StoredSecret
 from workbench.engine.release import Release
 from workbench.release.contract import Entry, HeldLock, Holder, Overtaken
-from workbench.release.lease import DEFAULT_TIMING, Timing, acquire, not_allowed
+from workbench.release.lease import DEFAULT_TIMING, Timing, acquire, not_allowed, take_away
 from workbench.release.packing import Place, pack, pieces_of, stack_name, unpack
 
 
@@ -18,6 +18,7 @@ class ClusterRecords:
     def __init__(self, keeper: RecordKeeper, place: Place, timing: Timing = DEFAULT_TIMING) -> None:
         self._keeper, self._place, self._timing = keeper, place, timing
         self._listed: tuple[StoredSecret, ...] = ()
+        self._pieces: dict[int, set[str]] = {}
 
     @property
     def where(self) -> str:
@@ -51,6 +52,10 @@ class ClusterRecords:
         name = stack_name(self._place.stack)
         return await acquire(self._keeper, self._place.namespace, name, holder, self._timing)
 
+    async def unlock(self, holder: str) -> str:
+        """See `take_away`."""
+        return await take_away(self._keeper, self._place.namespace, stack_name(self._place.stack), holder)
+
     async def _write(self, release: Release, home: str, version: str) -> str:
         *pieces, head = pack(release, self._place, home=home, version=version)
         try:
@@ -64,8 +69,11 @@ class ClusterRecords:
             raise self._overtaken(release.revision) from error
         except Forbidden as error:
             raise not_allowed(self._keeper, self._place.namespace, error) from error
-        if version:
-            await self._tidy(release.revision, {each.name for each in pieces})
+        former = self._pieces.get(release.revision, set())
+        self._pieces[release.revision] = {each.name for each in pieces}
+        for name in former - self._pieces[release.revision]:
+            with suppress(RuntimeFailure):  # what can't be removed goes with its release
+                await self._keeper.delete_secret(self._place.namespace, name, "")
         return written
 
     async def _create(self, secret: StoredSecret) -> str:
@@ -74,13 +82,6 @@ class ClusterRecords:
         except NotThere:
             await self._keeper.make_namespace(self._place.namespace)
             return await self._keeper.create_secret(secret)
-
-    async def _tidy(self, revision: int, used: set[str]) -> None:
-        """Removes the pieces of what was replaced; what can't be removed goes with its release."""
-        former = [each for each in pieces_of(self._listed, frozenset({revision}), self._place) if each.name not in used]
-        for each in former:
-            with suppress(RuntimeFailure):
-                await self._keeper.delete_secret(each.namespace, each.name, each.version)
 
     def _overtaken(self, revision: int) -> Overtaken:
         return Overtaken(

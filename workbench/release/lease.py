@@ -125,12 +125,12 @@ async def acquire(
     keeper: RecordKeeper, namespace: str, name: str, holder: Holder, timing: Timing = DEFAULT_TIMING
 ) -> LeaseLock:
     """Takes a lease. Raises `Locked` with its holder, `NotAllowed`, or `RuntimeFailure`."""
-    token = secrets.token_hex(8)
+    token = holder.token or secrets.token_hex(8)
     where = f"lease {namespace}/{name} of {keeper.place}"
     for _ in range(_ATTEMPTS):
         try:
             found = await keeper.lease(namespace, name)
-            if found is not None and found.holder and token_of(found) not in holder.ended:
+            if found is not None and found.holder and not _is_over(found, holder):
                 found = await _given_up(keeper, found, timing)
             began = timing.clock()
             written = await keeper.write_lease(_taken(namespace, name, found, holder, token, timing))
@@ -143,6 +143,10 @@ async def acquire(
         else:
             return LeaseLock(keeper, written, token, began, timing)
     raise Locked("others who take it all the time", where=where)
+
+
+def _is_over(lease: Lease, holder: Holder) -> bool:
+    return bool(holder.ended) and token_of(lease) == holder.ended
 
 
 async def _given_up(keeper: RecordKeeper, found: Lease, timing: Timing) -> Lease | None:
@@ -159,6 +163,21 @@ async def _given_up(keeper: RecordKeeper, found: Lease, timing: Timing) -> Lease
         if now.version != found.version:
             raise _locked(keeper, now)
     return found
+
+
+async def take_away(keeper: RecordKeeper, namespace: str, name: str, holder: str) -> str:
+    """Frees a lease that this holder has, as `described` names it; returns who has it, empty if nobody.
+
+    With an empty `holder` it only looks. Raises `Locked` where another one has it, or `RuntimeFailure`.
+    """
+    found = await keeper.lease(namespace, name)
+    if found is None or not found.holder:
+        return ""
+    if holder and holder != described(found):
+        raise _locked(keeper, found)
+    if holder:
+        await keeper.write_lease(replace(found, holder=""))
+    return described(found)
 
 
 def _seems_fresh(lease: Lease, timing: Timing) -> bool:
@@ -194,19 +213,23 @@ async def _make_namespace(keeper: RecordKeeper, namespace: str) -> None:
 def not_allowed(keeper: RecordKeeper, namespace: str, error: Forbidden) -> NotAllowed:
     """Says which rights keeping releases in a cluster takes, and what works without."""
     return NotAllowed(
-        f"releases may not be kept in {keeper.place}: {error.message}", where=f"namespace {namespace}", hint=rights(namespace)
+        f"releases may not be kept in {keeper.place}: {error.message}",
+        where=f"namespace {namespace}",
+        hint=rights(namespace),
     )
 
 
 def rights(namespace: str) -> str:
     return (
-        f"in the namespace {namespace} (which has to be there) it takes get, list, create, update and delete of secrets "
-        "and of leases.coordination.k8s.io; WB_RELEASES=local keeps releases on this machine only"
+        f"in the namespace {namespace} (which has to be there) it takes get, list, create, update and delete "
+        "of secrets and of leases.coordination.k8s.io; WB_RELEASES=local keeps releases on this machine only"
     )
 
 
 def _locked(keeper: RecordKeeper, lease: Lease) -> Locked:
-    return Locked(f"{described(lease)}, by its lease in {keeper.place}", where=f"{lease.namespace}/{lease.name}")
+    locked = Locked(f"{described(lease)}, by its lease in {keeper.place}", where=f"{lease.namespace}/{lease.name}")
+    locked.hint = "wait for it; if that process is gone, its lock ends by itself soon, or: wb release unlock"
+    return locked
 
 
 def described(lease: Lease) -> str:

@@ -144,9 +144,7 @@ def unpack(secrets: Sequence[StoredSecret], place: Place) -> list[Entry]:
 def pieces_of(secrets: Sequence[StoredSecret], revisions: frozenset[int], place: Place) -> list[StoredSecret]:
     """Returns the further pieces of these revisions that this repository made."""
     names = {place.name(each) for each in revisions}
-    return [
-        each for each in secrets if each.labels.get(PART) == "piece" and each.name.rsplit("-", 2)[0] in names
-    ]
+    return [each for each in secrets if each.labels.get(PART) == "piece" and each.name.rsplit("-", 2)[0] in names]
 
 
 def repository_label(repository: str) -> str:

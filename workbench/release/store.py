@@ -16,7 +16,6 @@ import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
 
@@ -25,12 +24,12 @@ from runtimes.base import ClusterIdentity
 from workbench.engine.errors import ReleaseFailure
 from workbench.engine.events import ApplyFinished, Event
 from workbench.engine.masking import Seal
-from workbench.engine.release import Phase, Release, ReleasedResource, fold
+from workbench.engine.release import Phase, Release, fold
 from workbench.project import StackPath
 from workbench.release import checkouts
 from workbench.release.encoding import BrokenRecord, decode, decode_events, encode, encode_event
 from workbench.release.files import failure, make_folder, write_atomically
-from workbench.release.lock import Lock, held
+from workbench.release.lock import Lock
 
 _RECORD = re.compile(r"([1-9]\d*)\.json")
 _KEY_BYTES = 32
@@ -61,12 +60,16 @@ class ReleaseStore:
         return self._state_dir / "terraform" / own / _file_name(stack.project) / _file_name(stack.stack)
 
     def releases(self, stack: StackPath) -> tuple[Release, ...]:
-        """Returns the readable records, newest first; the first names newer ones that are broken as warnings.
+        """Returns the readable records, newest first; the first names those newer than it that are broken as warnings.
 
         Raises `ReleaseFailure` if the folder itself cannot be read, or if there are records and none can be read.
         """
-        found: list[Release] = []
+        return tuple(self._newest_first(stack))
+
+    def _newest_first(self, stack: StackPath) -> Iterator[Release]:
+        """Yields the readable records, the first with warnings of newer ones that are not."""
         broken: list[str] = []
+        has_any = False
         for revision in reversed(self.revisions(stack)):
             path = self.record_path(stack, revision)
             try:
@@ -76,20 +79,18 @@ class ReleaseStore:
             except OSError as error:
                 broken.append(f"release record {path} cannot be read ({error.strerror}): passed over")
             else:
-                found.append(release)
-        if broken and not found:
+                yield release if has_any else replace(release, warnings=tuple(broken))
+                has_any = True
+        if broken and not has_any:
             raise ReleaseFailure(
                 "; ".join(broken),
                 where=str(self.folder(stack)),
                 hint="bring back a copy, or move the files away to start again; nothing can be pruned then",
             )
-        if broken:
-            found[0] = replace(found[0], warnings=tuple(broken))
-        return tuple(found)
 
     def latest(self, stack: StackPath) -> Release | None:
-        """Returns the newest readable record, None if the stack was never released from here."""
-        return next(iter(self.releases(stack)), None)
+        """Returns the newest readable record, None if the stack was never released from here; raises as `releases`."""
+        return next(self._newest_first(stack), None)
 
     def next_revision(self, stack: StackPath) -> int:
         """Counts broken records too: a number is never used twice."""
@@ -114,32 +115,6 @@ class ReleaseStore:
     ) -> Lock:
         checkouts.write_down(self._folder, self._root)
         return Lock.acquire(self.folder(stack), user=user, host=host, clusters=clusters)
-
-    def forget(
-        self, stack: StackPath, cluster: str, *, user: str, host: str, now: datetime
-    ) -> tuple[ReleasedResource, ...]:
-        """Writes a release that knows nothing of a cluster any more; returns what the last one had there.
-
-        Raises `Locked` or `ReleaseFailure`, also where the last release has nothing there.
-        """
-        with held(self.lock(stack, user=user, host=host)) as lock:
-            latest = self.latest(stack)
-            resources = latest.resources if latest is not None else {}
-            gone = [each for address, each in resources.items() if address.cluster == cluster]
-            if latest is None or not gone:
-                there = ", ".join(sorted({each.cluster for each in resources}))
-                hint = f"it has some in: {there}" if there else "there is no release, or nothing in it"
-                raise ReleaseFailure(f"the last release has nothing in {cluster}", where=str(stack), hint=hint)
-            left = {address: each for address, each in latest.resources.items() if address.cluster != cluster}
-            clusters = {name: each for name, each in latest.clusters.items() if name != cluster}
-            revision = self.next_revision(stack)
-            after = replace(
-                latest, revision=revision, plan=f"forget {cluster}", user=user, host=host, started=now, finished=now,
-                resources=left, clusters=clusters, warnings=(), audit="",
-            )  # fmt: skip
-            lock.verify()
-            write_atomically(self.record_path(stack, revision), encode(after))
-            return tuple(gone)
 
     def journal(self, stack: StackPath, release: Release, lock: Lock) -> ReleaseJournal:
         """Writes the release as intended, before anything is applied; raises `ReleaseFailure`."""

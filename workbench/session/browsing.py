@@ -1,4 +1,4 @@
-"""Looking into the repository and what is recorded of it: synchronous, reads files only."""
+"""Looking into the repository, and what is recorded of it here and in its clusters."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from workbench.session.opened import Opened
 if TYPE_CHECKING:
     # The engine pulls in the language; a session that only lists stacks must not pay for it.
     from workbench.engine.release import Release
+    from workbench.release.history import History
     from workbench.trust import Want
 
 
@@ -66,30 +67,61 @@ class Browsing(Opened):
         return self._store().take_over(former)
 
     def releases(self, stack: Stack) -> tuple[Release, ...]:
-        """Returns what is recorded on this machine, newest first; broken records are named in its warnings.
+        """Returns what was released from this machine, newest first; broken records are named in its warnings.
 
-        Raises `ReleaseFailure` if there are records and none can be read.
+        `history` tells what others released. Raises `ReleaseFailure` if there are records and none can be read.
         """
         return self._store().releases(stack.path)
 
-    def forget(self, stack: Stack, cluster: str) -> tuple[str, ...]:
+    async def history(self, stack: Stack) -> History:
+        """Returns what is known of the stack's releases, from whatever machine they were made.
+
+        Asks the clusters that keep them; where one does not answer, its `problems` and `gaps` say so. Raises
+        `ReleaseFailure` if there are records and none can be read.
+        """
+        from workbench.planner import goes
+
+        return await self._releases.read(goes(self._root, stack, (), self._store()))
+
+    async def forget(self, stack: Stack, cluster: str) -> tuple[str, ...]:
         """Has the releases of a stack know nothing of a cluster any more, which is gone; returns what they had there.
 
-        Writes a release, and nothing to any cluster. Raises `Refused` in a read-only session, `Locked` or
+        Writes a release, and nothing else to any cluster. Raises `Refused` in a read-only session, `Locked` or
         `ReleaseFailure`.
         """
         from workbench.engine.errors import Refused
+        from workbench.planner import goes
 
         if self._settings.is_read_only:
             raise Refused(["this session is read-only (WB_READONLY)"], where=stack.name)
         settings = self._settings
-        gone = self._store().forget(stack.path, cluster, user=settings.user, host=settings.host, now=self._now())
+        where = goes(self._root, stack, (), self._store())
+        gone = await self._releases.forget(where, cluster, user=settings.user, host=settings.host, now=self._now())
         detail = f"{len(gone)} resources are known no more, and left wherever they are"
         self.audit().append(
             self._actor(), self._now(), action="forget", plan="", target=stack.name, cluster=cluster, result="done",
             detail=detail, reason=self.reason,
         )  # fmt: skip
         return tuple(str(each.address.id) for each in gone)
+
+    async def unlock(self, stack: Stack, holder: str = "") -> tuple[str, ...]:
+        """Takes the stack's lock in its clusters from a holder whose process is gone; returns who held it.
+
+        With an empty `holder` it only looks. Raises `Refused` in a read-only session, `Locked` where somebody else
+        holds it, or `RuntimeFailure`.
+        """
+        from workbench.engine.errors import Refused
+        from workbench.planner import goes
+
+        if holder and self._settings.is_read_only:
+            raise Refused(["this session is read-only (WB_READONLY)"], where=stack.name)
+        held = await self._releases.unlock(goes(self._root, stack, (), self._store()), holder)
+        if holder and held:
+            self.audit().append(
+                self._actor(), self._now(), action="unlock", plan="", target=stack.name, cluster="", result="done",
+                detail=f"taken from {holder}", reason=self.reason,
+            )  # fmt: skip
+        return held
 
     def affected(self, files: Iterable[str | Path]) -> Impact:
         """Returns the stacks that changing these files touches; exact for stacks compiled in this session."""

@@ -145,11 +145,15 @@ class Changing(Browsing, Compiling):
         """
         from workbench.applying import applying
         from workbench.engine.approval import approve
+        from workbench.planner import goes
 
         approve(plan, confirm)
+        stack = self.select(plan.stack)
+        ids = [*(each.id for each in plan.spec), *(each.address.id for each in plan.changes)]
         async with applying(
             plan,
-            self._store(),
+            self._releases,
+            goes(self._root, stack, ids, self._store()),
             self._connections.runtime,
             lambda: self._workspace().of(self.select(plan.stack)),
             self.audit(),
@@ -166,7 +170,7 @@ class Changing(Browsing, Compiling):
         if self._planner is None:
             self._planner = Planner(
                 self._root,
-                self._store(),
+                self._releases,
                 self._workspace(),
                 compile=self.compile,
                 connect=self._connections.runtime,

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from workbench.engine.plugins import RepositoryPlugins
     from workbench.planner import Planner
     from workbench.release import ReleaseStore
+    from workbench.release.shared import Releases
     from workbench.trust import Trust
     from workbench.workspaces import ConnectWorkspace, Workspaces
 
@@ -214,6 +215,15 @@ class Opened:
                 trust=self.trust,
             )
         return self._workspaces
+
+    @cached_property
+    def _releases(self) -> Releases:
+        from workbench.release.repository import identity
+        from workbench.release.shared import Releases
+
+        namespace = self._settings.releases_namespace
+        repository = identity(self._root, self._settings.repository) if namespace else ""
+        return Releases(self._store(), self._connections.runtime, repository, namespace)
 
     def _store(self) -> ReleaseStore:
         from workbench.release import ReleaseStore

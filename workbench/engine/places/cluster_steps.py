@@ -133,6 +133,9 @@ class ClusterSteps:
 
     async def _perform(self, change: Change, resource: Resource | None) -> None:
         await self._apply.begin(change)
+        if self._apply.is_stopping():  # it could not be recorded that it begins, or the lock was lost meanwhile
+            await self._apply.skip(change, None)
+            return
         try:
             with anyio.fail_after(_patience_seconds(change)):
                 live = await self._write(change, resource)

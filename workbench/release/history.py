@@ -1,0 +1,266 @@
+"""What is known of the releases of a stack, put together from the places that keep them. Pure.
+
+The stack's first cluster (its home) keeps the whole of each release, every other one what was applied to it, and this
+machine what it released itself. The newest whole one counts. What could not be read is said: that there was no release
+is claimed only where every place that could have one has answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from runtimes.base import ClusterIdentity, RuntimeFailure
+from workbench.engine.changes import Gap, Problem
+from workbench.engine.errors import ReleaseFailure
+from workbench.engine.release import Phase, Release
+from workbench.release.contract import Entry
+from workbench.release.encoding import BrokenRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the clusters of a stack answered, in the order of its placement; `home` is the first of them.
+
+    `denied` do not let their records be read, `silent` did not answer.
+    """
+
+    home: str
+    entries: Mapping[str, Sequence[Entry]] = field(default_factory=dict)
+    denied: Mapping[str, ReleaseFailure] = field(default_factory=dict)
+    silent: Mapping[str, RuntimeFailure] = field(default_factory=dict)
+
+    def own(self, repository: str) -> dict[str, list[Entry]]:
+        return {
+            cluster: [each for each in entries if each.repository == repository]
+            for cluster, entries in self.entries.items()
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """`latest` is the newest release that can be read, None if there is none as far as is known.
+
+    `is_shared`: the next one goes to the clusters. `problems` refuse a plan, `gaps` say what is not known, `warnings`
+    what had to be passed over. `former` are those before the latest, newest first, which are read when asked for;
+    `local` reads what this machine released itself.
+    """
+
+    latest: Release | None
+    next_revision: int
+    is_shared: bool = False
+    problems: tuple[Problem, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+    warnings: tuple[str, ...] = ()
+    former: tuple[Entry, ...] = ()
+    local: Callable[[], tuple[Release, ...]] = tuple
+
+    def refuse_unknown(self, stack: str) -> None:
+        """Raises `ReleaseFailure` where what is known may be old, or may not be all there is."""
+        for problem in self.problems:
+            raise ReleaseFailure(problem.message, where=f"{stack} in {problem.cluster}", hint=problem.hint)
+        for gap in self.gaps if self.latest is None else ():
+            raise ReleaseFailure(gap.message, where=f"{stack} in {gap.place}", hint=gap.hint)
+
+    def releases(self) -> tuple[Release, ...]:
+        """Returns all that can be read, newest first; the first one has the warnings."""
+        if self.latest is None:
+            return ()
+        found = [self.latest, *_readable(self.former)]
+        known = {each.revision for each in found}
+        found += [each for each in self.local() if each.revision not in known and each.revision < self.latest.revision]
+        return tuple(sorted(found, key=lambda each: each.revision, reverse=True))
+
+
+def merged(asked: Asked, repository: str, local: Release | None, next_local: int) -> History:
+    """Returns what clusters and this machine know; raises `ReleaseFailure` where there are records, and none is read.
+
+    Where its home does not let records be read, a stack is kept on this machine, which is said.
+    """
+    own = asked.own(repository)
+    every = [each for entries in own.values() for each in entries]
+    following = max([next_local, *(each.revision + 1 for each in every)])
+    warnings, gaps = list(_foreign(asked, repository)), list[Gap]()
+    if (denied := asked.denied.get(asked.home)) is not None:
+        said = "whether another machine released the stack is not known"
+        if local is None:
+            gaps.append(Gap(asked.home, f"{said}: {denied.message}", denied.hint))
+        else:
+            warnings.append(f"{said}: {denied} ({denied.hint}); this machine's releases are used")
+        return History(local, following, gaps=tuple(gaps), warnings=tuple(warnings))
+    found = _newest(own, asked, local)
+    gaps += found.gaps
+    problems = tuple(
+        Problem(
+            cluster,
+            type(failure).__name__,
+            f"its releases can't be read, so what the stack has is not known: {failure.message}",
+            failure.hint,
+        )
+        for cluster, failure in asked.silent.items()
+        if cluster == asked.home
+    )
+    if found.latest is None or not found.is_whole:
+        gaps += [
+            Gap(cluster, f"whether the stack was released there is not known: {failure.message}", failure.hint)
+            for cluster, failure in asked.silent.items()
+            if cluster != asked.home
+        ]
+    latest = found.latest
+    if latest is None and local is not None:
+        latest = local  # made before releases were shared: the next one takes it over
+    elif latest is not None and local is not None:
+        warnings += _unshared(latest, local)
+    warnings += found.warnings
+    if latest is not None and found.warnings:
+        latest = replace(latest, warnings=(*latest.warnings, *found.warnings))
+        warnings = [each for each in warnings if each not in found.warnings]
+    return History(
+        latest,
+        following,
+        is_shared=True,
+        problems=problems,
+        gaps=tuple(gaps),
+        warnings=tuple(warnings),
+        former=found.former,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    latest: Release | None = None
+    is_whole: bool = True
+    former: tuple[Entry, ...] = ()
+    warnings: tuple[str, ...] = ()
+    gaps: tuple[Gap, ...] = ()
+
+
+def _newest(own: Mapping[str, Sequence[Entry]], asked: Asked, local: Release | None) -> _Found:
+    wholes = sorted(
+        ((each, cluster) for cluster, entries in own.items() for each in entries if each.is_whole),
+        key=lambda found: found[0].revision,
+        reverse=True,
+    )
+    broken: list[str] = []
+    for index, (entry, cluster) in enumerate(wholes):
+        try:
+            latest = _with_steps(entry.load(), local)
+        except BrokenRecord as error:
+            broken.append(f"release record {entry.where} of {cluster} {error}: passed over")
+            continue
+        return _Found(latest, True, tuple(each for each, _ in wholes[index + 1 :]), tuple(broken))
+    if broken and asked.home not in asked.silent:
+        raise ReleaseFailure(
+            "; ".join(broken),
+            where=asked.home,
+            hint="bring back a copy, or delete these secrets to start again; nothing can be pruned then",
+        )
+    return _from_parts(own, local, broken)
+
+
+def _from_parts(own: Mapping[str, Sequence[Entry]], local: Release | None, broken: list[str]) -> _Found:
+    """Puts together what single clusters know, where nobody who was asked has the whole."""
+    parts: list[Release] = []
+    homes: set[str] = set()
+    for cluster, entries in own.items():
+        for entry in entries:
+            if entry.is_whole:
+                continue
+            try:
+                parts.append(entry.load())
+            except BrokenRecord as error:
+                broken.append(f"release record {entry.where} of {cluster} {error}: passed over")
+                continue
+            homes.add(entry.home)
+            break
+    if not parts:
+        return _Found(warnings=tuple(broken))
+    newest = max(parts, key=lambda each: each.revision)
+    if local is not None and local.revision >= newest.revision and local.plan == newest.plan:
+        return _Found(local, warnings=tuple(broken))
+    resources = {address: each for part in parts for address, each in part.resources.items()}
+    clusters: dict[str, ClusterIdentity] = {}
+    for part in sorted(parts, key=lambda each: each.revision):
+        clusters |= part.clusters
+    away = ", ".join(sorted(homes))
+    gap = Gap(
+        away,
+        f"the whole of release {newest.revision} is kept there, and was not read: of what it had outside of "
+        f"{', '.join(sorted({each.cluster for each in resources}))} nothing is known",
+        "have clusters.yaml lead there, and plan again",
+        exists=True,
+    )
+    return _Found(replace(newest, resources=resources, clusters=clusters), False, (), tuple(broken), (gap,))
+
+
+def _with_steps(release: Release, local: Release | None) -> Release:
+    """Returns what this machine knows of the same release, where it was interrupted here: it knows the single steps."""
+    if release.phase is Phase.APPLYING and local is not None and _name(local) == _name(release):
+        return local
+    return release
+
+
+def _name(release: Release) -> tuple[object, ...]:
+    return release.revision, release.plan, release.started, release.user, release.host
+
+
+def _unshared(latest: Release, local: Release) -> Iterator[str]:
+    """Says of a release made on this machine that no other one sees, where it was of the same clusters."""
+    if local.started <= latest.started or local.revision == latest.revision:
+        return
+    if not {each.uid for each in local.clusters.values()} & {each.uid for each in latest.clusters.values()}:
+        return
+    yield (
+        f"release {local.revision} of {local.started:%Y-%m-%d %H:%M} UTC is recorded on this machine only "
+        f"(made with WB_RELEASES=local, or by an older version): release {latest.revision} from the clusters is used"
+    )
+
+
+def _foreign(asked: Asked, repository: str) -> Iterator[str]:
+    told: set[str] = set()
+    for cluster, entries in asked.entries.items():
+        for each in entries:
+            if each.repository != repository and each.repository not in told:
+                told.add(each.repository)
+                yield (
+                    f"{cluster} has release {each.revision} of a stack of this name from another repository "
+                    f"({each.repository[:120]}; this is {repository}): nothing of it is used"
+                )
+
+
+def _readable(entries: Sequence[Entry]) -> Iterator[Release]:
+    for each in entries:
+        try:
+            yield each.load()
+        except BrokenRecord:
+            continue
+
+
+def part_of(release: Release, cluster: str) -> Release:
+    """Returns what one cluster keeps of a release."""
+    here = {address: each for address, each in release.resources.items() if address.cluster == cluster}
+    return replace(release, resources=here)
+
+
+def disposable(entries: Sequence[Entry], repository: str, kept: int) -> Iterator[Entry]:
+    """Yields what is beyond the history: never the last one that succeeded, nor what can't be read."""
+    own = sorted((each for each in entries if each.repository == repository), key=lambda each: each.revision)
+    older, has_good = own[: max(0, len(own) - kept)], False
+    for each in reversed(own[len(older) :]):
+        has_good = has_good or _is_good(each)
+    for each in reversed(older):
+        try:
+            phase = each.load().phase
+        except BrokenRecord:
+            continue
+        if phase is Phase.SUCCEEDED and not has_good:
+            has_good = True
+        else:
+            yield each
+
+
+def _is_good(entry: Entry) -> bool:
+    try:
+        return entry.load().phase is Phase.SUCCEEDED
+    except BrokenRecord:
+        return False

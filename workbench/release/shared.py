@@ -1,0 +1,336 @@
+"""The releases of a session's stacks, wherever they are kept: read for a plan, and written by an apply.
+
+They lie in the clusters that a stack goes to, where every machine sees them; on this machine where its user wants that
+(WB_RELEASES=local), where nothing tells which repository this is, and for stacks that go to no cluster. This machine
+always keeps its own as well: the steps of an apply are written here, one by one, its intent and its end everywhere.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+import anyio
+import anyio.from_thread
+
+from runtimes.base import ClusterIdentity, Keeping, Runtime, RuntimeFailure, Unreachable
+from workbench.engine.errors import ReleaseFailure
+from workbench.engine.events import ApplyFinished, Event
+from workbench.engine.masking import Seal
+from workbench.engine.release import Release, ReleasedResource
+from workbench.engine.tasks import running
+from workbench.project import StackPath
+from workbench.release.contract import KEPT_RELEASES, Entry, HeldLock, Holder, NotAllowed, Records
+from workbench.release.encoding import SALT_BYTES
+from workbench.release.history import Asked, History, disposable, merged, part_of
+from workbench.release.in_cluster import ClusterRecords
+from workbench.release.lease import DEFAULT_TIMING, Timing
+from workbench.release.lock import Lock
+from workbench.release.packing import Place
+from workbench.release.store import ReleaseJournal, ReleaseStore
+
+_RENEWAL_SECONDS = 10.0
+_ELSEWHERE_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Goes:
+    """A stack, where it goes in the order of its placement, and which other clusters its repository knows.
+
+    `has_objects` is False for one that has nothing but Terraform resources.
+    """
+
+    stack: StackPath
+    clusters: tuple[str, ...]
+    others: tuple[str, ...] = ()
+    has_objects: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Releases:
+    """`repository` or `namespace` is empty where releases are kept on this machine only."""
+
+    store: ReleaseStore
+    connect: Callable[[str], Awaitable[Runtime]]
+    repository: str = ""
+    namespace: str = ""
+    timing: Timing = DEFAULT_TIMING
+
+    async def read(self, goes: Goes) -> History:
+        """Asks every cluster of the stack once. Raises `ReleaseFailure` where there are records and none is readable.
+
+        Where none of them has a release, nor this machine, the other clusters of the repository are asked: the stack
+        may have gone there before.
+        """
+        following = self.store.next_revision(goes.stack)
+        asked = await self._ask(goes.stack, goes.clusters) if self._is_shared(goes) else None
+        if asked is None:
+            return History(self.store.latest(goes.stack), following, local=partial(self.store.releases, goes.stack))
+        local, unreadable = self._local(goes.stack)
+        if unreadable is not None and not any(asked.own(self.repository).values()):
+            raise unreadable
+        if not (local or asked.silent or asked.denied or self._has_whole(asked)) and goes.others:
+            asked = await self._elsewhere(goes, asked)
+        found = merged(asked, self.repository, local, following)
+        return found if unreadable is not None else replace(found, local=partial(self.store.releases, goes.stack))
+
+    def seal(self, release: Release | None) -> Seal:
+        """Returns the seal that a release was sealed with, for comparing; raises `ReleaseFailure`."""
+        return Seal(release.salt) if release is not None and release.salt else self.store.seal()
+
+    @asynccontextmanager
+    async def working(
+        self, goes: Goes, *, user: str, host: str, clusters: Mapping[str, ClusterIdentity], asked: Iterable[str] = ()
+    ) -> AsyncIterator[Work]:
+        """Holds the stack, here and in its clusters: the home, and those of `asked`, which are to be written to.
+
+        Raises `Locked`, `ReleaseFailure` or `RuntimeFailure`; nothing is written by then but locks.
+        """
+        local = self.store.lock(goes.stack, user=user, host=host, clusters=clusters)
+        held: dict[str, HeldLock] = {}
+        try:
+            denied: NotAllowed | None = None
+            holder = Holder(user, host, os.getpid(), clusters, local.token, local.ended)
+            places: dict[str, Records] = {}
+            home = goes.clusters[:1] if self._is_shared(goes) else ()
+            for cluster in dict.fromkeys((*home, *(each for each in asked if home))):
+                records = await self._records(cluster, goes.stack)
+                if records is None:
+                    break
+                try:
+                    held[cluster] = await records.lock(holder)
+                    places[cluster] = records
+                except NotAllowed as error:
+                    if cluster in home:
+                        denied = error
+                        break
+            history = await self.read(goes)
+            if history.problems:
+                raise ReleaseFailure(history.problems[0].message, where=history.problems[0].cluster)
+            if history.is_shared and denied is not None:
+                raise denied
+            async with running(_renewing(held)):
+                yield Work(self, goes, history, local, held, places if history.is_shared else {})
+        finally:
+            with anyio.CancelScope(shield=True):
+                for each in held.values():
+                    await each.release()
+            local.release()
+
+    async def forget(
+        self, goes: Goes, cluster: str, *, user: str, host: str, now: datetime
+    ) -> tuple[ReleasedResource, ...]:
+        """Writes a release that knows nothing of a cluster any more; returns what the last one had there.
+
+        Raises `Locked`, `RuntimeFailure` or `ReleaseFailure`, also where the last release has nothing there.
+        """
+        written_to = tuple(each for each in goes.clusters if each != cluster)
+        async with self.working(goes, user=user, host=host, clusters={}, asked=written_to) as work:
+            latest = work.history.latest
+            resources = latest.resources if latest is not None else {}
+            gone = [each for address, each in resources.items() if address.cluster == cluster]
+            if latest is None or not gone:
+                there = ", ".join(sorted({each.cluster for each in resources}))
+                hint = f"it has some in: {there}" if there else "there is no release, or nothing in it"
+                raise ReleaseFailure(f"the last release has nothing in {cluster}", where=str(goes.stack), hint=hint)
+            left = {address: each for address, each in resources.items() if address.cluster != cluster}
+            clusters = {name: each for name, each in latest.clusters.items() if name != cluster}
+            after = replace(
+                latest, revision=work.history.next_revision, plan=f"forget {cluster}", user=user, host=host,
+                started=now, finished=now, resources=left, clusters=clusters, warnings=(), audit="",
+            )  # fmt: skip
+            await work.begin(after)
+            return tuple(gone)
+
+    async def unlock(self, goes: Goes, holder: str) -> tuple[str, ...]:
+        """Frees the leases of a stack that this holder has; returns who has any. An empty `holder` only looks.
+
+        Raises `Locked` where somebody else has one, or `RuntimeFailure`.
+        """
+        held: list[str] = []
+        for cluster in goes.clusters if self._is_shared(goes) else ():
+            records = await self._records(cluster, goes.stack)
+            if records is not None and (who := await records.unlock(holder)):
+                held.append(who)
+        return tuple(dict.fromkeys(held))
+
+    def _is_shared(self, goes: Goes) -> bool:
+        return bool(self.repository and self.namespace and goes.clusters) and goes.has_objects
+
+    async def _elsewhere(self, goes: Goes, asked: Asked) -> Asked:
+        """Asks the other clusters of the repository, for a while."""
+        found = None
+        with anyio.move_on_after(_ELSEWHERE_SECONDS):
+            found = await self._ask(goes.stack, goes.others)
+        if found is None:
+            late = Unreachable(f"no answer within {_ELSEWHERE_SECONDS:.0f} s")
+            return replace(asked, silent=dict.fromkeys(goes.others, late))
+        return replace(asked, entries={**asked.entries, **found.entries}, silent=found.silent)
+
+    def _has_whole(self, asked: Asked) -> bool:
+        return any(each.is_whole for entries in asked.own(self.repository).values() for each in entries)
+
+    def _local(self, stack: StackPath) -> tuple[Release | None, ReleaseFailure | None]:
+        try:
+            return self.store.latest(stack), None
+        except ReleaseFailure as error:
+            return None, error
+
+    async def _ask(self, stack: StackPath, clusters: Sequence[str]) -> Asked | None:
+        """Asks clusters side by side; None where the first of them keeps no records, as in a rehearsal."""
+        entries: dict[str, Sequence[Entry]] = {}
+        denied: dict[str, ReleaseFailure] = {}
+        silent: dict[str, RuntimeFailure] = {}
+        keepless: set[str] = set()
+
+        async def ask(cluster: str) -> None:
+            try:
+                records = await self._records(cluster, stack)
+                if records is None:
+                    keepless.add(cluster)
+                    return
+                entries[cluster] = await records.entries()
+            except NotAllowed as error:
+                denied[cluster] = error
+            except RuntimeFailure as error:
+                silent[cluster] = error
+
+        async with anyio.create_task_group() as tasks:
+            for each in clusters:
+                tasks.start_soon(ask, each)
+        if clusters[0] in keepless:
+            return None
+        in_order = {each: entries[each] for each in clusters if each in entries}
+        return Asked(clusters[0], in_order, denied, silent)
+
+    async def _records(self, cluster: str, stack: StackPath) -> ClusterRecords | None:
+        runtime = await self.connect(cluster)
+        if not isinstance(runtime, Keeping):
+            return None
+        return ClusterRecords(runtime.records, Place(self.namespace, stack, self.repository), self.timing)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A stack that is held. `places` are the clusters that keep its next release, the home first."""
+
+    releases: Releases
+    goes: Goes
+    history: History
+    lock: Lock
+    held: Mapping[str, HeldLock]
+    places: Mapping[str, Records]
+
+    def salt(self) -> bytes:
+        """Returns what keys the digests of the next release: that of the last one, so that they compare."""
+        latest = self.history.latest
+        if latest is not None and latest.salt:
+            return latest.salt
+        return secrets.token_bytes(SALT_BYTES) if self.places else b""
+
+    def seal(self, salt: bytes) -> Seal:
+        return Seal(salt) if salt else self.releases.store.seal()
+
+    async def begin(self, release: Release) -> SharedJournal:
+        """Writes the release as intended, everywhere, before anything is applied. Raises `ReleaseFailure`."""
+        versions: dict[str, str] = {}
+        try:
+            # the home first: a part without its whole would be a release that nobody knows all of
+            for cluster, records in self.places.items():
+                shown, home = _for(cluster, release, self.places)
+                versions[cluster] = await records.create(shown, home=home)
+        except RuntimeFailure as error:
+            raise _unwritten(error) from error
+        local = self.releases.store.journal(self.goes.stack, release, self.lock)
+        return SharedJournal(local, self.held, self.places, self.releases.repository, versions)
+
+
+@dataclass(slots=True)
+class SharedJournal:
+    """Keeps the records of one release in step with its apply. See `workbench.engine.release.Journal`."""
+
+    local: ReleaseJournal
+    held: Mapping[str, HeldLock]
+    places: Mapping[str, Records]
+    repository: str
+    versions: dict[str, str]
+
+    def note_audit(self, anchor: str) -> None:
+        self.local.note_audit(anchor)
+
+    def record(self, event: Event) -> None:
+        """Called on a thread of its own, as it blocks. A step begins only while the locks are known to be held."""
+        for each in self.held.values():
+            each.verify()
+        self.local.record(event)
+        if isinstance(event, ApplyFinished) and self.places:
+            anyio.from_thread.run(self.end)
+
+    async def end(self) -> None:
+        """Writes the release as it ended. Raises `ReleaseFailure` where some cluster does not have that."""
+        failures: list[ReleaseFailure] = []
+
+        async def write(cluster: str, records: Records) -> None:
+            try:
+                await self.held[cluster].renew()  # which the cluster refuses where the lock is another's
+                release, home = _for(cluster, self.local.release, self.places)
+                self.versions[cluster] = await records.replace(release, self.versions[cluster], home=home)
+            except RuntimeFailure as error:
+                failures.append(_unwritten(error))
+            except ReleaseFailure as error:
+                failures.append(error)
+            else:
+                await self._trim(records)
+
+        async with anyio.create_task_group() as tasks:
+            for cluster, records in self.places.items():
+                tasks.start_soon(write, cluster, records)
+        if failures:
+            raise failures[0]
+
+    async def _trim(self, records: Records) -> None:
+        """Removes what is beyond the history; what can't be removed now is tried again by the next release."""
+        if self.local.release.revision <= KEPT_RELEASES:
+            return
+        with suppress(RuntimeFailure, ReleaseFailure):
+            for each in disposable(await records.entries(), self.repository, KEPT_RELEASES):
+                await records.delete(each)
+
+
+def _for(cluster: str, release: Release, places: Iterable[str]) -> tuple[Release, str]:
+    """Returns what a cluster keeps of a release, and which one has the whole where that is another."""
+    home = next(iter(places))
+    return (release, "") if cluster == home else (part_of(release, cluster), home)
+
+
+def _unwritten(error: RuntimeFailure) -> ReleaseFailure:
+    return ReleaseFailure(
+        f"the release can't be written: {error.message}",
+        where=error.target,
+        hint=error.hint or "plan again when the cluster answers",
+    )
+
+
+def _renewing(held: Mapping[str, HeldLock]) -> Callable[[], Coroutine[Any, Any, None]]:
+    async def renew_one(lock: HeldLock) -> None:
+        while True:
+            await anyio.sleep(_RENEWAL_SECONDS)
+            try:
+                await lock.renew()
+            except ReleaseFailure:
+                return  # lost: the next step finds out
+            except RuntimeFailure:
+                continue  # it holds for a while without
+
+    async def renew() -> None:
+        async with anyio.create_task_group() as tasks:
+            for each in held.values():
+                tasks.start_soon(renew_one, each)
+
+    return renew
