@@ -14,7 +14,18 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
-from runtimes.base import ClusterIdentity, LiveResource, Resource, ResourceId, Runtime, RuntimeFailure, RuntimeType
+from runtimes.base import (
+    ClusterIdentity,
+    LiveResource,
+    Misconfigured,
+    Resource,
+    ResourceId,
+    Runtime,
+    RuntimeFailure,
+    RuntimeType,
+    Unauthenticated,
+    Unreachable,
+)
 from workbench.destinations import Places, destinations, goes_to_clusters, refuse_doubtful
 from workbench.engine.changes import Gap, StackDiff
 from workbench.engine.compile import CompiledStack, CompileInputs
@@ -72,7 +83,7 @@ class Planner:
             record = Seal.random()
         prior = history.latest
         places = destinations(self.root, stack, clusters, spec, prior)
-        at = await self._reach(places, prior)
+        at = await self._reach(places, history)
         found, _ = await self._survey(stack, spec, places, at, Seals(self.screen, record, Seal.random()))
         found = _with_history(found, history)
         said = (*(prior.warnings if prior else ()), *_emptiness(spec))
@@ -228,7 +239,7 @@ class Planner:
     ) -> Plan:
         salt = secrets.token_bytes(_SALT_BYTES) if salt is None else salt
         seals = Seals(self.screen, self.releases.seal(history.latest), Seal(salt))
-        at = await self._reach(places, history.latest)
+        at = await self._reach(places, history)
         if bound is not None:
             self._refuse_others(stack, bound, at)
         prior = at.prior
@@ -316,12 +327,26 @@ class Planner:
         return _without_silent(found, places), prune
 
     async def _history(self, stack: Stack, resources: Iterable[Resource]) -> History:
-        return await self.releases.read(goes(self.root, stack, [each.id for each in resources], self.releases.store))
+        where = goes(self.root, stack, [each.id for each in resources], self.releases.store)
+        with ExitStack() as waits:
+            for each in where.clusters if self.releases.is_shared(where) else ():
+                waits.enter_context(self.waiting.on(each))
+            return await self.releases.read(where)
 
-    async def _reach(self, places: Places, prior: Release | None) -> _Reached:
-        """Connects the clusters to be asked, and has the last release follow those that have other names now."""
-        reached = await identify(await self._runtimes((*places.clusters, *places.besides)), self.waiting)
-        return _Reached(reached, follow(prior, reached.identities))
+    async def _reach(self, places: Places, history: History) -> _Reached:
+        """Connects the clusters to be asked, and has the last release follow those that have other names now.
+
+        One that a moment ago could not be reached for its releases is not waited for once more.
+        """
+        names = (*places.clusters, *places.besides)
+        silent = {
+            name: each
+            for name, each in history.silent.items()
+            if name in names and isinstance(each, Unreachable | Unauthenticated | Misconfigured)
+        }
+        runtimes = {**silent, **await self._runtimes(each for each in names if each not in silent)}
+        reached = await identify({each: runtimes[each] for each in names}, self.waiting)
+        return _Reached(reached, follow(history.latest, reached.identities))
 
     def _refuse_others(self, stack: Stack, bound: Mapping[str, ClusterIdentity], at: _Reached) -> None:
         for name, each in at.clusters.runtimes.items():

@@ -19,8 +19,8 @@ from workbench.session import Session
 from workbench.settings import Settings
 
 async def main():
-    root, state, kubeconfig, name = sys.argv[1:]
-    settings = Settings(Path(state), Path(state), kubeconfig=kubeconfig, user="ann", host="box")
+    root, state, kubeconfig, name, repository = sys.argv[1:]
+    settings = Settings(Path(state), Path(state), kubeconfig=kubeconfig, user="ann", host="box", repository=repository)
     async with Session.open(root, settings=settings) as session:
         plan = await session.plan(session.select(name))
         async with session.apply(plan, confirm=plan.confirmation.phrase) as events:
@@ -32,9 +32,12 @@ asyncio.run(main())
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("after", [1, 2, 3, 9, 14, 30])
-async def test_the_next_plan_continues(practice: Practice, after: int) -> None:
-    session = practice.session()
+@pytest.mark.parametrize(
+    ("after", "repository"), [(1, ""), (2, "git.example.org/x"), (3, ""), (9, "git.example.org/x"), (14, ""), (30, "")]
+)
+async def test_the_next_plan_continues(practice: Practice, after: int, repository: str) -> None:
+    """With a `repository`, its releases are in the clusters, and so is the lock that it leaves."""
+    session = practice.session(repository=repository)
     stack = session.select("gateway/prod")
     process = await asyncio.create_subprocess_exec(
         sys.executable,
@@ -44,6 +47,7 @@ async def test_the_next_plan_continues(practice: Practice, after: int) -> None:
         str(practice.home / "state"),
         str(practice.home / "admin.kubeconfig"),
         stack.name,
+        repository,
         stdout=asyncio.subprocess.PIPE,
     )
     assert process.stdout is not None

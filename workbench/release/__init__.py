@@ -1,10 +1,18 @@
-"""Where releases are kept: one folder a stack on this machine.
+"""Where releases are kept: in the clusters that a stack goes to, and in a folder on this machine.
 
-store      release records, newest first, written atomically; the key that seals their secrets
-lock       one worker a stack at a time
-encoding   release ↔ JSON
-checkouts  which checkout records belong to, and what others on this machine have of a stack
-files      writing so that a crash, or a full disk, leaves the old or the new and nothing else
+shared      the releases of a session: read for a plan, held and written by an apply
+history     what places say, put together
+contract    what a place has to do
+in_cluster  a cluster as such a place
+packing     release ↔ secrets of a cluster
+lease       one worker a stack at a time, on whatever machine
+folder      the folder of this machine as such a place
+repository  which repository this is, by a name that every machine gives it
+store       records on this machine, newest first, written atomically; the key that seals their secrets
+lock        one worker a stack at a time on this machine
+encoding    release ↔ JSON
+checkouts   which checkout records belong to, and what others on this machine have of a stack
+files       writing so that a crash, or a full disk, leaves the old or the new and nothing else
 """
 
 from workbench.release.lock import Lock

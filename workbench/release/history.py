@@ -43,7 +43,7 @@ class History:
 
     `is_shared`: the next one goes to the clusters. `problems` refuse a plan, `gaps` say what is not known, `warnings`
     what had to be passed over. `former` are those before the latest, newest first, which are read when asked for;
-    `local` reads what this machine released itself.
+    `local` reads what this machine released itself. `silent` are clusters that did not answer.
     """
 
     latest: Release | None
@@ -54,6 +54,7 @@ class History:
     warnings: tuple[str, ...] = ()
     former: tuple[Entry, ...] = ()
     local: Callable[[], tuple[Release, ...]] = tuple
+    silent: Mapping[str, RuntimeFailure] = field(default_factory=dict)
 
     def refuse_unknown(self, stack: str) -> None:
         """Raises `ReleaseFailure` where what is known may be old, or may not be all there is."""
@@ -123,6 +124,7 @@ def merged(asked: Asked, repository: str, local: Release | None, next_local: int
         gaps=tuple(gaps),
         warnings=tuple(warnings),
         former=found.former,
+        silent=asked.silent,
     )
 
 

@@ -80,6 +80,12 @@ def pack(release: Release, place: Place, *, home: str = "", version: str = "") -
 
     `version` is of the one to be replaced. Raises `ReleaseFailure` for one that is too large ever to be read again.
     """
+    if not _REVISION.fullmatch(str(release.revision)):
+        raise ReleaseFailure(
+            f"there is no release number {release.revision}",
+            where=f"namespace {place.namespace}",
+            hint="somebody wrote a record with the last number there is: delete that secret",
+        )
     record = encode(release)
     data = gzip.compress(record, mtime=0)
     if len(record) > MOST_BYTES or len(data) > PIECE_BYTES * MOST_PIECES:

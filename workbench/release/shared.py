@@ -69,7 +69,7 @@ class Releases:
         may have gone there before.
         """
         following = self.store.next_revision(goes.stack)
-        asked = await self._ask(goes.stack, goes.clusters) if self._is_shared(goes) else None
+        asked = await self._ask(goes.stack, goes.clusters) if self.is_shared(goes) else None
         if asked is None:
             return History(self.store.latest(goes.stack), following, local=partial(self.store.releases, goes.stack))
         local, unreadable = self._local(goes.stack)
@@ -98,7 +98,7 @@ class Releases:
             denied: NotAllowed | None = None
             holder = Holder(user, host, os.getpid(), clusters, local.token, local.ended)
             places: dict[str, Records] = {}
-            home = goes.clusters[:1] if self._is_shared(goes) else ()
+            home = goes.clusters[:1] if self.is_shared(goes) else ()
             for cluster in dict.fromkeys((*home, *(each for each in asked if home))):
                 records = await self._records(cluster, goes.stack)
                 if records is None:
@@ -154,13 +154,14 @@ class Releases:
         Raises `Locked` where somebody else has one, or `RuntimeFailure`.
         """
         held: list[str] = []
-        for cluster in goes.clusters if self._is_shared(goes) else ():
+        for cluster in goes.clusters if self.is_shared(goes) else ():
             records = await self._records(cluster, goes.stack)
             if records is not None and (who := await records.unlock(holder)):
                 held.append(who)
         return tuple(dict.fromkeys(held))
 
-    def _is_shared(self, goes: Goes) -> bool:
+    def is_shared(self, goes: Goes) -> bool:
+        """Whether clusters are asked for the releases of a stack."""
         return bool(self.repository and self.namespace and goes.clusters) and goes.has_objects
 
     async def _elsewhere(self, goes: Goes, asked: Asked) -> Asked:

@@ -63,7 +63,7 @@ class Machines:
         path.write_text(text.replace(old, new))
 
     def secrets(self, cluster: int = 0) -> list[dict[str, Any]]:
-        return [each for each in self.sandbox.clusters[cluster].list("secrets", NAMESPACE).items]
+        return list(self.sandbox.clusters[cluster].list("secrets", NAMESPACE).items)
 
     def lease(self, cluster: int = 0) -> dict[str, Any]:
         (lease,) = self.sandbox.clusters[cluster].list("leases.coordination.k8s.io", NAMESPACE).items

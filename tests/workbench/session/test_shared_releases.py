@@ -54,6 +54,7 @@ async def test_another_machine_deletes_what_is_gone_from_the_configuration(fleet
     assert [each.user for each in (await ann.history(ann.select("web/dev"))).releases()] == ["ben", "ann"]
 
 
+@pytest.mark.slow
 async def test_another_machine_destroys_all_of_it(fleet: Machines) -> None:
     ann, ben = fleet.session("ann"), fleet.session("ben")
     await released(ann, ann.select("web/prod"))
@@ -104,6 +105,7 @@ async def test_of_two_that_apply_at_once_one_is_refused_by_the_name_of_the_other
             pass
 
 
+@pytest.mark.slow
 async def test_a_home_that_is_silent_is_no_history_not_none(fleet: Machines) -> None:
     ann = fleet.session("ann")
     await released(ann, ann.select("web/prod"))
