@@ -94,9 +94,11 @@ def list_(context: Context, stack: str, workdir: Path | None, format_: str) -> N
     if releases:
         context.output.table(_COLUMNS, rows)
     elif not (history.problems or history.gaps):
-        context.output.talk(f"{found.name} was not released yet" + ("" if history.is_shared else " from here"))
+        context.output.talk(f"{found.name} was not released " + ("yet" if history.is_shared else "from here yet"))
     if not history.is_shared:
-        context.output.talk(Span("these are the releases of this machine: others are not seen here", Tone.MUTED))
+        context.output.talk(
+            Span("of this machine alone: what others released is not seen here (docs/releases.md)", Tone.MUTED)
+        )
     history.refuse_unknown(found.name)
 
 
@@ -119,7 +121,11 @@ def show(context: Context, stack: str, revision: int | None, workdir: Path | Non
     if chosen is None:
         history.refuse_unknown(found.name)
         known = ", ".join(f"#{each.revision}" for each in releases) or "none"
-        raise WorkbenchError(f"there is no release #{revision or 1}", where=found.name, hint=f"recorded: {known}")
+        raise WorkbenchError(
+            f"there is no release #{revision or 1}",
+            where=found.name,
+            hint=f"recorded{'' if history.is_shared else ' here'}: {known}",
+        )
     when, who = f"{chosen.started:%Y-%m-%d %H:%M} UTC", f"{chosen.user}@{chosen.host}"
     title = Span(f"release #{chosen.revision} ", Tone.STRONG)
     context.output.line(title, f"{chosen.phase.value} by {who}, {when}, plan {chosen.plan[:7]}")
