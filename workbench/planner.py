@@ -36,7 +36,7 @@ from workbench.engine.narrowing import Narrowed, to_clusters, to_workspace
 from workbench.engine.placement import PROJECT, STACK, ownership, place
 from workbench.engine.places import ClusterPlace, Place
 from workbench.engine.places.surveying import Seals
-from workbench.engine.plan import Plan
+from workbench.engine.plan import Guard, Plan
 from workbench.engine.planning import make_plan
 from workbench.engine.release import Release, held
 from workbench.engine.spec import Spec
@@ -248,7 +248,7 @@ class Planner:
         )
         found = _with_history(found, history)
         others = () if prior is not None and prior.resources else self.releases.store.elsewhere(stack.path)
-        return make_plan(
+        plan = make_plan(
             replace(
                 found,
                 gaps=(*gaps, *found.gaps),
@@ -269,6 +269,7 @@ class Planner:
             accept_lost=accept_lost,
             elsewhere=tuple(f"{each} ({each.hint})" for each in others),
         )
+        return replace(plan, guards=(*plan.guards, *_history_guard(history)))
 
     async def _survey(
         self,
@@ -402,6 +403,13 @@ def goes(root: Path, stack: Stack, ids: Iterable[ResourceId], store: ReleaseStor
         prior = None
     had = prior.resources if prior is not None else ()
     return Goes(stack.path, stack.clusters, others, goes_to_clusters([*ids, *(each.id for each in had)]))
+
+
+def _history_guard(history: History) -> Iterator[Guard]:
+    """Refuses a plan that does not know what the stack has, also where none of its clusters are looked at."""
+    if history.problems:
+        said = "; ".join(f"{each.cluster}: {each.message}" for each in history.problems)
+        yield Guard("releases known", False, said)
 
 
 def _with_history(found: StackDiff, history: History) -> StackDiff:

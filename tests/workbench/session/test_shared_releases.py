@@ -117,6 +117,7 @@ async def test_a_home_that_is_silent_is_no_history_not_none(fleet: Machines) -> 
     for clusters in ((), ("sh",)):
         plan = await ben.plan(stack, clusters=clusters)
         assert "hz" in {each.cluster for each in plan.problems}
+        assert "releases known" in {each.name for each in plan.guards if not each.passed}
         with pytest.raises(Refused):
             async with ben.apply(plan, confirm="web/prod"):
                 pass
