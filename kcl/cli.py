@@ -22,6 +22,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, NoReturn, TextIO, cast
 
+from kcl import whole_file
 from kcl.api import KCL, PRESETS, Access, KclError, ParseCache, PlanOptions, ProgramError, RunResult, Settings, run
 from kcl.bounded import Allowance, BadAllowance, parse_deadline, parse_memory
 from kcl.bounded.supervising import supervised
@@ -316,7 +317,7 @@ def _packages(given: Sequence[str], cwd: str) -> dict[str, str]:
 def _write(printed: str, text: str, path: str, stdout: TextIO, stderr: TextIO) -> int:
     stdout.write(printed)
     try:
-        Path(path).write_text(text, encoding="utf-8")
+        whole_file.save(path, text.encode())
     except OSError as problem:
         stderr.write(f"kcl run: cannot write {path}: {problem.strerror}\n")
         return FAILED

@@ -11,7 +11,9 @@ Imports nothing of ours, and little else, so that everything that writes can do 
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 import sys
 
 TYPE_CHECKING = False
@@ -25,6 +27,7 @@ _ENDING: Final = ".unfinished"
 _RANDOM_BYTES: Final = 8
 _LONGEST_NAME_BYTES: Final = 200
 """Of what the unfinished file takes from the name of the file: most file systems take 255 bytes for a whole name."""
+_DEVICES: Final = frozenset({"/dev", "/dev/fd"})
 _CREATING: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
 
@@ -40,6 +43,22 @@ def write(
     may see an unfinished file.
     """
     _put(path, data, mode, durable, unfinished_in, os.replace)
+
+
+def save(path: AnyPath, data: bytes, *, durable: bool = True) -> None:
+    """Writes a file that a person or their program named: as `write` does, with the mode that opening it would leave.
+
+    A new file has what the umask leaves, one that is there keeps its mode, and one that may not be written stays.
+
+    What is not a file on a disk (a pipe, a terminal, `/dev/null`, `/dev/stdout`) takes the bytes as they come: a rename
+    would put a file in its place.
+    """
+    target = os.fspath(path)
+    if _is_stream(target):
+        with open(target, "wb") as stream:
+            stream.write(data)
+    else:
+        _put(target, data, _mode(target), durable, None, os.replace)
 
 
 def create(path: AnyPath, data: bytes, *, mode: int = 0o600) -> None:
@@ -62,7 +81,7 @@ def remove_unfinished(folder: AnyPath, name: str = "") -> None:
 def _put(
     path: AnyPath,
     data: bytes,
-    mode: int,
+    mode: int | None,
     durable: bool,
     unfinished_in: AnyPath | None,
     publish: Callable[[str, str], None],
@@ -73,10 +92,10 @@ def _put(
         folder if unfinished_in is None else unfinished_in,
         _beginning(name) + os.urandom(_RANDOM_BYTES).hex() + _ENDING,
     )
-    handle = os.open(unfinished, _CREATING, 0o600)
+    handle = os.open(unfinished, _CREATING, 0o600 if mode is not None else 0o666)
     try:
         with os.fdopen(handle, "wb") as file:
-            if sys.platform != "win32":
+            if mode is not None and sys.platform != "win32":
                 os.fchmod(handle, mode)  # the umask is for what is made without a wish
             file.write(data)
             file.flush()
@@ -88,6 +107,31 @@ def _put(
         raise
     if durable:
         _sync_folder(folder or os.curdir)
+
+
+def _is_stream(target: str) -> bool:
+    """The links of `/dev` and of `/proc` lead to what a process has open, even where that is a file."""
+    folder = os.path.realpath(os.path.dirname(target) or os.curdir)
+    if folder in _DEVICES or folder.startswith("/proc/"):
+        return True
+    try:
+        kind = os.lstat(target).st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(kind) or stat.S_ISLNK(kind) or stat.S_ISDIR(kind))
+
+
+def _mode(target: str) -> int | None:
+    """The mode of the file that is there. Raises `PermissionError` if it may not be written."""
+    try:
+        found = os.lstat(target).st_mode
+    except OSError:
+        return None
+    if not stat.S_ISREG(found):
+        return None
+    if not os.access(target, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), target)
+    return stat.S_IMODE(found) & 0o777
 
 
 def _beginning(name: str) -> str:

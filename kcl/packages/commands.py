@@ -20,6 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, NoReturn, TextIO
 
+from kcl import whole_file
 from kcl.diagnostics import KclError, render
 from kcl.loader.checksum import checksum
 from kcl.loader.dependencies import find_dependencies
@@ -184,7 +185,7 @@ def _write_lock(root: Path, resolution: Resolution, call: _Call) -> None:
     text = lock_text(item.locked for item in resolution.packages.values())
     path = root / LOCK_NAME
     if text or path.exists():
-        path.write_text(text, encoding="utf-8")
+        whole_file.save(path, text.encode())
     for note in resolution.notes:
         call.tell(f"note: {note}")
 
@@ -257,11 +258,11 @@ def _init(call: _Call) -> int:
     root.mkdir(parents=True, exist_ok=True)
     version = quoted(call.arguments.version)
     text = f"[package]\nname = {quoted(package)}\nedition = {quoted(EDITION)}\nversion = {version}\n"
-    (root / MANIFEST_NAME).write_text(text, encoding="utf-8")
+    whole_file.save(root / MANIFEST_NAME, text.encode())
     (root / LOCK_NAME).touch()
     main_file = root / "main.k"
     if not main_file.exists():
-        main_file.write_text("The_first_kcl_program = 'Hello World!'\n", encoding="utf-8")
+        whole_file.save(main_file, b"The_first_kcl_program = 'Hello World!'\n")
     call.tell(f"created the package '{package}' in {root}")
     return OK
 
@@ -288,7 +289,7 @@ def _add(call: _Call) -> int:
     resolution = _resolver(call).resolve(changed, locked, renew=(requirement.name,))
     exact = resolution.packages[requirement.name].requirement
     text = _FILES.read_text(str(root / MANIFEST_NAME))
-    (root / MANIFEST_NAME).write_text(with_dependency(text, exact.key, requirement_value(exact)), encoding="utf-8")
+    whole_file.save(root / MANIFEST_NAME, with_dependency(text, exact.key, requirement_value(exact)).encode())
     _write_lock(root, resolution, call)
     call.tell(f"added {exact.key} {exact.wanted}".rstrip())
     return OK
@@ -314,7 +315,7 @@ def _update(call: _Call) -> int:
                 source = replace(source, branch="", commit="")
             changed = replace(found, source=source, version=version)
             text = with_dependency(_FILES.read_text(str(path)), found.key, requirement_value(changed))
-            path.write_text(text, encoding="utf-8")
+            whole_file.save(path, text.encode())
             manifest = read_manifest(str(root), _FILES)
     resolution = _resolver(call).resolve(manifest, read_lock(str(root), _FILES), renew=names or None)
     _write_lock(root, resolution, call)
@@ -403,7 +404,7 @@ def _pkg(call: _Call) -> int:
     folder = Path(call.folder, call.arguments.target)
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{manifest.name}_{manifest.version}.tar"
-    path.write_bytes(data)
+    whole_file.save(path, data)
     call.tell(f"wrote {path}")
     return OK
 

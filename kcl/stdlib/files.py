@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from kcl import whole_file
 from kcl.evaluator.value import UNDEFINED, CallContext, KList, Value, ValueFailure
 from kcl.stdlib.access import Access
 from kcl.stdlib.declaration import Module
@@ -39,7 +40,7 @@ def write_text(access: Access, context: CallContext, filename: str, text: str) -
     """Writes a file of the real disk, relative to the calling file, when the run may."""
     path = _writable(access, context, filename)
     try:
-        Path(path).write_text(text, encoding="utf-8")
+        whole_file.save(path, text.encode(), durable=False)  # a program that runs again writes it again
     except OSError as problem:
         raise ValueFailure(f"Failed to create file '{filename}': {_reason(problem)}") from None
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from kcl import whole_file
 from runtimes.base import RuntimeFailure
 from workbench.engine.changes import Summary
 from workbench.engine.compile import CompileInputs
@@ -423,7 +424,7 @@ class WhatIfEdit(Shown):
         except WorkbenchError as error:
             raise readable(error) from None
         try:
-            target.write_text(self.patch(), encoding="utf-8", newline="")
+            whole_file.save(target, self.patch().encode())
         except OSError as error:
             raise readable(EditFailed(f"cannot be written: {error.strerror}", where=str(target))) from error
         return target
