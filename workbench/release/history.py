@@ -22,13 +22,21 @@ from workbench.release.encoding import BrokenRecord
 class Asked:
     """What the clusters of a stack answered, in the order of its placement; `home` is the first of them.
 
-    `denied` do not let their records be read, `silent` did not answer.
+    `denied` do not let their records be read, `silent` did not answer. `unasked` are clusters that the stack does not
+    go to, and that did not answer whether it did before.
     """
 
     home: str
     entries: Mapping[str, Sequence[Entry]] = field(default_factory=dict)
     denied: Mapping[str, ReleaseFailure] = field(default_factory=dict)
     silent: Mapping[str, RuntimeFailure] = field(default_factory=dict)
+    unasked: Mapping[str, RuntimeFailure] = field(default_factory=dict)
+
+    def lacks_whole(self, repository: str) -> bool:
+        """Whether the newest release of all that answered is known in part only, or there is none at all."""
+        every = [each for entries in self.own(repository).values() for each in entries]
+        newest = max((each.revision for each in every), default=0)
+        return not any(each.is_whole and each.revision == newest for each in every)
 
     def own(self, repository: str) -> dict[str, list[Entry]]:
         return {
@@ -43,7 +51,8 @@ class History:
 
     `is_shared`: the next one goes to the clusters. `problems` refuse a plan, `gaps` say what is not known, `warnings`
     what had to be passed over. `former` are those before the latest, newest first, which are read when asked for;
-    `local` reads what this machine released itself. `silent` are clusters that did not answer.
+    `local` reads what this machine released itself. `silent` are clusters that did not answer, `home` is
+    where the whole of the latest one was found.
     """
 
     latest: Release | None
@@ -55,6 +64,7 @@ class History:
     former: tuple[Entry, ...] = ()
     local: Callable[[], tuple[Release, ...]] = tuple
     silent: Mapping[str, RuntimeFailure] = field(default_factory=dict)
+    home: str = ""
 
     def refuse_unknown(self, stack: str) -> None:
         """Raises `ReleaseFailure` where what is known may be old, or may not be all there is."""
@@ -107,6 +117,10 @@ def merged(asked: Asked, repository: str, local: Release | None, next_local: int
             for cluster, failure in asked.silent.items()
             if cluster != asked.home
         ]
+        warnings += [
+            f"{cluster} was not asked whether the stack was released there before: {failure.message}"
+            for cluster, failure in asked.unasked.items()
+        ]
     latest = found.latest
     if latest is None and local is not None:
         latest = local  # made before releases were shared: the next one takes it over
@@ -125,6 +139,7 @@ def merged(asked: Asked, repository: str, local: Release | None, next_local: int
         warnings=tuple(warnings),
         former=found.former,
         silent=asked.silent,
+        home=found.home,
     )
 
 
@@ -135,6 +150,7 @@ class _Found:
     former: tuple[Entry, ...] = ()
     warnings: tuple[str, ...] = ()
     gaps: tuple[Gap, ...] = ()
+    home: str = ""
 
 
 def _newest(own: Mapping[str, Sequence[Entry]], asked: Asked, local: Release | None) -> _Found:
@@ -150,7 +166,8 @@ def _newest(own: Mapping[str, Sequence[Entry]], asked: Asked, local: Release | N
         except BrokenRecord as error:
             broken.append(f"release record {entry.where} of {cluster} {error}: passed over")
             continue
-        return _Found(latest, True, tuple(each for each, _ in wholes[index + 1 :]), tuple(broken))
+        former = tuple(each for each, _ in wholes[index + 1 :])
+        return _with_later_parts(_Found(latest, True, former, tuple(broken), home=cluster), own)
     if broken and asked.home not in asked.silent:
         raise ReleaseFailure(
             "; ".join(broken),
@@ -158,6 +175,36 @@ def _newest(own: Mapping[str, Sequence[Entry]], asked: Asked, local: Release | N
             hint="bring back a copy, or delete these secrets to start again; nothing can be pruned then",
         )
     return _from_parts(own, local, broken)
+
+
+def _with_later_parts(found: _Found, own: Mapping[str, Sequence[Entry]]) -> _Found:
+    """Takes over what single clusters know of later releases, as where the home was brought back from a backup."""
+    latest = found.latest
+    assert latest is not None, "this is about what came after it"
+    resources, clusters, later = dict(latest.resources), dict(latest.clusters), list[Entry]()
+    for cluster, entries in own.items():
+        entry = next(iter(entries), None)
+        if entry is None or entry.is_whole or entry.revision <= latest.revision:
+            continue
+        try:
+            part = entry.load()
+        except BrokenRecord:
+            continue
+        later.append(entry)
+        resources = {address: each for address, each in resources.items() if address.cluster != cluster}
+        resources |= part.resources
+        clusters |= {name: each for name, each in part.clusters.items() if name == cluster}
+    if not later:
+        return found
+    newest = max(later, key=lambda each: each.revision)
+    gap = Gap(
+        newest.home,
+        f"the whole of release {newest.revision} was kept there and is not found, the newest one found whole is "
+        f"{latest.revision}: what came between is known of single clusters only",
+        "was a cluster brought back from a backup? look what is there; the next apply writes the whole again",
+    )
+    latest = replace(latest, resources=resources, clusters=clusters)
+    return replace(found, latest=latest, is_whole=False, gaps=(*found.gaps, gap))
 
 
 def _from_parts(own: Mapping[str, Sequence[Entry]], local: Release | None, broken: list[str]) -> _Found:

@@ -75,8 +75,9 @@ class Releases:
         local, unreadable = self._local(goes.stack)
         if unreadable is not None and not any(asked.own(self.repository).values()):
             raise unreadable
-        if not (local or asked.silent or asked.denied or self._has_whole(asked)) and goes.others:
-            asked = await self._elsewhere(goes, asked)
+        if goes.others and asked.home in asked.entries and asked.lacks_whole(self.repository):
+            knows = local is not None and not any(asked.own(self.repository).values())
+            asked = asked if knows else await self._elsewhere(goes, asked)
         found = merged(asked, self.repository, local, following)
         return found if unreadable is not None else replace(found, local=partial(self.store.releases, goes.stack))
 
@@ -115,6 +116,10 @@ class Releases:
                 raise ReleaseFailure(history.problems[0].message, where=history.problems[0].cluster)
             if history.is_shared and denied is not None:
                 raise denied
+            if history.is_shared and history.home not in ("", *held):
+                # it was the home before: what it keeps from now on says that it is no more
+                held[history.home], places[history.home] = await self._take(history.home, goes.stack, holder)
+                history = await self.read(goes)
             async with running(_renewing(held)):
                 yield Work(self, goes, history, local, held, places if history.is_shared else {})
         finally:
@@ -122,6 +127,11 @@ class Releases:
                 for each in held.values():
                     await each.release()
             local.release()
+
+    async def _take(self, cluster: str, stack: StackPath, holder: Holder) -> tuple[HeldLock, Records]:
+        records = await self._records(cluster, stack)
+        assert records is not None, "a release was found there"
+        return await records.lock(holder), records
 
     async def forget(
         self, goes: Goes, cluster: str, *, user: str, host: str, now: datetime
@@ -171,11 +181,8 @@ class Releases:
             found = await self._ask(goes.stack, goes.others)
         if found is None:
             late = Unreachable(f"no answer within {_ELSEWHERE_SECONDS:.0f} s")
-            return replace(asked, silent=dict.fromkeys(goes.others, late))
-        return replace(asked, entries={**asked.entries, **found.entries}, silent=found.silent)
-
-    def _has_whole(self, asked: Asked) -> bool:
-        return any(each.is_whole for entries in asked.own(self.repository).values() for each in entries)
+            return replace(asked, unasked=dict.fromkeys(goes.others, late))
+        return replace(asked, entries={**asked.entries, **found.entries}, unasked=found.silent)
 
     def _local(self, stack: StackPath) -> tuple[Release | None, ReleaseFailure | None]:
         try:

@@ -190,6 +190,19 @@ async def test_a_stack_that_went_elsewhere_before_is_found_there(fleet: Machines
     assert plan.prior == 1 and any(each.place == "hz" and each.exists for each in plan.gaps)
 
 
+async def test_a_stack_that_moves_away_and_back_is_known_by_its_last_release(fleet: Machines) -> None:
+    ann, ben = fleet.session("ann"), fleet.session("ben")
+    await released(ann, ann.select("web/dev"))
+    fleet.edit("ben", "clusters.yaml", '["*/dev"], clusters: [hz]', '["*/dev"], clusters: [sh]')
+    await released(ben, ben.select("web/dev"))
+    cid = fleet.session("cid")
+    plan = await cid.plan(cid.select("web/dev"))
+    assert (plan.prior, plan.revision) == (2, 3)
+    assert any(each.place == "sh" and each.exists for each in plan.gaps), "what is left there now is said"
+    latest = (await cid.history(cid.select("web/dev"))).latest
+    assert latest is not None and {each.cluster for each in latest.resources} == {"hz", "sh"}
+
+
 async def test_another_first_cluster_goes_on_with_the_same_history(fleet: Machines) -> None:
     ann, ben = fleet.session("ann"), fleet.session("ben")
     await released(ann, ann.select("web/prod"))
