@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import json
 import os
 from collections.abc import AsyncIterator
@@ -19,6 +20,7 @@ from tests.attacks.secret_repository import SPACE, Vault, vault
 from tests.workbench.cli.command import Ended, Wb
 from workbench.settings import Settings
 
+REPOSITORY = "git.example.org/vault"
 _TOKEN = "cnry-token-of-admin-7Kq9Zx"
 _LISTENING = """#!/bin/sh
 {{ echo "{name}"; tr '\\0' ' ' < /proc/$$/cmdline; echo; env; }} >> '{seen}' 2>/dev/null
@@ -46,7 +48,9 @@ class Opened:
     def settings(self) -> Settings:
         state, cache = self.home / "state", self.home / "cache"
         kubeconfig = os.environ["KUBECONFIG"]
-        return Settings(state, cache, kubeconfig=kubeconfig, user="ann", host="box", trusts_plugins=True)
+        return Settings(
+            state, cache, kubeconfig=kubeconfig, user="ann", host="box", repository=REPOSITORY, trusts_plugins=True
+        )
 
     def leaks(self, said: Ended | str) -> list[str]:
         return self.vault.canaries.leaks(said.text if isinstance(said, Ended) else said)
@@ -55,6 +59,17 @@ class Opened:
         """All that is written down on this machine beside the repository and what its user has."""
         folders = [each for each in self.home.iterdir() if each.is_dir() and each.name not in ("repo", "own")]
         return self.vault.canaries.leaking_files(*folders)
+
+    def leaking_records(self) -> list[str]:
+        """All that is kept in the clusters about releases, unpacked."""
+        kept: list[str] = []
+        for cluster in self.sandbox.clusters:
+            kept += [json.dumps(each) for each in cluster.list("leases.coordination.k8s.io", "konfig-workbench").items]
+            for secret in cluster.list("secrets", "konfig-workbench").items:
+                content = {name: base64.b64decode(each) for name, each in secret["data"].items()}
+                kept += [json.dumps(secret), content["about"].decode(), gzip.decompress(content["record"]).decode()]
+        assert any("sealed:" in each for each in kept), "some release is there, and its secrets in it"
+        return self.leaks("\n".join(kept))
 
     @property
     def own(self) -> Path:
@@ -111,6 +126,7 @@ async def opened_vault(wb: Wb, home: Path, monkeypatch: pytest.MonkeyPatch) -> A
     (home / "own").mkdir()
     monkeypatch.chdir(home / "repo")
     monkeypatch.setenv("KCL_RUN_CACHE", str(home / "kcl"))
+    monkeypatch.setenv("WB_REPOSITORY", REPOSITORY)
     for name, value in made.environment.items():
         monkeypatch.setenv(name, value)
     async with Sandbox(names=("one",), clusters=1, tokens={"admin": _TOKEN}, seed=1) as sandbox:

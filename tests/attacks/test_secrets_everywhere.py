@@ -106,6 +106,7 @@ DRIFTED = (
     ("plan", "-o", "json", "vault/dev"),
     *((verb, "-o", format_, "vault/dev") for verb in ("diff", "plan") for format_ in ("table", "json", "yaml") if ALL),
     ("diff", "vault/dev", "--drift"),
+    *(("drift", "vault/dev", "-o", format_) for format_ in ("table", "json", "yaml")),
     *(("watch", "vault/dev", "--timeout", "1", "-o", format_) for format_ in ("table", "json")),
     ("apply", "vault/dev", "--force", "--confirm", "vault/dev", "--timeout", "1"),
 )
@@ -114,6 +115,7 @@ RELEASED = (
     ("release", "show", "vault/dev"),
     ("release", "forget", "vault/dev", "--cluster", "elsewhere"),
     ("release", "move", "../repo"),
+    ("release", "unlock", "vault/dev"),
     *(("audit", "-o", format_) for format_ in ("table", "json")),
     ("audit", "-o", "json", "--verify"),
 )
@@ -124,7 +126,7 @@ LAST = (
 )
 APPLIED = ("apply", "../out/a.plan", "--confirm", "yes", "--timeout", "1")
 EVERY = (*NEW, *OF_THE_REPOSITORY, APPLIED, *DRIFTED, *RELEASED, *LAST)
-TAKE_OPTIONS = ("compile", "diff", "plan", "apply", "destroy", "watch", "explain", "migrate", "run")
+TAKE_OPTIONS = ("compile", "diff", "drift", "plan", "apply", "destroy", "watch", "explain", "migrate", "run")
 WRONG = ("release forget", "release move", "run", "trust provider", "trust backend", "watch", "migrate")
 """Those that have nothing to do here and say so, or whose code tells of the cluster."""
 
@@ -165,6 +167,7 @@ async def test_no_command_shows_keeps_or_hands_on_a_secret(opened: Opened) -> No
     leaking["files"] = [f"{name}: {found}" for name, found in opened.leaking_files().items()]
     for arguments in LAST[1:]:
         await look(*arguments)
+    leaking["releases in the clusters"] = opened.leaking_records()
     leaking["files in the end"] = [f"{name}: {found}" for name, found in opened.leaking_files().items()]
     for name in ("log-in", *(["git"] if GIT else [])):
         given = opened.given_to(name)
