@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from runtimes.base import ResourceId, RuntimeType
-from workbench.engine.release import type_of
-from workbench.project import TERRAFORM_PLACE, BrokenFile, Finding, Stack, UnknownCluster, discover
+from runtimes.base import ResourceId
+from workbench.engine.place_kinds import CLUSTER, WORKSPACE
+from workbench.project import BrokenFile, Finding, Stack, UnknownCluster, discover
 
 if TYPE_CHECKING:
     from workbench.engine.release import Release
@@ -47,7 +47,7 @@ def destinations(root: Path, stack: Stack, only: Iterable[str], spec: Spec, prio
     release tells what it had, its clusters may have something left.
     """
     chosen = tuple(dict.fromkeys(only))
-    named = tuple(each for each in chosen if each != TERRAFORM_PLACE)
+    named = tuple(each for each in chosen if each != WORKSPACE.only_name)
     addresses = prior.resources if prior is not None else ()
     ids = [*(each.id for each in spec), *(each.id for each in addresses)]
     if not named and not goes_to_clusters(ids):
@@ -62,12 +62,12 @@ def destinations(root: Path, stack: Stack, only: Iterable[str], spec: Spec, prio
         if each not in stack.clusters:
             known = ", ".join(stack.clusters)
             raise UnknownCluster(f"does not go to {each!r}", where=stack.name, hint=f"it goes to {known}")
-    return Places(named or stack.clusters, terraform=TERRAFORM_PLACE in chosen or not named, only=chosen)
+    return Places(named or stack.clusters, terraform=WORKSPACE.only_name in chosen or not named, only=chosen)
 
 
 def goes_to_clusters(ids: Sequence[ResourceId]) -> bool:
     """Whether a stack that has and had these has anything in clusters; of nothing at all it may."""
-    return not ids or any(type_of(each) is RuntimeType.KUBERNETES for each in ids)
+    return not ids or any(map(CLUSTER.holds, ids))
 
 
 def _refuse(stack: Stack, why: Sequence[Finding]) -> None:

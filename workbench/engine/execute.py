@@ -49,7 +49,7 @@ from workbench.engine.events import (
     StepStarted,
 )
 from workbench.engine.graph import found_references
-from workbench.engine.places.place import Checked, Place, holds, known
+from workbench.engine.places.place import Checked, Place, known
 from workbench.engine.plan import VALUE_PATIENCE_SECONDS, Plan
 from workbench.engine.release import Journal
 from workbench.engine.scrubbing import scrubbed
@@ -241,7 +241,7 @@ class _Execution:
     async def _value(self, change: Change, path: PlainPath, reference: Reference, waits: bool) -> Value | None:
         """Returns what the place of the change has, else what all places have that hold such a resource."""
         own = change.address.cluster
-        holders = [name for name, each in self._checked.items() if holds(each.place, reference.id)]
+        holders = [name for name, each in self._checked.items() if each.place.kind.holds(reference.id)]
         if own not in holders:
             return await self._appearing(change, path, reference, holders, waits)
         if self._steps[own].fills_own_references:

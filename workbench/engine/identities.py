@@ -21,10 +21,10 @@ from runtimes.base import (
     Runtime,
     RuntimeFailure,
     Sameness,
-    TerraformId,
     compare,
 )
 from workbench.engine.errors import MovedObject, OtherCluster
+from workbench.engine.place_kinds import kind_of
 from workbench.engine.release import Release, ReleasedResource
 
 _TAG = 8
@@ -151,7 +151,7 @@ def follow(release: Release | None, now: Mapping[str, ClusterIdentity]) -> Follo
     """
     if release is None:
         return Followed(None)
-    places = {each.cluster for each in release.resources if not isinstance(each.id, TerraformId)}
+    places = {each.cluster for each in release.resources if kind_of(each.id).is_identified}
     moves: dict[str, str] = {}
     unsure: list[str] = []
     for place in sorted(places):
@@ -213,8 +213,7 @@ def _moved(release: Release, moves: Mapping[str, str]) -> Release:
     for address, each in sorted(
         release.resources.items(), key=lambda item: moves.get(item[0].cluster) == item[0].cluster
     ):
-        place = address.cluster if isinstance(address.id, TerraformId) else moves.get(address.cluster, address.cluster)
-        there = Address(place, address.id)
+        there = Address(moves.get(address.cluster, address.cluster), address.id)
         resources[there] = replace(each, address=there)
     clusters = {moves.get(name, name): each for name, each in release.clusters.items()}
     return replace(release, resources=dict(sorted(resources.items())), clusters=clusters)

@@ -16,16 +16,15 @@ from runtimes.base import (
     Resource,
     ResourceId,
     RuntimeFailure,
-    TerraformId,
     unknown_paths,
 )
 from workbench.engine import values
 from workbench.engine.changes import Gap
 from workbench.engine.graph import found_references
+from workbench.engine.place_kinds import CLUSTER, kind_of
 from workbench.engine.spec import Spec
 from workbench.engine.values import NoSuchValue, Value
 from workbench.engine.workspace import Clusters, terraform, wanted
-from workbench.project import TERRAFORM_PLACE
 
 ReadState = Callable[[], Awaitable[Iterable[LiveResource]]]
 """Gives what Terraform's state has, without planning; raises `RuntimeFailure`."""
@@ -46,7 +45,7 @@ class Narrowed:
 async def to_clusters(spec: Spec, read: ReadState) -> Narrowed:
     """Leaves out the Terraform resources; what refers to them gets what their state has. `spec` was placed."""
     known = values.ids(spec)
-    stays = [each for each in spec if not isinstance(each.id, TerraformId)]
+    stays = [each for each in spec if CLUSTER.holds(each.id)]
     needed = {each.id: _elsewhere(each, known) for each in stays}
     recorded: dict[ResourceId, LiveResource] = {}
     unread = ""
@@ -57,7 +56,7 @@ async def to_clusters(spec: Spec, read: ReadState) -> Narrowed:
             unread = f"its state can't be read ({failure.message})"
 
     def value(reference: Reference) -> Value:
-        if not isinstance(reference.id, TerraformId):
+        if CLUSTER.holds(reference.id):
             return Value(reference)
         return values.of_live(recorded[reference.id], reference, spec.rules)
 
@@ -98,7 +97,7 @@ async def to_workspace(spec: Spec, clusters: Clusters) -> Narrowed:
             continue
         if any(True for _ in unknown_paths(each.attributes)):
             names = {str(reference): None for _, reference in found_references(before.attributes, known)
-                     if not isinstance(reference.id, TerraformId)}  # fmt: skip
+                     if CLUSTER.holds(reference.id)}  # fmt: skip
             withheld[each.id] = f"no cluster tells {' or '.join(names)} now, which this needs"
         else:
             stays.append(replace(each, depends_on=_after(before, _elsewhere(before, known))))
@@ -107,10 +106,10 @@ async def to_workspace(spec: Spec, clusters: Clusters) -> Narrowed:
 
 def _elsewhere(resource: Resource, known: Mapping[str, ResourceId]) -> tuple[ResourceId, ...]:
     """Returns what a resource needs of the other kind of place, said by `dependsOn` or by a reference."""
-    is_terraform = isinstance(resource.id, TerraformId)
+    own = kind_of(resource.id)
     referred = (reference.id for _, reference in found_references(resource.attributes, known))
     every = dict.fromkeys((*resource.depends_on, *referred))
-    return tuple(each for each in every if isinstance(each, TerraformId) != is_terraform)
+    return tuple(each for each in every if kind_of(each) is not own)
 
 
 def _after(resource: Resource, others: Iterable[ResourceId]) -> tuple[ResourceId, ...]:
@@ -131,10 +130,7 @@ def _without(
     while further := dict(_needing(left.values(), gone, known)):
         gone |= further
         left = {id_: each for id_, each in left.items() if id_ not in further}
-    gaps = tuple(
-        Gap(TERRAFORM_PLACE if isinstance(id_, TerraformId) else "", f"not planned: {why}", subject=id_)
-        for id_, why in gone.items()
-    )
+    gaps = tuple(Gap(kind_of(id_).only_name, f"not planned: {why}", subject=id_) for id_, why in gone.items())
     if gone:
         notes += (f"nothing is deleted, as {_counted(gone)} could not be planned",)
     return Narrowed(replace(spec, resources=tuple(left.values()), secrets=spec.secrets | secrets), gaps, notes)

@@ -9,18 +9,19 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from datetime import datetime
 
-from runtimes.base import Address, KubernetesId, PlainPath, Resource, ResourceId, TerraformId, unknown_paths
+from runtimes.base import Address, KubernetesId, PlainPath, Resource, ResourceId, unknown_paths
 from workbench.engine.changes import Change, Problem, StackDiff, Summary
 from workbench.engine.compile import CompileInputs
 from workbench.engine.events import Action
 from workbench.engine.fields import find
 from workbench.engine.graph import dependencies, found_references, reverse, waves
 from workbench.engine.masking import Seal
+from workbench.engine.place_kinds import CLUSTER, KINDS, PlaceKind, kind_called, kind_of
 from workbench.engine.placement import ownership
 from workbench.engine.plan import VALUE_PATIENCE_SECONDS, Confirmation, Guard, Level, Plan
 from workbench.engine.pruning import labels_of
 from workbench.engine.release import Phase, Release, in_workspace, type_of
-from workbench.project import TERRAFORM_PLACE, Stack
+from workbench.project import Stack
 
 MOST_DELETIONS = 10
 LARGEST_DELETED_SHARE = 0.2
@@ -112,49 +113,52 @@ def _needs(
 ) -> dict[Address, frozenset[Address]]:
     """Returns for each step the steps before it, in whichever place. Dependents are deleted before what they need.
 
-    In a cluster, what is deleted goes last: what takes its place should be there before. A workspace deletes as soon
-    as nothing in a cluster reads what is deleted any more, so that one run of it is enough where that can be.
+    Where deletions do not go last (see `PlaceKind`), one goes as soon as nothing elsewhere reads what is deleted, so
+    that one run of a workspace is enough where that can be.
     """
     applied = {each for each, change in steps.items() if change.action not in _AWAY}
-    wanted = _address_graph({place: _in_place(diff.spec.resources, place) for place in _places(diff)})
+    wanted = _address_graph(_by_place(diff))
     needs: dict[Address, AbstractSet[Address]] = {each: _nearest(wanted, each, applied) for each in applied}
     former = _address_graph(_former(steps, prior))
     dependents = reverse(former)
     for address in steps.keys() - applied:
         later = _nearest(dependents, address, set(steps)) if address in dependents else frozenset()
-        if address.cluster == TERRAFORM_PLACE:
-            # without a release nobody knows what reads it: whatever is done in clusters comes first
-            in_clusters = {each for each in steps if each.cluster != TERRAFORM_PLACE}
-            needs[address] = later | (in_clusters if prior is None else frozenset())
-        else:
+        if kind_of(address.id).deletes_last:
             needs[address] = later | {each for each in applied if each.cluster == address.cluster}
+        else:
+            # without a release nobody knows what reads it: whatever is done elsewhere comes first
+            elsewhere = {each for each in steps if each.cluster != address.cluster}
+            needs[address] = later | (elsewhere if prior is None else frozenset())
     return {address: frozenset(each - {address}) for address, each in needs.items()}
 
 
-def _places(diff: StackDiff) -> tuple[str, ...]:
-    return (*diff.clusters, TERRAFORM_PLACE)
-
-
-def _in_place(resources: Iterable[Resource], place: str) -> list[Resource]:
-    return [each for each in resources if isinstance(each.id, TerraformId) == (place == TERRAFORM_PLACE)]
+def _by_place(diff: StackDiff) -> dict[str, list[Resource]]:
+    """Returns what the Spec has in each place: in each place of its kind the same."""
+    held = ((kind, [each for each in diff.spec.resources if kind.holds(each.id)]) for kind in KINDS)
+    return {place: resources for kind, resources in held for place in kind.names(diff.clusters)}
 
 
 def _address_graph(by_place: Mapping[str, Sequence[Resource]]) -> dict[Address, frozenset[Address]]:
-    """Returns what each address needs. A cluster needs its own objects and the workspace's resources; the workspace
-    needs an object in every cluster that has it."""
-    graph: dict[Address, set[Address]] = {}
-    in_workspace = list(by_place.get(TERRAFORM_PLACE, ()))
-    clusters = [place for place in by_place if place != TERRAFORM_PLACE]
-    for place in clusters or [TERRAFORM_PLACE]:
-        here = [] if place == TERRAFORM_PLACE else list(by_place[place])
-        for id_, needed in dependencies([*here, *in_workspace]).items():
-            address = _address(place, id_)
-            graph.setdefault(address, set()).update(_address(place, each) for each in needed)
-    return {address: frozenset(each) for address, each in graph.items()}
-
-
-def _address(cluster: str, id_: ResourceId) -> Address:
-    return Address(TERRAFORM_PLACE if isinstance(id_, TerraformId) else cluster, id_)
+    """Returns what each address needs: what its own place has it needs there, what another kind of place has it needs
+    in every one of them. Nothing needs another place of the same kind."""
+    by_kind: dict[PlaceKind, dict[ResourceId, Resource]] = {each: {} for each in KINDS}
+    holders: dict[ResourceId, list[str]] = {}
+    for place, resources in by_place.items():
+        for each in resources:
+            by_kind[kind_called(place)].setdefault(each.id, each)
+            holders.setdefault(each.id, []).append(place)
+    graph: dict[Address, frozenset[Address]] = {}
+    for place, here in by_place.items():
+        own = {each.id for each in here}
+        if not own:
+            continue
+        others = [each for kind, held in by_kind.items() if kind is not kind_called(place) for each in held.values()]
+        needed = dependencies([*here, *others])
+        for id_ in (each.id for each in here):
+            graph[Address(place, id_)] = frozenset(
+                Address(where, each) for each in needed[id_] for where in ((place,) if each in own else holders[each])
+            )
+    return graph
 
 
 def _nearest(graph: Mapping[Address, Iterable[Address]], start: Address, steps: Container[Address]) -> set[Address]:
@@ -186,9 +190,9 @@ def _former(steps: Mapping[Address, Change], prior: Release | None) -> dict[str,
 
 
 def _guards(diff: StackDiff, stack: Stack, *, force: bool, is_read_only: bool, destroys: bool) -> tuple[Guard, ...]:
-    terraform = [each for each in diff.problems if each.cluster == TERRAFORM_PLACE]
-    away = [each for each in diff.problems if each.address is None and each not in terraform]
-    refused = [each for each in diff.problems if each.address is not None and each not in terraform]
+    whole = [each for each in diff.problems if kind_called(each.cluster).plans_whole]
+    away = [each for each in diff.problems if each.address is None and each not in whole]
+    refused = [each for each in diff.problems if each.address is not None and each not in whole]
     conflicts = [each for each in diff.changes if each.conflicts]
     guards: list[Guard] = []
     if diff.clusters:
@@ -200,7 +204,7 @@ def _guards(diff: StackDiff, stack: Stack, *, force: bool, is_read_only: bool, d
             _checked("no conflicts", not conflicts or force, owned + forced, away),
         ]
     if diff.workspace:
-        guards.insert(2, Guard("terraform plans", not terraform, _lines(terraform)))
+        guards.insert(2, Guard(f"{diff.workspace} plans", not whole, _lines(whole)))
     why = "this session is read-only (WB_READONLY, or an untrusted repository)" if is_read_only else ""
     guards.append(Guard("writing allowed", not is_read_only, why))
     if destroys:
@@ -239,7 +243,7 @@ def _confirmation(
     if not summary.changes:
         return Confirmation(Level.NOTHING)
     reasons = [*_deletion_reasons(diff, prior), *diff.cautions]
-    left = sum(each.exists and isinstance(each.subject, KubernetesId) for each in diff.gaps)
+    left = sum(each.exists and each.subject is not None and CLUSTER.holds(each.subject) for each in diff.gaps)
     if left and any(each.action is Action.DELETE and each.address.cluster == diff.workspace for each in diff.changes):
         reasons.append(f"what is deleted in Terraform may be used by what is left in clusters ({left})")
     if destroys and not reasons:
@@ -287,8 +291,9 @@ def _deletion_reasons(diff: StackDiff, prior: Release | None) -> Iterable[str]:
             yield f"{each.address} is deleted and recreated: what it holds may be lost"
         elif each.address.cluster == diff.workspace and len(pruned) < len(owned):
             yield f"{each.address} is deleted: what it holds may be lost"
-        if isinstance(each.address.id, KubernetesId) and each.address.id.kind in _HOLDS_OTHERS:
-            yield f"{each.address} is deleted with everything in it"
+        match each.address.id:
+            case KubernetesId(kind=kind) if kind in _HOLDS_OTHERS:
+                yield f"{each.address} is deleted with everything in it"
     if pruned and len(pruned) >= len(owned):
         yield f"everything the stack has is deleted ({len(pruned)} resources)"
     elif len(pruned) > MOST_DELETIONS:
@@ -326,7 +331,7 @@ def _waits(diff: StackDiff, change: Change) -> Iterable[str]:
     ids = {str(each.id): each.id for each in diff.spec}
     fields: dict[PlainPath, dict[str, None]] = {}
     for path, reference in found_references(change.resource.attributes, ids):
-        if isinstance(reference.id, KubernetesId) and any(True for _ in unknown_paths(find(change.resolved, path))):
+        if CLUSTER.holds(reference.id) and any(True for _ in unknown_paths(find(change.resolved, path))):
             fields.setdefault(path, {})[f"{reference.id}{reference.usual}"] = None
     for names in fields.values():
         waits = f"{change.address}: waits up to {VALUE_PATIENCE_SECONDS:.0f} s for {' and '.join(names)}"

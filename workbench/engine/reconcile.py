@@ -25,16 +25,15 @@ from runtimes.base import (
     Runtime,
     RuntimeFailure,
     Status,
-    TerraformId,
     Unauthenticated,
     WatchRequest,
 )
 from workbench.engine.graph import dependencies, waves
+from workbench.engine.place_kinds import WORKSPACE, kind_of
 from workbench.engine.scrubbing import scrubbed
 from workbench.engine.spec import Spec
 from workbench.engine.status import StatusTree, Verdict, Watched
 from workbench.engine.tasks import running
-from workbench.project import TERRAFORM_PLACE
 
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.5, 15.0
 _LINGER_SECONDS = 1.5
@@ -47,13 +46,13 @@ _TICK_SECONDS = 5.0
 
 def addresses(spec: Spec, clusters: Sequence[str], *, terraform: bool = True) -> tuple[Address, ...]:
     """Returns what is watched, in the order of applying; `terraform` False leaves out its resources."""
-    workspace = (TERRAFORM_PLACE,) if terraform else ()
     ordered = waves(dependencies(spec.resources), [each.id for each in spec])
     return tuple(
         Address(place, id_)
         for wave in ordered
         for id_ in wave
-        for place in (workspace if isinstance(id_, TerraformId) else clusters)
+        if terraform or not WORKSPACE.holds(id_)
+        for place in kind_of(id_).names(clusters)
     )
 
 

@@ -22,9 +22,9 @@ from pathlib import Path
 
 import anyio
 
-from runtimes.base import RuntimeType
 from workbench.engine.changes import StackDiff
 from workbench.engine.graph import dependencies, waves
+from workbench.engine.place_kinds import CLUSTER, WORKSPACE
 from workbench.engine.places.place import Place
 from workbench.engine.places.surveying import Seals, Surveying
 from workbench.engine.release import Release
@@ -63,12 +63,12 @@ async def survey(
     secrets = spec.secrets | surveying.secrets
     return StackDiff(
         replace(spec, secrets=secrets),
-        tuple(each.name for each in places if each.runtime_type is RuntimeType.KUBERNETES),
+        tuple(each.name for each in places if each.kind is CLUSTER),
         tuple(replace(each, warnings=scrubbed(each.warnings, secrets, spec.rules)) for each in changes),
         at,
         scrubbed(tuple(problem for each in answers for problem in each.problems), secrets, spec.rules),
         scrubbed(tuple(warning for each in answers for warning in each.warnings), secrets, spec.rules),
-        next((each.name for each in places if each.runtime_type is RuntimeType.TERRAFORM), ""),
+        next((each.name for each in places if each.kind is WORKSPACE), ""),
         release=prior.revision if prior is not None else 0,
         cautions=scrubbed(tuple(caution for each in answers for caution in each.cautions), secrets, spec.rules),
         gaps=scrubbed(tuple(gap for each in answers for gap in each.gaps), secrets, spec.rules),

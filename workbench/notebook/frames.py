@@ -28,11 +28,11 @@ from workbench.engine.events import (
     StepStarted,
 )
 from workbench.engine.masking import Masked, Seal
+from workbench.engine.place_kinds import kind_of
 from workbench.engine.plan import Plan
 from workbench.engine.release import Release, StepState, type_of
 from workbench.engine.spec import Chain, Spec
 from workbench.engine.status import StatusTree
-from workbench.project import TERRAFORM_PLACE
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -182,7 +182,7 @@ def _resource(each: Resource, found: Spec, clusters: Sequence[str], root: Path, 
         "id": str(each.id),
         "runtime": each.type.value,
         **_identity(each.id),
-        "cluster": TERRAFORM_PLACE if isinstance(each.id, TerraformId) else ", ".join(clusters),
+        "cluster": ", ".join(kind_of(each.id).names(clusters)),
         **_source(found.chain(each.id), root),
         "hash": seal.digest(each.attributes),
     }

@@ -16,7 +16,6 @@ from workbench.engine.errors import StalePlan
 from workbench.engine.events import Action, ApplyFinished, Event, Outcome, StepFinished, StepSkipped, StepStarted
 from workbench.engine.execute import check, execute
 from workbench.engine.places import Place
-from workbench.engine.places.place import holds
 
 DOWN = Unreachable("nobody answers", target="there", hint="look at the network")
 
@@ -131,7 +130,7 @@ def test_it_holds_what_its_type_says_and_nothing_else(kind: Kind) -> None:
     place = only(kind)
     assert place.name == kind.name and place.is_waited_for
     other = Workspace() if isinstance(kind, Cluster) else Cluster()
-    assert holds(place, kind.id("a")) and not holds(place, other.id("a"))
+    assert place.kind.holds(kind.id("a")) and not place.kind.holds(other.id("a"))
 
 
 # --- survey

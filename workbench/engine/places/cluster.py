@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import anyio
 
-from runtimes.base import Address, Identity, Runtime, RuntimeFailure, RuntimeType
+from runtimes.base import Address, Identity, Runtime, RuntimeFailure
 from workbench.engine.changes import Change, Problem
 from workbench.engine.errors import MovedObject, StalePlan
 from workbench.engine.masking import Seal
+from workbench.engine.place_kinds import CLUSTER, PlaceKind
 from workbench.engine.places.cluster_steps import ClusterSteps, difference, read
 from workbench.engine.places.cluster_survey import AT_ONCE, ClusterSurvey, problem_of
 from workbench.engine.places.place import Apply, Checked, Found, PlaceSteps, PlaceSurvey, steps_of
@@ -26,8 +27,8 @@ class ClusterPlace:
     runtime: Runtime | RuntimeFailure
 
     @property
-    def runtime_type(self) -> RuntimeType:
-        return RuntimeType.KUBERNETES
+    def kind(self) -> PlaceKind:
+        return CLUSTER
 
     @property
     def is_waited_for(self) -> bool:

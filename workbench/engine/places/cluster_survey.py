@@ -23,7 +23,6 @@ from runtimes.base import (
     ResourceId,
     Runtime,
     RuntimeFailure,
-    RuntimeType,
     Unauthenticated,
     Unreachable,
 )
@@ -34,10 +33,11 @@ from workbench.engine.events import Action
 from workbench.engine.fields import MISSING, find
 from workbench.engine.graph import found_references, waves
 from workbench.engine.masking import masked, secrets_at
+from workbench.engine.place_kinds import CLUSTER
 from workbench.engine.places.place import Found
 from workbench.engine.places.surveying import Surveying
 from workbench.engine.pruning import Pruned, Pruning, labels_of, released_as
-from workbench.engine.release import ReleasedResource, type_of
+from workbench.engine.release import ReleasedResource
 from workbench.engine.spec import Spec
 from workbench.engine.values import Filled, NoSuchValue, Value
 
@@ -62,7 +62,7 @@ class ClusterSurvey:
         self._references = {
             each.id: {reference.id for _, reference in found_references(each.attributes, self._ids)} for each in spec
         }
-        self._own = frozenset(each.id for each in spec if type_of(each.id) is RuntimeType.KUBERNETES)
+        self._own = frozenset(each.id for each in spec if CLUSTER.holds(each.id))
         self._problems: list[Problem] = []
         self._pruned = Pruned()
         self._uids: set[str] = set()

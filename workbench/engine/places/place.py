@@ -2,7 +2,7 @@
 
 Every place answers the same questions, so that whoever plans and applies needs to know of no kinds:
 
-    holds      which resources live here
+    kind       what holds for it and all others of its kind: which resources live here, when it deletes
     survey     what is there of a stack, and what would an apply change: reads and dry runs only
     check      is what a plan would change still as the plan saw it
     steps      of what was checked: carry out the steps of the plan that are here
@@ -17,11 +17,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from runtimes.base import Address, Reference, Resource, ResourceId, RuntimeFailure, RuntimeType
+from runtimes.base import Address, Reference, Resource, ResourceId, RuntimeFailure
 from workbench.engine.changes import Change, Gap, Problem
+from workbench.engine.place_kinds import PlaceKind
 from workbench.engine.places.surveying import Surveying
 from workbench.engine.plan import Plan
-from workbench.engine.release import type_of
 from workbench.engine.values import Filled, Value
 
 
@@ -114,8 +114,7 @@ class Place(Protocol):
     def name(self) -> str: ...
 
     @property
-    def runtime_type(self) -> RuntimeType:
-        """The type of the resources that live here."""
+    def kind(self) -> PlaceKind: ...
 
     @property
     def is_waited_for(self) -> bool:
@@ -125,10 +124,6 @@ class Place(Protocol):
 
     async def check(self, plan: Plan) -> Checked:
         """Raises `StalePlan` if anything is not what it was, `RuntimeFailure` if it cannot be asked."""
-
-
-def holds(place: Place, id_: ResourceId) -> bool:
-    return type_of(id_) is place.runtime_type
 
 
 def steps_of(plan: Plan, place: str) -> tuple[Change, ...]:

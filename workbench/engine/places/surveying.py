@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
-from runtimes.base import UNKNOWN, Reference, ResourceId, RuntimeType
+from runtimes.base import UNKNOWN, Reference, ResourceId
 from workbench.engine.masking import Seal, secret_texts_in
-from workbench.engine.release import Release, type_of
+from workbench.engine.place_kinds import PlaceKind, kind_of
+from workbench.engine.release import Release
 from workbench.engine.spec import Spec
 from workbench.engine.values import Value
 
@@ -36,7 +37,7 @@ class Values(Protocol):
 class Surveying:
     """One survey of a stack. See `workbench.engine.survey.survey` for what the fields mean.
 
-    `secrets` are all secret texts that became known on the way, `values` who plans values, by type of resource.
+    `secrets` are all secret texts that became known on the way, `values` who plans values, by kind of place.
     """
 
     spec: Spec
@@ -47,7 +48,7 @@ class Surveying:
     root: Path | None = None
     accept_lost: bool = False
     secrets: frozenset[str] = frozenset()
-    values: dict[RuntimeType, Values] = field(default_factory=dict)
+    values: dict[PlaceKind, Values] = field(default_factory=dict)
 
     @property
     def seals(self) -> Seals:
@@ -59,10 +60,10 @@ class Surveying:
 
     async def wait_for(self, ids: Iterable[ResourceId]) -> None:
         """Waits until the values of resources in other places are planned."""
-        for type_ in {type_of(each) for each in ids} & self.values.keys():
-            await self.values[type_].settled()
+        for kind in {kind_of(each) for each in ids} & self.values.keys():
+            await self.values[kind].settled()
 
     def value(self, reference: Reference) -> Value:
         """Returns a value of another place, `UNKNOWN` where none plans it; raises `NoSuchValue`."""
-        other = self.values.get(type_of(reference.id))
+        other = self.values.get(kind_of(reference.id))
         return other.value(reference) if other is not None else Value(UNKNOWN)

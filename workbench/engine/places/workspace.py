@@ -16,7 +16,6 @@ from runtimes.base import (
     ResourceId,
     ResourcePlan,
     RuntimeFailure,
-    RuntimeType,
     Workspace,
     WorkspacePlan,
 )
@@ -25,6 +24,7 @@ from workbench.engine.changes import Change
 from workbench.engine.errors import MovedObject, StalePlan
 from workbench.engine.events import Action
 from workbench.engine.masking import Seal
+from workbench.engine.place_kinds import WORKSPACE, PlaceKind
 from workbench.engine.places.place import Apply, Checked, Found, PlaceSteps, PlaceSurvey, steps_of
 from workbench.engine.places.surveying import Surveying
 from workbench.engine.places.workspace_steps import WorkspaceSteps
@@ -46,8 +46,8 @@ class WorkspacePlace:
     clusters: Clusters = field(default_factory=dict)
 
     @property
-    def runtime_type(self) -> RuntimeType:
-        return RuntimeType.TERRAFORM
+    def kind(self) -> PlaceKind:
+        return WORKSPACE
 
     @property
     def is_waited_for(self) -> bool:
@@ -55,7 +55,7 @@ class WorkspacePlace:
 
     def survey(self, surveying: Surveying) -> PlaceSurvey:
         survey = WorkspaceSurvey(surveying, self.workspace, self.clusters)
-        surveying.values[self.runtime_type] = survey
+        surveying.values[self.kind] = survey
         return survey
 
     async def check(self, plan: Plan) -> Checked:
