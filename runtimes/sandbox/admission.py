@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from runtimes.sandbox.allocation import Chance
+from runtimes.sandbox.allocation import Rng
 from runtimes.sandbox.errors import ApiError, forbidden, not_found
 from runtimes.sandbox.quantity import amount
 from runtimes.sandbox.resources import Resource
@@ -31,7 +31,7 @@ class Review:
     obj: Object
     old: Object | None
     store: Store
-    chance: Chance
+    rng: Rng
     subresource: str | None = None
 
 
@@ -118,7 +118,7 @@ def _mount_token(review: Review, spec: dict[str, Any]) -> None:
     ]
     if not without:
         return
-    name = f"kube-api-access-{review.chance.suffix()}"
+    name = f"kube-api-access-{review.rng.suffix()}"
     for container in without:
         mounts = container.setdefault("volumeMounts", [])
         mounts.append({"name": name, "readOnly": True, "mountPath": TOKEN_PATH})

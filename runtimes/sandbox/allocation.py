@@ -18,7 +18,7 @@ _LONGEST_GENERATED_BASE = 58
 SERVICES = ("", "services")
 
 
-class Chance:
+class Rng:
     """All randomness of a cluster; with a seed its names, uids and ports repeat."""
 
     def __init__(self, seed: int | None = None) -> None:
@@ -54,22 +54,22 @@ def used_node_ports(store: Store) -> set[int]:
     }
 
 
-def free_address(store: Store, chance: Chance) -> str | None:
+def free_address(store: Store, rng: Rng) -> str | None:
     """Any free address of the network; the first one is the API server's own. None when all are taken.
 
-    By chance, so that an address that was just given up does not come back at once and hide a mistake.
+    At random, so that an address that was just given up does not come back at once and hide a mistake.
     """
     used = used_addresses(store)
     free = [str(address) for address in list(SERVICE_NETWORK.hosts())[1:] if str(address) not in used]
-    return free[chance.choice(range(len(free)))] if free else None
+    return free[rng.choice(range(len(free)))] if free else None
 
 
-def free_node_port(store: Store, chance: Chance, taken: Iterable[int] = ()) -> int | None:
+def free_node_port(store: Store, rng: Rng, taken: Iterable[int] = ()) -> int | None:
     used = used_node_ports(store) | set(taken)
     if len(used) >= len(NODE_PORTS):
         return None
     while True:
-        port = chance.choice(NODE_PORTS)
+        port = rng.choice(NODE_PORTS)
         if port not in used:
             return port
 

@@ -16,5 +16,5 @@ def furnish(state: State) -> None:
         key = (metadata.get("namespace", ""), metadata["name"])
         if state.store.get(resource, key) is not None:
             continue
-        metadata["uid"], metadata["creationTimestamp"] = state.chance.uid(), state.now
+        metadata["uid"], metadata["creationTimestamp"] = state.rng.uid(), state.now
         state.store.put(resource, key, obj)

@@ -50,7 +50,7 @@ class Deleted:
 
 
 def _own_uid(name: str, seed: int | None) -> str:
-    """The uid of a cluster's kube-system: by its name with a seed, by chance without one."""
+    """The uid of a cluster's kube-system: by its name with a seed, at random without one."""
     return str(uuid.uuid4() if seed is None else uuid.uuid5(uuid.NAMESPACE_DNS, f"{seed}.{name}.sandbox"))
 
 

@@ -1,11 +1,11 @@
-"""What a simulated cluster consists of: its objects, the resources and kinds it serves, its clock and its chance."""
+"""What a simulated cluster consists of: its objects, the resources and kinds it serves, its clock and its rng."""
 
 from __future__ import annotations
 
 from datetime import UTC
 from typing import Any
 
-from runtimes.sandbox.allocation import Chance
+from runtimes.sandbox.allocation import Rng
 from runtimes.sandbox.clock import Clock
 from runtimes.sandbox.resources import Resource, Resources
 from runtimes.sandbox.schema.registry import KindSchema, Registry
@@ -40,12 +40,12 @@ def version_of(resource: Resource) -> dict[str, Any]:
 
 
 class State:
-    """Owned by one event loop. `chance` makes names and uids; with a seed they repeat."""
+    """Owned by one event loop. `rng` makes names and uids; with a seed they repeat."""
 
     def __init__(self, name: str, clock: Clock, *, history: int = 10_000, seed: int | None = None) -> None:
         self.name, self.clock = name, clock
         self.store, self.resources, self.kinds = Store(history), Resources(), Kinds()
-        self.chance = Chance(seed)
+        self.rng = Rng(seed)
 
     @property
     def now(self) -> str:
@@ -53,4 +53,4 @@ class State:
         return self.clock.now().astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def server(self, dry_run: bool = False) -> Server:
-        return Server(self.store, self.chance, self.now, dry_run)
+        return Server(self.store, self.rng, self.now, dry_run)

@@ -15,7 +15,7 @@ from typing import Any
 from runtimes.sandbox.allocation import (
     NODE_PORTS,
     SERVICE_NETWORK,
-    Chance,
+    Rng,
     free_address,
     free_node_port,
     used_addresses,
@@ -34,7 +34,7 @@ class Server:
     """What strategies may use of the cluster. `now` is the request's time in RFC 3339 with seconds."""
 
     store: Store
-    chance: Chance
+    rng: Rng
     now: str
     dry_run: bool = False
 
@@ -246,7 +246,7 @@ def allocate_service(service: Object, old: Object | None, server: Server) -> Non
     spec.setdefault("ipFamilies", ["IPv4"])
     had = old["spec"].get("clusterIP") if old is not None else None
     if not spec.get("clusterIP"):
-        address = free_address(server.store, server.chance)
+        address = free_address(server.store, server.rng)
         if address is None:
             raise ApiError(
                 500, "InternalError", "Internal error occurred: failed to allocate a serviceIP: range is full"
@@ -299,7 +299,7 @@ def _allocate_node_ports(service: Object, old: Object | None, server: Server) ->
         asked = port.get("nodePort")
         field = f"spec.ports[{index}].nodePort"
         if not asked:
-            found = free_node_port(server.store, server.chance, chosen)
+            found = free_node_port(server.store, server.rng, chosen)
             assert found is not None, "the sandbox holds fewer Services than node ports"
             port["nodePort"] = found
             chosen.add(found)

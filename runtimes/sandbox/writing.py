@@ -90,7 +90,7 @@ def _create(state: State, call: Call, kind: KindSchema, obj: Object) -> Object:
         raise ApiError(500, "", "resourceVersion should not be set on objects to be created")
     forbid_new_objects(resource, metadata.get("name") or "")
     stored = to_storage(obj, resource)
-    review = Review(resource, call.namespace, metadata.get("name") or "", stored, None, state.store, state.chance)
+    review = Review(resource, call.namespace, metadata.get("name") or "", stored, None, state.store, state.rng)
     admission.mutate(review)
     _begin_life(state, call, stored)
     strategies.prepare_create(resource, stored, _empty_status(state, call), state.server(call.dry_run))
@@ -130,9 +130,9 @@ def _begin_life(state: State, call: Call, obj: Object) -> None:
     for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"):
         metadata.pop(name, None)
     metadata["creationTimestamp"] = state.now
-    metadata["uid"] = state.chance.uid()
+    metadata["uid"] = state.rng.uid()
     if metadata.get("generateName") and not metadata.get("name"):
-        metadata["name"] = state.chance.name(metadata["generateName"])
+        metadata["name"] = state.rng.name(metadata["generateName"])
 
 
 def _empty_status(state: State, call: Call) -> Object | None:
@@ -341,7 +341,7 @@ def store_change(state: State, call: Call, live: Object, obj: Object) -> Object:
     """From an object with owners recorded: what all ways of changing have in common."""
     resource = call.resource
     new = to_storage(obj, resource)
-    review = Review(resource, call.namespace, call.name, new, live, state.store, state.chance, call.subresource)
+    review = Review(resource, call.namespace, call.name, new, live, state.store, state.rng, call.subresource)
     admission.mutate(review)
     new = _prepared(state, call, new, live)
     _keep_identity(new, live)

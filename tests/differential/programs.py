@@ -1,4 +1,4 @@
-"""Programs made by chance that mostly make sense: every expression is asked for by the type it has to have.
+"""Random programs that mostly make sense: every expression is generated for the type it has to have.
 
 `program(seed)` gives the same text for the same seed, here and everywhere. One program in eight gets a mistake.
 """

@@ -1,4 +1,4 @@
-"""Two thousand programs made by chance mean the same to the official compiler and to us.
+"""Two thousand random programs mean the same to the official compiler and to us.
 
 What the official compiler gets wrong is not generated, so that it hides nothing else:
 

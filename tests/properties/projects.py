@@ -30,7 +30,7 @@ class Project:
     """The file that `mutated` changed."""
 
     def mutated(self, rng: random.Random) -> Project:
-        """One file, of the main package more often than not, with changes made by chance."""
+        """One file, of the main package more often than not, with random changes."""
         chosen = rng.choice(self.main if rng.random() < 0.7 else [*self.texts])
         text = mutated(rng, self.texts[chosen], [*self.texts.values()])
         return replace(self, texts={**self.texts, chosen: text}, changed=chosen)

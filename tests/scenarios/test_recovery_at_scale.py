@@ -139,13 +139,13 @@ async def fleet(tmp_path: Path) -> AsyncIterator[Fleet]:
 
 def inventory(fleet: Fleet) -> RecoveryDocument:
     """As many hostnames: 20 that nobody knows, 20 recorded at two places, 20 out of date, the others right."""
-    chance = random.Random(7)
+    rng = random.Random(7)
     hosts: list[Host] = []
     for cluster, name in enumerate(NAMES):
         for pod in fleet.pods(cluster):
             metadata = pod["metadata"]
             hosts.append(Host(f"h-{len(hosts):04}", name, "shop", metadata["name"], metadata["uid"], state=_OK))
-    chance.shuffle(hosts)
+    rng.shuffle(hosts)
     dropped, doubled, old, wrong, right = hosts[:20], hosts[20:40], hosts[40:50], hosts[50:60], hosts[60:]
     elsewhere = [replace(each, pod=f"{each.pod}-x", state=InventoryState.DUPLICATE) for each in doubled]
     rows = [
@@ -155,7 +155,7 @@ def inventory(fleet: Fleet) -> RecoveryDocument:
         *(replace(each, state=InventoryState.STALE) for each in old),
         *(replace(each, uid="an-earlier-one") for each in wrong),
     ]
-    chance.shuffle(rows)
+    rng.shuffle(rows)
     unknown = tuple(each.hostname for each in dropped)
     return RecoveryDocument("app-recovery", Operation.RESTART, tuple(rows), unknown, LIMITS, "INC-2000")
 

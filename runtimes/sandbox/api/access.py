@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from runtimes.sandbox.cluster import Cluster
 from runtimes.sandbox.errors import ApiError, forbidden
-from runtimes.sandbox.state import State
 from runtimes.sandbox.store import Object
 from runtimes.sandbox.writing import User
 
@@ -47,7 +47,7 @@ def authenticate(header: str, tokens: Mapping[str, User]) -> User:
     return User(user.name, tuple(dict.fromkeys((*user.groups, "system:authenticated"))), user.uid)
 
 
-def impersonated(state: State, user: User, headers: Mapping[str, list[str]]) -> User:
+def impersonated(cluster: Cluster, user: User, headers: Mapping[str, list[str]]) -> User:
     """The user that the request acts as. Raises 403 if the caller may not."""
     name = (headers.get("Impersonate-User") or [""])[0]
     groups = headers.get("Impersonate-Group") or []
@@ -61,7 +61,7 @@ def impersonated(state: State, user: User, headers: Mapping[str, list[str]]) -> 
         wanted[0] = ("serviceaccounts", name.rpartition(":")[2])
     for resource, each in wanted:
         attributes = Attributes("impersonate", "", resource, "", each)
-        if not is_allowed(state, user, attributes):
+        if not is_allowed(cluster, user, attributes):
             raise refusal(user, attributes)
     uid = (headers.get("Impersonate-Uid") or [""])[0]
     if name == ANONYMOUS.name:
@@ -80,27 +80,27 @@ def refusal(user: User, wanted: Attributes) -> ApiError:
     return forbidden(wanted.group, wanted.resource.partition("/")[0], wanted.name, text)
 
 
-def is_allowed(state: State, user: User, wanted: Attributes) -> bool:
-    return allowed_by(state, user, wanted) is not None
+def is_allowed(cluster: Cluster, user: User, wanted: Attributes) -> bool:
+    return allowed_by(cluster, user, wanted) is not None
 
 
-def allowed_by(state: State, user: User, wanted: Attributes) -> str | None:
+def allowed_by(cluster: Cluster, user: User, wanted: Attributes) -> str | None:
     """Why it is allowed ("" for members of system:masters), None if it is not."""
     if MASTERS in user.groups:
         return ""
-    for rule, why in rules_of(state, user, wanted.namespace):
+    for rule, why in rules_of(cluster, user, wanted.namespace):
         if _covers(rule, wanted):
             return why
     return None
 
 
-def rules_of(state: State, user: User, namespace: str) -> Iterator[tuple[Object, str]]:
+def rules_of(cluster: Cluster, user: User, namespace: str) -> Iterator[tuple[Object, str]]:
     """The rules that hold for the user in the namespace ("" for cluster-wide ones only), each with its origin."""
     places = [("clusterrolebindings", None)] + ([("rolebindings", namespace)] if namespace else [])
     for plural, where in places:
-        for _, binding in state.store.items((_RBAC, plural), where):
+        for binding in cluster.list(f"{plural}.{_RBAC}", where).items:
             subject = next((s for s in binding.get("subjects") or () if _is(s, user, namespace)), None)
-            role = _role(state, binding, namespace) if subject is not None else None
+            role = _role(cluster, binding, namespace) if subject is not None else None
             if subject is None or role is None:
                 continue
             kind = "ClusterRoleBinding" if where is None else "RoleBinding"
@@ -114,11 +114,11 @@ def rules_of(state: State, user: User, namespace: str) -> Iterator[tuple[Object,
                 yield rule, why
 
 
-def _role(state: State, binding: Object, namespace: str) -> Object | None:
+def _role(cluster: Cluster, binding: Object, namespace: str) -> Object | None:
     reference = binding["roleRef"]
     if reference["kind"] == "ClusterRole":
-        return state.store.get((_RBAC, "clusterroles"), ("", reference["name"]))
-    return state.store.get((_RBAC, "roles"), (namespace, reference["name"]))
+        return cluster.find(f"clusterroles.{_RBAC}", None, reference["name"])
+    return cluster.find(f"roles.{_RBAC}", namespace, reference["name"])
 
 
 def _is(subject: Mapping[str, Any], user: User, namespace: str) -> bool:

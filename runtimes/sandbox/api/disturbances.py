@@ -37,10 +37,10 @@ class Disturbance:
 
 @dataclass(slots=True)
 class Disturbances:
-    """Those of one cluster. With a seed, chance repeats."""
+    """Those of one cluster. With a seed, they repeat."""
 
     active: list[Disturbance] = field(default_factory=list)
-    chance: random.Random = field(default_factory=random.Random)
+    rng: random.Random = field(default_factory=random.Random)
 
     def add(self, disturbance: Disturbance) -> Disturbance:
         self.active.append(disturbance)
@@ -54,7 +54,7 @@ class Disturbances:
         for each in self.active:
             if (each.verbs and verb not in each.verbs) or each.resource not in ("", resource):
                 continue
-            if each.times == 0 or self.chance.random() >= each.probability:
+            if each.times == 0 or self.rng.random() >= each.probability:
                 continue
             if each.times is not None:
                 each.times -= 1

@@ -241,12 +241,12 @@ def test_bytes_name_nothing_but_classes_of_the_language() -> None:
 def test_processes_that_find_other_texts_each_time_compile_as_if_nothing_were_kept(tmp_path: Path) -> None:
     root = tmp_path / "repository"
     shutil.copytree(SAMPLE, root)
-    store, chance = Store(str(tmp_path / "kept")), random.Random(7)
+    store, rng = Store(str(tmp_path / "kept")), random.Random(7)
     stacks = sorted(each.parent for each in root.rglob("kcl.yaml"))
     shared = sorted(each for each in (root / "models").rglob("*.k"))
     let_tick(tmp_path)
     for _ in range(12):
-        stack = chance.choice(stacks)
+        stack = rng.choice(stacks)
         outcomes = []
         for kept in (store, store, None):
             try:
@@ -255,8 +255,8 @@ def test_processes_that_find_other_texts_each_time_compile_as_if_nothing_were_ke
             except api.ProgramError as problem:
                 outcomes.append((problem.render(), "", frozenset()))
         assert outcomes[0] == outcomes[1] == outcomes[2]
-        file = chance.choice(shared)
+        file = rng.choice(shared)
         lines = file.read_text().split("\n")
-        at = chance.randrange(len(lines))
-        lines[at : at + 1] = [[], [lines[at], ""], [lines[at], lines[at]], [lines[at], "# said"]][chance.randrange(4)]
+        at = rng.randrange(len(lines))
+        lines[at : at + 1] = [[], [lines[at], ""], [lines[at], lines[at]], [lines[at], "# said"]][rng.randrange(4)]
         file.write_text("\n".join(lines))

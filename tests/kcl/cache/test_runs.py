@@ -141,7 +141,7 @@ def test_a_run_that_fails_is_not_kept(run: Run, store: Store, folder: Path) -> N
         "import crypto\nt = crypto.uuid()\n",
         'import json\njson.dump_to_file({}, "out.json")\n',
     ],
-    ids=["time", "files", "chance", "writing"],
+    ids=["time", "files", "random", "writing"],
 )
 def test_what_is_no_function_of_the_files_is_not_kept(run: Run, store: Store, folder: Path, program: str) -> None:
     (folder / "main.k").write_text(program)

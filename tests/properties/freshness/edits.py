@@ -60,7 +60,7 @@ def of_one_size(text: str, rng: random.Random) -> str:
 
 
 class Edits:
-    """Changes a repository by chance. `log` tells each edit since the last reset, so that a failure can be repeated."""
+    """Changes a repository at random. `log` tells each edit since the last reset, so that a failure can be repeated."""
 
     def __init__(self, repository: Repository, rng: random.Random) -> None:
         self._repository, self._rng = repository, rng

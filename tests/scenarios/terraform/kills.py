@@ -144,7 +144,7 @@ class Stack:
         return self.wb("apply", STACK, "--yes", "--confirm", STACK, "--no-watch")
 
     def kill(self) -> bool:
-        """Applies and kills whoever chance says at a moment that chance says; False where it was over before."""
+        """Applies and kills a random process at a random moment; False where it was over before."""
         whom = self.rng.choice(("terraform", "terraform", "wb", "both", "both"))
         is_applying, wait = self.rng.random() < 0.75, self.rng.random()
         with self.start("apply", STACK, "--yes", "--confirm", STACK, "--no-watch") as process:

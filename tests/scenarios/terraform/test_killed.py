@@ -216,7 +216,7 @@ async def test_whoever_is_killed_when_nothing_is_lost_and_nothing_exists_twice(t
 
     prepared = await _prepared(root, tmp_path, mirror)
     lanes = asyncio.Semaphore(LANES)
-    chance = random.Random(SEED)
+    rng = random.Random(SEED)
 
     async def run(index: int, *moments: Moment) -> list[str]:
         """Returns what failed."""
@@ -226,7 +226,7 @@ async def test_whoever_is_killed_when_nothing_is_lost_and_nothing_exists_twice(t
         return [f"{moments}: missed {_ATTEMPTS} times"]
 
     async def live(name: str, *moments: Moment) -> list[str]:
-        waits = [chance.uniform(0, each.jitter_seconds) for each in moments]
+        waits = [rng.uniform(0, each.jitter_seconds) for each in moments]
         home = tmp_path / f"life-{name}"
         home.mkdir()
         if not moments[0].is_fresh:
