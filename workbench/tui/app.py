@@ -25,8 +25,11 @@ from textual.screen import Screen
 
 from kcl.terminal import harmless
 from runtimes.base import ClusterIdentity, ObjectRef, RuntimeFailure, TerraformId
+from workbench.engine.compile import CompileInputs
 from workbench.engine.events import ApplyFinished, Event
+from workbench.engine.recovery.events import RecoveryFinished
 from workbench.present import errors, glyphs
+from workbench.present.recovery import event_line, follow
 from workbench.project import TERRAFORM_PLACE, KonfigTree, Stack, StackPath, UnknownStack, WorkbenchError
 from workbench.tui.frame import Frame, StateChanged
 from workbench.tui.key_queue import KeyQueue
@@ -34,11 +37,11 @@ from workbench.tui.screens.browse import BrowseScreen
 from workbench.tui.screens.diff import DiffScreen
 from workbench.tui.screens.plan import PlanScreen
 from workbench.tui.screens.reconcile import ReconcileScreen
-from workbench.tui.screens.recovery import RecoveryJob, RecoveryScreen
+from workbench.tui.screens.recovery import RecoveryScreen
 from workbench.tui.screens.recovery import parse as parse_recovery
 from workbench.tui.screens.spec import SpecScreen
 from workbench.tui.screens.whatif import WhatIfScreen
-from workbench.tui.state import StackState
+from workbench.tui.state import RecoveryJob, StackState
 from workbench.tui.themes import MONO, THEMES
 from workbench.tui.tones import ASCII_CLASS, WithoutOrders
 
@@ -510,6 +513,59 @@ class WorkbenchApp(App[int]):
                 state.watchers -= 1
 
         await self._trying(state, "", do)
+
+    def look_at_recovery(self, job: RecoveryJob) -> None:
+        self.run_worker(self._look_at_recovery(job), group="recovery", exclusive=True)
+
+    def run_recovery(self, job: RecoveryJob, phrase: str) -> None:
+        self.run_worker(self._run_recovery(job, phrase), group="recovery", exclusive=True)
+
+    def stop_recovery(self, job: RecoveryJob) -> None:
+        if job.run is not None:
+            job.run.stop("it was stopped by hand")
+            self.notify("stopping: what is under way is seen to its end, nothing new is started", severity="warning")
+
+    async def _look_at_recovery(self, job: RecoveryJob) -> None:
+        async def do() -> None:
+            job.found, job.report = await self.session.recovery(job.file, CompileInputs(options=job.options)), None
+            job.states, job.log = {}, []
+
+        await self._trying_recovery(job, "looking", do)
+
+    async def _run_recovery(self, job: RecoveryJob, phrase: str) -> None:
+        found = job.found
+        assert found is not None, "only what was looked at can be run"
+
+        async def do() -> None:
+            async with self.session.recover(found, confirm=phrase, dry_run=False) as run:
+                job.run = run
+                async for event in run:
+                    follow(job.states, event)
+                    if shown := event_line(event, self.glyphs):
+                        job.log.append(shown)
+                    if isinstance(event, RecoveryFinished):
+                        job.report = event.report
+
+        await self._trying_recovery(job, "recovering", do)
+
+    async def _trying_recovery(self, job: RecoveryJob, busy: str, do: Callable[[], Awaitable[None]]) -> None:
+        """As `_trying`, for a recovery."""
+        job.busy, job.busy_since, job.error = busy, time.monotonic(), None
+        self._tell_of_recovery()
+        try:
+            await do()
+        except (WorkbenchError, RuntimeFailure) as error:
+            job.error = error
+        except Exception as error:
+            job.error = errors.Bug(error)
+        finally:
+            job.busy, job.run = "", None
+            self._tell_of_recovery()
+
+    def _tell_of_recovery(self) -> None:
+        for screen in self.screen_stack:
+            if isinstance(screen, RecoveryScreen) and screen.is_mounted:
+                screen.redraw()
 
     @work(exclusive=True, group="logs")
     async def fetch_logs(self, cluster: str, pods: Sequence[ObjectRef], screen: ReconcileScreen) -> None:

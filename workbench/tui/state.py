@@ -1,4 +1,4 @@
-"""What the terminal face knows of each stack so far. Screens show it; only the app changes it."""
+"""What the terminal face knows of each stack, and of a recovery, so far. Screens show it; only the app changes it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from workbench.engine.compile import CompiledStack, CompileInputs
 from workbench.engine.events import Event
 from workbench.engine.execute import Applying
 from workbench.engine.plan import Plan
+from workbench.engine.recovery.execute import RecoveryRun
+from workbench.engine.recovery.values import Recovery, RecoveryReport, StepState
 from workbench.engine.status import StatusTree
 from workbench.engine.whatif import WhatIf
 from workbench.present.browse import Known
+from workbench.present.text import Line
 from workbench.project import Stack, WorkbenchError
 
 Trouble = WorkbenchError | RuntimeFailure
@@ -70,6 +73,29 @@ class StackState:
             tree=self.tree,
             is_watched=self.is_watched,
         )
+
+
+@dataclass(slots=True)
+class RecoveryJob:
+    """One recovery on the screen: `file` and `options` as typed, then what became of it.
+
+    `states` are (state, detail) by step, `log` the last events as lines. `run` is there while it runs.
+    """
+
+    file: str
+    options: dict[str, str]
+    found: Recovery | None = None
+    report: RecoveryReport | None = None
+    states: dict[str, tuple[StepState, str]] = field(default_factory=dict)
+    log: list[Line] = field(default_factory=list)
+    error: Trouble | None = None
+    busy: str = ""
+    busy_since: float = 0.0
+    run: RecoveryRun | None = None
+
+    @property
+    def is_running(self) -> bool:
+        return self.busy == "recovering"
 
 
 def not_watched(state: StackState) -> str:

@@ -9,53 +9,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from runtimes.base import RuntimeFailure
-from workbench.engine.compile import CompileInputs
-from workbench.engine.recovery.events import RecoveryFinished
-from workbench.engine.recovery.values import HostState, Recovery, RecoveryReport, StepState
+from workbench.engine.recovery.values import HostState, RecoveryReport, StepState
 from workbench.present import errors, recovery
 from workbench.present.text import Line, Span, Tone, line
-from workbench.project import WorkbenchError
 from workbench.tui.frame import Frame
+from workbench.tui.state import RecoveryJob
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
 from workbench.tui.widgets.typed_confirmation import TypedConfirmation
 
-if TYPE_CHECKING:
-    from workbench.engine.recovery.execute import RecoveryRun
-    from workbench.tui.app import WorkbenchApp
-
 DEFAULT_FILE = "ops/AppRecovery.k"
 _DRAW_SECONDS = 0.25
-
-
-@dataclass(slots=True)
-class RecoveryJob:
-    """One recovery on the screen: `file` and `options` as typed, then what became of it. Only its own work changes it.
-
-    `states` are (state, detail) by step, `log` the last events as lines. `run` is there while it runs.
-    """
-
-    file: str
-    options: dict[str, str]
-    found: Recovery | None = None
-    report: RecoveryReport | None = None
-    states: dict[str, tuple[StepState, str]] = field(default_factory=dict)
-    log: list[Line] = field(default_factory=list)
-    error: WorkbenchError | RuntimeFailure | None = None
-    busy: str = ""
-    busy_since: float = 0.0
-    run: RecoveryRun | None = None
-
-    @property
-    def is_running(self) -> bool:
-        return self.busy == "recovering"
 
 
 def parse(text: str) -> RecoveryJob:
@@ -173,17 +142,14 @@ class RecoveryScreen(Frame):
         elapsed = time.monotonic() - self.job.busy_since
         return line(Span(f"{self.job.busy} ... {elapsed:.0f}s", Tone.BUSY), count)
 
-    # --- work, of the app: it goes on when the screen is left
+    # --- work: the app does it, and goes on when the screen is left
 
     def action_reload(self) -> None:
         if not self.job.is_running:
-            self.app.run_worker(_look(self.workbench, self.job), group="recovery", exclusive=True)
-            self.redraw()
+            self.workbench.look_at_recovery(self.job)
 
     def action_stop(self) -> None:
-        if self.job.run is not None:
-            self.job.run.stop("it was stopped by hand")
-            self.notify("stopping: what is under way is seen to its end, nothing new is started", severity="warning")
+        self.workbench.stop_recovery(self.job)
 
     # --- confirmation
 
@@ -208,7 +174,7 @@ class RecoveryScreen(Frame):
 
     def on_typed_confirmation_confirmed(self, event: TypedConfirmation.Confirmed) -> None:
         if not self._why_not():
-            self.app.run_worker(_run(self.workbench, self.job, event.phrase), group="recovery", exclusive=True)
+            self.workbench.run_recovery(self.job, event.phrase)
 
     def on_typed_confirmation_closed(self) -> None:
         self.focus_main()
@@ -219,47 +185,3 @@ class RecoveryScreen(Frame):
             question.close()
         else:
             super().action_back()
-
-
-async def _look(app: WorkbenchApp, job: RecoveryJob) -> None:
-    job.busy, job.busy_since, job.error = "looking", time.monotonic(), None
-    try:
-        found = await app.session.recovery(job.file, CompileInputs(options=job.options))
-    except (WorkbenchError, RuntimeFailure) as error:
-        job.error = error
-    except Exception as error:
-        # the boundary of a task: a bug here must not take the other screens away
-        job.error = errors.Bug(error)
-    else:
-        job.found, job.report = found, None
-        job.states, job.log = {}, []
-    finally:
-        job.busy = ""
-        _redraw(app)
-
-
-async def _run(app: WorkbenchApp, job: RecoveryJob, phrase: str) -> None:
-    assert job.found is not None, "only what was looked at can be run"
-    job.busy, job.busy_since, job.error = "recovering", time.monotonic(), None
-    try:
-        async with app.session.recover(job.found, confirm=phrase, dry_run=False) as run:
-            job.run = run
-            async for event in run:
-                recovery.follow(job.states, event)
-                if shown := recovery.event_line(event, app.glyphs):
-                    job.log.append(shown)
-                if isinstance(event, RecoveryFinished):
-                    job.report = event.report
-    except (WorkbenchError, RuntimeFailure) as error:
-        job.error = error
-    except Exception as error:
-        job.error = errors.Bug(error)
-    finally:
-        job.busy, job.run = "", None
-        _redraw(app)
-
-
-def _redraw(app: WorkbenchApp) -> None:
-    for screen in app.screen_stack:
-        if isinstance(screen, RecoveryScreen) and screen.is_mounted:
-            screen.redraw()
