@@ -269,7 +269,7 @@ class Planner:
             accept_lost=accept_lost,
             elsewhere=tuple(f"{each} ({each.hint})" for each in others),
         )
-        return replace(plan, guards=(*plan.guards, *_history_guard(history)))
+        return replace(plan, guards=(*plan.guards, *_history_guard(plan, history)))
 
     async def _survey(
         self,
@@ -405,9 +405,9 @@ def goes(root: Path, stack: Stack, ids: Iterable[ResourceId], store: ReleaseStor
     return Goes(stack.path, stack.clusters, others, goes_to_clusters([*ids, *(each.id for each in had)]))
 
 
-def _history_guard(history: History) -> Iterator[Guard]:
-    """Refuses a plan that does not know what the stack has, also where none of its clusters are looked at."""
-    if history.problems:
+def _history_guard(plan: Plan, history: History) -> Iterator[Guard]:
+    """Refuses a plan that does not know what the stack has where no guard of its clusters does: of Terraform alone."""
+    if history.problems and not plan.clusters:
         said = "; ".join(f"{each.cluster}: {each.message}" for each in history.problems)
         yield Guard("releases known", False, said)
 

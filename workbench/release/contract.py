@@ -72,6 +72,12 @@ class HeldLock(Protocol):
     def verify(self) -> None:
         """Raises `ReleaseFailure` if it is, or may be, another's by now. Asks nobody further away than the disk."""
 
+    async def check(self) -> None:
+        """Asks whether it is still ours, unless that was asked a moment ago; raises `ReleaseFailure` if it is not.
+
+        Where nobody answers, what is known has to do: see `verify`.
+        """
+
     async def renew(self) -> None:
         """Keeps it; raises `ReleaseFailure` if it was lost, or if that can't be found out."""
 

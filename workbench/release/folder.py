@@ -33,6 +33,9 @@ class FolderLock:
     def verify(self) -> None:
         self.lock.verify()
 
+    async def check(self) -> None:
+        self.lock.verify()
+
     async def renew(self) -> None:
         self.lock.renew()
 

@@ -3,8 +3,9 @@
 Its holder renews it while it works. Clocks of machines are never compared to take it from somebody: who finds it held
 takes it only after it was seen unchanged for all of its lifetime by the own clock. The holder in turn takes it for lost
 before that: a process that slept, or could not reach the cluster, for too long starts nothing more (`verify`), and what
-it had begun is bound to versions that the next holder sees. Each write of a record is preceded by a renewal, which the
-cluster refuses where the lease has gone to somebody else.
+it had begun is bound to versions that the next holder sees. Before a step the cluster is asked whose the lease is,
+about once a second (`check`), and each write of a record is preceded by a renewal, which the cluster refuses where it
+has gone to somebody else.
 
 What the holder's own clock wrote serves for one thing only: a lease that says it was renewed a moment ago is refused at
 once, without waiting.
@@ -42,6 +43,7 @@ class Timing:
     lifetime_seconds: float = 45.0
     valid_seconds: float = 30.0
     look_seconds: float = 1.5
+    check_seconds: float = 1.0
     clock: Callable[[], float] = _now
     wall: Callable[[], datetime] = lambda: datetime.now(UTC)
 
@@ -54,7 +56,7 @@ class LeaseLock:
 
     def __init__(self, keeper: RecordKeeper, lease: Lease, token: str, renewed_at: float, timing: Timing) -> None:
         self._keeper, self._lease, self._token, self._timing = keeper, lease, token, timing
-        self._renewed_at = renewed_at
+        self._renewed_at = self._checked_at = renewed_at
         self._lost = ""
         self._turn = anyio.Lock()
 
@@ -74,6 +76,16 @@ class LeaseLock:
         if self._lost:
             raise self._failure()
 
+    async def check(self) -> None:
+        self.verify()
+        if self._timing.clock() - self._checked_at < self._timing.check_seconds:
+            return
+        async with self._turn:
+            began = self._timing.clock()
+            with suppress(RuntimeFailure):
+                await self._look_again()
+                self._checked_at = began
+
     async def renew(self) -> None:
         async with self._turn:
             for _ in range(_ATTEMPTS):
@@ -86,7 +98,7 @@ class LeaseLock:
                 except (Moved, NotThere):
                     await self._look_again()
                 else:
-                    self._renewed_at = began
+                    self._renewed_at = self._checked_at = began
                     return
             raise ReleaseFailure("others write the lock all the time", where=self._where)
 
@@ -102,7 +114,7 @@ class LeaseLock:
                         return
 
     async def _look_again(self) -> None:
-        """Somebody wrote it: where it is still ours, goes on from there."""
+        """Where it is still ours, goes on from what is there now; raises `ReleaseFailure` where it is not."""
         found = await self._keeper.lease(self._lease.namespace, self._lease.name)
         if found is None:
             self._lost = "was removed"

@@ -21,7 +21,7 @@ import anyio.from_thread
 
 from runtimes.base import ClusterIdentity, Keeping, Runtime, RuntimeFailure, Unreachable
 from workbench.engine.errors import ReleaseFailure
-from workbench.engine.events import ApplyFinished, Event
+from workbench.engine.events import ApplyFinished, Event, StepStarted
 from workbench.engine.masking import Seal
 from workbench.engine.release import Release, ReleasedResource
 from workbench.engine.tasks import running
@@ -274,11 +274,17 @@ class SharedJournal:
 
     def record(self, event: Event) -> None:
         """Called on a thread of its own, as it blocks. A step begins only while the locks are known to be held."""
+        if isinstance(event, StepStarted) and self.held:
+            anyio.from_thread.run(self._check)
+        self.local.record(event)  # what was done is known here, whoever holds the stack by now
         for each in self.held.values():
             each.verify()
-        self.local.record(event)
         if isinstance(event, ApplyFinished) and self.places:
             anyio.from_thread.run(self.end)
+
+    async def _check(self) -> None:
+        for each in self.held.values():
+            await each.check()
 
     async def end(self) -> None:
         """Writes the release as it ended. Raises `ReleaseFailure` where some cluster does not have that."""

@@ -11,7 +11,7 @@ from runtimes.base import Address, Misconfigured, Overloaded, RuntimeFailure
 from tests.workbench.engine.fake_workspace import FakeWorkspace, thing
 from tests.workbench.session.shop import shop
 from tests.workbench.session.test_terraform import FILES, SETTINGS, Place
-from workbench.engine.errors import StalePlan
+from workbench.engine.errors import Refused, StalePlan
 from workbench.engine.events import Action, Outcome
 from workbench.project import UnknownCluster
 
@@ -107,6 +107,15 @@ async def test_terraform_is_changed_though_no_cluster_can_be_asked(place: Place)
         assert (await place.apply(opened, plan)).outcome is Outcome.SUCCEEDED
         assert workspace(place).cloud[thing("db")]["size"] == 2
         assert Address("hz", SETTINGS) in opened.releases(stack)[0].resources
+
+
+async def test_terraform_is_not_changed_where_its_releases_are_in_a_cluster_that_is_away(place: Place) -> None:
+    place.clusters.by_name.clear()
+    async with place.open(repository="git.example.org/pay") as opened:
+        plan = await opened.plan(opened.select("pay/dev"), clusters=["terraform"])
+        assert [each.name for each in plan.guards if not each.passed] == ["releases known"]
+        with pytest.raises(Refused, match="can't be read"):
+            await place.apply(opened, plan)
 
 
 async def test_what_terraform_needs_of_a_cluster_is_read_or_withheld(place: Place) -> None:

@@ -15,6 +15,7 @@ from tests.workbench.session.machines import NAMESPACE, Machines, apply, machine
 from workbench.engine.errors import Locked, Refused, ReleaseFailure, StalePlan
 from workbench.engine.events import Action, ApplyFinished, Outcome, StepFinished
 from workbench.engine.release import Phase
+from workbench.release.contract import NotAllowed
 
 FRONT = Address("hz", KubernetesId("v1", "ConfigMap", "web-dev", "front"))
 
@@ -120,7 +121,7 @@ async def test_a_home_that_is_silent_is_no_history_not_none(fleet: Machines) -> 
     for clusters in ((), ("sh",)):
         plan = await ben.plan(stack, clusters=clusters)
         assert "hz" in {each.cluster for each in plan.problems}
-        assert "releases known" in {each.name for each in plan.guards if not each.passed}
+        assert plan.is_refused
         with pytest.raises(Refused):
             async with ben.apply(plan, confirm="web/prod"):
                 pass
@@ -170,7 +171,7 @@ async def test_another_repository_with_the_same_names_is_told_and_nothing_of_it_
     assert [each.subject for each in plan.gaps] == [FRONT.id], "what it left is said, too"
 
 
-async def test_a_lock_that_was_taken_away_stops_the_apply(fleet: Machines) -> None:
+async def test_an_apply_whose_lock_was_taken_away_does_not_say_how_it_ended(fleet: Machines) -> None:
     ann, ben = fleet.session("ann"), fleet.session("ben")
     plan = await ann.plan(ann.select("web/dev"))
     async with ann.apply(plan, confirm=plan.confirmation.phrase) as events:
@@ -178,8 +179,9 @@ async def test_a_lock_that_was_taken_away_stops_the_apply(fleet: Machines) -> No
         with pytest.raises(Locked):
             await ben.unlock(ben.select("web/dev"), "somebody@else pid 1")
         assert await ben.unlock(ben.select("web/dev"), holder) == (holder,)
-        end = [each async for each in events][-1]
-    assert isinstance(end, ApplyFinished) and end.outcome is Outcome.UNRECORDED
+        seen = [each async for each in events]
+    assert isinstance(seen[-1], ApplyFinished)
+    assert seen[-1].outcome in (Outcome.UNRECORDED, Outcome.INTERRUPTED), "whether it had begun everything or not"
     latest = (await ben.history(ben.select("web/dev"))).latest
     assert latest is not None and latest.phase is Phase.APPLYING, "nobody claims to know how it ended"
 
@@ -249,6 +251,20 @@ async def test_a_user_who_may_not_keep_releases_is_told_what_it_takes(fleet: Mac
     assert gap.place == "hz" and "leases.coordination.k8s.io" in gap.hint and "WB_RELEASES=local" in gap.hint
     with pytest.raises(ReleaseFailure):
         (await dan.history(dan.select("web/dev"))).refuse_unknown("web/dev")
+
+
+async def test_a_user_who_may_only_look_at_releases_plans_and_changes_none(fleet: Machines) -> None:
+    ann = fleet.session("ann")
+    await released(ann, ann.select("web/dev"))
+    allow(fleet, [{"apiGroups": [""], "resources": ["secrets"], "verbs": ["list"]}], NAMESPACE)
+    dan = fleet.session("dan", user="deployer")
+    stack = dan.select("web/dev")
+    history = await dan.history(stack)
+    assert history.latest is not None and not history.gaps
+    with pytest.raises(NotAllowed, match="may not be kept in hz") as refused:
+        await dan.forget(stack, "hz")
+    assert "leases.coordination.k8s.io" in refused.value.hint
+    assert dan.releases(stack) == ()
 
 
 def allow(fleet: Machines, rules: list[dict[str, object]], namespace: str) -> None:
