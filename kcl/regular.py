@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import Final
 
 _READING: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+_AT_ONCE: Final = 1 << 16
 _NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0)
 _OPEN_FILES: Final = "/proc/self/fd"
 _TELLS_PATHS: Final = os.path.isdir(_OPEN_FILES)  # noqa: PTH112 - pathlib is not imported by who only reads
@@ -23,7 +24,10 @@ _TELLS_PATHS: Final = os.path.isdir(_OPEN_FILES)  # noqa: PTH112 - pathlib is no
 def read_regular(path: str | os.PathLike[str], most: int = -1) -> bytes:
     """Returns what a file holds, the first `most` bytes of it. Raises OSError, also for what is no regular file."""
     with os.fdopen(open_regular(path), "rb") as file:
-        return file.read(most)
+        if most <= _AT_ONCE:
+            return file.read(most)
+        content = file.read(_AT_ONCE)  # room for all that may come is not made for what is small most often
+        return content if len(content) < _AT_ONCE else content + file.read(most - _AT_ONCE)
 
 
 def read_regular_text(path: str | os.PathLike[str], most: int = -1, *, encoding: str = "utf-8") -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import threading
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TypeVar
@@ -15,6 +14,7 @@ from kcl.bounded import in_force
 from kcl.bounded.watchdog import give_room_to_report, is_out_of_memory
 from kcl.collection import paused
 from kcl.diagnostics import Code, Diagnostic, KclError
+from kcl.evaluator.deep_threads import in_deep_thread
 from kcl.evaluator.dialect import KCL, Dialect
 from kcl.evaluator.operations import equals, kind
 from kcl.evaluator.packages import File
@@ -31,13 +31,12 @@ from kcl.evaluator.runtime import (
 from kcl.evaluator.scopes import LazyScope
 from kcl.evaluator.union import bit_or
 from kcl.evaluator.value import UNDEFINED, KDict, Library, SchemaInstance, Value, ValueFailure
-from kcl.evaluator.whereabouts import EVALUATION_THREAD, raised_at
+from kcl.evaluator.whereabouts import raised_at
 from kcl.loader.program import MAIN_PACKAGE, Program
 from kcl.records import dataclass, replace
 from kcl.semantic import CheckCache, Rules, check, packages_in_use
 from kcl.syntax import ast
 
-_STACK_BYTES = 64 * 1024 * 1024
 _RECURSION_LIMIT = 60_000
 _T = TypeVar("_T")
 
@@ -133,37 +132,25 @@ def _with_backtrace(program: Program, finding: Diagnostic) -> Diagnostic:
 
 
 def _in_deep_thread(work: Callable[[], _T]) -> _T:
-    result: list[_T] = []
-    failure: list[BaseException] = []
-
-    def run() -> None:
+    def guarded() -> _T:
         try:
             with paused():
-                result.append(work())
+                return work()
         except RecursionError:
-            failure.append(evaluation_error("the program nests too deeply to be evaluated", None))
+            raise evaluation_error("the program nests too deeply to be evaluated", None) from None
         except ValueFailure as problem:
-            failure.append(evaluation_error(problem.message, None))
+            raise evaluation_error(problem.message, None) from None
         except MemoryError as exhausted:
-            failure.append(_out_of_memory(exhausted))
+            raise _out_of_memory(exhausted) from None
         except BaseException as exception:
             allowance = in_force()
-            is_memory = allowance is not None and is_out_of_memory(exception, allowance)
-            failure.append(_out_of_memory(exception) if is_memory else exception)
+            if allowance is not None and is_out_of_memory(exception, allowance):
+                raise _out_of_memory(exception) from None
+            raise
 
     if sys.getrecursionlimit() < _RECURSION_LIMIT:
         sys.setrecursionlimit(_RECURSION_LIMIT)
-    with _STACK_SIZE_LOCK:
-        before = threading.stack_size(_STACK_BYTES)
-        try:
-            thread = threading.Thread(target=run, name=EVALUATION_THREAD, daemon=True)
-            thread.start()
-        finally:
-            threading.stack_size(before)
-    thread.join()
-    if failure:
-        raise failure[0]
-    return result[0]
+    return in_deep_thread(guarded)
 
 
 def _out_of_memory(error: BaseException) -> KclError:
@@ -175,9 +162,6 @@ def _out_of_memory(error: BaseException) -> KclError:
         return evaluation_error("the program makes values that are too large for this machine", span)
     problem = evaluation_error(allowance.memory_problem, span)
     return KclError(tuple(replace(each, notes=(*each.notes, allowance.memory_hint)) for each in problem.diagnostics))
-
-
-_STACK_SIZE_LOCK = threading.Lock()
 
 
 def _evaluate(

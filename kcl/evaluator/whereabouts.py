@@ -13,12 +13,12 @@ from types import FrameType, TracebackType
 from typing import Any, Final
 
 from kcl.diagnostics import Span
+from kcl.evaluator.deep_threads import EVALUATION_THREAD
 from kcl.evaluator.runtime import Where
 from kcl.records import dataclass
 from kcl.semantic.state import State
 from kcl.source import SourceFile
 
-EVALUATION_THREAD: Final = "kcl-evaluation"
 _MOST_FRAMES: Final = 20_000
 
 

@@ -44,7 +44,7 @@ def main() -> None:
     os.dup2(nothing, 0)
     os.dup2(nothing, 1)
     answers = _Answers(told)
-    requests: queue.Queue[bytes] = queue.Queue()
+    requests: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(asked, requests), name="wb-requests", daemon=True).start()
     watchdog = Watchdog(answers.last, _where)
     gc.set_threshold(200_000, 50, 50)
@@ -68,7 +68,7 @@ def _take_over(environment: dict[str, str]) -> None:
         memos.forget()
 
 
-def _listen(stream: BinaryIO, requests: queue.Queue[bytes]) -> None:
+def _listen(stream: BinaryIO, requests: queue.SimpleQueue[bytes]) -> None:
     while True:
         try:
             requests.put(read(stream))
