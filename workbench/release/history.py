@@ -277,6 +277,16 @@ def _foreign(asked: Asked, repository: str) -> Iterator[str]:
                 )
 
 
+def unused(asked: Asked) -> Iterator[str]:
+    """Yields what a checkout should know of that cannot tell which repository it is."""
+    newest = {each.repository: (cluster, each) for cluster, found in asked.entries.items() for each in reversed(found)}
+    for repository, (cluster, each) in newest.items():
+        yield (
+            f"{cluster} has release {each.revision} of a stack of this name, made from {repository[:120]}, and nothing "
+            f"says which repository this is: if it is that one, WB_REPOSITORY={repository[:120]} uses its releases"
+        )
+
+
 def _readable(entries: Sequence[Entry]) -> Iterator[Release]:
     for each in entries:
         try:

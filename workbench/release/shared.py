@@ -28,7 +28,7 @@ from workbench.engine.tasks import running
 from workbench.project import StackPath
 from workbench.release.contract import KEPT_RELEASES, Entry, HeldLock, Holder, NotAllowed, Records
 from workbench.release.encoding import SALT_BYTES
-from workbench.release.history import Asked, History, disposable, merged, part_of
+from workbench.release.history import Asked, History, disposable, merged, part_of, unused
 from workbench.release.in_cluster import ClusterRecords
 from workbench.release.lease import DEFAULT_TIMING, Timing
 from workbench.release.lock import Lock
@@ -71,7 +71,8 @@ class Releases:
         following = self.store.next_revision(goes.stack)
         asked = await self._ask(goes.stack, goes.clusters) if self.is_shared(goes) else None
         if asked is None:
-            return History(self.store.latest(goes.stack), following, local=partial(self.store.releases, goes.stack))
+            mine = History(self.store.latest(goes.stack), following, local=partial(self.store.releases, goes.stack))
+            return await self._with_unused(mine, goes)
         local, unreadable = self._local(goes.stack)
         if unreadable is not None and not any(asked.own(self.repository).values()):
             raise unreadable
@@ -173,6 +174,15 @@ class Releases:
     def is_shared(self, goes: Goes) -> bool:
         """Whether clusters are asked for the releases of a stack."""
         return bool(self.repository and self.namespace and goes.clusters) and goes.has_objects
+
+    async def _with_unused(self, mine: History, goes: Goes) -> History:
+        """Says of a repository that nothing names what its home has of a stack of this name: it may well be its own."""
+        if self.repository or not self.namespace or not goes.clusters or not goes.has_objects:
+            return mine
+        asked = await self._ask(goes.stack, goes.clusters[:1])
+        if asked is None:
+            return mine
+        return replace(mine, warnings=tuple(unused(asked)), silent=asked.silent)
 
     async def _elsewhere(self, goes: Goes, asked: Asked) -> Asked:
         """Asks the other clusters of the repository, for a while."""

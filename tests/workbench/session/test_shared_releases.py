@@ -161,6 +161,17 @@ async def test_what_one_machine_left_half_done_another_continues(fleet: Machines
     assert (await ann.plan(ann.select("web/dev"))).is_empty
 
 
+async def test_a_checkout_that_nothing_names_is_told_that_there_are_releases(fleet: Machines) -> None:
+    ann, zip_ = fleet.session("ann"), fleet.session("zip", repository="")
+    await released(ann, ann.select("web/dev"))
+    stack = zip_.select("web/dev")
+    plan = await zip_.plan(stack)
+    assert plan.prior == 0 and any("WB_REPOSITORY=git.example.org/shop/config" in each for each in plan.warnings)
+    assert any("WB_REPOSITORY=" in each for each in (await zip_.history(stack)).warnings)
+    quiet = fleet.session("zip", repository="", releases_namespace="")
+    assert not any("WB_REPOSITORY" in each for each in (await quiet.plan(stack)).warnings)
+
+
 async def test_another_repository_with_the_same_names_is_told_and_nothing_of_it_is_deleted(fleet: Machines) -> None:
     ann, eve = fleet.session("ann"), fleet.session("eve", repository="git.example.org/other/config")
     await released(ann, ann.select("web/dev"))
