@@ -153,16 +153,17 @@ NO_STACKS = "no stacks here: a stack is a folder with a stack.yaml, or with a kc
 
 
 def tell_findings(tree: KonfigTree, output: Output) -> bool:
-    """Says what is wrong with files of the repository, or can't be looked into; returns whether anything is.
+    """Says what is wrong with files of the repository, or can't be looked into; returns whether stacks may be missing.
 
-    Stacks may be missing for it: who speaks of all stacks must not end well then.
+    Who speaks of all stacks must not end well then.
     """
     from workbench.present.text import Span, Tone
 
     findings = tuple(tree.all_findings())
     for each in findings:
-        output.talk(Span("! ", Tone.BAD), f"{each.where}: {each.message}", Span(f"  {each.hint}", Tone.MUTED))
-    return bool(findings)
+        tone = Tone.BAD if each.is_error else Tone.WARN
+        output.talk(Span("! ", tone), f"{each.where}: {each.message}", Span(f"  {each.hint}", Tone.MUTED))
+    return any(each.is_error for each in findings)
 
 
 def find(context: Context, name: str, workdir: Path | None) -> tuple[Session, Stack]:

@@ -269,5 +269,6 @@ def _named_by_folder(project: Project, root: Path) -> Project:
         f"another project is called {project.name} too, so this one goes by its folder, {name}",
         str(file),
         "give it a name of its own",
+        is_error=False,
     )
     return replace(project, name=name, stacks=stacks, findings=(*project.findings, finding))

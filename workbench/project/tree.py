@@ -16,11 +16,15 @@ from workbench.project.terraform import TerraformOptions
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Something wrong with one node; the rest of the tree is not affected. `where` is `file[:line[:column]]`."""
+    """Something wrong with one node; the rest of the tree is not affected. `where` is `file[:line[:column]]`.
+
+    Without `is_error` the node is whole all the same: no stack can be missing for it.
+    """
 
     message: str
     where: str
     hint: str = ""
+    is_error: bool = True
 
     @classmethod
     def of(cls, error: WorkbenchError) -> Finding:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -61,6 +62,15 @@ def test_a_broken_file_of_the_repository_may_hide_stacks(wb: Wb, root: Path, tmp
     assert ended.code == ExitCode.ERROR, ended.text
     assert f"{root / file}:2:1: is not valid YAML" in ended.err
     assert ended.out.startswith("2 compiled in "), "the others are compiled all the same"
+
+
+def test_projects_that_share_a_name_hide_none(wb: Wb, root: Path, tmp_path: Path) -> None:
+    shutil.copytree(root / "web", root / "other")
+    for folder in ("web", "other"):
+        (root / folder / "project.yaml").write_text("name: web\n")
+    ended = wb("compile", "--all", "--into", tmp_path / "specs", "--jobs", "1")
+    assert ended.code == ExitCode.OK and ended.out.startswith("4 compiled in "), ended.text
+    assert "another project is called web too, so this one goes by its folder, other" in ended.err
 
 
 def test_a_repository_without_stacks_is_not_compiled(wb: Wb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
