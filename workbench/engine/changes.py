@@ -22,10 +22,12 @@ from runtimes.base import (
     Identity,
     Resource,
     ResourceId,
+    RuntimeFailure,
     unknown_paths,
 )
 from workbench.engine.events import Action
 from workbench.engine.spec import Chain, Spec
+from workbench.project import WorkbenchError
 
 
 class Op(StrEnum):
@@ -167,6 +169,10 @@ class Problem:
     hint: str = ""
     address: Address | None = None
     source: Chain = ()
+
+    @staticmethod
+    def of(place: str, error: RuntimeFailure | WorkbenchError, address: Address | None = None) -> Problem:
+        return Problem(place, type(error).__name__, error.message, error.hint, address)
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,7 @@ from workbench.engine.places.place import Checked, Place, known
 from workbench.engine.plan import VALUE_PATIENCE_SECONDS, Plan
 from workbench.engine.release import Journal
 from workbench.engine.scrubbing import scrubbed
-from workbench.engine.tasks import running
+from workbench.engine.tasks import EventStream, running
 from workbench.engine.values import Filled, NoSuchValue, Value
 from workbench.engine.workspace import agreed
 
@@ -90,20 +90,12 @@ async def check(plan: Plan, places: Iterable[Place]) -> tuple[Checked, ...]:
     return tuple(found[each.name] for each in places)
 
 
-class Applying:
+class Applying(EventStream[Event]):
     """An apply that runs: its events, `ApplyFinished` last."""
 
     def __init__(self, receive: ObjectReceiveStream[Event], execution: _Execution) -> None:
-        self._receive, self._execution = receive, execution
-
-    def __aiter__(self) -> AsyncIterator[Event]:
-        return self
-
-    async def __anext__(self) -> Event:
-        try:
-            return await self._receive.receive()
-        except (anyio.EndOfStream, anyio.ClosedResourceError):
-            raise StopAsyncIteration from None
+        super().__init__(receive)
+        self._execution = execution
 
     async def interrupt(self, *, at_once: bool = False) -> None:
         """Starts no further step and lets what was begun finish; the events go on to their end.

@@ -499,7 +499,7 @@ def failure(spec: Spec, error: RuntimeFailure, root: Path | None) -> Problem:
     """Returns why nothing could be planned, at the line of the resource and the field that it names, if it does."""
     resource = next((each for each in spec if error.subject and str(each.id) == error.subject), None)
     if resource is None:
-        return Problem(TERRAFORM_PLACE, type(error).__name__, error.message, error.hint)
+        return Problem.of(TERRAFORM_PLACE, error)
     causes = error.causes if isinstance(error, Rejected) else ()
     field_ = _FIRST_STEP.match(causes[0][0]) if causes else None
     path: FieldPath = (field_[0],) if field_ else ()

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import assert_never
 
 from workbench.audit import AuditEntry
+from workbench.engine.changes import Problem
 from workbench.engine.recovery.events import (
     ClusterLost,
     RecoveryEvent,
@@ -23,7 +24,6 @@ from workbench.engine.recovery.events import (
 )
 from workbench.engine.recovery.hosts import STRICT, Acceptance, is_accomplished, unaccounted
 from workbench.engine.recovery.values import (
-    ClusterProblem,
     HostResult,
     HostState,
     Recovery,
@@ -126,7 +126,7 @@ def notes(recovery: Recovery, glyphs: Glyphs) -> Iterator[Line]:
         yield line(Span(f"{glyphs.finding} and {len(lost) - _HOSTS_IN_FULL} more that lead to no pod", Tone.WARN))
 
 
-def problem_line(problem: ClusterProblem, glyphs: Glyphs) -> Line:
+def problem_line(problem: Problem, glyphs: Glyphs) -> Line:
     after = f" {glyphs.arrow} {problem.hint}" if problem.hint else ""
     return line(
         Span(f"{glyphs.bad} ", Tone.BAD),

@@ -33,7 +33,7 @@ class Recovering(Opened):
 
         `source` is a KCL file (relative to `path`, else to the root) or a document; `limits` replaces the document's.
         What any run of the same incident (the document's reason) did before is not done again, and counts towards the
-        limits. A cluster that does not answer is a `ClusterProblem` in the result. Raises `CompileFailed`,
+        limits. A cluster that does not answer is a `Problem` in the result. Raises `CompileFailed`,
         `InvalidRecovery` or `ReleaseFailure`.
         """
         from workbench.engine.compile import CompileInputs

@@ -13,7 +13,7 @@ from workbench.engine.errors import MovedObject, StalePlan
 from workbench.engine.masking import Seal
 from workbench.engine.place_kinds import CLUSTER, PlaceKind
 from workbench.engine.places.cluster_steps import ClusterSteps, difference, read
-from workbench.engine.places.cluster_survey import AT_ONCE, ClusterSurvey, problem_of
+from workbench.engine.places.cluster_survey import AT_ONCE, ClusterSurvey
 from workbench.engine.places.place import Apply, Checked, Found, PlaceSteps, PlaceSurvey, steps_of
 from workbench.engine.places.surveying import Surveying
 from workbench.engine.plan import Plan
@@ -36,7 +36,7 @@ class ClusterPlace:
 
     def survey(self, surveying: Surveying) -> PlaceSurvey:
         if isinstance(self.runtime, RuntimeFailure):
-            return _Unanswered(problem_of(self.name, self.runtime))
+            return _Unanswered(Problem.of(self.name, self.runtime))
         return ClusterSurvey(surveying, self.name, self.runtime)
 
     async def check(self, plan: Plan) -> Checked:

@@ -46,10 +46,6 @@ AT_ONCE = 10
 """Questions to one cluster at a time; what kubectl and Terraform do by default."""
 
 
-def problem_of(cluster: str, error: RuntimeFailure, address: Address | None = None) -> Problem:
-    return Problem(cluster, type(error).__name__, error.message, error.hint, address)
-
-
 class ClusterSurvey:
     """One survey of one cluster."""
 
@@ -171,9 +167,9 @@ class ClusterSurvey:
 
     def _fail(self, error: RuntimeFailure, address: Address) -> None:
         if not isinstance(error, Unreachable | Unauthenticated):
-            self._problems.append(problem_of(self._cluster, error, address))
+            self._problems.append(Problem.of(self._cluster, error, address))
         elif not self._scope.cancel_called:
-            self._problems.append(problem_of(self._cluster, error))
+            self._problems.append(Problem.of(self._cluster, error))
             self._scope.cancel()  # the other questions would all fail alike
 
     def _is_newly_defined(self, id_: ResourceId) -> bool:
@@ -241,7 +237,7 @@ class ClusterSurvey:
         try:
             pruned = await pruning.run(self._runtime)
         except RuntimeFailure as error:
-            self._problems.append(problem_of(self._cluster, error))
+            self._problems.append(Problem.of(self._cluster, error))
             return
         self._surveying.learn(pruned.secrets)
         self._pruned = pruned

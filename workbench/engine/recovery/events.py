@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from workbench.engine.recovery.values import ClusterProblem, RecoveryReport, Step
+from workbench.engine.changes import Problem
+from workbench.engine.recovery.values import RecoveryReport, Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +94,7 @@ class ClusterLost:
     """A cluster does not answer: no further step is started there."""
 
     at: datetime
-    problem: ClusterProblem
+    problem: Problem
 
 
 @dataclass(frozen=True, slots=True)

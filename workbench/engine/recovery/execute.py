@@ -35,6 +35,7 @@ from runtimes.base import (
     Unreachable,
     WorkloadRef,
 )
+from workbench.engine.changes import Problem
 from workbench.engine.errors import EngineError
 from workbench.engine.recovery.board import Board
 from workbench.engine.recovery.events import (
@@ -56,28 +57,20 @@ from workbench.engine.recovery.ledger import RecoveryLog
 from workbench.engine.recovery.preview import silence
 from workbench.engine.recovery.reach import Reach
 from workbench.engine.recovery.report import make_report
-from workbench.engine.recovery.values import ClusterProblem, Recovery, Step, StepResult, StepState, Verb
-from workbench.engine.tasks import running
+from workbench.engine.recovery.values import Recovery, Step, StepResult, StepState, Verb
+from workbench.engine.tasks import EventStream, running
 from workbench.project import WorkbenchError
 
 _PAUSE_SECONDS = 0.5
 _SETTLE_PAUSE_SECONDS = 0.5
 
 
-class RecoveryRun(AsyncIterator[RecoveryEvent]):
-    """The events of a run, to be read once. `stop` may be called from any task of the same event loop."""
+class RecoveryRun(EventStream[RecoveryEvent]):
+    """A run: its events, `RecoveryFinished` last. `stop` may be called from any task of the same event loop."""
 
-    def __init__(self, events: ObjectReceiveStream[RecoveryEvent], stop: Callable[[str], None]) -> None:
-        self._events, self._stop = events, stop
-
-    def __aiter__(self) -> RecoveryRun:
-        return self
-
-    async def __anext__(self) -> RecoveryEvent:
-        try:
-            return await self._events.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
+    def __init__(self, receive: ObjectReceiveStream[RecoveryEvent], stop: Callable[[str], None]) -> None:
+        super().__init__(receive)
+        self._stop = stop
 
     def stop(self, because: str = "it was asked to stop") -> None:
         """Starts nothing more; what is under way is seen to its end."""
@@ -92,7 +85,7 @@ async def execute(
     now: Callable[[], datetime],
     *,
     dry_run: bool,
-    problems: Sequence[ClusterProblem] = (),
+    problems: Sequence[Problem] = (),
 ) -> AsyncIterator[RecoveryRun]:
     """Runs it; the stream ends after `RecoveryFinished`. Left early, writes under way end and no other starts.
 
@@ -126,7 +119,7 @@ class _Execution:
         log: RecoveryLog,
         now: Callable[[], datetime],
         send: MemoryObjectSendStream[RecoveryEvent],
-        problems: Sequence[ClusterProblem],
+        problems: Sequence[Problem],
         *,
         dry_run: bool,
     ) -> None:
@@ -134,7 +127,7 @@ class _Execution:
         self._limits, self._is_dry_run = recovery.limits, dry_run
         self._results: dict[str, StepResult] = {each.id: StepResult(each, StepState.WAITING) for each in recovery.steps}
         self._pods = {each.step: each.pod for each in recovery.targets if each.step and each.pod}
-        self._problems: list[ClusterProblem] = [*recovery.problems, *problems]
+        self._problems: list[Problem] = [*recovery.problems, *problems]
         self._failures = 0
         self._stopping = ""
         self._started = now()
@@ -198,7 +191,7 @@ class _Execution:
                         for each in namespaces
                     }
             except (RuntimeFailure, WorkbenchError) as error:
-                problem = ClusterProblem(cluster, type(error).__name__, error.message, error.hint)
+                problem = Problem.of(cluster, error)
             except TimeoutError:
                 problem = silence(cluster, self._limits)
             else:
@@ -461,13 +454,13 @@ class _Execution:
             return
         match error:
             case RuntimeFailure():
-                problem = ClusterProblem(lane.cluster, type(error).__name__, error.message, error.hint)
+                problem = Problem.of(lane.cluster, error)
             case _:
                 problem = silence(lane.cluster, self._limits)
         lane.lost = f"its cluster is lost: {problem.message}"
         self._problem(problem)
 
-    def _problem(self, problem: ClusterProblem) -> None:
+    def _problem(self, problem: Problem) -> None:
         self._problems.append(problem)
         self._tell(ClusterLost(self._now(), problem))
 

@@ -28,6 +28,7 @@ from runtimes.base import (
     Survey,
     SurveyRequest,
 )
+from workbench.engine.changes import Problem
 from workbench.engine.masking import Seal
 from workbench.engine.recovery import history, shared
 from workbench.engine.recovery.document import Host, InventoryState, Limits, Operation, RecoveryDocument
@@ -38,7 +39,6 @@ from workbench.engine.recovery.ledger import Ledger, merged
 from workbench.engine.recovery.places import follow
 from workbench.engine.recovery.reach import Reach
 from workbench.engine.recovery.values import (
-    ClusterProblem,
     Hold,
     PodKey,
     Recovery,
@@ -137,7 +137,7 @@ class _Found:
 
     surveys: dict[str, Survey] = field(default_factory=dict)
     ledgers: list[Ledger] = field(default_factory=list)
-    problems: list[ClusterProblem] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     identities: dict[str, ClusterIdentity] = field(default_factory=dict)
 
@@ -152,7 +152,7 @@ async def _look(document: RecoveryDocument, reach: Reach, id_: str) -> _Found:
                 with document.withheld.failures():
                     await _look_at(cluster, await reach(cluster), request, id_, found)
         except (RuntimeFailure, WorkbenchError) as error:
-            found.problems.append(ClusterProblem(cluster, type(error).__name__, error.message, error.hint))
+            found.problems.append(Problem.of(cluster, error))
         except TimeoutError:
             found.problems.append(silence(cluster, document.limits))
 
@@ -205,8 +205,8 @@ async def _look_at(cluster: str, operations: LiveOperations, request: SurveyRequ
     found.identities[cluster] = identities[0]
 
 
-def silence(cluster: str, limits: Limits) -> ClusterProblem:
-    return ClusterProblem(
+def silence(cluster: str, limits: Limits) -> Problem:
+    return Problem(
         cluster,
         "Unreachable",
         f"did not answer within {limits.answer_seconds:g} s",

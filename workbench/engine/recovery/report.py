@@ -7,9 +7,9 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
+from workbench.engine.changes import Problem
 from workbench.engine.recovery.hosts import is_accomplished
 from workbench.engine.recovery.values import (
-    ClusterProblem,
     Hold,
     HostResult,
     HostState,
@@ -43,7 +43,7 @@ _WORST: Final = (
 def make_report(
     recovery: Recovery,
     steps: tuple[StepResult, ...],
-    problems: tuple[ClusterProblem, ...],
+    problems: tuple[Problem, ...],
     *,
     started: datetime,
     ended: datetime,

@@ -26,6 +26,7 @@ import anyio
 
 from runtimes.base import ClusterIdentity, Forbidden, LiveOperations, Moved, NotThere, Record, RuntimeFailure
 from runtimes.base.documents import load_json
+from workbench.engine.changes import Problem
 from workbench.engine.errors import EngineError, Locked, MovedObject, OtherCluster, StalePlan
 from workbench.engine.identities import refuse_others
 from workbench.engine.recovery.document import InventoryState, RecoveryDocument
@@ -40,7 +41,7 @@ from workbench.engine.recovery.ledger import (
 )
 from workbench.engine.recovery.places import follow, is_of, renamed
 from workbench.engine.recovery.reach import Reach
-from workbench.engine.recovery.values import ClusterProblem, Recovery, Step, StepResult, StepState
+from workbench.engine.recovery.values import Recovery, Step, StepResult, StepState
 from workbench.engine.tasks import running
 from workbench.project import WorkbenchError
 
@@ -162,7 +163,7 @@ class SharedLog:
         self._places: dict[tuple[str, str], _Place] = {}
         self._mine: set[str] = {each.step.id for each in recovery.previous}
         self._lost: dict[str, RuntimeFailure] = {}
-        self.problems: list[ClusterProblem] = []
+        self.problems: list[Problem] = []
 
     async def open(self, reach: Reach) -> None:
         """Announces the run everywhere. Raises `Locked`, `StalePlan` or `OtherCluster`."""
@@ -311,8 +312,8 @@ def _namespace(step: Step) -> str:
     return step.namespace or step.pods[0].namespace
 
 
-def _unshared(cluster: str, error: Forbidden) -> ClusterProblem:
-    return ClusterProblem(
+def _unshared(cluster: str, error: Forbidden) -> Problem:
+    return Problem(
         cluster,
         "Unshared",
         "keeps no record of this incident: another machine will not know what was done",

@@ -14,6 +14,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from runtimes.base import ClusterIdentity, LivePod, LiveWorkload, WorkloadRef
+from workbench.engine.changes import Problem
 from workbench.engine.recovery.document import Limits, Operation, RecoveryDocument
 
 
@@ -140,16 +141,6 @@ class HostResult:
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterProblem:
-    """A cluster that could not be asked. `kind` is the class of failure, `hint` what to do, where that is known."""
-
-    cluster: str
-    kind: str
-    message: str
-    hint: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class Recovery:
     """What would be done, everything decided and nothing written. `steps` are in the order they are started in.
 
@@ -166,7 +157,7 @@ class Recovery:
     targets: tuple[Target, ...]
     steps: tuple[Step, ...]
     hosts: tuple[HostResult, ...]
-    problems: tuple[ClusterProblem, ...]
+    problems: tuple[Problem, ...]
     phrase: str
     made_at: datetime
     previous: tuple[StepResult, ...] = field(default=(), repr=False)
@@ -285,7 +276,7 @@ class RecoveryReport:
     ended: datetime
     hosts: tuple[HostResult, ...]
     steps: tuple[StepResult, ...]
-    problems: tuple[ClusterProblem, ...] = ()
+    problems: tuple[Problem, ...] = ()
 
     @property
     def seconds(self) -> float:
