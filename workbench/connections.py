@@ -37,7 +37,7 @@ class Connections:
         if self._trust.untrusted and not self.may_compare:
             from runtimes.base import Misconfigured
 
-            said = self._trust.refusal("no cluster was asked, so nothing is compared")
+            said = self._trust.refusal("no cluster was contacted, so nothing is compared")
             raise Misconfigured(said, target=cluster, hint=f"--server-dry-run asks it; {self._trust.lifting}")
         if cluster not in self.open:
             made = await self._connect(cluster) if self._connect else self._connected(cluster)

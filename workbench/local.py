@@ -177,7 +177,7 @@ class LocalState:
     def _make(self) -> None:
         if self._lies_in_checkout():
             raise LocalStateFailure(
-                "lies in the repository, which could bring along what it is trusted with: nothing is kept there",
+                "lies in the repository, which could bring along what it is trusted with: nothing is stored there",
                 where=str(self._folder),
                 hint=f"set WB_STATE_DIR to a folder outside of {checkout(self._root)}",
             )

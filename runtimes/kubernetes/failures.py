@@ -128,7 +128,7 @@ def failure(
         case 500 if _UNTYPED.search(message) or _UNREADABLE.search(message):
             return Rejected(message, causes=_pairs(causes), hint="the object does not fit the kind's schema", **where)
         case 500 if "webhook" in message:
-            return Rejected(message, causes=_pairs(causes), hint="an admission webhook could not be asked", **where)
+            return Rejected(message, causes=_pairs(causes), hint="an admission webhook could not be reached", **where)
         case 504:
             hint = "the API server did not finish in time"
             return Unreachable(message, target=target, subject=subject, hint=hint, is_uncertain=True)

@@ -244,7 +244,7 @@ class _Observer(AsyncIterator[WatchReport]):
         found = why.deepest(live, objects, now, self._rules.get(id_))
         if found is None:
             return None
-        return replace(why.told(*found), log_tail=self._logs.tail(*found))
+        return replace(why.blocking_of(*found), log_tail=self._logs.tail(*found))
 
 
 def _said(failure: RuntimeFailure) -> str:

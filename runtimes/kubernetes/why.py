@@ -15,10 +15,10 @@ _DEEPEST = 8
 def blocking(live: Object, objects: Objects, now: datetime, rule: ReadyRule | None = None) -> Blocking | None:
     """Returns None for an object that is Current. Log lines are not filled in."""
     found = deepest(live, objects, now, rule)
-    return told(*found) if found else None
+    return blocking_of(*found) if found else None
 
 
-def told(blamed: Object, verdict: Verdict) -> Blocking:
+def blocking_of(blamed: Object, verdict: Verdict) -> Blocking:
     return Blocking(
         ref=reference(blamed),
         reason=verdict.health.reason,

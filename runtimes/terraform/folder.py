@@ -121,7 +121,7 @@ class Folder:
                 return
         whole_file.write(path, text.encode())
 
-    def sweep(self) -> None:
+    def remove_leftovers(self) -> None:
         """Removes what a run left that may hold secrets. Only for the holder of the lock, while no terraform runs."""
         for path in (self.plan, self.plan_events, self.errors):
             path.unlink(missing_ok=True)

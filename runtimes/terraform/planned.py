@@ -15,7 +15,7 @@ from runtimes.terraform.state import PriorState, read_prior
 
 _REASONS: Final = {
     "replace_because_tainted": "it was not finished when it was made",
-    "replace_by_request": "replacing it was asked for",
+    "replace_by_request": "its replacement was requested",
     "replace_by_triggers": "something that it is to be replaced with changes",
     "delete_because_no_resource_config": "it is no longer configured",
     "delete_because_no_module": "its module is no longer configured",

@@ -117,7 +117,7 @@ class Reporter:
                 return [ResourceFinished(id_, now - self._begun[id_], self._uid(id_, event))]
             case ApplyHook(phase=Phase.ERRORED) if id_ in self._begun:
                 self._errored.add(id_)
-                return [self._progress(id_, now, "it failed; why is told when terraform is done with the others")]
+                return [self._progress(id_, now, "it failed; terraform reports why when it is done with the others")]
             case Provisioned() if id_ in self._begun:
                 return [self._progress(id_, now, self._configuration.scrubbed(event.output))]
             case _:

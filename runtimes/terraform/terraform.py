@@ -181,7 +181,7 @@ class Terraform:
     async def plan(self, configuration: Configuration, targets: tuple[str, ...]) -> Planned:
         """Plans into the folder's plan file. Raises `RuntimeFailure` where terraform ends without saying why."""
         folder = self.folder
-        folder.sweep()
+        folder.remove_leftovers()
         command = self._command(
             self._arguments.plan(
                 folder.plan.name, targets=targets, lock_timeout_seconds=self._settings.lock_timeout_seconds
@@ -196,7 +196,7 @@ class Terraform:
                 await running.mark.end_leftovers()
         except asyncio.CancelledError:
             await running.end(_PATIENCE_SECONDS)  # a plan changes nothing; it gives back its lock when interrupted
-            folder.sweep()
+            folder.remove_leftovers()
             raise
         told = events.read(folder.plan_events)
         changes = [each for each in told if isinstance(each, events.PlannedChange)]

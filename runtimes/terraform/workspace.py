@@ -95,7 +95,7 @@ class TerraformWorkspace:
                 self._saved = await self._save(terraform, request, attempt)
                 return attempt.plan
             finally:
-                terraform.folder.sweep()
+                terraform.folder.remove_leftovers()
 
     @asynccontextmanager
     async def apply_all(
@@ -117,7 +117,7 @@ class TerraformWorkspace:
                     await run.end()
             finally:
                 if not record.load(terraform.folder).is_open:
-                    terraform.folder.sweep()
+                    terraform.folder.remove_leftovers()
 
     async def _save(self, terraform: Terraform, request: WorkspacePlanRequest, attempt: _Attempt) -> _Saved | None:
         if attempt.errors or attempt.shown is None:
@@ -185,7 +185,7 @@ class TerraformWorkspace:
                 restoring.keep_copy(folder, content)  # before the events are gone: they tell what an older one lacks
             record.save(folder, left.closed(events.read(folder.apply_events), lambda id_: id_ in state.resources))
             folder.apply_events.unlink(missing_ok=True)
-        folder.sweep()
+        folder.remove_leftovers()
 
     async def _take_out_outlived(self, terraform: Terraform, left: Record, told: tuple[events.Event, ...]) -> None:
         state = await self._prior(terraform)
@@ -357,7 +357,7 @@ class TerraformWorkspace:
         targets = () if request.only is None else written.targets(request.only)
         if request.only is not None and not targets:
             raise Rejected(
-                "none of the resources asked for can be planned: each needs a value that is known only later",
+                "none of the requested resources can be planned: each needs a value that is known only later",
                 target=self.place,
             )
         return _Configured(request, prior, written, schemas, targets)

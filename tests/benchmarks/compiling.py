@@ -148,7 +148,7 @@ def rows(repository: Repository, folder: Path) -> Iterator[Planned]:
     yield Planned(
         (
             f"{everything}, one process, warm on-disk cache ({name})",
-            f"{everything}, one process, warm on-disk cache, results not kept ({name})",
+            f"{everything}, one process, warm on-disk cache, results not cached ({name})",
             f"{everything}, one process, cold, no cache ({name})",
             f"a shared model edited, {everything}, resident ({name})",
             f"{everything}, one process, resident, nothing edited ({name})",

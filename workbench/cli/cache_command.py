@@ -44,7 +44,7 @@ def info(ctx: click.Context, format_: str) -> None:
             }
         )
     elif store is None:
-        output.talk("nothing is kept: KCL_RUN_CACHE says off, or there is no home")
+        output.talk("nothing is cached: KCL_RUN_CACHE says off, or there is no home")
     else:
         output.line(Span(f"{entries} entries, {_shown(size)} of at most {_shown(store.most_bytes)}", Tone.PLAIN))
         output.line(Span(f"  in {store.folder}", Tone.MUTED))

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @compile_options
 @workdir_option
 @click.option(
-    "-y", "--yes", is_flag=True, help="as for wb apply; does not stand for the phrase, which is always asked for"
+    "-y", "--yes", is_flag=True, help="as for wb apply; does not stand for the phrase, which is always required"
 )
 @click.option("--confirm", default="", metavar="PHRASE", help="confirm with the phrase that the plan asks for")
 @accept_lost_option

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @click.option(
     "--server-dry-run",
     is_flag=True,
-    help="ask the clusters of an untrusted repository too; writes nothing, and Terraform is still not asked",
+    help="ask the clusters of an untrusted repository too; writes nothing, and Terraform is still not run",
 )
 @click.option("--drift", "drift_only", is_flag=True, help="show only what others changed or deleted live")
 @click.pass_context

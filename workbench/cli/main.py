@@ -140,7 +140,7 @@ class Context:
         session = Session.open(path or base, settings=settings)
         session.origin = "cli"
         if session.trust.untrusted:
-            left_out = "Terraform, plugins and, unless they are asked for, clusters are left out"
+            left_out = "Terraform, plugins and, unless requested, clusters are left out"
             self.output.talk(f"this repository is untrusted, as {session.trust.untrusted}: {left_out}")
         return session
 

@@ -16,6 +16,7 @@ plan       the bound plan; planning makes one
 events     what happens during an apply, as a closed union
 execute    plan → stream of events
 values     what references between resources stand for
+place_kinds  what is true of all clusters, and of all workspaces; `places` has the places themselves
 workspace  what is asked of a Terraform workspace, and its answer as changes; workspace_steps runs its part of a plan
 narrowing  a Spec for some of its places, where the others cannot be asked or shall not be
 pruning    what a cluster has and the configuration no longer names: deleted, or a gap that says why not

@@ -59,15 +59,15 @@ class Masked:
     digest: str
 
     def __str__(self) -> str:
-        return self.told_in(_SHOWN_CHARACTERS)
+        return self.shortened_to(_SHOWN_CHARACTERS)
 
-    def told_from(self, other: Masked) -> str:
+    def distinguished_from(self, other: Masked) -> str:
         """Returns the mask with as many characters as tell it from the other, where their values differ."""
         lengths = range(_SHOWN_CHARACTERS, len(self.digest))
         shortest = next((each for each in lengths if self.digest[:each] != other.digest[:each]), len(self.digest))
-        return self.told_in(shortest)
+        return self.shortened_to(shortest)
 
-    def told_in(self, characters: int) -> str:
+    def shortened_to(self, characters: int) -> str:
         return f"«masked#{self.digest[:characters]}»"
 
 
@@ -126,7 +126,7 @@ class Seal:
         """Returns the name of a mapping's entry as it may be shown: masked where a secret is in it."""
         if not isinstance(key, str) or len(key) < _SHORTEST_NAME or key.isalpha() or not _MAY_BE_SECRET.match(key):
             return key
-        return self.mask(key).told_in(_NAME_CHARACTERS) if self.hides(key) else key
+        return self.mask(key).shortened_to(_NAME_CHARACTERS) if self.hides(key) else key
 
     def path(self, path: FieldPath) -> FieldPath:
         """Returns a path as it may be shown, the very same where nothing in it is secret."""

@@ -24,7 +24,7 @@ from workbench.engine.graph import found_references
 from workbench.engine.place_kinds import CLUSTER, kind_of
 from workbench.engine.spec import Spec
 from workbench.engine.values import NoSuchValue, Value
-from workbench.engine.workspace import Clusters, terraform, wanted
+from workbench.engine.workspace import Clusters, desired, terraform
 
 ReadState = Callable[[], Awaitable[Iterable[LiveResource]]]
 """Gives what Terraform's state has, without planning; raises `RuntimeFailure`."""
@@ -76,10 +76,10 @@ async def to_clusters(spec: Spec, read: ReadState) -> Narrowed:
         filled.append(replace(found.resource, depends_on=_after(each, needed[each.id])))
         secrets |= found.secrets
     used = {other for each in filled for other in needed[each.id]}
-    notes: tuple[str, ...] = ("terraform was not asked: nothing is said of its resources",)
+    notes: tuple[str, ...] = ("terraform was not started: its resources are not compared",)
     if used:
         notes += (f"values of {_counted(used)} of Terraform are those its last apply recorded",)
-    return _without(spec, filled, {id_: f"terraform was not asked, and {why}" for id_, why in withheld.items()},
+    return _without(spec, filled, {id_: f"terraform was not started, and {why}" for id_, why in withheld.items()},
                     secrets, notes)  # fmt: skip
 
 
@@ -89,7 +89,7 @@ async def to_workspace(spec: Spec, clusters: Clusters) -> Narrowed:
     `clusters` are those that may be read for it.
     """
     known = values.ids(spec)
-    asked = await wanted(spec, clusters)
+    asked = await desired(spec, clusters)
     stays: list[Resource] = []
     withheld: dict[ResourceId, str] = dict(asked.impossible)
     for each, before in zip(asked.resources, terraform(spec), strict=True):
@@ -101,7 +101,7 @@ async def to_workspace(spec: Spec, clusters: Clusters) -> Narrowed:
             withheld[each.id] = f"no cluster tells {' or '.join(names)} now, which this needs"
         else:
             stays.append(replace(each, depends_on=_after(before, _elsewhere(before, known))))
-    return _without(spec, stays, withheld, asked.secrets, ("nothing is said of clusters: they were not asked",))
+    return _without(spec, stays, withheld, asked.secrets, ("clusters are not compared: they were not queried",))
 
 
 def _elsewhere(resource: Resource, known: Mapping[str, ResourceId]) -> tuple[ResourceId, ...]:

@@ -64,7 +64,7 @@ Live = Mapping[str, LiveResource | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class Recorded:
     """What is known of a workspace besides what it says itself. `released`: what the last release left in existence,
     with ids in the infrastructure. `accept_lost`: what the state has lost of that is taken for gone."""
 
@@ -73,7 +73,7 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Desired:
     """What is to be asked of a workspace. `impossible` are resources left as they are, and why: a clause each.
 
     `secrets` are texts that came from hidden fields of other resources.
@@ -83,7 +83,7 @@ class Wanted:
     impossible: Mapping[ResourceId, str] = field(default_factory=dict)
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
 
-    def request(self, spec: Spec, known: Known, only: frozenset[ResourceId] | None = None) -> WorkspacePlanRequest:
+    def request(self, spec: Spec, known: Recorded, only: frozenset[ResourceId] | None = None) -> WorkspacePlanRequest:
         secrets = spec.secrets | self.secrets
         return WorkspacePlanRequest(
             self.resources, only, secrets, spec.former, known.released, accepts_lost=known.accept_lost
@@ -108,7 +108,7 @@ def terraform(spec: Spec) -> tuple[Resource, ...]:
     return tuple(each for each in spec if isinstance(each.id, TerraformId))
 
 
-async def wanted(spec: Spec, clusters: Clusters) -> Wanted:
+async def desired(spec: Spec, clusters: Clusters) -> Desired:
     """Puts in place what Terraform resources refer to in Kubernetes: what is configured, else what is live now.
 
     What is neither is `UNKNOWN`; so is everything on a cluster that does not answer, which is told elsewhere.
@@ -126,14 +126,14 @@ async def wanted(spec: Spec, clusters: Clusters) -> Wanted:
             filled = values.fill(resource, known, lambda _: Value(UNKNOWN), again=True)
         resources.append(filled.resource)
         secrets |= filled.secrets
-    return Wanted(tuple(resources), impossible, secrets)
+    return Desired(tuple(resources), impossible, secrets)
 
 
 async def ask(
-    spec: Spec, workspace: Workspace, clusters: Clusters, known: Known, *, prune: bool
-) -> tuple[WorkspacePlan, Wanted]:
+    spec: Spec, workspace: Workspace, clusters: Clusters, known: Recorded, *, prune: bool
+) -> tuple[WorkspacePlan, Desired]:
     """Returns the workspace's plan and what it was asked for; raises `RuntimeFailure` where nothing can be planned."""
-    asked = await wanted(spec, clusters)
+    asked = await desired(spec, clusters)
     only = None if prune else frozenset(each.id for each in asked.resources)
     return await workspace.survey(asked.request(spec, known, only)), asked
 
@@ -141,7 +141,7 @@ async def ask(
 def read(
     spec: Spec,
     plan: WorkspacePlan,
-    asked: Wanted,
+    asked: Desired,
     *,
     screen: Seal,
     state: Seal,

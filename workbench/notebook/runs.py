@@ -113,7 +113,7 @@ class Plan(Shown):
     def _picture(self) -> Picture:
         made = self.value
         head = [present_plan.title(made, UNICODE), *clusters.lines(made.identities), *_summary(made)]
-        foot = [*present_plan.gates(made, UNICODE)]
+        foot = [*present_plan.guards(made, UNICODE)]
         if made.is_refused:
             foot += present_plan.refusal(made, UNICODE)
         elif made.confirmation.level is not engine.Level.NOTHING and not made.is_empty:

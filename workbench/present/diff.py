@@ -70,7 +70,7 @@ def summary_line(summary: Summary, glyphs: Glyphs, *, is_certain: bool = True) -
     if not parts and is_certain:
         parts.append(Span(f"{glyphs.good} nothing to change  ", Tone.GOOD))
     elif not parts:
-        parts.append(Span(f"{glyphs.unknown} it could not be told what would change  ", Tone.WARN))
+        parts.append(Span(f"{glyphs.unknown} what would change is not known  ", Tone.WARN))
     parts.append(Span(f"{summary.unchanged} unchanged", Tone.MUTED))
     if summary.drift:
         parts.append(Span(f"  {summary.drift} drift", Tone.WARN))
@@ -94,7 +94,7 @@ def drift_line(found: StackDiff, glyphs: Glyphs) -> Line:
         why = f"{undecided} {word} may be new or deleted: no release of the stack is recorded here to tell"
         parts.append(Span(f"{glyphs.unknown} {why}", Tone.WARN))
     elif not found.is_certain:
-        parts.append(Span(f"{glyphs.unknown} not everything could be asked", Tone.WARN))
+        parts.append(Span(f"{glyphs.unknown} not everything could be queried", Tone.WARN))
     elif not parts:
         parts.append(Span(f"{glyphs.good} no drift", Tone.GOOD))
     return line(*parts)

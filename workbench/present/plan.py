@@ -1,4 +1,4 @@
-"""A plan for reading: what, in which order, behind which gates, and what has to be confirmed."""
+"""A plan for reading: what, in which order, behind which guards, and what has to be confirmed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def title(plan: Plan, glyphs: Glyphs) -> Line:
 
 
 def lines(plan: Plan, glyphs: Glyphs) -> Iterator[Line]:
-    """Yields the plan without its fields: summary, order, gates, problems, what to confirm."""
+    """Yields the plan without its fields: summary, order, guards, problems, what to confirm."""
     yield title(plan, glyphs)
     yield from clusters.lines(plan.identities)
     yield summary_line(plan.summary, glyphs, is_certain=plan.is_certain)
@@ -53,19 +53,19 @@ def lines(plan: Plan, glyphs: Glyphs) -> Iterator[Line]:
     for number, wave in enumerate(plan.waves, 1):
         for address in wave:
             yield line(Span(f"{number:>3} ", Tone.MUTED), _step(changes[address]))
-    yield from gates(plan, glyphs)
+    yield from guards(plan, glyphs)
     if not plan.is_empty and not plan.is_refused and plan.confirmation.level is not Level.NOTHING:
         yield line(Span("to confirm: ", Tone.MUTED), Span(plan.confirmation.phrase, Tone.STRONG))
 
 
-def gates(plan: Plan, glyphs: Glyphs, *, compact: bool = False) -> Iterator[Line]:
+def guards(plan: Plan, glyphs: Glyphs, *, compact: bool = False) -> Iterator[Line]:
     """Yields the guards, and what is behind those that refuse. `compact` says in one line at the end what passed."""
     for guard in plan.guards:
         if compact and guard.passed:
             continue
         sign = _sign(guard, glyphs)
         is_no = not guard.passed and not guard.is_unknown
-        message = "no" if is_no and _is_told_below(plan, guard) else guard.message
+        message = "no" if is_no and _is_shown_below(plan, guard) else guard.message
         yield line(sign, guard.name, Span(f": {message}" if message else "", Tone.MUTED))
     yield from problem_lines(plan.problems, glyphs)
     yield from gap_lines(plan.gaps, glyphs)
@@ -84,7 +84,7 @@ def _sign(guard: Guard, glyphs: Glyphs) -> Span:
     return Span(f"{glyphs.good} ", Tone.GOOD) if guard.passed else Span(f"{glyphs.bad} ", Tone.BAD)
 
 
-def _is_told_below(plan: Plan, guard: Guard) -> bool:
+def _is_shown_below(plan: Plan, guard: Guard) -> bool:
     """Whether what the guard says no for has lines of its own, with what to do about it."""
     told = [each.message for each in plan.problems]
     told += [str(each.address) for each in plan.changes if each.conflicts]

@@ -47,7 +47,9 @@ def in_one_line(before: Any, after: Any) -> tuple[tuple[Span, ...], tuple[Span, 
     if old is None or new is None:
         return None
     if isinstance(before, Masked) and isinstance(after, Masked):
-        return (Span(before.told_from(after), Tone.REMOVED),), (Span(after.told_from(before), Tone.ADDED),)
+        return (Span(before.distinguished_from(after), Tone.REMOVED),), (
+            Span(after.distinguished_from(before), Tone.ADDED),
+        )
     if isinstance(before, str) and isinstance(after, str):
         return text_changes.in_one_line(old.text, new.text)
     return (Span(old.text, Tone.REMOVED),), (Span(new.text, Tone.ADDED),)
@@ -77,8 +79,8 @@ def changed_lines(before: Any, after: Any, width: int, glyphs: Glyphs, depth: in
             else:
                 yield from text_changes.changed_lines(before, after, width)
         case Masked(), Masked():
-            yield ChangedLine("-", line(Span(before.told_from(after), Tone.REMOVED)))
-            yield ChangedLine("+", line(Span(after.told_from(before), Tone.ADDED)))
+            yield ChangedLine("-", line(Span(before.distinguished_from(after), Tone.REMOVED)))
+            yield ChangedLine("+", line(Span(after.distinguished_from(before), Tone.ADDED)))
         case (list(), list()) | (Mapping(), Mapping()):
             yield from _structured(_differences(before, after), width, glyphs, depth)
         case _:

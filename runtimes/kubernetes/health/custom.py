@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from runtimes.kubernetes.health.verdict import Verdict, current, failed, in_progress, told, unobserved
+from runtimes.kubernetes.health.verdict import Verdict, condition_text, current, failed, in_progress, unobserved
 from runtimes.kubernetes.objects import Object, Objects, condition, is_observed, is_true, metadata, status
 
 
@@ -18,10 +18,14 @@ def assess(live: Object, objects: Objects, now: datetime) -> Verdict:
         return unobserved(live)
     stalled, reconciling, ready = (condition(live, type_) for type_ in ("Stalled", "Reconciling", "Ready"))
     if is_true(stalled):
-        return failed(str(stalled.get("message") or "stalled"), reason=_reason(stalled), evidence=told(stalled))
+        return failed(
+            str(stalled.get("message") or "stalled"), reason=_reason(stalled), evidence=condition_text(stalled)
+        )
     if is_true(reconciling):
         return in_progress(
-            str(reconciling.get("message") or "reconciling"), reason=_reason(reconciling), evidence=told(reconciling)
+            str(reconciling.get("message") or "reconciling"),
+            reason=_reason(reconciling),
+            evidence=condition_text(reconciling),
         )
     if not ready:
         return current()
@@ -34,7 +38,7 @@ def assess(live: Object, objects: Objects, now: datetime) -> Verdict:
         )
     if is_true(ready):
         return current(str(ready.get("message") or "ready"), _reason(ready))
-    return in_progress(str(ready.get("message") or "not ready"), reason=_reason(ready), evidence=told(ready))
+    return in_progress(str(ready.get("message") or "not ready"), reason=_reason(ready), evidence=condition_text(ready))
 
 
 def _reason(state: Object) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from runtimes.kubernetes.health import replicas
-from runtimes.kubernetes.health.verdict import Verdict, current, event_told, in_progress, unobserved
+from runtimes.kubernetes.health.verdict import Verdict, current, event_text, in_progress, unobserved
 from runtimes.kubernetes.objects import (
     Object,
     Objects,
@@ -48,7 +48,7 @@ def assess(live: Object, objects: Objects, now: datetime) -> Verdict:
         return in_progress(
             done if updated >= wanted or is_on_delete else f"{updated} of {wanted} updated, {available} available",
             reason="Unavailable" if updated >= wanted or is_on_delete else "RollingOut",
-            evidence=event_told(warning)
+            evidence=event_text(warning)
             if warning and not because
             else f"updatedNumberScheduled {updated}, numberAvailable {available} of {wanted}",
             because=because,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from runtimes.kubernetes.health import replicas
-from runtimes.kubernetes.health.verdict import Verdict, current, failed, in_progress, told, unobserved
+from runtimes.kubernetes.health.verdict import Verdict, condition_text, current, failed, in_progress, unobserved
 from runtimes.kubernetes.objects import (
     Object,
     Objects,
@@ -43,7 +43,7 @@ def assess(live: Object, objects: Objects, now: datetime) -> Verdict:
         return failed(
             f"{done}; the progress deadline has passed",
             reason="ProgressDeadlineExceeded",
-            evidence=told(progressing),
+            evidence=condition_text(progressing),
             because=because,
         )
     if wanted and (verdict := replicas.broken(pods, objects, done)):
@@ -93,7 +93,7 @@ def _reason(live: Object, existing: int, updated: int, wanted: int) -> str:
 def _evidence(live: Object, existing: int, updated: int, available: int, wanted: int) -> str:
     refusal = condition(live, "ReplicaFailure")
     if is_true(refusal):
-        return told(refusal)
+        return condition_text(refusal)
     if updated < wanted:
         return f"updatedReplicas {updated} of {wanted}"
     if existing > updated:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from runtimes.kubernetes.health import replicas
-from runtimes.kubernetes.health.verdict import Verdict, current, event_told, failed, in_progress, told
+from runtimes.kubernetes.health.verdict import Verdict, condition_text, current, event_text, failed, in_progress
 from runtimes.kubernetes.objects import Object, Objects, condition, count, is_going, is_true, spec, status
 
 
@@ -24,7 +24,7 @@ def assess(live: Object, objects: Objects, now: datetime) -> Verdict:
             return failed(
                 str(verdict.get("message") or "the job failed"),
                 reason=str(verdict.get("reason") or "Failed"),
-                evidence=told(verdict),
+                evidence=condition_text(verdict),
                 because=ended,
             )
     running = replicas.active(pods)
@@ -40,7 +40,7 @@ def assess(live: Object, objects: Objects, now: datetime) -> Verdict:
         return current("suspended", "Suspended")
     warning = objects.last_warning(live, "FailedCreate")
     if warning and not running:
-        return in_progress(str(warning.get("message")), reason="FailedCreate", evidence=event_told(warning))
+        return in_progress(str(warning.get("message")), reason="FailedCreate", evidence=event_text(warning))
     parts = [f"{count(status(live), 'active')} active", f"{succeeded} succeeded"]
     if failures:
         parts.append(f"{failures} failed")

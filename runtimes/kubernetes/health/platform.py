@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from runtimes.kubernetes.health.verdict import Verdict, current, failed, in_progress, told, unobserved
+from runtimes.kubernetes.health.verdict import Verdict, condition_text, current, failed, in_progress, unobserved
 from runtimes.kubernetes.objects import Object, Objects, condition, is_false, is_observed, is_true, status
 
 
@@ -13,11 +13,13 @@ def assess_definition(live: Object, objects: Objects, now: datetime) -> Verdict:
     names, established = condition(live, "NamesAccepted"), condition(live, "Established")
     if is_false(names) and names.get("reason") != "NotAccepted":
         return failed(
-            str(names.get("message") or "its names are taken"), reason=str(names.get("reason")), evidence=told(names)
+            str(names.get("message") or "its names are taken"),
+            reason=str(names.get("reason")),
+            evidence=condition_text(names),
         )
     if is_true(established):
         return current("established", "Established")
-    evidence = told(established) if established else "no Established condition"
+    evidence = condition_text(established) if established else "no Established condition"
     return in_progress("not established yet", reason=str(established.get("reason") or "Installing"), evidence=evidence)
 
 
@@ -28,7 +30,7 @@ def assess_api_service(live: Object, objects: Objects, now: datetime) -> Verdict
     return in_progress(
         str(available.get("message") or "not available yet"),
         reason=str(available.get("reason") or "Pending"),
-        evidence=told(available) if available else "no Available condition",
+        evidence=condition_text(available) if available else "no Available condition",
     )
 
 
@@ -48,7 +50,9 @@ def assess_autoscaler(live: Object, objects: Objects, now: datetime) -> Verdict:
     for state in (able, active):
         if is_false(state):
             return in_progress(
-                str(state.get("message") or "cannot scale"), reason=str(state.get("reason")), evidence=told(state)
+                str(state.get("message") or "cannot scale"),
+                reason=str(state.get("reason")),
+                evidence=condition_text(state),
             )
     return current()
 
@@ -65,5 +69,5 @@ def assess_node(live: Object, objects: Objects, now: datetime) -> Verdict:
     return in_progress(
         str(ready.get("message") or "not ready"),
         reason=str(ready.get("reason") or "NotReady"),
-        evidence=told(ready) if ready else "no Ready condition",
+        evidence=condition_text(ready) if ready else "no Ready condition",
     )

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from runtimes.kubernetes.fields import parsed_time
-from runtimes.kubernetes.health.verdict import Verdict, current, event_told, failed, in_progress, told
+from runtimes.kubernetes.health.verdict import Verdict, condition_text, current, event_text, failed, in_progress
 from runtimes.kubernetes.objects import (
     Object,
     Objects,
@@ -56,7 +56,7 @@ def hopeless(live: Object, objects: Objects) -> Verdict | None:
         if last:
             parts.append(f"last run ended with {_end(last)} after {count(container, 'restartCount')} restarts")
         if warning := objects.last_warning(live):
-            parts.append(event_told(warning))
+            parts.append(event_text(warning))
         message = str(waiting.get("message") or "") or parts[-1]
         return failed(message, reason=reason, evidence="; ".join(parts), container=name)
     return None
@@ -158,7 +158,7 @@ def _starting(live: Object, objects: Objects) -> Verdict | None:
         return in_progress(
             str(warning.get("message")),
             reason=str(warning.get("reason")),
-            evidence="; ".join((event_told(warning), *waiting[:1])),
+            evidence="; ".join((event_text(warning), *waiting[:1])),
         )
     if waiting:
         return in_progress("containers are being created", reason="ContainerCreating", evidence=waiting[0])
@@ -170,8 +170,8 @@ def _starting(live: Object, objects: Objects) -> Verdict | None:
 def _unscheduled(live: Object, objects: Objects) -> Verdict:
     scheduled = condition(live, "PodScheduled")
     message = str(scheduled.get("message") or "not scheduled yet")
-    shown = told(scheduled) if scheduled else "no PodScheduled condition"
-    warning = event_told(objects.last_warning(live, "FailedScheduling"))
+    shown = condition_text(scheduled) if scheduled else "no PodScheduled condition"
+    warning = event_text(objects.last_warning(live, "FailedScheduling"))
     return in_progress(
         message,
         reason=str(scheduled.get("reason") or "NotScheduled"),
@@ -215,7 +215,9 @@ def _readiness(live: Object, objects: Objects) -> Verdict:
     return in_progress(
         message,
         reason=str((warning or {}).get("reason") or ready.get("reason") or "NotReady"),
-        evidence="; ".join(filter(None, (told(ready) if ready else "no Ready condition", event_told(warning)))),
+        evidence="; ".join(
+            filter(None, (condition_text(ready) if ready else "no Ready condition", event_text(warning)))
+        ),
         container=unready,
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from runtimes.kubernetes.health import replicas
-from runtimes.kubernetes.health.verdict import Verdict, current, event_told, in_progress, told, unobserved
+from runtimes.kubernetes.health.verdict import Verdict, condition_text, current, event_text, in_progress, unobserved
 from runtimes.kubernetes.objects import Object, Objects, condition, count, is_observed, is_true, spec, status
 
 
@@ -24,7 +24,7 @@ def assess(live: Object, objects: Objects, now: datetime) -> Verdict:
         return in_progress(
             str(refusal.get("message") or done),
             reason=str(refusal.get("reason") or "FailedCreate"),
-            evidence="; ".join(filter(None, (told(refusal), event_told(warning)))),
+            evidence="; ".join(filter(None, (condition_text(refusal), event_text(warning)))),
         )
     if existing > wanted:
         return in_progress(f"{existing} replicas exist, {wanted} wanted", reason="ScalingDown")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, assert_never
 
 from runtimes.base import ReadyByCondition, ReadyByField, ReadyRule, ReadyWhenThere, format_path, referred
-from runtimes.kubernetes.health.verdict import Verdict, current, failed, in_progress, told, unobserved
+from runtimes.kubernetes.health.verdict import Verdict, condition_text, current, failed, in_progress, unobserved
 from runtimes.kubernetes.objects import Object, condition, is_observed, is_true, metadata, status
 
 
@@ -26,19 +26,23 @@ def assess(live: Object, rule: ReadyRule) -> Verdict:
 def _by_condition(live: Object, rule: ReadyByCondition) -> Verdict:
     for type_ in rule.failed:
         if is_true(bad := condition(live, type_)):
-            return failed(str(bad.get("message") or type_), reason=str(bad.get("reason") or type_), evidence=told(bad))
+            return failed(
+                str(bad.get("message") or type_), reason=str(bad.get("reason") or type_), evidence=condition_text(bad)
+            )
     good = condition(live, rule.condition)
     if not good:
         return in_progress(f"has no condition {rule.condition}, which {rule.said_in} waits for", reason="NoCondition")
     seen, generation = good.get("observedGeneration"), metadata(live).get("generation")
     if isinstance(seen, int) and isinstance(generation, int) and seen < generation:
         return in_progress(
-            f"{rule.condition} speaks of generation {seen}, not {generation}", reason="NotObserved", evidence=told(good)
+            f"{rule.condition} speaks of generation {seen}, not {generation}",
+            reason="NotObserved",
+            evidence=condition_text(good),
         )
     if is_true(good):
         return current(str(good.get("message") or rule.condition), str(good.get("reason") or ""))
     message = str(good.get("message") or f"{rule.condition} is not True")
-    return in_progress(message, reason=str(good.get("reason") or ""), evidence=told(good))
+    return in_progress(message, reason=str(good.get("reason") or ""), evidence=condition_text(good))
 
 
 def _by_field(live: Object, rule: ReadyByField) -> Verdict:

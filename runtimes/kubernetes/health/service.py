@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from runtimes.kubernetes.health.verdict import Verdict, current, event_told, in_progress
+from runtimes.kubernetes.health.verdict import Verdict, current, event_text, in_progress
 from runtimes.kubernetes.objects import Object, Objects, created, mapping, mappings, metadata, spec, status
 
 TAKEN_UP_SECONDS = 30.0
@@ -44,5 +44,5 @@ def _without_address(live: Object, objects: Objects, now: datetime) -> Verdict:
     return in_progress(
         str(warning.get("message")) if warning else "no load balancer has given it an address yet",
         reason=str(warning.get("reason")) if warning else "NoAddress",
-        evidence=event_told(warning) or "status.loadBalancer is empty",
+        evidence=event_text(warning) or "status.loadBalancer is empty",
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from runtimes.kubernetes.health import pod, replicas
-from runtimes.kubernetes.health.verdict import Verdict, current, event_told, in_progress, unobserved
+from runtimes.kubernetes.health.verdict import Verdict, current, event_text, in_progress, unobserved
 from runtimes.kubernetes.objects import (
     Object,
     Objects,
@@ -46,7 +46,7 @@ def assess(live: Object, objects: Objects, now: datetime) -> Verdict:
         return in_progress(
             done,
             reason="FailedCreate" if warning and not held_up_by else "Unready",
-            evidence=event_told(warning) if warning and not held_up_by else f"readyReplicas {ready} of {wanted}",
+            evidence=event_text(warning) if warning and not held_up_by else f"readyReplicas {ready} of {wanted}",
             because=held_up_by,
         )
     if existing > wanted:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from runtimes.kubernetes.health.verdict import Verdict, current, event_told, failed, in_progress
+from runtimes.kubernetes.health.verdict import Verdict, current, event_text, failed, in_progress
 from runtimes.kubernetes.objects import Object, Objects, status
 
 
@@ -22,7 +22,7 @@ def assess_claim(live: Object, objects: Objects, now: datetime) -> Verdict:
     return in_progress(
         str(event.get("message")) if event else "not bound to a volume yet",
         reason=str(event.get("reason")) if event else "Pending",
-        evidence=event_told(event) or "phase Pending",
+        evidence=event_text(event) or "phase Pending",
     )
 
 

@@ -28,7 +28,7 @@ def assess(live: Object, objects: Objects) -> Verdict:
     elif kept_by:
         message = f"waits for {kind_of(kept_by[0])}/{name_of(kept_by[0])}"
     else:
-        message = "its end has been asked for"
+        message = "its deletion was requested"
     conditions = [
         f"{each.get('type')}: {each.get('message')}"
         for each in mappings(status(live).get("conditions"))

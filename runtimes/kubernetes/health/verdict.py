@@ -59,11 +59,11 @@ def unobserved(live: Object, because: tuple[Object, ...] = ()) -> Verdict:
     )
 
 
-def told(condition: Mapping[str, Any]) -> str:
+def condition_text(condition: Mapping[str, Any]) -> str:
     """A condition in words."""
     parts = (f"{condition.get('type')} {condition.get('status')}", condition.get("reason"), condition.get("message"))
     return ", ".join(str(part) for part in parts if part)
 
 
-def event_told(event: Object | None) -> str:
+def event_text(event: Object | None) -> str:
     return f"event {event.get('reason')}: {event.get('message')}" if event else ""

@@ -72,8 +72,8 @@ def refusal(disturbance: Disturbance) -> ApiError | None:
             text = "the server has received too many requests and has asked us to try again later"
             return ApiError(429, "TooManyRequests", text, details, retry)
         case "internal-error":
-            text = "Internal error occurred: a fault was asked for"
-            return ApiError(500, "InternalError", text, {"causes": [{"message": "a fault was asked for"}]})
+            text = "Internal error occurred: a fault was requested"
+            return ApiError(500, "InternalError", text, {"causes": [{"message": "a fault was requested"}]})
         case "unavailable":
             text = "the server is currently unable to handle the request"
             return ApiError(503, "ServiceUnavailable", text, {"retryAfterSeconds": seconds}, retry)
@@ -81,6 +81,6 @@ def refusal(disturbance: Disturbance) -> ApiError | None:
             text = "Operation cannot be fulfilled: the object has been modified; please apply your changes to the"
             return ApiError(409, "Conflict", f"{text} latest version and try again", {})
         case "gone":
-            return ApiError(410, "Expired", "too old resource version: a fault was asked for", {})
+            return ApiError(410, "Expired", "too old resource version: a fault was requested", {})
         case _:
             return None

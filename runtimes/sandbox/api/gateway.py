@@ -14,7 +14,7 @@ from runtimes.sandbox import data, limits
 from runtimes.sandbox.api import access, discovery, handlers, pods, replies, streams
 from runtimes.sandbox.api.disturbances import Disturbance, Disturbances, refusal
 from runtimes.sandbox.api.handlers import Request
-from runtimes.sandbox.api.replies import Wanted
+from runtimes.sandbox.api.replies import Representation
 from runtimes.sandbox.api.requests import Address, Query, address, segments
 from runtimes.sandbox.cluster import Cluster
 from runtimes.sandbox.errors import ApiError
@@ -178,10 +178,10 @@ class Gateway:
             return replies.response(reply, _error_format(wanted))
         return replies.response(reply, wanted.format)
 
-    def _wanted(self, incoming: web.BaseRequest, place: Address, lists: bool) -> Wanted:
+    def _wanted(self, incoming: web.BaseRequest, place: Address, lists: bool) -> Representation:
         accept = incoming.headers.get("Accept", "")
         if place.subresource == "log":
-            return Wanted()
+            return Representation()
         return replies.negotiate(accept, lists)
 
     def _authorize(self, user: User, method: str, place: Address, watches: bool) -> None:
@@ -209,7 +209,7 @@ class Gateway:
         elif disturbance.effect == "drop" and verb != "watch":
             if incoming.transport is not None:
                 incoming.transport.abort()
-            raise ConnectionResetError("dropped: a fault was asked for")
+            raise ConnectionResetError("dropped: a fault was requested")
 
     async def _stream(self, work: streams.Work) -> web.StreamResponse:
         """Run a stream so that `close` can end it."""
@@ -248,7 +248,7 @@ def _json(body: object, form: str = replies.JSON) -> web.Response:
     return replies.written(200, replies.encoded(body) + b"\n", form)
 
 
-def _error_format(wanted: Wanted) -> str:
+def _error_format(wanted: Representation) -> str:
     return wanted.format
 
 

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from runtimes.sandbox import deletion, listing
 from runtimes.sandbox.api import pods, reviews, tables
-from runtimes.sandbox.api.replies import Reply, Wanted, partial_metadata
+from runtimes.sandbox.api.replies import Reply, Representation, partial_metadata
 from runtimes.sandbox.api.requests import (
     PATCH_TYPES,
     Address,
@@ -43,7 +43,7 @@ class Request:
     query: Query
     headers: Mapping[str, str]
     content: bytes
-    wanted: Wanted
+    wanted: Representation
     warnings: list[str] = field(default_factory=list)
 
     @property

@@ -19,7 +19,7 @@ _SHAPES = ("Table", "PartialObjectMetadata", "PartialObjectMetadataList")
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Representation:
     """The representation: a format, and `shape` "" for the object itself or what it is to be shown as."""
 
     format: str = JSON
@@ -48,7 +48,7 @@ def _clauses(accept: str) -> list[tuple[str, Mapping[str, str]]]:
     return [(type_, pairs) for _, _, type_, pairs in sorted(found, key=lambda each: each[:2])]
 
 
-def negotiate(accept: str, lists_streams: bool = False) -> Wanted:
+def negotiate(accept: str, lists_streams: bool = False) -> Representation:
     """Raises 406 if nothing that is accepted can be had. `lists_streams`: the refusal names watch formats too."""
     known_type = False
     for type_, parameters in _clauses(accept or "*/*"):
@@ -59,9 +59,9 @@ def negotiate(accept: str, lists_streams: bool = False) -> Wanted:
         known_type = True
         shape = parameters.get("as", "")
         if not shape:
-            return Wanted(format_)
+            return Representation(format_)
         if shape in _SHAPES and parameters.get("g") == "meta.k8s.io" and parameters.get("v") in ("v1", "v1beta1"):
-            return Wanted(format_, shape)
+            return Representation(format_, shape)
     if known_type:
         text = f"only the following media types are accepted: {', '.join(_FORMATS)}"
         raise ApiError(406, "NotAcceptable", text)

@@ -11,7 +11,7 @@ from enum import StrEnum
 from hashlib import blake2b
 
 from runtimes.sandbox.controllers.times import stamp
-from runtimes.sandbox.stages import Behaviour, Exit, Timing, Told, Waiting
+from runtimes.sandbox.stages import Behaviour, EventTemplate, Exit, Timing, Waiting
 from runtimes.sandbox.store import Object
 
 MISSING_CONFIG = "CreateContainerConfigError"
@@ -81,7 +81,7 @@ class Container:
             return self.plans.pop(0)[1]
         return None
 
-    def act(self, step: Step, now: datetime, pod: str, problem: str | None = None) -> list[Told]:
+    def act(self, step: Step, now: datetime, pod: str, problem: str | None = None) -> list[EventTemplate]:
         match step:
             case Step.START:
                 return self._start(now, pod, problem)
@@ -109,10 +109,12 @@ class Container:
             case Step.RESTART_BACK_OFF:
                 return self._wait_to_restart(now, pod)
 
-    def _start(self, now: datetime, pod: str, problem: str | None) -> list[Told]:
+    def _start(self, now: datetime, pod: str, problem: str | None) -> list[EventTemplate]:
         if problem is not None:
             self.plan(now, self.timing.retry_mount, Step.START)
-            return self._wait(Waiting(MISSING_CONFIG, problem, Told("Warning", "Failed", f"Error: {problem}")), pod)
+            return self._wait(
+                Waiting(MISSING_CONFIG, problem, EventTemplate("Warning", "Failed", f"Error: {problem}")), pod
+            )
         if self.behaviour.waiting is not None:
             if self.behaviour.retry is not None:
                 self.pulls += 1
@@ -128,7 +130,7 @@ class Container:
         self._plan_run(now)
         if not self.behaviour.tells_start or (self.is_init and not self.is_sidecar):
             return []
-        return [Told("Normal", "Started", f"Started container {self.name}")]
+        return [EventTemplate("Normal", "Started", f"Started container {self.name}")]
 
     def _plan_run(self, now: datetime) -> None:
         behaviour = self.behaviour
@@ -178,21 +180,21 @@ class Container:
         back_off = self.restarts > 0 or self.is_init
         self.plan(now, self.timing.first_restart, Step.RESTART_BACK_OFF if back_off else Step.START)
 
-    def _wait_to_restart(self, now: datetime, pod: str) -> list[Told]:
+    def _wait_to_restart(self, now: datetime, pod: str) -> list[EventTemplate]:
         wait = self._back_off(max(self.restarts, 1))
         self.last = self.state
         self.plan(now, wait, Step.START)
         message = f"back-off {wait:.0f}s restarting failed container={self.name} pod={pod}"
-        told = Told("Warning", "BackOff", f"Back-off restarting failed container {self.name} in pod {pod}")
-        return self._wait(Waiting("CrashLoopBackOff", message, told), pod)
+        event = EventTemplate("Warning", "BackOff", f"Back-off restarting failed container {self.name} in pod {pod}")
+        return self._wait(Waiting("CrashLoopBackOff", message, event), pod)
 
-    def _wait(self, waiting: Waiting, pod: str) -> list[Told]:
+    def _wait(self, waiting: Waiting, pod: str) -> list[EventTemplate]:
         names = {"container": self.name, "image": self.image, "pod": pod}
         self.state = {"waiting": {"reason": waiting.reason, "message": _filled(waiting.message, names)}}
         self.started = self.ready = False
-        if waiting.told is None:
+        if waiting.event is None:
             return []
-        return [Told(waiting.told.type, waiting.told.reason, _filled(waiting.told.message, names))]
+        return [EventTemplate(waiting.event.type, waiting.event.reason, _filled(waiting.event.message, names))]
 
     def _back_off(self, times: int) -> float:
         return min(self.timing.back_off * 2.0 ** (times - 1), self.timing.longest_back_off)
@@ -217,8 +219,8 @@ class Container:
         return status
 
 
-def _unhealthy() -> Told:
-    return Told("Warning", "Unhealthy", "Readiness probe failed: HTTP probe failed with statuscode: 503")
+def _unhealthy() -> EventTemplate:
+    return EventTemplate("Warning", "Unhealthy", "Readiness probe failed: HTTP probe failed with statuscode: 503")
 
 
 def _filled(text: str, names: dict[str, str]) -> str:

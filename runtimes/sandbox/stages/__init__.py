@@ -28,7 +28,7 @@ _REFERENCE = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class EventTemplate:
     """An event the kubelet writes. Texts may name {container}, {image} and {pod}."""
 
     type: str
@@ -42,7 +42,7 @@ class Waiting:
 
     reason: str
     message: str
-    told: Told | None = None
+    event: EventTemplate | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,8 +156,8 @@ def _behaviour(document: dict[str, Any]) -> Behaviour:
     for name in ("waiting", "retry"):
         if name in fields:
             waiting = dict(fields[name])
-            if "told" in waiting:
-                waiting["told"] = Told(**waiting["told"])
+            if "event" in waiting:
+                waiting["event"] = EventTemplate(**waiting["event"])
             fields[name] = Waiting(**waiting)
     if "exit" in fields:
         fields["exit"] = Exit(**fields["exit"])

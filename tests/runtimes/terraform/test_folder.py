@@ -40,11 +40,11 @@ def test_a_folder_that_cannot_be_is_told(tmp_path: Path) -> None:
         Folder(tmp_path / "file" / "below").prepare()
 
 
-def test_a_sweep_takes_what_may_hold_secrets_and_leaves_the_state(tmp_path: Path) -> None:
+def test_removing_leftovers_takes_what_may_hold_secrets_and_leaves_the_state(tmp_path: Path) -> None:
     folder = Folder(tmp_path)
     for path in (folder.plan, folder.plan_events, folder.errors, folder.state, folder.run):
         path.write_text("{}")
-    folder.sweep()
+    folder.remove_leftovers()
     assert sorted(each.name for each in tmp_path.iterdir()) == ["run.json", "terraform.tfstate"]
 
 

@@ -26,11 +26,11 @@ async def test_what_refuses_comes_first_and_what_passed_in_one_line() -> None:
     there = world()
     there.workspace = Unreachable("no terraform here", hint="install it")
     made = await there.plan(namespace(), resource("db"))
-    lines = [str(each) for each in plan.gates(made, UNICODE, compact=True)]
+    lines = [str(each) for each in plan.guards(made, UNICODE, compact=True)]
     assert lines[0] == "✗ terraform plans: no"
     assert "no terraform here" in lines[1] and "install it" in lines[2]
     assert lines[-1] == "✓ clusters answer, dry run accepted, no conflicts, writing allowed"
-    assert len(list(plan.gates(made, UNICODE))) > len(lines)
+    assert len(list(plan.guards(made, UNICODE))) > len(lines)
 
 
 async def test_a_step_says_why_it_replaces_or_makes_again() -> None:
@@ -62,7 +62,7 @@ def test_what_takes_its_time_is_told_until_it_ends() -> None:
 async def test_what_no_cluster_checked_is_not_said_to_have_passed() -> None:
     there = World({"hz": FakeCluster("hz"), "sh": Unreachable("connection refused")})
     made = await there.plan(namespace())
-    shown = [str(each) for each in plan.gates(made, UNICODE)]
+    shown = [str(each) for each in plan.guards(made, UNICODE)]
     assert shown[0] == "✗ clusters answer: no"
     assert shown[1:3] == ["? dry run accepted: not known of sh", "? no conflicts: not known of sh"]
     assert documents.plan(made, Path())["guards"][1]["passed"] is None

@@ -45,7 +45,7 @@ async def test_clusters_are_changed_though_terraform_cannot_be_asked(place: Plac
         asked = len(workspace(place).requests)
         plan = await opened.plan(stack, clusters=["hz"])
         assert not plan.is_refused and plan.is_certain
-        assert any("terraform was not asked" in each for each in plan.notes)
+        assert any("terraform was not started" in each for each in plan.notes)
         assert any("those its last apply recorded" in each for each in plan.notes)
         assert (plan.places, [each.address.id for each in plan.steps()]) == (("hz",), [SETTINGS])
         assert (await place.apply(opened, plan)).outcome is Outcome.SUCCEEDED

@@ -31,7 +31,7 @@ from workbench.engine.places.workspace_steps import WorkspaceSteps
 from workbench.engine.plan import Plan
 from workbench.engine.release import in_workspace
 from workbench.engine.values import Value
-from workbench.engine.workspace import Clusters, Known, Surveyed, Wanted, ask, disagreement, failure, read, wanted
+from workbench.engine.workspace import Clusters, Desired, Recorded, Surveyed, ask, desired, disagreement, failure, read
 
 _NOT_PLANNED: Final = (Action.NONE, Action.DELETE, Action.FORGET)
 """What a plan approved that a fresh one need not speak of."""
@@ -64,9 +64,9 @@ class WorkspacePlace:
             raise self.workspace
         if not self._is_read(plan):
             return CheckedWorkspace(self, plan, self.workspace, {})
-        asked = await wanted(plan.spec, self.clusters)
+        asked = await desired(plan.spec, self.clusters)
         only = None if plan.prune else frozenset(each.id for each in asked.resources)
-        fresh = await self.workspace.survey(asked.request(plan.spec, Known(plan.released, plan.accept_lost), only))
+        fresh = await self.workspace.survey(asked.request(plan.spec, Recorded(plan.released, plan.accept_lost), only))
         if moved := self._moved(plan, fresh):
             raise StalePlan(sorted(moved, key=str), where=plan.stack)
         live = {each.id: each.prediction.live for each in fresh.resources if each.prediction.live is not None}
@@ -120,12 +120,12 @@ class WorkspaceSurvey:
     def __init__(self, surveying: Surveying, workspace: Workspace | RuntimeFailure, clusters: Clusters) -> None:
         self._surveying, self._workspace, self._clusters = surveying, workspace, clusters
         self._settled = anyio.Event()
-        self._answer: tuple[WorkspacePlan, Wanted] | None = None
+        self._answer: tuple[WorkspacePlan, Desired] | None = None
         self._failure: RuntimeFailure | None = None
         self._plans: Mapping[ResourceId, ResourcePlan] = {}
 
     async def run(self, prune: bool) -> None:
-        known = Known(in_workspace(self._surveying.prior), self._surveying.accept_lost)
+        known = Recorded(in_workspace(self._surveying.prior), self._surveying.accept_lost)
         try:
             if isinstance(self._workspace, RuntimeFailure):
                 raise self._workspace

@@ -38,7 +38,7 @@ from workbench.engine.events import Action
 from workbench.engine.places.place import Apply, steps_of
 from workbench.engine.plan import Plan
 from workbench.engine.values import NoSuchValue, Value
-from workbench.engine.workspace import Clusters, Known, Wanted, disagreement, wanted
+from workbench.engine.workspace import Clusters, Desired, Recorded, desired, disagreement
 
 _AWAY = frozenset({Action.DELETE, Action.FORGET})
 
@@ -210,13 +210,13 @@ class WorkspaceSteps:
                 await self._apply.skip(change, None)
             return
         ids = frozenset(each.address.id for each in ready)
-        asked = await wanted(self._plan.spec, self._clusters)
-        asked = Wanted(
+        asked = await desired(self._plan.spec, self._clusters)
+        asked = Desired(
             tuple(self._resolved.get(each.id, each) for each in asked.resources), {}, asked.secrets | self._secrets
         )
         # Everything at once needs no limit, which terraform would warn of.
         only = None if ids == self._all and self._plan.prune else ids
-        known = Known(self._plan.released, self._plan.accept_lost)
+        known = Recorded(self._plan.released, self._plan.accept_lost)
         request = asked.request(self._plan.spec, known, only)
         async with self._workspace.apply_all(request, lambda plan: self._accept(plan, ready)) as run:
             self._run = run
@@ -298,7 +298,7 @@ class WorkspaceSteps:
 
 def _lost(place: str, id_: ResourceId) -> Unreachable:
     return Unreachable(
-        "it was begun, and what became of it was not told",
+        "it was begun, and how it ended is not known",
         target=place,
         subject=str(id_),
         hint="plan again: what can be found out is looked for then",

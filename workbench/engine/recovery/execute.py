@@ -381,7 +381,7 @@ class _Execution:
                     return ""
                 said = f"{live.ready} of {live.desired} replicas are ready"
             except RuntimeFailure as error:
-                said = f"its cluster cannot be asked: {error.message}"
+                said = f"its cluster cannot be queried: {error.message}"
             except TimeoutError:
                 said = "its cluster does not answer"
             await anyio.sleep(_SETTLE_PAUSE_SECONDS)

@@ -85,7 +85,7 @@ class Intake:
         shown = self.withheld.text(hostname)
         if shown == hostname:
             return hostname
-        return shown.replace(MASK, self.seal().mask(hostname).told_in(_MASK_CHARACTERS))
+        return shown.replace(MASK, self.seal().mask(hostname).shortened_to(_MASK_CHARACTERS))
 
     def _hostnames(self, names: Iterable[str]) -> tuple[str, ...]:
         return tuple(map(self._hostname, names))

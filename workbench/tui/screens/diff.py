@@ -83,7 +83,7 @@ class DiffScreen(Frame):
         if self.state and self.state.diff and not self.state.diff.is_certain:
             return "no difference in what could be compared, and not everything could"
         if self.drift_only:
-            return "no drift to show: the line above says whether all of it could be told"
+            return "no drift to show: the line above says whether all of it is known"
         return "no difference: the clusters say what the configuration says"
 
     def _show_fields(self) -> None:

@@ -1,4 +1,4 @@
-"""Plan: the steps in their order, the gates before them, the typed confirmation; then the same steps as they run.
+"""Plan: the steps in their order, the guards before them, the typed confirmation; then the same steps as they run.
 
 The same screen shows the plan that takes everything away.
 """
@@ -31,7 +31,7 @@ class PlanScreen(Frame):
 
     DEFAULT_CSS = """
     PlanScreen #head { height: auto; padding: 0 1; }
-    PlanScreen #gates { height: auto; max-height: 7; padding: 0 1; }
+    PlanScreen #guards { height: auto; max-height: 7; padding: 0 1; }
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -48,7 +48,7 @@ class PlanScreen(Frame):
     def body(self) -> ComposeResult:
         yield ToneText(id="head")
         yield ResourceTable(plan.STEP_COLUMNS, id="steps", empty="planning ...")
-        yield ToneText(id="gates", wrap=True)
+        yield ToneText(id="guards", wrap=True)
         yield TypedConfirmation("Apply", "that is not the phrase: nothing was applied")
 
     _labelled: Plan | None = None
@@ -89,7 +89,7 @@ class PlanScreen(Frame):
         if self._labelled is not made:
             self._labelled, self._labels = made, plan.step_labels(made)
         steps.set_rows(plan.step_rows(made, state.events, self._labels))
-        self.query_one("#gates", ToneText).show_all(self._below(made))
+        self.query_one("#guards", ToneText).show_all(self._below(made))
         for event in state.events[-1:]:
             # a question about stopping stays: who types into it would otherwise press keys of the screen
             if isinstance(event, ApplyFinished) and not self._asked_to_stop:
@@ -99,7 +99,7 @@ class PlanScreen(Frame):
         """Gates before an apply, what went wrong and how it ended after one."""
         events, glyphs = (self.state.events if self.state else ()), self.workbench.glyphs
         if not events:
-            listed = list(plan.gates(made, glyphs, compact=True))
+            listed = list(plan.guards(made, glyphs, compact=True))
             if any(each.conflicts for each in made.changes):
                 how = "F gives them back" if made.force else "F takes over the fields in conflict"
                 listed.append(line(Span(how, Tone.MUTED)))
