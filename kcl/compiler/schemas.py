@@ -7,8 +7,8 @@ written:
 
 1. Each attribute has its setters, from all levels (bases and mixins first, then the schema), in the order in which
    they run. What a setter reads is known from its expression.
-2. An attribute is *dynamic* if its order can't be known from that: it needs itself by a detour, or it is assigned in
-   another way than by its name alone, as in `a.b = 1` or `a = b = 1`. Dynamic attributes stay with the lazy scope.
+2. An attribute is *dynamic* if its order can't be known from that: it is assigned in another way than by its name
+   alone, as in `a.b = 1` or `a = b = 1`. Dynamic attributes stay with the lazy scope.
    All others become local variables, `v3` for the value of the attribute with number 3 and `s3` for its sites.
 3. The statements are written in the order of the levels. Before an expression is written, what it reads is *settled*:
    the setters of those attributes are written first, by recursion, which ends since they are in no circle. So code
@@ -23,10 +23,13 @@ written:
 Whether a frame is needed at all, and what is published, is known at the end only. So a line of `source` may be a
 function, which is called when the whole is put together.
 
-The order is that of closures, with one difference: what an expression reads is computed before the expression and not
-in the middle of it. Where both make instances, `instances()` would show it, and the schema stays with closures
-(`Unordered`). Generated code reports nothing: where something fails it raises `StartOver`, and the evaluation is
-done again by closures.
+The order is that of closures, with three differences: what an expression reads is computed before the expression and
+not in the middle of it; who reads an attribute has all its setters run and not only the last that counts; and the
+condition of an `if` is evaluated once and not again before each setter below it. Where that could be told, since what
+would run at another time makes instances, prints, or is the first to read a variable of a package that does (`shows`),
+the schema stays with closures (`Unordered`). So it does where attributes need each other in a circle: what they come to
+depends on which of them is read first. Generated code reports nothing: where something fails it raises `StartOver`,
+and the evaluation is done again by closures.
 """
 
 from __future__ import annotations
@@ -42,10 +45,10 @@ from kcl.compiler.setters import (
     COMPUTED,
     Setter,
     decorators,
-    makes_instances,
     may_hold_instances,
     reachable,
     scalar_default,
+    shows,
 )
 from kcl.compiler.source import CodeOf, Source, compiled
 from kcl.compiler.types import kind_of
@@ -54,7 +57,7 @@ from kcl.diagnostics import KclError
 from kcl.evaluator.lexical import Scope
 from kcl.evaluator.lowering import may_be_left_out
 from kcl.evaluator.provenance import SiteKind
-from kcl.evaluator.runtime import MOST_NESTED_CALLS, StartOver
+from kcl.evaluator.runtime import MOST_NESTED_CALLS, ModuleContext, StartOver
 from kcl.evaluator.runtime_types import (
     pack,
 )
@@ -114,7 +117,10 @@ class Writer:
         self.layout = schema.layout
         self.source = Source()
         self.expressions = Expressions(self.source, self)
+        params = [param.name for level in self.layout.levels for param in level.schema.node.params]
+        self._own_names = frozenset((*self.layout.setters, *params))
         self.setters = self._setters()
+        self._showing = self._count_showing()
         self.current: str | None = None
         self._numbers = {name: number for number, name in enumerate(self.layout.setters)}
         self._dynamic = self._all_dynamic(dynamic)
@@ -138,21 +144,32 @@ class Writer:
             for name, places in level.body.body.assigning.items():
                 for place in places:
                     index = len(found[name])
-                    found[name].append(Setter(number, level, place, self.layout.types[name][index], index))
+                    type_ = self.layout.types[name][index]
+                    found[name].append(Setter(number, level, place, type_, index, self._own_names))
         return found
+
+    def _count_showing(self) -> int:
+        """How many statements may make instances or print."""
+        others = [
+            statement
+            for level in self.layout.levels
+            for statement in level.schema.node.body
+            if not level.body.body.of(statement) and shows(statement, level.schema.module, self._own_names)
+        ]
+        return len(others) + sum(each.creates for setters in self.setters.values() for each in setters)
 
     # --- What is computed lazily ---
 
     def _all_dynamic(self, dynamic: set[str]) -> set[str]:
-        """The attributes left to the lazy scope: `dynamic`, those not assigned simply, those that need each other."""
+        """The attributes left to the lazy scope: `dynamic` and those not assigned simply."""
         reads = {
             name: {other for setter in setters for other in setter.reads() if other in self.setters and other != name}
             for name, setters in self.setters.items()
         }
         self._reach = {name: reachable(name, reads) for name in reads}
         complex_ = {name for name, setters in self.setters.items() if not all(each.is_straight for each in setters)}
-        cyclic = {name for name, reached in self._reach.items() if name in reached}
-        return dynamic | complex_ | cyclic
+        self._is_circular = any(name in reached for name, reached in self._reach.items())
+        return dynamic | complex_
 
     def _all_simple(self) -> dict[str, Value]:
         if self.layout.index_signature is not None:
@@ -210,7 +227,7 @@ class Writer:
     # --- The function ---
 
     def function(self, code_of: CodeOf) -> Build:
-        if any(self._reads_attributes(level) for level in self.layout.levels):
+        if self._is_circular or any(self._reads_attributes(level) for level in self.layout.levels):
             raise Unordered
         source = self.source
         self._begin()
@@ -300,7 +317,7 @@ class Writer:
         source.line(f"{source.constant(self.runtime)}.module = {source.constant(level.schema.module)}")
         self._statements(number, level, level.schema.node.body, ())
         for decorator, node in zip(level.body.decorators, decorators(level.schema.node), strict=True):
-            self._settle_all(names_in(node), node)
+            self._settle_all(names_in(node), node, level.schema.module)
             self.publish(names_in(node))
             source.line(f"{source.constant(decorator)}({self._environment(number)}, frame)")
 
@@ -326,7 +343,7 @@ class Writer:
         runs = lower_statements([statement], body, level.body.scope, ignore)
         names = set(names_in(statement)) | {place.name for place in body.of(statement)}
         names |= {other for name in names for other in self._reach.get(name, ())}
-        self._settle_all(names, statement)
+        self._settle_all(names, statement, level.schema.module)
         self.publish(names)
         first = self.source.constant(level.first)
         environment, self.expressions.environment = self.expressions.environment, f"e{number}"
@@ -336,7 +353,7 @@ class Writer:
             for run in runs:
                 self.source.line(f"{self.source.constant(run)}({self._environment(number)}, frame, {first})")
 
-    def _settle_all(self, names: Iterable[str], before: ast.Node) -> None:
+    def _settle_all(self, names: Iterable[str], before: ast.Node, module: ModuleContext) -> None:
         """Computes the attributes that `before` reads, and those that the lazy ones among them read."""
         wanted = dict.fromkeys(name for name in names if name in self.setters)
         for name in list(wanted):
@@ -345,9 +362,8 @@ class Writer:
                 self.publish(self._reach[name])
         new = [name for name in wanted if name not in self._dynamic and name != self.current]
         new = [name for name in new if self._settled.get(name, -1) < len(self.setters[name]) - 1]
-        making = sum(map(self._makes_instances, new))
-        if making > 1 or (making and makes_instances(before)):
-            raise Unordered
+        if any(map(self._makes_instances, new)) and (self._showing > 1 or shows(before, module, self._own_names)):
+            raise Unordered  # closures may read them later, or not at all until it is their turn
         for name in sorted(new, key=self._numbers.__getitem__):
             self._settle(name, len(self.setters[name]) - 1)
 
@@ -361,7 +377,7 @@ class Writer:
             setter = self.setters[name][number]
             outer, self.current = self.current, name
             statement = setter.assigning.statement
-            self._settle_all(setter.reads(), statement.value or statement)
+            self._settle_all(setter.reads(), statement.value or statement, setter.scope.module)
             environment, self.expressions.environment = self.expressions.environment, f"e{setter.level}"
             test = self._test(setter.level, setter.body, setter.assigning.conditions)
             if test and number == 0:
@@ -389,6 +405,8 @@ class Writer:
         if known is not None:
             return known
         first = self.layout.levels[level].first
+        if shows(statement.cond, body.scope.module, self._own_names):
+            raise Unordered  # closures evaluate it before the statements below it, and before each of their setters
         pins = {name: first[name] + index for name, index in body.body.pins(statement).items()}
         names = dict.fromkeys(names_in(statement.cond))
         for name in names:
@@ -396,7 +414,7 @@ class Writer:
                 if name in self._dynamic:
                     raise Lazy(pins)
                 self._settle(name, pins[name] - 1)
-        self._settle_all(names.keys() - pins.keys(), statement.cond)
+        self._settle_all(names.keys() - pins.keys(), statement.cond, body.scope.module)
         source = self.source
         holds = source.assign("False")
         pinned, self._pinned = self._pinned, frozenset(pins)

@@ -2,28 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from typing import Any, Final
 
 from kcl.compiler.types import holds_instances
 from kcl.compiler.writing import names_in
 from kcl.evaluator.lexical import SchemaScope
+from kcl.evaluator.runtime import ModuleContext
 from kcl.evaluator.runtime_types import RuntimeType
 from kcl.evaluator.schema_lowering import literal_default
 from kcl.evaluator.schemas import Level
 from kcl.evaluator.statements import Assigning
 from kcl.evaluator.value import UNDEFINED, Value
+from kcl.loader.program import ImportKind, Package
+from kcl.memo.queries import Asking, Query
 from kcl.syntax import ast
 
 _CREATORS: Final = (ast.SchemaExpr, ast.Call)
+_SILENT: Final = {
+    *("abs", "all_true", "any_true", "bin", "bool", "ceil", "float", "floor", "hex", "int", "isunique", "len", "list"),
+    *("max", "min", "oct", "ord", "pow", "range", "round", "sorted", "str", "sum", "typeof", "zip"),
+}
+"""Functions of the library that only answer."""
+_SILENT_MODULES: Final = frozenset(("base64", "crypto", "json", "math", "regex", "units", "yaml"))
 
 
 class Setter:
     """One statement that assigns an attribute, as part of the whole stack of levels."""
 
-    __slots__ = ("assigning", "body", "index", "level", "name", "scope", "type")
+    __slots__ = ("assigning", "body", "creates", "index", "level", "name", "scope", "type")
 
-    def __init__(self, level: int, of: Level, assigning: Assigning, type_: RuntimeType | None, index: int) -> None:
+    def __init__(
+        self,
+        level: int,
+        of: Level,
+        assigning: Assigning,
+        type_: RuntimeType | None,
+        index: int,
+        attributes: Container[str],
+    ) -> None:
         self.level = level
         self.body = of.body
         self.scope: SchemaScope = of.body.scope
@@ -31,6 +48,9 @@ class Setter:
         self.name = assigning.name
         self.index = index
         self.type = type_
+        value = assigning.statement.value
+        self.creates = (type_ is not None and type_.converts) or shows(value, self.scope.module, attributes)
+        """Whether it may make instances or print, so that it can be told when it runs."""
 
     @property
     def is_straight(self) -> bool:
@@ -44,11 +64,6 @@ class Setter:
                 return target is not None and not target.path
             case _:
                 return False
-
-    @property
-    def creates(self) -> bool:
-        """Whether it may make instances."""
-        return (self.type is not None and self.type.converts) or makes_instances(self.assigning.statement.value)
 
     def reads(self) -> Iterator[str]:
         yield from names_in(self.assigning.statement.value)
@@ -79,18 +94,96 @@ def scalar_default(statement: ast.SchemaAttr) -> Value:
             return COMPUTED
 
 
-def makes_instances(node: ast.Node | None) -> bool:
-    """Whether an expression may make instances by itself."""
+def makes_instances(node: ast.Node | None, is_silent: Callable[[ast.Call], bool] = lambda call: False) -> bool:
+    """Whether an expression may make instances or print by itself; a union builds an instance again."""
     pending: list[Any] = [node]
     while pending:
         found = pending.pop()
-        if isinstance(found, _CREATORS):
+        if isinstance(found, ast.Binary) and found.op is ast.BinaryOp.BIT_OR:
+            return True
+        if isinstance(found, _CREATORS) and not (isinstance(found, ast.Call) and is_silent(found)):
             return True
         if isinstance(found, ast.Node):
             pending.extend(getattr(found, name) for name in type(found).__match_args__)
         elif isinstance(found, (list, tuple)):
             pending.extend(found)
     return False
+
+
+def shows(node: ast.Node | None, module: ModuleContext, attributes: Container[str]) -> bool:
+    """Whether an expression may make instances or print, by itself or as the first to read a variable that does."""
+    if makes_instances(node, lambda call: _is_silent(call, module, attributes)):
+        return True
+    variables = _showing(module, module.package)
+    if any(name in variables and name not in attributes for name in names_in(node)):
+        return True
+    return any(name in _showing(module, package) for package, name in _imported_names(node, module))
+
+
+def _is_silent(call: ast.Call, module: ModuleContext, attributes: Container[str]) -> bool:
+    """Whether what is called is surely a function of the library that only answers."""
+    match call.func:
+        case ast.Name(id=name) if name in _SILENT:
+            return name not in attributes and name not in module.scope.setters and name not in module.scope.types
+        case ast.Selector(value=ast.Name(id=head)) if head in module.imports and head not in attributes:
+            imported = module.imports[head]
+            return imported.kind is ImportKind.SYSTEM and imported.package in _SILENT_MODULES
+        case _:
+            return False
+
+
+def _showing(module: ModuleContext, path: str) -> frozenset[str]:
+    program = module.runtime.program
+    package = program.main if path == program.main.path else program.packages.get(path)
+    return frozenset() if package is None else module.runtime.memo.ask(_SHOWING, package)
+
+
+def _imported_names(node: ast.Node | None, module: ModuleContext) -> Iterator[tuple[str, str]]:
+    """The variables of other packages that an expression may read."""
+    pending: list[Any] = [node] if module.imports else []
+    while pending:
+        found = pending.pop()
+        match found:
+            case ast.Selector(value=ast.Name(id=head)) if head in module.imports:
+                imported = module.imports[head]
+                if imported.kind is ImportKind.PACKAGE:
+                    yield imported.package, found.name
+            case ast.Node():
+                pending.extend(getattr(found, name) for name in type(found).__match_args__)
+            case list() | tuple():
+                pending.extend(found)
+            case _:
+                pass
+
+
+def _variables_that_show(asking: Asking, package: Package) -> frozenset[str]:
+    """The variables of a package that make instances or print when they are computed, by others of it as well."""
+    reads: dict[str, set[str]] = {}
+    showing: set[str] = set()
+    pending: list[Any] = [module.tree.body for module in package.modules]
+    while pending:
+        match pending.pop():
+            case list() | tuple() as several:
+                pending.extend(several)
+            case ast.If() as node:
+                inside = {name for statement in (*node.body, *node.orelse) for name in names_in(statement)}
+                if makes_instances(node.cond):
+                    showing |= inside
+                for name in inside:
+                    reads.setdefault(name, set()).update(names_in(node.cond))
+                pending += [node.body, node.orelse]
+            case ast.Assign() | ast.AugAssign() | ast.Unification() as node:
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                for target in targets:
+                    reads.setdefault(target.name, set()).update(names_in(node.value))
+                    if makes_instances(node.value):
+                        showing.add(target.name)
+            case _:
+                pass
+    return frozenset(name for name in reads if name in showing or not showing.isdisjoint(reachable(name, reads)))
+
+
+_SHOWING: Final = Query("variables that make instances or print", _variables_that_show, lives_with_key=True)
 
 
 def reachable(start: str, reads: dict[str, set[str]]) -> set[str]:
@@ -100,7 +193,7 @@ def reachable(start: str, reads: dict[str, set[str]]) -> set[str]:
         name = pending.pop()
         if name not in found:
             found.add(name)
-            pending.extend(reads[name])
+            pending.extend(reads.get(name, ()))
     return found
 
 

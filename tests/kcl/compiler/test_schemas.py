@@ -13,7 +13,106 @@ from kcl.cli import main
 from kcl.compiler import GENERATED
 from tests.kcl.compiler.both_ways import outcome, same
 
+_SAY = """
+        say = lambda text: str, value {
+            print(text)
+            value
+        }
+        schema N:
+            v: int = 1
+"""
+"""What can be told of order: what is printed, and the instances of N."""
+
 PROGRAMS = {
+    "a circle that reads another circle directly and by a detour": """
+        schema A:
+            p?: int = (y or 1) * 10 + d + (q or 5)
+            q?: int = (p or 5) + 1
+            d?: int = (x or 1) * 2
+            x?: int = (y or 3) + 1
+            y?: int = (x or 4) + 2
+        a = A {}
+        b = A {} | {q = 3}
+        """,
+    "an attribute declared again, both times by a call": _SAY
+    + """
+        schema A:
+            first: int = again + 1
+            again: int = say("base", 1)
+            last: int = say("last", 2)
+        schema B(A):
+            again: int = say("derived", 2)
+        a = B {}
+        b = B {again = 4}
+        """,
+    "an attribute declared again, both times by an instance": _SAY
+    + """
+        schema A:
+            first: int = n.v
+            n: N = N {v = 1}
+            other: N = N {v = 2}
+        schema B(A):
+            n: N = N {v = 3}
+        a = B {}
+        every = [n.v for n in N.instances()]
+        """,
+    "a default of a mixin that calls": _SAY
+    + """
+        schema TagMixin:
+            tag: str = say("mixin", "m")
+        schema A:
+            mixin [TagMixin]
+            first: str = tag + say("first", "f")
+            tag: str = say("own", "o")
+        a = A {}
+        """,
+    "conditions that print and make instances": _SAY
+    + """
+        schema A:
+            size: int = 1
+            if say("condition", size) > 0:
+                if N {v = size}.v == 1:
+                    kind = "one"
+                other = "more"
+            else:
+                kind = "none"
+            kind?: str
+            other?: str
+        a = A {}
+        b = A {size = 2}
+        every = [n.v for n in N.instances()]
+        """,
+    "variables that print when they are read first": _SAY
+    + """
+        schema A:
+            sum: int = left + other
+            other: int = right
+        a = A {}
+        b = A {}
+        left = say("left", 1)
+        right = say("right", 2) if within else 3
+        within = say("within", True)
+        """,
+    "a default that calls, read by one that the configuration replaces": _SAY
+    + """
+        schema BothMixin:
+            a?: int = say("a", 1)
+            b?: int = say("b", 2)
+        schema A:
+            mixin [BothMixin]
+            c?: int = 2 + (b or 3)
+        a = A {c = 3}
+        b = A {c = 3, b = 1}
+        """,
+    "a union that builds an instance again on the way": _SAY
+    + """
+        schema A:
+            whole: int = (n | {v = 5}).v + later
+            later: int = (n | {v = 6}).v
+            n: N = N {}
+        a = A {}
+        every = [n.v for n in N.instances()]
+        """,
     "a default in terms of a later one": """
         schema A:
             first: int = second + 1
