@@ -1,8 +1,8 @@
 """Threads with a stack deep enough for nested calls of a program.
 
 Starting one, and touching its stack for the first time, takes 0.2 ms and more: of an evaluation after an edit that is
-one part in forty. So one that is done waits for the next work. One is enough to wait, and only one whose work was short does: a
-program that nests deeply leaves a large stack behind, and who takes long does not notice what starting takes.
+one part in forty. So one that is done waits for the next work. One is enough to wait, and only one whose work was short
+does: a program that nests deeply leaves a large stack behind, and who takes long does not notice what starting takes.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ import pytest
 from kcl.cache.sealing import key_from, opened, seal
 from kcl.cache.store import Store
 from kcl.cli import main
-from tests.kcl.clocks import later, let_tick
+from tests.kcl.clocks import later, let_tick, wait_until_settled
 
 Run = Callable[..., str]
 PROGRAM = """import models
@@ -219,6 +219,7 @@ def test_output_named_in_settings_is_written_each_time(run: Run, store: Store, f
 
 def test_a_fresh_process_prints_what_was_kept(folder: Path, store: Store) -> None:
     environment = {**os.environ, "KCL_RUN_CACHE": store.folder}
+    wait_until_settled()  # what is asked is another process
     command = [sys.executable, "-m", "kcl", "run", "main.k"]
     first = subprocess.run(command, cwd=folder, env=environment, capture_output=True, check=True, timeout=60)
     assert _kept(store) == 1
