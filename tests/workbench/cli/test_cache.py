@@ -34,5 +34,5 @@ def test_nothing_is_kept_when_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KCL_RUN_CACHE", "off")
     shown = CliRunner().invoke(wb, ["cache", "info"])
     assert shown.exit_code == 0
-    assert "nothing is kept" in shown.stderr
+    assert "nothing is cached" in shown.stderr
     assert CliRunner().invoke(wb, ["cache", "clear"]).exit_code == 0
