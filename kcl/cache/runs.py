@@ -67,8 +67,8 @@ def look_up(store: Store, key: str) -> str | None:
     if data is None:
         return None
     try:
-        text, kept, leads, files = marshal.loads(data)
-        if not hold(kept, leads):
+        text, kept, ways, files = marshal.loads(data)
+        if not hold(kept, ways):
             return None
         return text if files is None else _opened(key, text, files)
     except (ValueError, EOFError, TypeError, AttributeError):
@@ -94,18 +94,18 @@ def keep(
     kept = settled(sorted(set(paths)), started, clock=clock)
     if kept is None:
         return False
-    leads = Leads().around(kept)
+    ways = Leads().ways(kept)
     from kcl.secrecy.rules import BUILT_IN  # who only looks something up can do without
 
     if not BUILT_IN.may_be_in(text):
-        return store.write(key, marshal.dumps((text, kept, leads, None)))
+        return store.write(key, marshal.dumps((text, kept, ways, None)))
     if not only_files:
         return False
     from kcl.cache.sealing import key_from, seal
 
     files = [path for path in kept if os.path.isfile(path)]
     made = key_from(key, files)
-    return made is not None and store.write(key, marshal.dumps((seal(text.encode(), made), kept, leads, files)))
+    return made is not None and store.write(key, marshal.dumps((seal(text.encode(), made), kept, ways, files)))
 
 
 def compiler() -> str:

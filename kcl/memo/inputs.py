@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import os
 import time
+from operator import attrgetter
 from stat import S_IFDIR, S_IFLNK, S_IFMT
 
 TYPE_CHECKING = False
@@ -36,11 +37,15 @@ SETTLED_NANOSECONDS: Final = 100_000_000
 SETTLED_COARSELY_NANOSECONDS: Final = 2_100_000_000
 """The same where the clock of the file system may tick every other second."""
 _SECOND: Final = 1_000_000_000
+_WRITTEN: Final = attrgetter("st_mtime_ns", "st_ctime_ns", "st_size", "st_ino", "st_dev")
 
 Stamp: TypeAlias = "tuple[int, int, int, int, int] | Literal[False]"
 """Times, size and identity; False where there is nothing."""
 Moment: TypeAlias = "tuple[int, int]"
 """When a run began, in nanoseconds of the clock that times of files are of, and of one that nobody can set back."""
+Ways: TypeAlias = "tuple[dict[str, str], tuple[str, ...], frozenset[str]]"
+"""The ways to paths: where each folder and link leads that does not lead to itself, then the other folders on the way,
+which are no links: those without a stamp, and those whose stamp tells it."""
 Clock: TypeAlias = "Callable[[], Moment]"
 """What tells the time. Handed to whoever takes stamps, so that a test need not wait until they are settled."""
 
@@ -141,6 +146,20 @@ class Leads:
         folders = {os.path.dirname(path) for path in paths}
         return {each: self.of(each) for each in (*folders, *filter(os.path.islink, paths))}
 
+    def ways(self, before: Mapping[str, Stamp]) -> Ways:
+        """Returns the ways to paths with these stamps, for `hold`: each part of them is one look then."""
+        links: dict[str, str] = {}
+        parts: set[str] = set()
+        for folder, real in self.around(before).items():
+            if folder != real:
+                links[folder] = real
+                continue
+            while folder and folder not in parts:
+                parts.add(folder)
+                folder = folder.rpartition("/")[0]
+        stamped = frozenset(each for each in parts if before.get(each))
+        return links, tuple(sorted(parts - stamped)), stamped
+
     def hold(self, before: Mapping[str, str]) -> bool:
         """Whether folders still lead where they did."""
         return all(self.of(folder) == real for folder, real in before.items())
@@ -162,24 +181,32 @@ class Leads:
         return f"{real}/{name}" if real != "/" else f"/{name}"
 
 
-def hold(before: Mapping[str, Stamp], leads: Mapping[str, str]) -> bool:
-    """Whether stamps, taken earlier, are those of now, and folders lead where they led.
+def hold(before: Mapping[str, Stamp], ways: Ways) -> bool:
+    """Whether stamps, taken earlier, are those of now, and the ways to their paths lead where they led.
 
     Looks no further than the first that is not.
     """
-    if not Leads().hold(leads):
+    links, plain, stamped = ways
+    look, direct, kind, written = os.stat, os.lstat, S_IFMT, _WRITTEN
+    for folder in plain:
+        try:
+            if kind(direct(folder).st_mode) == S_IFLNK:
+                return False
+        except (OSError, ValueError):  # what is below it is not there either, and has another stamp
+            continue
+    if links and not Leads().hold(links):
         return False
-    look = os.stat
     for path, was in before.items():
         try:
-            found = look(path)
+            # a link in place of a folder has another stamp than the folder it leads to
+            found = direct(path) if path in stamped else look(path)
         except (FileNotFoundError, NotADirectoryError):
             if was is not False:
                 return False
             continue
         except (OSError, ValueError):
             return False
-        if (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino, found.st_dev) != was:
+        if written(found) != was:
             return False
     return True
 

@@ -26,7 +26,7 @@ from kcl.diagnostics import Diagnostic
 from kcl.evaluator.dialect import Dialect
 from kcl.evaluator.provenance import Provenance
 from kcl.loader import Manifest
-from kcl.memo.inputs import Clock, Leads, Moment, Stamp, hold, now, settled
+from kcl.memo.inputs import Clock, Leads, Moment, Stamp, Ways, hold, now, settled
 from kcl.records import dataclass, field
 from kcl.results.asked import Asked
 from kcl.results.places import KeptProvenance, packed
@@ -47,7 +47,7 @@ class _Entry:
     """A result as it was kept. `values`, documents and texts, are made anew for all who ask: they may change them."""
 
     stamps: Mapping[str, Stamp] = field(repr=False)
-    leads: Mapping[str, str] = field(repr=False)
+    ways: Ways = field(repr=False)
     sources: tuple[str, ...] = field(repr=False)
     values: bytes = field(repr=False)
     provenance: KeptProvenance = field(repr=False)
@@ -84,7 +84,7 @@ class KeptResults:
         """The result of what was asked by this name; None when none is kept or something it rests on has changed."""
         entry = self._remembered.get(name)
         if entry is not None:
-            if hold(entry.stamps, entry.leads):
+            if hold(entry.stamps, entry.ways):
                 return entry.result()
             self._remembered.forget(name)
         data = self._store.read(name)
@@ -137,16 +137,16 @@ class KeptResults:
             if key is None or asked.given():
                 return False
             body = seal(body, key)
-        leads = Leads().around(stamps)
-        data = marshal.dumps((stamps, leads, sources, files, body))
+        ways = Leads().ways(stamps)
+        data = marshal.dumps((stamps, ways, sources, files, body))
         kept = KeptProvenance(places, provenance.user_files)
-        self._remembered.put(name, _Entry(stamps, leads, sources, values, kept, facts, len(data)))
+        self._remembered.put(name, _Entry(stamps, ways, sources, values, kept, facts, len(data)))
         return self._store.write(name, data)
 
     def _read(self, name: str, data: bytes) -> _Entry | None:
         """The entry that these bytes are, if it holds. Raises one of `BROKEN`."""
-        stamps, leads, sources, files, body = marshal.loads(data)
-        if not hold(stamps, leads):
+        stamps, ways, sources, files, body = marshal.loads(data)
+        if not hold(stamps, ways):
             return None
         if files is not None:
             key = key_from(name, files, self._digests.taken(stamps))
@@ -155,7 +155,7 @@ class KeptResults:
                 return None
         values, places, user_files, facts = marshal.loads(body)
         provenance = KeptProvenance(places, user_files)
-        return _Entry(stamps, leads, sources, values, provenance, self._known(facts), len(data))
+        return _Entry(stamps, ways, sources, values, provenance, self._known(facts), len(data))
 
     def _known(self, facts: bytes) -> _Facts:
         """What most results of a repository have in common."""

@@ -15,6 +15,7 @@ from kcl.memo.inputs import (
     Clock,
     Leads,
     Moment,
+    Ways,
     direct_stamps,
     hold,
     is_comparable,
@@ -29,6 +30,7 @@ from kcl.source import OsFileSystem
 from tests.kcl.clocks import let_tick
 
 _SECOND = 1_000_000_000
+_NO_WAYS: Ways = ({}, (), frozenset())
 _TICKED = 1_700_000_000 * _SECOND + 4_000_000
 """Stamped by a clock that ticks often; the other by one that may tick once a second."""
 _COARSE = 1_700_000_000 * _SECOND
@@ -82,7 +84,7 @@ def test_every_way_to_take_stamps_goes_by_the_one_rule(age: int, tmp_path: Path)
     assert each == {**alone, paths[2]: None if alone[paths[3]] is None else False}
     whole = settled(paths, started, clock=clock)
     assert whole == (None if None in each.values() else each)
-    assert whole is None or hold(whole, {})
+    assert whole is None or hold(whole, Leads().ways(whole))
 
 
 def test_folders_lead_where_links_say(tmp_path: Path) -> None:
@@ -96,6 +98,26 @@ def test_folders_lead_where_links_say(tmp_path: Path) -> None:
     (tmp_path / "a").rename(tmp_path / "c")
     (tmp_path / "a").symlink_to("c")
     assert not Leads().hold(before)
+
+
+@pytest.mark.parametrize("moved", ["a", "a/b", "a/b/c", "link"])
+@pytest.mark.parametrize("has_stamps", [False, True], ids=["files alone", "with their folders"])
+def test_a_way_that_leads_elsewhere_does_not_hold(moved: str, has_stamps: bool, tmp_path: Path) -> None:
+    """The file itself is the very same, with all its times: only the way to it is another."""
+    (tmp_path / "a/b/c").mkdir(parents=True)
+    (tmp_path / "a/b/c/file").write_text("x")
+    (tmp_path / "link").symlink_to("a/b")
+    paths = [str(tmp_path / name) for name in ("a/b/c/file", "link/c/file", "a/b/c/nothing")]
+    folders = [str(tmp_path / name) for name in ("a/b/c", "link", "a/nothing")] if has_stamps else []
+    before = {path: found for path in (*paths, *folders) if (found := stamp_as_it_is(path)) is not None}
+    ways = Leads().ways(before)
+    assert hold(before, ways)
+    way = tmp_path / moved
+    way.rename(tmp_path / "elsewhere")
+    way.symlink_to("elsewhere" if way.parent == tmp_path else tmp_path / "elsewhere")
+    assert (tmp_path / "a/b/c/file").read_text() == (tmp_path / "link/c/file").read_text() == "x"
+    leads_to_the_same = moved == "link"
+    assert hold(before, ways) is leads_to_the_same
 
 
 @pytest.mark.parametrize(
@@ -121,7 +143,7 @@ def test_no_change_has_the_stamp_of_before_whatever_times_are_put_back(
     if file.exists():
         os.utime(file, ns=(times.st_atime_ns, times.st_mtime_ns))
     assert stamp_as_it_is(str(file)) != before
-    assert before is not None and not hold({str(file): before}, {})
+    assert before is not None and not hold({str(file): before}, _NO_WAYS)
 
 
 def test_times_tell_nothing_once_the_clock_was_set_back() -> None:
