@@ -38,6 +38,7 @@ from workbench.engine.places import ClusterPlace, Place
 from workbench.engine.places.surveying import Seals
 from workbench.engine.plan import Guard, Plan
 from workbench.engine.planning import make_plan
+from workbench.engine.policy.judging import Judge
 from workbench.engine.release import Release, held
 from workbench.engine.spec import Spec
 from workbench.engine.survey import survey
@@ -56,6 +57,7 @@ _SALT_BYTES = 32
 class Planner:
     """`connect` gives the runtime of a cluster or raises `RuntimeFailure`; `compile` raises as `Session.compile` does.
 
+    `judge` reads the policies, and raises what is wrong with their files.
     `screen` seals what is shown: one for as long as the planner lives, so that a secret looks the same in all it shows.
     """
 
@@ -65,6 +67,7 @@ class Planner:
     compile: Callable[[Stack, CompileInputs], Awaitable[CompiledStack]]
     connect: Callable[[str], Awaitable[Runtime]]
     now: Callable[[], datetime]
+    judge: Callable[[], Judge]
     is_read_only: bool
     screen: Seal = field(default_factory=Seal.random, repr=False)
     waiting: Waiting = field(default_factory=Waiting)
@@ -269,7 +272,11 @@ class Planner:
             accept_lost=accept_lost,
             elsewhere=tuple(f"{each} ({each.hint})" for each in others),
         )
-        return replace(plan, guards=(*plan.guards, *_history_guard(plan, history)))
+        return await self.judged(replace(plan, guards=(*plan.guards, *_history_guard(plan, history))), stack)
+
+    async def judged(self, plan: Plan, stack: Stack) -> Plan:
+        """Returns the plan with what policies say of it now."""
+        return await self.judge().judged(stack, plan, self.now())
 
     async def _survey(
         self,

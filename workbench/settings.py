@@ -86,6 +86,7 @@ class Settings:
     trusts_providers: bool = False
     trusted_providers: tuple[str, ...] = ()
     is_untrusted: bool | None = None
+    policy: Path | None = None
     pull_request: str = ""
     terraform: str = ""
     terraform_mirrors: tuple[Path, ...] = ()
@@ -121,6 +122,7 @@ class Settings:
             trusts_providers=trusts_providers,
             trusted_providers=trusted_providers,
             is_untrusted=_flag(env, "WB_UNTRUSTED") if env.get("WB_UNTRUSTED", "").strip() else None,
+            policy=Path(env["WB_POLICY"]).expanduser().absolute() if env.get("WB_POLICY", "").strip() else None,
             pull_request=pull_request(env),
             terraform=env.get("WB_TERRAFORM", ""),
             terraform_mirrors=tuple(

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from runtimes.base.quantity import amount
 from runtimes.sandbox.allocation import Rng
 from runtimes.sandbox.errors import ApiError, forbidden, not_found
-from runtimes.sandbox.quantity import amount
 from runtimes.sandbox.resources import Resource
 from runtimes.sandbox.store import Object, Store
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from runtimes.base import quantity
 from runtimes.base.documents import DocumentError, load_json
-from runtimes.sandbox import quantity
 from runtimes.sandbox.limits import check_values
 from runtimes.sandbox.schema.registry import OBJECT_META, KindSchema, Registry
 from runtimes.sandbox.schema.types import Field, MapShape, Type

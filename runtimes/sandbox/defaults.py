@@ -15,7 +15,7 @@ from decimal import ROUND_UP, Decimal, localcontext
 from functools import cache
 from typing import Any
 
-from runtimes.sandbox import quantity
+from runtimes.base import quantity
 from runtimes.sandbox.schema.registry import KindSchema
 from runtimes.sandbox.schema.types import MapShape, Type
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from typing import Any, Protocol
 
-from runtimes.sandbox import quantity
+from runtimes.base import quantity
 from runtimes.sandbox.errors import forbidden
 from runtimes.sandbox.resources import Resource
 from runtimes.sandbox.state import State

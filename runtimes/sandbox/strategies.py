@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from runtimes.base.quantity import amount
 from runtimes.sandbox.allocation import (
     NODE_PORTS,
     SERVICE_NETWORK,
@@ -24,7 +25,6 @@ from runtimes.sandbox.allocation import (
 )
 from runtimes.sandbox.errors import ApiError, JsonObject, invalid
 from runtimes.sandbox.policies import policy
-from runtimes.sandbox.quantity import amount
 from runtimes.sandbox.resources import Resource
 from runtimes.sandbox.store import Object, Store, copied
 

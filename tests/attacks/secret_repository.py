@@ -241,6 +241,23 @@ def vault() -> Vault:
             "patterns": ["acme_live_*"],
         }
     )
+    files |= {
+        "policy.yaml": json.dumps(
+            {
+                "policies": [
+                    {"name": "all", "check": "policies/all.k", "level": "warning"},
+                    {"name": "tags", "rule": "image-registries", "with": {"allowed": ["-"]}, "level": "warning"},
+                    {
+                        "name": "names",
+                        "rule": "required-metadata",
+                        "with": {"annotations": {"example.com/note": "-"}},
+                        "level": "warning",
+                    },
+                ]
+            }
+        ),
+        "policies/all.k": 'violations = [{message = "${r.attributes}"} for r in option("resources")]\n',
+    }
     environment = {"WB_PLUGIN_SAFE_DOOR": given.strong("plugin", "environment"), "WB_TRUST_PLUGINS": "1"}
     environment |= {name: given.strong("environment", name) for name in ENVIRONMENT}
     arguments = ("-Y", "settings.yaml", *(word for each in options.items() for word in ("-D", "=".join(each))))

@@ -81,6 +81,7 @@ NEW = (
     ("explain", "vault/dev", "CronJob/night", "spec.jobTemplate.spec.template.spec.containers[name=job].env"),
     ("migrate", "--check", "vault/dev"),
     ("migrate", "vault/dev"),
+    *(("policy", "vault/dev", "-o", format_) for format_ in ("table", "json", "yaml")),
     ("plan", "vault/dev", "--out", "../out/a.plan"),
     ("apply", "vault/dev", "--dry-run"),
     ("run", "vault/dev/main.k"),
@@ -126,7 +127,7 @@ LAST = (
 )
 APPLIED = ("apply", "../out/a.plan", "--confirm", "yes", "--timeout", "1")
 EVERY = (*NEW, *OF_THE_REPOSITORY, APPLIED, *DRIFTED, *RELEASED, *LAST)
-TAKE_OPTIONS = ("compile", "diff", "drift", "plan", "apply", "destroy", "watch", "explain", "migrate", "run")
+TAKE_OPTIONS = ("compile", "diff", "drift", "plan", "apply", "destroy", "watch", "explain", "migrate", "policy", "run")
 WRONG = ("release forget", "release move", "run", "trust provider", "trust backend", "watch", "migrate")
 """Those that have nothing to do here and say so, or whose code tells of the cluster."""
 

@@ -27,6 +27,16 @@ rules:
   ready: {condition: Ready}
 - ready: now
 """
+_POLICY: Final = """\
+policies:
+- {name: a, rule: image-registries, with: {allowed: ['r.example/*']}, stacks: ['shop/*'], kinds: [apps/*]}
+- {name: b, rule: resource-limits, with: {required: [limits.cpu], most: {limits.memory: 1Gi}}, level: warning}
+- {name: c, rule: change-windows, with: {closed: [{days: [sat], hours: '18:00-08:00'}, {from: 2026-12-24}]}}
+- {name: d, rule: replicas, with: {least: 2, most: 3}}
+- {name: e, rule: required-metadata, with: {labels: {team: '*'}}}
+waivers:
+- {policy: 'a*', stacks: [shop/dev], resources: ['*'], until: 2026-12-31, reason: later}
+"""
 _DEFINITION: Final = """\
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -126,6 +136,7 @@ def seeds() -> dict[str, list[bytes]]:
     for kind, pattern in (("shop/project.yaml", "*/*/project.yaml"), ("shop/dev/stack.yaml", "*/*/*/stack.yaml")):
         found[f"repository/{kind}"] += [each.read_bytes() for each in sorted(_SAMPLE.glob(pattern))[:4]]
     found["repository/readiness.yaml"].append(_READINESS.encode())
+    found["repository/policy.yaml"].append(_POLICY.encode())
     found["repository/shop/crd/a.yaml"].append(_DEFINITION.encode())
     found |= {
         "repository/kcl.mod.lock": [_LOCK.encode()],

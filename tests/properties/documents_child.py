@@ -45,6 +45,7 @@ REPOSITORY: Final[Mapping[str, str]] = {
     "kcl.mod": '[package]\nname = "shop"\nedition = "v0.11.0"\nversion = "0.1.0"\n\n[profile]\nentries = ["main.k"]\n',
     "clusters.yaml": "clusters:\n  hangzhou:\n    context: hz\nplacements:\n- stacks: ['*']\n  clusters: [hangzhou]\n",
     "readiness.yaml": "rules: []\n",
+    "policy.yaml": "policies: []\n",
     "plugins.yaml": "plugins: {}\n",
     "shop/project.yaml": "name: shop\n",
     "shop/dev/stack.yaml": "name: dev\n",
@@ -66,6 +67,8 @@ def _browse(home: Path) -> None:
         read_readiness(root)
     with suppress(*_FINDINGS):
         read_allowed_plugins(root)
+    with suppress(*_FINDINGS):
+        asyncio.run(session.judge(tuple(tree.stacks())))
     for project in tree.projects:
         for stack in project.stacks:
             asyncio.run(session.compile(stack))

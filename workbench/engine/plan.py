@@ -15,6 +15,7 @@ from enum import StrEnum
 from runtimes.base import Address, ClusterIdentity, ResourceId
 from workbench.engine.changes import Change, Gap, Problem, Summary
 from workbench.engine.compile import CompileInputs
+from workbench.engine.policy.findings import PolicyReport
 from workbench.engine.spec import Spec
 
 VALUE_PATIENCE_SECONDS = 180.0
@@ -64,6 +65,7 @@ class Plan:
     taken as its own, though no release here made it. `released` are the Terraform resources that the last
     release left in existence, with their ids in the infrastructure. `salt` keys the digests, so that a saved plan can
     be made again with the same id. `identities` says which cluster each name is: the plan is for those and no others.
+    `policy` is what policies found, None where none are for the stack; a guard speaks for it.
     """
 
     id: str
@@ -93,6 +95,7 @@ class Plan:
     accept_lost: bool = False
     released: Mapping[ResourceId, str] = field(default_factory=dict, repr=False)
     identities: Mapping[str, ClusterIdentity] = field(default_factory=dict)
+    policy: PolicyReport | None = None
 
     @property
     def places(self) -> tuple[str, ...]:

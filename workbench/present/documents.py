@@ -15,7 +15,7 @@ from workbench.engine.masking import Masked
 from workbench.engine.plan import Plan
 from workbench.engine.spec import Chain
 from workbench.engine.status import WAITED_FOR, ResourceStatus, Source, StatusTree, Verdict
-from workbench.present import clusters
+from workbench.present import clusters, policy
 from workbench.project import KonfigTree, Stack
 
 
@@ -27,10 +27,18 @@ def tree(konfig: KonfigTree) -> dict[str, Any]:
     findings = list(konfig.all_findings())
     return _document(
         "Tree",
-        "broken" if findings else "ok",
+        "broken" if any(each.is_error for each in findings) else "ok",
         root=str(konfig.root),
         stacks=[_stack(stack) for stack in konfig.stacks()],
-        findings=[{"where": each.where, "message": each.message, "hint": each.hint} for each in findings],
+        findings=[
+            {
+                "where": each.where,
+                "message": each.message,
+                "hint": each.hint,
+                "level": "error" if each.is_error else "warning",
+            }
+            for each in findings
+        ],
     )
 
 
@@ -82,6 +90,7 @@ def plan(made: Plan, root: Path) -> dict[str, Any]:
             {"name": each.name, "passed": None if each.is_unknown else each.passed, "message": each.message}
             for each in made.guards
         ],
+        policy=None if made.policy is None else policy.document(made.policy, root),
         confirmation={
             "level": made.confirmation.level.value,
             "phrase": made.confirmation.phrase,

@@ -8,6 +8,7 @@ clusters     clusters.yaml: which stack goes to which clusters
 plugins      plugins.yaml: which Python functions KCL may call
 readiness    readiness.yaml: when resources count as ready
 masking      masking.yaml: what else is secret
+policy       policy.yaml: what is not put up with
 impact       files → stacks
 bounds       how far a repository reaches: what may be read and written for it
 errors       the root `WorkbenchError`

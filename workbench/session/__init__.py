@@ -14,11 +14,12 @@ cancelled, and may run side by side on one event loop.
 """
 
 from workbench.session.drifting import Drifting
+from workbench.session.judging import Judging
 from workbench.session.recovering import Recovering
 from workbench.session.watching import Watching
 
 
-class Session(Drifting, Watching, Recovering):
+class Session(Drifting, Judging, Watching, Recovering):
     """See the module. Methods that take a `Stack` take one of `tree()` or `select()`."""
 
 

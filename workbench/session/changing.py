@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from workbench.engine.compile import CompiledStack, CompileInputs
     from workbench.engine.execute import Applying
     from workbench.engine.plan import Plan
+    from workbench.engine.policy.judging import Judge
     from workbench.planner import Planner
 
 
@@ -147,8 +148,9 @@ class Changing(Browsing, Compiling):
         from workbench.engine.approval import approve
         from workbench.planner import goes
 
-        approve(plan, confirm)
         stack = self.select(plan.stack)
+        plan = await self._planning().judged(plan, stack)  # a window may have closed since it was made
+        approve(plan, confirm)
         ids = [*(each.id for each in plan.spec), *(each.address.id for each in plan.changes)]
         async with applying(
             plan,
@@ -175,6 +177,12 @@ class Changing(Browsing, Compiling):
                 compile=self.compile,
                 connect=self._connections.runtime,
                 now=self._now,
+                judge=self._judge,
                 is_read_only=self.settings.is_read_only,
             )
         return self._planner
+
+    def _judge(self) -> Judge:
+        from workbench.engine.policy.judging import open_judge
+
+        return open_judge(self._root, self._settings.policy, self._settings.allowance)

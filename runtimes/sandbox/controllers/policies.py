@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from datetime import timedelta
 from decimal import Decimal
 
-from runtimes.sandbox import quantity, quota
+from runtimes.base import quantity
+from runtimes.sandbox import quota
 from runtimes.sandbox.controllers.base import Controller, Key, key_of
 from runtimes.sandbox.controllers.conditions import condition, resolved, without
 from runtimes.sandbox.controllers.owners import controller_of, labels_of, selects

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from runtimes.sandbox.quantity import amount
+from runtimes.base.quantity import amount
 from runtimes.sandbox.validate import names
 from runtimes.sandbox.validate.causes import Causes, Object
 

@@ -6,7 +6,7 @@ import base64
 import ipaddress
 import json
 
-from runtimes.sandbox.quantity import amount
+from runtimes.base.quantity import amount
 from runtimes.sandbox.validate import containers, meta, names
 from runtimes.sandbox.validate.causes import Causes, Object
 

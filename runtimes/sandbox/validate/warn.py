@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from runtimes.sandbox.quantity import amount
+from runtimes.base.quantity import amount
 from runtimes.sandbox.schema.registry import KindSchema
 from runtimes.sandbox.validate import names
 from runtimes.sandbox.validate.causes import Object, shown

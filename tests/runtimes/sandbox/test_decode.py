@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runtimes.sandbox import decode, quantity
+from runtimes.base import quantity
+from runtimes.sandbox import decode
 
 from .kinds import CONFIG_MAP, DEPLOYMENT, POD, SECRET, SERVICE, config_map, deployment
 
