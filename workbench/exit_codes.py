@@ -1,7 +1,7 @@
 """The exit codes of the command line, and which error gives which.
 
-`diff` follows kubectl (0 same, 1 different, 3 could not tell), `plan --detailed-exitcode` follows Terraform (0 nothing
-to do, 1 error, 2 changes). Everything else uses the codes below.
+`diff` follows kubectl (0 same, 1 different, 3 could not tell), and `impact` follows `diff`. `plan --detailed-exitcode`
+follows Terraform (0 nothing to do, 1 error, 2 changes). Everything else uses the codes below.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ class ExitCode(IntEnum):
     OK = 0
     ERROR = 1
     DIFFERENT = 1
-    """`diff` only."""
+    """`diff` and `impact` only."""
     CHANGES = 2
     """`plan --detailed-exitcode` only."""
     DIFF_FAILED = 3
-    """`diff` only: it could not be told whether there are differences."""
+    """`diff`, `impact` and `ci` only: it could not be told whether there are differences."""
     REFUSED = 4
     """A guard said no, a confirmation is missing, or the session is read-only. Nothing was written."""
     NOT_READY = 5

@@ -70,6 +70,9 @@ NEW = (
     *((verb, "-o", format_, "vault/dev") for verb in ("diff", "plan") for format_ in ("table", "json", "yaml")),
     ("compile", "--all", "--into", "../into"),
     ("compile", "--all", "--since", "HEAD", "--into", "../into"),
+    *(("impact", "--git", "HEAD~1", "-o", format_) for format_ in ("table", "json", "yaml")),
+    ("ci", "--git", "HEAD~1..HEAD", "--annotations", "github"),
+    ("ci", "--git", "HEAD~1..HEAD", "--annotations", "gitlab", "--code-quality", "../out/quality.json"),
     ("explain", "vault/dev", "Secret/texts", "stringData.text-0"),
     ("explain", "vault/dev", "Secret/encoded", "data.word-0"),
     ("explain", "vault/dev", "Secret/given", "stringData.door"),
@@ -127,7 +130,10 @@ LAST = (
 )
 APPLIED = ("apply", "../out/a.plan", "--confirm", "yes", "--timeout", "1")
 EVERY = (*NEW, *OF_THE_REPOSITORY, APPLIED, *DRIFTED, *RELEASED, *LAST)
-TAKE_OPTIONS = ("compile", "diff", "drift", "plan", "apply", "destroy", "watch", "explain", "migrate", "policy", "run")
+TAKE_OPTIONS = (
+    *("compile", "diff", "impact", "ci", "drift", "plan", "apply", "destroy", "watch", "explain", "migrate"),
+    *("policy", "run"),
+)
 WRONG = ("release forget", "release move", "run", "trust provider", "trust backend", "watch", "migrate")
 """Those that have nothing to do here and say so, or whose code tells of the cluster."""
 
@@ -145,7 +151,8 @@ async def test_no_command_shows_keeps_or_hands_on_a_secret(opened: Opened) -> No
     shutil.copy(os.environ["KUBECONFIG"], "kubeconfig")
     if GIT:
         opened.listen_to("git", GIT)
-        for words in ("init -q .", "add -A", "-c user.name=a -c user.email=b@c commit -qm x"):
+        who = "-c user.name=a -c user.email=b@c"
+        for words in ("init -q .", f"{who} commit -qm none --allow-empty", "add -A", f"{who} commit -qm x"):
             await asyncio.to_thread(subprocess.run, [GIT, *words.split()], check=True)
 
     async def look(*arguments: str) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -50,7 +49,7 @@ def compile_everything(context: Context, here: Path, order: Order) -> ExitCode:
     output = context.output
     session = context.open(here)
     started = time.monotonic()
-    folder = order.into or _default_folder(session)
+    folder = order.into or session.specs_folder
     batch = session.compile_all(
         folder, order.inputs, format_=order.format, only=_only(session, here, order), force=order.force
     )
@@ -87,11 +86,6 @@ def compile_everything(context: Context, here: Path, order: Order) -> ExitCode:
     output.line(", ".join(parts))
     output.line(f"{batch.lines():,} lines of {order.format.upper()} in {folder}")
     return ExitCode.ERROR if failed or is_broken else ExitCode.OK
-
-
-def _default_folder(session: Session) -> Path:
-    name = hashlib.sha256(str(session.root).encode("utf-8", "surrogateescape")).hexdigest()[:16]
-    return session.settings.cache_dir / "specs" / f"{session.root.name}-{name}"
 
 
 def _only(session: Session, here: Path, order: Order) -> tuple[Path, ...] | None:

@@ -29,6 +29,8 @@ _COMMANDS = {
     "ls": "list projects, stacks and components",
     "compile": "print a stack's Spec as one YAML list",
     "diff": "show what an apply would change live, with the source line behind every field",
+    "impact": "show which stacks, resources and fields a change of files affects",
+    "ci": "write the impact of a change for a pull request: a summary and annotations",
     "drift": "show what others changed or deleted live, over many stacks; take it back or take it over",
     "policy": "show what of stacks the policies of the repository do not put up with",
     "plan": "show what would be done, in which order, bound to what is live now",

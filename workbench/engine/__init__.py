@@ -6,7 +6,8 @@ shipped    the same in a process that can be ended: evaluators holds them, evalu
            frames what goes between, memos what one keeps; migrating brings a repository of 2023 to today there
 compile_all  all stacks → files, each only when it is out of date: compiled_index knows, worker pools do the work
 git        git, so that it runs nothing a checkout names
-revisions  what git says has changed
+revisions  what git says has changed; commits is what it has, as a folder
+impact     two sides of a change → what it does to each stack; impacts finds which stacks, and compiles both sides
 graph      what comes before what
 masking    secrets as digests
 changes    what an apply would change, as values: `Change`, `FieldChange`, `StackDiff`

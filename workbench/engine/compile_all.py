@@ -149,6 +149,11 @@ class Batch:
         finally:
             self._index.save()
 
+    def read(self, stack: Stack) -> frozenset[str] | None:
+        """Returns what an up-to-date stack was read from: files, folders, and what was not there; None for another."""
+        record = self._index.records.get(stack.name)
+        return None if record is None else record.shared | record.own
+
     def lines(self) -> int:
         """How many lines all Specs have that are up to date."""
         return sum(each.lines for each in self._index.records.values())
@@ -249,7 +254,7 @@ def _outcome(chunk: Chunk, stack: Stack, sets: dict[frozenset[str], frozenset[st
         text = text if text.endswith("\n") else text + "\n"
     content = text.encode("utf-8", "surrogatepass")
     write_private(target, content)
-    own, shared = _read(stack, compiled.dependencies)
+    own, shared = read_by(stack, compiled.dependencies)
     return Outcome(
         stack.name,
         file,
@@ -262,8 +267,8 @@ def _outcome(chunk: Chunk, stack: Stack, sets: dict[frozenset[str], frozenset[st
     )
 
 
-def _read(stack: Stack, files: Iterable[Path]) -> tuple[frozenset[str], frozenset[str]]:
-    """Returns what a stack was read from, in its project and outside of it."""
+def read_by(stack: Stack, files: Iterable[Path]) -> tuple[frozenset[str], frozenset[str]]:
+    """Returns what a stack was read from, in its project and outside of it; `files` are what its compilation read."""
     folder, project = str(stack.directory), str(stack.project_directory)
     below = project + os.sep
     own: set[str] = set()

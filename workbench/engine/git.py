@@ -46,25 +46,36 @@ def run_git(root: Path, command: str, *arguments: str, timeout: float) -> subpro
 
     Raises `OSError` where git cannot be started and `subprocess.TimeoutExpired` where it does not answer.
     """
+    ended = run_git_bytes(root, command, *arguments, timeout=timeout)
+    return subprocess.CompletedProcess(ended.args, ended.returncode, _text(ended.stdout), _text(ended.stderr))
+
+
+def run_git_bytes(
+    root: Path, command: str, *arguments: str, timeout: float, given: bytes = b""
+) -> subprocess.CompletedProcess[bytes]:
+    """The same for what is no text: the content of files. `given` is what the command reads."""
     environment = _environment(root)
-    names = _run(root, environment, timeout, "config", "--null", "--name-only", "--get-regexp", r"^filter\.")
+    names = _run(root, environment, timeout, b"", "config", "--null", "--name-only", "--get-regexp", r"^filter\.")
     if names.returncode not in (0, 1):  # 1: there are none
         return names
-    environment |= _without_filters(environment, names.stdout)
-    return _run(root, environment, timeout, command, *_OPTIONS.get(command, ()), *arguments)
+    environment |= _without_filters(environment, _text(names.stdout))
+    return _run(root, environment, timeout, given, command, *_OPTIONS.get(command, ()), *arguments)
 
 
-def _run(root: Path, environment: Mapping[str, str], timeout: float, *words: str) -> subprocess.CompletedProcess[str]:
+def _text(said: bytes) -> str:
+    return said.decode("utf-8", "surrogateescape")
+
+
+def _run(
+    root: Path, environment: Mapping[str, str], timeout: float, given: bytes, *words: str
+) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(
         ["git", *_FIXED, "-C", str(root), *words],
         env=environment,
-        stdin=subprocess.DEVNULL,
+        input=given,
         capture_output=True,
         timeout=timeout,
         check=False,
-        text=True,
-        encoding="utf-8",
-        errors="surrogateescape",
     )
 
 

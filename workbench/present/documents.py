@@ -66,7 +66,7 @@ def diff(found: StackDiff, root: Path, *, drift_only: bool = False) -> dict[str,
         clusters=list(found.clusters),
         identities=clusters.document(found.identities),
         summary=_summary(found.summary),
-        changes=[_change(each, root) for each in found.different()],
+        changes=[change(each, root) for each in found.different()],
         problems=[_problem(each) for each in found.problems],
         gaps=[_gap(each) for each in found.gaps],
         warnings=[*found.warnings, *found.notes],
@@ -85,7 +85,7 @@ def plan(made: Plan, root: Path) -> dict[str, Any]:
         release={"prior": made.prior, "next": made.revision},
         summary=_summary(made.summary),
         waves=[[{"cluster": each.cluster, "id": str(each.id)} for each in wave] for wave in made.waves],
-        changes=[_change(each, root) for each in made.steps()],
+        changes=[change(each, root) for each in made.steps()],
         guards=[
             {"name": each.name, "passed": None if each.is_unknown else each.passed, "message": each.message}
             for each in made.guards
@@ -201,18 +201,18 @@ def _summary(each: Summary) -> dict[str, int]:
     }
 
 
-def _change(change: Change, root: Path) -> dict[str, Any]:
+def change(found: Change, root: Path) -> dict[str, Any]:
     return {
-        "cluster": change.address.cluster,
-        "id": str(change.address.id),
-        "action": change.action.value,
-        "because": change.because,
-        "source": _source(change.source, root),
-        "restarts": change.restarts,
-        "wasDeleted": change.was_deleted,
-        "fields": [_field(each, root) for each in change.fields],
-        "defaulted": change.defaulted,
-        "warnings": list(change.warnings),
+        "cluster": found.address.cluster,
+        "id": str(found.address.id),
+        "action": found.action.value,
+        "because": found.because,
+        "source": _source(found.source, root),
+        "restarts": found.restarts,
+        "wasDeleted": found.was_deleted,
+        "fields": [_field(each, root) for each in found.fields],
+        "defaulted": found.defaulted,
+        "warnings": list(found.warnings),
     }
 
 

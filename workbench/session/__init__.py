@@ -14,12 +14,13 @@ cancelled, and may run side by side on one event loop.
 """
 
 from workbench.session.drifting import Drifting
+from workbench.session.impacting import Impacting
 from workbench.session.judging import Judging
 from workbench.session.recovering import Recovering
 from workbench.session.watching import Watching
 
 
-class Session(Drifting, Judging, Watching, Recovering):
+class Session(Drifting, Impacting, Judging, Watching, Recovering):
     """See the module. Methods that take a `Stack` take one of `tree()` or `select()`."""
 
 

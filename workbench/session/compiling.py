@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -47,6 +48,12 @@ class Compiling(Opened):
         if not any(isinstance(each.id, TerraformId) for each in spec):
             return spec
         return spec.with_sensitive(self._workspace().recorded_sensitive(stack, spec))
+
+    @property
+    def specs_folder(self) -> Path:
+        """Where the Specs of all stacks are unless somebody says so, with what they were made from."""
+        name = hashlib.sha256(str(self.root).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+        return self.settings.cache_dir / "specs" / f"{self.root.name}-{name}"
 
     def compile_all(
         self,

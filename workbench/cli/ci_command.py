@@ -1,0 +1,140 @@
+"""`wb ci`"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+import click
+
+from kcl import whole_file
+from workbench.cli.stacks import WorkPath, compile_options, inputs, workdir_option
+from workbench.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from workbench.cli.main import Context
+    from workbench.engine.impact import ImpactReport
+
+
+@click.command("ci")
+@click.option(
+    "--git",
+    "revision",
+    default="",
+    metavar="RANGE",
+    help="compare this range; default: the pull or merge request that the CI builds, else what is not committed",
+)
+@click.option(
+    "--summary",
+    type=WorkPath(dir_okay=False),
+    default=None,
+    help="add the Markdown to this file; default: GITHUB_STEP_SUMMARY, else stdout",
+)
+@click.option(
+    "--annotations",
+    type=click.Choice(["github", "gitlab", "none"]),
+    default=None,
+    help="say where in the KCL as this CI reads it; default: github in GitHub Actions, else none",
+)
+@click.option(
+    "--code-quality",
+    type=WorkPath(dir_okay=False),
+    default=None,
+    help="with gitlab annotations: write them to this file; default: gl-code-quality-report.json",
+)
+@click.option("--live", is_flag=True, help="ask clusters which live objects would change, and which pods restart")
+@compile_options
+@workdir_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    revision: str,
+    summary: Path | None,
+    annotations: str | None,
+    code_quality: Path | None,
+    live: bool,
+    options: tuple[str, ...],
+    settings: tuple[str, ...],
+    workdir: Path | None,
+) -> None:
+    """Write what a change affects for its pull request: a Markdown summary, and annotations at lines of KCL.
+
+    Exit code: 0 written, 3 it could not be told what changes of everything; what could be is written.
+    """
+    if code_quality is not None and annotations != "gitlab":
+        raise click.UsageError("--code-quality goes with --annotations gitlab")
+    context: Context = ctx.obj
+    try:
+        session = context.open(workdir=workdir)
+        given = inputs(options, settings)
+
+        async def run() -> ImpactReport:
+            async with session:
+                return await session.impact((), revision or of_the_request(os.environ), given, live=live)
+
+        report = anyio.run(run)
+        file = summary or _step_summary(os.environ)
+        if file is not None:
+            session.refuse_outside(file)
+        quality = code_quality or context.base(workdir) / "gl-code-quality-report.json"
+        if annotations == "gitlab":
+            session.refuse_outside(quality)
+    except click.ClickException:
+        raise
+    except Exception as error:
+        from workbench.cli.report import CommandFailed
+
+        raise CommandFailed(error, ExitCode.DIFF_FAILED) from error
+    _write(context, report, file, annotations, quality)
+    ctx.exit(ExitCode.OK if report.is_certain and report.total else ExitCode.DIFF_FAILED)
+
+
+def _write(context: Context, report: ImpactReport, file: Path | None, annotations: str | None, quality: Path) -> None:
+    from workbench.present import pull_request
+    from workbench.project import checkout
+
+    output = context.output
+    text = pull_request.markdown(report)
+    if file is None:
+        output.data(text)
+    else:
+        with file.open("a", encoding="utf-8", errors="replace") as written:
+            written.write(text)
+    found = pull_request.said_at_lines(report, checkout(report.root))
+    kind = annotations or ("github" if os.environ.get("GITHUB_ACTIONS") == "true" else "none")
+    if kind == "github":
+        for each in found:
+            # those of stdout would stand in the Markdown
+            (output.talk if file is None else output.data)(pull_request.github(each))
+    elif kind == "gitlab":
+        document = json.dumps(pull_request.gitlab(found), indent=2)
+        whole_file.write(quality, f"{document}\n".encode("utf-8", "replace"), mode=0o644)
+
+
+def of_the_request(environment: Mapping[str, str]) -> str:
+    """Returns the range of the pull or merge request that a CI builds, as its variables say; empty for no CI.
+
+    Raises `EngineError` in a CI that builds anything else: a fresh checkout is never different from its HEAD.
+    """
+    if base := environment.get("CI_MERGE_REQUEST_DIFF_BASE_SHA"):
+        return f"{base}..HEAD"
+    if branch := environment.get("GITHUB_BASE_REF"):
+        return f"refs/remotes/origin/{branch}...HEAD"
+    if environment.get("CI", "").strip().lower() not in ("", "0", "false", "no"):
+        from workbench.engine.errors import EngineError
+
+        raise EngineError(
+            "this CI builds no pull or merge request, so it is not known what to compare with",
+            hint="say it: wb ci --git HEAD~1..HEAD",
+        )
+    return ""
+
+
+def _step_summary(environment: Mapping[str, str]) -> Path | None:
+    named = environment.get("GITHUB_STEP_SUMMARY")
+    return Path(named) if named else None

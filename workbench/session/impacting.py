@@ -1,0 +1,80 @@
+"""What a change of files does to the stacks, and, where that is wanted, to what is live."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.project import StackPath, WorkbenchError
+from workbench.session.changing import Changing
+
+if TYPE_CHECKING:
+    # The engine pulls in the language; a session that only lists stacks must not pay for it.
+    from workbench.engine.compile import CompileInputs
+    from workbench.engine.impact import ImpactReport, StackImpact
+
+
+class Impacting(Changing):
+    """Compares what is configured on two sides of a change."""
+
+    async def impact(
+        self,
+        files: Sequence[str | Path] = (),
+        revision: str = "",
+        inputs: CompileInputs | None = None,
+        *,
+        live: bool = False,
+    ) -> ImpactReport:
+        """Returns which stacks, resources and fields a change affects, by compiling both sides of it.
+
+        `files` (from the root) are compared with HEAD; without any, all that differs from `revision`, or between the
+        commits of `A..B` or `A...B`; with neither, from HEAD. With `live` the clusters of affected stacks are asked
+        what an apply of the working tree would do. Raises `EngineError` where git cannot tell what was there before.
+        """
+        from workbench.engine.compile import CompileInputs
+        from workbench.engine.errors import EngineError
+        from workbench.engine.impacts import Question, find_impact
+
+        if live and ".." in revision:
+            raise EngineError(
+                "what is live is compared with the working tree, not with the end of a range",
+                where=revision,
+                hint="check out its end, and name its beginning only",
+            )
+        given = inputs or CompileInputs()
+        # a link is a file of its own
+        named = tuple(Path(self._root, each).parent.resolve() / Path(each).name for each in files)
+        report = await find_impact(
+            Question(
+                self._root,
+                named,
+                revision,
+                given,
+                self._plain_plugins(),
+                self._settings.allowance,
+                self.specs_folder,
+                self._with_sensitive,
+            )
+        )
+        for each in report.stacks:
+            self._secrets |= each.spec.secrets
+        if not live:
+            return report
+        return replace(report, stacks=tuple([await self._with_live(each, given) for each in report.stacks]))
+
+    async def _with_live(self, impact: StackImpact, inputs: CompileInputs) -> StackImpact:
+        from workbench.engine.changes import Problem, StackDiff
+        from workbench.engine.impact import State
+
+        if not impact.is_affected or impact.state in (State.REMOVED, State.UNKNOWN):
+            return impact
+        stack = self.tree().stack(StackPath.parse(impact.stack))
+        try:
+            found = await self.diff(stack, inputs)
+        except WorkbenchError as error:
+            problem = Problem.of("", error)
+            return replace(impact, live=StackDiff(impact.spec, (), (), self._now(), problems=(problem,)))
+        concerned = tuple(each for each in found.changes if impact.concerns(each.address.id))
+        return replace(impact, live=replace(found, changes=concerned))
