@@ -75,7 +75,7 @@ def command(
 
         async def run() -> ImpactReport:
             async with session:
-                return await session.impact((), revision or of_the_request(os.environ), given, live=live)
+                return await session.impact((), revision or of_the_request(os.environ), given, live=live, policies=True)
 
         report = anyio.run(run)
         file = summary or _step_summary(os.environ)

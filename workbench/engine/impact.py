@@ -20,6 +20,7 @@ from workbench.engine.diff import Difference, differences, same
 from workbench.engine.events import Action
 from workbench.engine.fields import MISSING
 from workbench.engine.masking import Masked, Seal, is_sensitive, masked
+from workbench.engine.policy.findings import PolicyReport
 from workbench.engine.scrubbing import masked_text
 from workbench.engine.spec import Chain, SourceSite, Spec
 from workbench.project import ClusterMapping, Stack, WorkbenchError
@@ -79,6 +80,8 @@ class StackImpact:
 
     Fields of `changes` are all *intended*, with the line of the later side; where it has none, as for a deletion, that
     of the earlier. `spec` is the one to show them with. `former` is the name of a stack that was renamed.
+    `live` is what an apply of the resources that change would do, None where clusters were not asked; `policy` what
+    policies find in what the stack is afterwards, None where they were not asked.
     """
 
     stack: str
@@ -91,6 +94,7 @@ class StackImpact:
     directory: Path | None = None
     spec: Spec = field(default_factory=lambda: Spec("", ()), repr=False)
     live: StackDiff | None = field(default=None, repr=False)
+    policy: PolicyReport | None = field(default=None, repr=False)
 
     @property
     def is_affected(self) -> bool:

@@ -50,7 +50,7 @@ _OF_THE_WORKBENCH: Final = {
     "clusters.yaml": "where stacks go: shown as settings of the stacks",
     "masking.yaml": "what else is secret: it changes what is shown",
     "readiness.yaml": "when resources count as ready: it changes what an apply waits for",
-    "policy.yaml": "what is not put up with: `wb policy check` asks",
+    "policy.yaml": "what is not put up with: `wb policy` judges by it",
     "plugins.yaml": "which Python functions KCL may call",
 }
 _MOST_IN_ONE: Final = 48

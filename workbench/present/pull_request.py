@@ -19,6 +19,7 @@ from kcl.terminal import harmless
 from runtimes.base import format_path
 from workbench.engine.changes import Change, FieldChange, Op
 from workbench.engine.impact import ImpactReport, StackImpact, State
+from workbench.engine.policy.findings import PolicyFinding
 from workbench.present.documents import plain
 from workbench.present.impact import counted, counting, headline, name
 from workbench.present.reconcile import short_id
@@ -147,8 +148,28 @@ def _stack(stack: StackImpact, root: Path) -> Iterator[str]:
             yield f"and {len(change.fields) - _MOST_FIELDS} more fields"
     if stack.live is not None:
         yield from _live(stack)
+    yield from _policy(stack, root)
     yield ""
     yield "</details>"
+
+
+def _policy(stack: StackImpact, root: Path) -> Iterator[str]:
+    found = _findings(stack)
+    if found:
+        yield ""
+        yield "Policies:"
+        yield ""
+    for each in found[:_MOST_FIELDS]:
+        at = f" at {code(each.source[0].relative_to(root))}" if each.source else ""
+        about = f" {code(each.about)}" if each.about else ""
+        yield f"- **{each.level.value}** {code(each.policy)}{about}: {escaped(each.message)}{at}"
+    if len(found) > _MOST_FIELDS:
+        yield f"- and {len(found) - _MOST_FIELDS} more: `wb policy` lists them"
+
+
+def _findings(stack: StackImpact) -> tuple[PolicyFinding, ...]:
+    every = stack.policy.findings if stack.policy is not None else ()
+    return tuple(each for each in every if each.waiver is None)
 
 
 def _live(stack: StackImpact) -> Iterator[str]:
@@ -206,7 +227,7 @@ def said_at_lines(report: ImpactReport, top: Path) -> tuple[Annotation, ...]:
     `top` is the folder of the checkout, from which those who show them name files. Lines of files that are gone, or
     outside of it, have nowhere to stand; GitHub shows few at once, so there are at most 50 and the last says it.
     """
-    found = [*_failures(report, top), *_changes(report, top)]
+    found = [*_failures(report, top), *dict.fromkeys(_judged(report, top)), *_changes(report, top)]
     if len(found) <= _MOST_ANNOTATIONS:
         return tuple(found)
     left = len(found) - _MOST_ANNOTATIONS + 1
@@ -224,6 +245,16 @@ def _failures(report: ImpactReport, top: Path) -> Iterator[Annotation]:
             yield Annotation(level, place, each.line if place else 0, title, each.message)
     for doubt in report.doubts:
         yield Annotation("warning", "", 0, "Impact is not known", f"{doubt.where}: {doubt.message}")
+
+
+def _judged(report: ImpactReport, top: Path) -> Iterator[Annotation]:
+    for stack in report.affected:
+        for each in _findings(stack):
+            site = each.source[0] if each.source and each.source[0].file.is_relative_to(top) else None
+            place, number = (name(site.file, top), site.line) if site is not None else ("", 0)
+            about = f"{each.about}: " if each.about else ""
+            level = "error" if each.refuses else "warning"
+            yield Annotation(level, place, number, f"Policy {each.policy}", f"{stack.stack}: {about}{each.message}")
 
 
 def _changes(report: ImpactReport, top: Path) -> Iterator[Annotation]:

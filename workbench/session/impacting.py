@@ -26,12 +26,14 @@ class Impacting(Changing):
         inputs: CompileInputs | None = None,
         *,
         live: bool = False,
+        policies: bool = False,
     ) -> ImpactReport:
         """Returns which stacks, resources and fields a change affects, by compiling both sides of it.
 
         `files` (from the root) are compared with HEAD; without any, all that differs from `revision`, or between the
         commits of `A..B` or `A...B`; with neither, from HEAD. With `live` the clusters of affected stacks are asked
-        what an apply of the working tree would do. Raises `EngineError` where git cannot tell what was there before.
+        what an apply of the working tree would do; with `policies` those of the working tree are asked about what the
+        stacks that change are then. Raises `EngineError` where git cannot tell what was there before.
         """
         from workbench.engine.compile import CompileInputs
         from workbench.engine.errors import EngineError
@@ -60,9 +62,34 @@ class Impacting(Changing):
         )
         for each in report.stacks:
             self._secrets |= each.spec.secrets
+        if policies:
+            report = await self._with_policies(report)
         if not live:
             return report
         return replace(report, stacks=tuple([await self._with_live(each, given) for each in report.stacks]))
+
+    async def _with_policies(self, report: ImpactReport) -> ImpactReport:
+        from workbench.engine.impact import Doubt, State
+        from workbench.engine.placement import place
+
+        stacks = {each.name: each for each in self.tree().stacks()}
+        judged: list[StackImpact] = []
+        doubts: list[Doubt] = []
+        for each in report.stacks:
+            if not each.is_affected or each.state in (State.REMOVED, State.UNKNOWN):
+                judged.append(each)
+                continue
+            try:
+                stack = stacks.get(each.stack)
+                if stack is None:
+                    raise WorkbenchError("is not in the working tree, so policies were not asked", where=each.stack)
+                placed = place(each.spec, stack.path, stack.placement.namespace if stack.placement else None)
+                judged.append(replace(each, policy=await self._judge().spec(stack, placed, self._now())))
+            except WorkbenchError as error:
+                doubts.append(Doubt(error.message, error.where, error.hint))
+                judged.append(each)
+        # a policy that cannot be read is one, however many stacks it is asked about
+        return replace(report, stacks=tuple(judged), doubts=tuple(dict.fromkeys((*report.doubts, *doubts))))
 
     async def _with_live(self, impact: StackImpact, inputs: CompileInputs) -> StackImpact:
         from workbench.engine.changes import Problem, StackDiff

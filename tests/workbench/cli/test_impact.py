@@ -294,3 +294,19 @@ def test_annotations_go_beside_the_summary(wb: Wb, shop: Path) -> None:
     ended = wb("ci", "--annotations", "github")
     assert ended.out.startswith("## Impact\n") and "::warning" not in ended.out and ended.err.startswith("::warning ")
     assert wb("ci", "--code-quality", "x.json").code == 64
+
+
+def test_what_policies_find_stands_beside_the_change(wb: Wb, shop: Path) -> None:
+    (shop / "policy.yaml").write_text("policies:\n  - {name: three, rule: replicas, with: {least: 3}}\n")
+    commit(shop)
+    edit(shop, "models/server.k", "image = s.image", 'image = s.image + "-next"')
+    ended = wb("ci", "--annotations", "github")
+    assert ended.code == 0, ended.text
+    assert "**error** `three` `Deployment web-dev/front spec.replicas`" in ended.out
+    assert (
+        "::error file=web/dev/main.k,line=4,title=Policy three::web/dev: " in ended.err
+        and "::web/prod: D" not in ended.err
+    )
+    (shop / "policy.yaml").write_text("policies: [\n")
+    ended = wb("ci", "--annotations", "github")
+    assert ended.code == 3 and "policy.yaml" in ended.out
