@@ -37,8 +37,13 @@ def write(file: Path, text: str) -> None:
 
 
 def repository(root: Path) -> Path:
-    """Two projects of two stacks; models that all, some or none of them import, one by a link, one by a glob."""
-    write(root / "kcl.mod", '[package]\nname = "konfig"\n')
+    """Two projects of two stacks below the top of a checkout, which has a package as well.
+
+    Models are imported by all, some or none of them, one by a link, and one looks for files by a glob.
+    """
+    write(root.parent / "library/kcl.mod", '[package]\nname = "library"\n')
+    write(root.parent / "library/lib.k", "lib = 'lib'\n")
+    write(root / "kcl.mod", '[package]\nname = "konfig"\n[dependencies]\nlibrary = {path = "../library"}\n')
     write(root / "models/shared.k", "schema Config:\n    name: str\n    size: int = 1\n    note: str = 'n'\n")
     write(root / "models/alpha_only.k", "limit = 7\n")
     write(root / "models/unused.k", "nothing = 1\n")
@@ -50,8 +55,16 @@ def repository(root: Path) -> Path:
         write(root / project / "project.yaml", f"name: {project}\n")
         write(root / project / "base/base.k", f"import models.shared\nconfig = shared.Config {{name = '{project}'}}\n")
         write(root / stack / "stack.yaml", f"name: {name}\n")
-        more = "import models.alpha_only\n" if project == "alpha" else "import file\nimport models.link.linked\n"
-        value = "str(alpha_only.limit)" if project == "alpha" else "linked.linked + str(len(file.glob('data/*.txt')))"
+        more = (
+            "import models.alpha_only\nimport library.lib\n"
+            if project == "alpha"
+            else "import file\nimport models.link.linked\n"
+        )
+        value = (
+            "str(alpha_only.limit) + lib.lib"
+            if project == "alpha"
+            else "linked.linked + str(len(file.glob('data/*.txt')))"
+        )
         write(
             root / stack / "main.k",
             f"import models.shared\n{more}config: shared.Config {{note = '{name}'}}\nobjects = [{{\n"
@@ -63,9 +76,9 @@ def repository(root: Path) -> Path:
             root / stack / "kcl.yaml",
             "kcl_cli_configs:\n  files: [../base/base.k, main.k]\n  path_selector: [objects]\n",
         )
-    git(root, "init", "-q")
-    git(root, "add", "-A")
-    git(root, "commit", "-qm", "x")
+    git(root.parent, "init", "-q")
+    git(root.parent, "add", "-A")
+    git(root.parent, "commit", "-qm", "x")
     return root
 
 
@@ -114,6 +127,14 @@ EDITS: tuple[Callable[[Path, random.Random], None], ...] = (
     _remove("beta/dev/stack.yaml"),
     _replace("beta/prod/stack.yaml", "prod", "live"),
     _append("README.md", "read me\n"),
+    _append("kcl.mod", "# a comment\n"),
+    _append("kcl.mod", '[profile]\nentries = ["main.k"]\n'),
+    _append("../library/lib.k", "# a comment\n"),
+    _replace("../library/lib.k", "'lib'", "'lob'"),
+    _replace("alpha/prod/kcl.yaml", "files: [../base/base.k, main.k]", "files: [main.k, ../base/base.k]"),
+    _append("alpha/crd/one.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: more}\n"),
+    _replace("beta/project.yaml", "beta", "gamma"),
+    _append("gamma/fresh/stack.yaml", "name: fresh\n"),
     _relink,
 )
 
@@ -164,13 +185,15 @@ def told(report: ImpactReport) -> dict[str, State]:
 @pytest.mark.parametrize("seed", SEEDS)
 def test_impact_equals_compiling_everything_twice(tmp_path: Path, seed: int) -> None:
     rng = random.Random(seed)
-    root = repository(tmp_path / "repo")
+    root = repository(tmp_path / "checkout" / "repo")
     before = brute(root)
+    was = {str(each.directory): each.name for each in discover(root).stacks()}
     assert len(before) == len(_STACKS) and None not in before.values()
     for each in rng.sample(EDITS, rng.choice((1, 1, 2, 3))):
         each(root, rng)
     after = brute(root)
-    renamed = {"beta/live": "beta/prod"} if "beta/live" in after else {}
+    folders = {str(each.directory): each.name for each in discover(root).stacks()}
+    renamed = {folders[folder]: name for folder, name in was.items() if folder in folders and folders[folder] != name}
     wanted = expected(before, after, renamed)
     report = impact(root, tmp_path)
     assert told(report) == wanted, report
@@ -182,7 +205,7 @@ def test_impact_equals_compiling_everything_twice(tmp_path: Path, seed: int) -> 
             assert {str(each.address.id) for each in stack.changes} == differing
             assert all(each.fields for each in stack.changes)
     assert report.is_certain == (State.UNKNOWN not in wanted.values())
-    git(root, "add", "-A")
-    git(root, "commit", "-qm", "y", "--allow-empty")
+    git(root.parent, "add", "-A")
+    git(root.parent, "commit", "-qm", "y", "--allow-empty")
     assert told(impact(root, tmp_path, "HEAD~1..HEAD")) == wanted
     assert not impact(root, tmp_path).affected or State.UNKNOWN in wanted.values()

@@ -61,7 +61,7 @@ _WHERE: Final = re.compile(r"(?P<file>.+?):(?P<line>\d+)(?::\d+)?$")
 class Question:
     """Whose effect is wanted: of `files` (absolute) as they differ from HEAD, or, without files, of `revision`.
 
-    `specs` is the folder in which `wb compile --all` keeps what it knows of the working tree. `sensitive` adds to a
+    `specs` is a folder for what is known of the working tree, as `wb compile --all` has one. `sensitive` adds to a
     Spec what providers call secret.
     """
 
@@ -388,7 +388,9 @@ class _Finding:
         root = side.tree.root if side.tree else stack.directory
         result = Compiled(stack, side.clusters)
         try:
-            compiled = await compile_stack(stack, asked.inputs, root, asked.allowance, self._plugins(side))
+            compiled = await compile_stack(
+                stack, asked.inputs, root, asked.allowance, self._plugins(side), results=side.top == side.user_top
+            )
             spec = asked.sensitive(stack, compiled.spec)
         except WorkbenchError as error:
             own, shared = read_by(stack, ())

@@ -41,8 +41,12 @@ async def compile_stack(
     root: Path,
     allowance: Allowance,
     plugins: PluginFinder | None = None,
+    *,
+    results: bool = True,
 ) -> CompiledStack:
     """Compiles in another process, which keeps what it learns of the repository at `root`.
+
+    Without `results` what the stack evaluates to is not stored on disk: for a folder that will not be there again.
 
     Raises `CompileFailed`, also where the evaluation exceeded its allowance, or `SpecInvalid`. Without `plugins` no
     Python function can be called from KCL.
@@ -51,7 +55,7 @@ async def compile_stack(
     overlay = {str(path): text for path, text in inputs.overlay.items()}
     try:
         shipped, provenance = await evaluators.afirst(
-            allowance, _compiled, of_repository, dict(inputs.options), inputs.settings, overlay
+            allowance, _compiled, of_repository, dict(inputs.options), inputs.settings, overlay, results
         )
     except EvaluationEnded as ended:
         raise ended_as_failure(ended, stack.directory) from None
@@ -59,12 +63,14 @@ async def compile_stack(
 
 
 def _compiled(
-    of_repository: bytes, options: dict[str, str], settings: tuple[str, ...], overlay: dict[str, str]
+    of_repository: bytes, options: dict[str, str], settings: tuple[str, ...], overlay: dict[str, str], results: bool
 ) -> Iterator[bytes | api.KeptProvenance]:
     """Yields the stack, packed, and what is seldom needed at once: its provenance."""
     stack, root, plugins = _of_repository(of_repository)
     inputs = CompileInputs(options, settings, {path_of(name): text for name, text in overlay.items()})
-    compiled, result = compiled_with_result(stack, inputs, memos.cache_for(root, secrets=stack.secrets), plugins)
+    compiled, result = compiled_with_result(
+        stack, inputs, memos.cache_for(root, results=results, secrets=stack.secrets), plugins
+    )
     yield packed(compiled, result.dependency_names)
     yield api.portable(result.provenance)
 

@@ -56,7 +56,8 @@ class Impacting(Changing):
                 given,
                 self._plain_plugins(),
                 self._settings.allowance,
-                self.specs_folder,
+                # apart from those of `wb compile --all`, which may be in another format
+                self.specs_folder.parents[1] / "impact" / self.specs_folder.name,
                 self._with_sensitive,
             )
         )
