@@ -16,6 +16,7 @@ from workbench.engine.execute import Applying, check, execute
 from workbench.engine.identities import check_clusters, follow
 from workbench.engine.places import ClusterPlace, Place, WorkspacePlace
 from workbench.engine.plan import Plan
+from workbench.engine.scrubbing import scrubbed
 from workbench.release.lock import renewing
 from workbench.release.shared import Goes, Releases
 
@@ -62,6 +63,8 @@ async def applying(
             now=now(),
             seal=work.seal(salt).knowing(plan.spec.secrets, plan.spec.rules),
             clusters=clusters,
+            rolled_back_to=plan.rolls_back_to,
+            reason=scrubbed(reason, plan.spec.secrets, plan.spec.rules),
         )
         with AuditedApply(trail, actor, now, plan, confirm=confirm, reason=reason) as audited:
             journal = audited.into(await work.begin(replace(intent, audit=audited.anchor, salt=salt)))

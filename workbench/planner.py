@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import secrets
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Container, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
 from runtimes.base import (
+    Body,
     ClusterIdentity,
     LiveResource,
     Misconfigured,
+    ReadRequest,
     Resource,
     ResourceId,
     Runtime,
@@ -29,17 +31,20 @@ from runtimes.base import (
 from workbench.destinations import Places, destinations, goes_to_clusters, refuse_doubtful
 from workbench.engine.changes import Gap, StackDiff
 from workbench.engine.compile import CompiledStack, CompileInputs
-from workbench.engine.errors import EngineError, ReleaseFailure
+from workbench.engine.errors import EngineError, Refused, ReleaseFailure
 from workbench.engine.identities import Followed, Reached, Waiting, follow, former_of, identify, refuse_others
 from workbench.engine.masking import Seal
 from workbench.engine.narrowing import Narrowed, to_clusters, to_workspace
+from workbench.engine.place_kinds import WORKSPACE, kind_of
 from workbench.engine.placement import PROJECT, STACK, ownership, place
 from workbench.engine.places import ClusterPlace, Place
 from workbench.engine.places.surveying import Seals
 from workbench.engine.plan import Guard, Plan
 from workbench.engine.planning import make_plan
 from workbench.engine.policy.judging import Judge
+from workbench.engine.recorded import Known, only_in, rebuild, refusal
 from workbench.engine.release import Release, held
+from workbench.engine.release_changes import ReleaseChanges, compare_versions, of_release, of_spec
 from workbench.engine.spec import Spec
 from workbench.engine.survey import survey
 from workbench.engine.workspace import terraform
@@ -91,6 +96,34 @@ class Planner:
         found = _with_history(found, history)
         said = (*(prior.warnings if prior else ()), *_emptiness(spec))
         return replace(found, warnings=(*said, *found.warnings))
+
+    async def release_changes(
+        self, stack: Stack, before: int, after: int, inputs: CompileInputs | None
+    ) -> ReleaseChanges:
+        """See `Session.release_changes`."""
+        refuse_doubtful(stack)
+        history = await self._history(stack, ())
+        history.refuse_unknown(stack.name)
+        compares_configuration = bool(before) and not after
+        if not before:
+            last = [each.revision for each in history.releases()[:2]]
+            if len(last) < 2:
+                said = f"there {'is one release' if last else 'is no release'}, and comparing takes two"
+                raise ReleaseFailure(said, where=stack.name, hint=f"compare one with the configuration: {last}")
+            after, before = last
+        first = history.find(before, stack.name)
+        rules = read_masking(self.root)
+        screen, seal = self.screen, self.releases.seal(first)
+        if compares_configuration:
+            spec = (await self.compile(stack, inputs or CompileInputs())).spec
+            spec = place(spec, stack.path, stack.placement.namespace if stack.placement else None)
+            screen = screen.knowing(spec.secrets, spec.rules)
+            other = of_spec(spec, stack.clusters, seal, first.salt)
+        else:
+            second = history.find(after, stack.name)
+            seal, other = self.releases.seal(second), of_release(second)
+        found = compare_versions(str(stack.path), of_release(first), other, seal=seal, screen=screen, rules=rules)
+        return replace(found, remarks=(*history.warnings, *found.remarks))
 
     async def plan(
         self,
@@ -164,6 +197,109 @@ class Planner:
             gaps=tuple(self._unrecorded(stack, compiled, history)),
             bound=bound,
         )
+
+    async def plan_rollback(
+        self,
+        stack: Stack,
+        inputs: CompileInputs | None,
+        clusters: Iterable[str],
+        *,
+        revision: int = 0,
+        force: bool = False,
+        accept_lost: bool = False,
+        adopts: bool = False,
+        salt: bytes | None = None,
+        bound: Mapping[str, ClusterIdentity] | None = None,
+    ) -> Plan:
+        """See `plan`. `revision` is the release to return to, 0 for the one that `rollback_target` finds.
+
+        Raises `ReleaseFailure` where there is no such release, `Refused` where it cannot be returned to as a whole.
+        """
+        refuse_doubtful(stack)
+        inputs, clusters = inputs or CompileInputs(), tuple(clusters)
+        compiled, notes = await self._as_configured(stack, inputs)
+        history = await self._history(stack, compiled or ())
+        history.refuse_unknown(stack.name)
+        target = history.find(revision, stack.name) if revision else history.rollback_target(stack.name)
+        if history.latest is not None and target.revision == history.latest.revision:
+            notes = (*notes, f"release {target.revision} is the last one: what differs from it live is put back")
+        ids = tuple(Resource(address.id, each.type, {}) for address, each in target.resources.items())
+        places = destinations(self.root, stack, clusters, Spec(str(stack.path), ids), history.latest)
+        at = await self._reach(places, history)
+        recorded = follow(target, at.clusters.identities).release
+        assert recorded is not None, "there is one to follow"
+        recorded = only_in(recorded, places.clusters) if places.only else recorded
+        if why := refusal(recorded, places.clusters):
+            hint = f"choose another one (wb release list {stack.name}), or part of the places with --cluster"
+            raise Refused([why], where=stack.name, hint=hint)
+        spec = await self._rebuilt(stack, recorded, compiled, at)
+        plan = await self._plan(
+            stack,
+            spec,
+            places,
+            history,
+            inputs,
+            salt,
+            prune=True,
+            force=force,
+            accept_lost=accept_lost,
+            adopts=adopts,
+            bound=bound,
+            rolls_back_to=target.revision,
+        )
+        return replace(plan, notes=(*notes, *plan.notes))
+
+    async def _as_configured(self, stack: Stack, inputs: CompileInputs) -> tuple[Spec | None, tuple[str, ...]]:
+        """Returns what the configuration says now, as it is placed, and what to say where it says nothing."""
+        try:
+            spec = (await self.compile(stack, inputs)).spec
+            return place(spec, stack.path, stack.placement.namespace if stack.placement else None), ()
+        except EngineError as error:
+            return None, (f"the configuration does not compile, and is not needed: {error.message}",)
+
+    async def _rebuilt(self, stack: Stack, recorded: Release, configured: Spec | None, at: _Reached) -> Spec:
+        """Returns what a release had. Raises `Refused` naming each field that its record does not hold."""
+        known = Known({each.id: (each.attributes,) for each in configured or ()})
+        seal = self.releases.seal(recorded)
+        found = rebuild(recorded, seal, known, configured)
+        silent: list[str] = []
+        if found.missing:
+            wanted = {each.id for each in found.missing}
+            live = [each async for each in self._live(stack, recorded, wanted, at, silent)]
+            found = rebuild(recorded, seal, known.with_live(live), configured)
+        if found.missing:
+            hint = "have the configuration say again what it said then in these fields, and roll back"
+            raise Refused([*map(str, found.missing), *silent], where=stack.name, hint=hint)
+        spec = found.spec(str(stack.path), read_masking(self.root), configured.secrets if configured else frozenset())
+        if configured is not None:
+            spec = replace(spec, former=terraform(configured))
+        if any(kind_of(each.id) is WORKSPACE for each in spec):
+            spec = spec.with_sensitive(self.workspaces.recorded_sensitive(stack, spec))
+        return spec
+
+    async def _live(
+        self, stack: Stack, recorded: Release, wanted: Container[ResourceId], at: _Reached, silent: list[str]
+    ) -> AsyncIterator[tuple[ResourceId, Body]]:
+        """Yields what is live of these resources; adds to `silent` why it is not known."""
+        for address in recorded.resources:
+            runtime = at.clusters.runtimes.get(address.cluster)
+            if address.id not in wanted or runtime is None:
+                continue
+            try:
+                if isinstance(runtime, RuntimeFailure):
+                    raise runtime
+                live = await runtime.read(ReadRequest(address.id))
+            except RuntimeFailure as failure:
+                silent.append(f"{address}: what is live is not known: {failure.message}")
+            else:
+                if live is not None:
+                    yield address.id, live.body
+        if any(kind_of(each.id) is WORKSPACE and each.id in wanted for each in recorded.resources):
+            try:
+                for each in (await (await self.workspaces.of(stack)).owned({})).resources:
+                    yield each.id, each.body
+            except RuntimeFailure as failure:
+                silent.append(f"{WORKSPACE.only_name}: what its state has is not known: {failure.message}")
 
     def _everywhere(self, stack: Stack, compiled: Spec | None, prior: Release | None) -> Places:
         """Returns where a stack may have something: where it goes, where its release was, and without one anywhere."""
@@ -239,6 +375,7 @@ class Planner:
         destroys: bool = False,
         gaps: tuple[Gap, ...] = (),
         bound: Mapping[str, ClusterIdentity] | None = None,
+        rolls_back_to: int = 0,
     ) -> Plan:
         salt = secrets.token_bytes(_SALT_BYTES) if salt is None else salt
         seals = Seals(self.screen, self.releases.seal(history.latest), Seal(salt))
@@ -271,6 +408,7 @@ class Planner:
             only=places.only,
             accept_lost=accept_lost,
             elsewhere=tuple(f"{each} ({each.hint})" for each in others),
+            rolls_back_to=rolls_back_to,
         )
         return await self.judged(replace(plan, guards=(*plan.guards, *_history_guard(plan, history))), stack)
 

@@ -117,6 +117,9 @@ DRIFTED = (
 RELEASED = (
     *(("release", "list", "vault/dev", "-o", format_) for format_ in ("table", "json")),
     ("release", "show", "vault/dev"),
+    *(("release", "diff", "vault/dev", "-o", format_) for format_ in ("table", "json")),
+    ("release", "diff", "vault/dev", "1"),
+    ("rollback", "vault/dev", "--to", "1", "--dry-run"),
     ("release", "forget", "vault/dev", "--cluster", "elsewhere"),
     ("release", "move", "../repo"),
     ("release", "unlock", "vault/dev"),
@@ -132,7 +135,7 @@ APPLIED = ("apply", "../out/a.plan", "--confirm", "yes", "--timeout", "1")
 EVERY = (*NEW, *OF_THE_REPOSITORY, APPLIED, *DRIFTED, *RELEASED, *LAST)
 TAKE_OPTIONS = (
     *("compile", "diff", "impact", "ci", "drift", "plan", "apply", "destroy", "watch", "explain", "migrate"),
-    *("policy", "run"),
+    *("policy", "run", "rollback", "release diff"),
 )
 WRONG = ("release forget", "release move", "run", "trust provider", "trust backend", "watch", "migrate")
 """Those that have nothing to do here and say so, or whose code tells of the cluster."""
@@ -156,7 +159,7 @@ async def test_no_command_shows_keeps_or_hands_on_a_secret(opened: Opened) -> No
             await asyncio.to_thread(subprocess.run, [GIT, *words.split()], check=True)
 
     async def look(*arguments: str) -> None:
-        takes_options = arguments[0] in TAKE_OPTIONS and "--all" not in arguments
+        takes_options = " ".join(arguments).startswith(TAKE_OPTIONS) and "--all" not in arguments
         run = opened.on_terminal if takes_options else lambda *words: opened(*words, given=False)
         ended: Ended = await run(*arguments)
         name = " ".join(arguments)

@@ -1,4 +1,4 @@
-"""What `wb apply` and `wb destroy` share: asking, doing with ^C heeded, saying what is left."""
+"""What `wb apply`, `wb rollback` and `wb destroy` share: asking, doing with ^C heeded, saying what is left."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def confirmation(made: Plan, yes: bool, confirm: str, output: Output, *, nothing
         how = "--yes" if wanted.level is Level.YES else f"--confirm {wanted.phrase!r}"
         output.talk(Span(f"not confirmed: give {how}. {nothing_done}", Tone.BAD))
         return None
-    verb = "destroy" if made.destroys else "apply"
+    verb = "roll back" if made.rolls_back_to else made.verb
     answer = str(click.prompt(f"type {wanted.phrase!r} to {verb}", default="", show_default=False, err=True))
     if answer == wanted.phrase:
         return wanted.phrase
@@ -129,8 +129,8 @@ def carry_out(session: Session, made: Plan, phrase: str, output: Output) -> Exit
         output.talk(Span(said, Tone.BAD))
         return ExitCode.PARTIAL
     if finished is None or finished.outcome is not Outcome.SUCCEEDED:
-        again = "destroy" if made.destroys else "apply"
-        output.talk(Span(f"what failed is named above; put it right and {again} again", Tone.WARN))
+        again = f"{'roll back' if made.rolls_back_to else made.verb} again"
+        output.talk(Span(f"what failed is named above; put it right and {again}", Tone.WARN))
         return ExitCode.PARTIAL if finished and finished.done else ExitCode.ERROR
     return ExitCode.OK
 
@@ -170,7 +170,7 @@ def say_what_is_left(session: Session, made: Plan, output: Output) -> None:
     from workbench.engine.release import Phase
 
     latest = next(iter(session.releases(session.select(made.stack))), None)
-    verb = "destroy" if made.destroys else "apply"
+    verb = made.verb
     if latest is None or latest.revision != made.revision:
         said = "nothing was applied"
     elif latest.phase is Phase.SUCCEEDED:

@@ -7,13 +7,24 @@ from typing import TYPE_CHECKING
 
 import click
 
-from workbench.cli.stacks import WorkPath, find, format_option, reason_option, workdir_option
+from workbench.cli.stacks import (
+    WorkPath,
+    compile_options,
+    find,
+    format_option,
+    inputs,
+    reason_option,
+    workdir_option,
+)
+from workbench.exit_codes import ExitCode
 from workbench.present.rows import Column, Row
 from workbench.present.text import Span, Tone, line
 from workbench.project import WorkbenchError
 
 if TYPE_CHECKING:
     from workbench.cli.main import Context
+    from workbench.engine.release import Release
+    from workbench.engine.release_changes import ReleaseChanges
     from workbench.project import Stack
     from workbench.release.history import History
     from workbench.session import Session
@@ -25,6 +36,7 @@ _COLUMNS = (
     Column("Started (UTC)"),
     Column("Resources"),
     Column("Plan"),
+    Column("Note"),
 )
 
 _RESOURCE_COLUMNS = (Column("Action"), Column("State"), Column("Resource"), Column("Cluster"))
@@ -64,6 +76,8 @@ def list_(context: Context, stack: str, workdir: Path | None, format_: str) -> N
                         "host": each.host,
                         "started": f"{each.started:%Y-%m-%dT%H:%M:%SZ}",
                         "plan": each.plan,
+                        "rolledBackTo": each.rolled_back_to or None,
+                        "reason": each.reason,
                         "identities": clusters.document(each.clusters),
                         "resources": [
                             {"cluster": address.cluster, "id": str(address.id), "state": resource.state.value}
@@ -87,6 +101,7 @@ def list_(context: Context, stack: str, workdir: Path | None, format_: str) -> N
                 line(f"{each.started:%Y-%m-%d %H:%M}"),
                 line(str(len(each.resources))),
                 line(each.plan[:7]),
+                line(_note(each)),
             ),
         )
         for each in releases
@@ -129,6 +144,8 @@ def show(context: Context, stack: str, revision: int | None, workdir: Path | Non
     when, who = f"{chosen.started:%Y-%m-%d %H:%M} UTC", f"{chosen.user}@{chosen.host}"
     title = Span(f"release #{chosen.revision} ", Tone.STRONG)
     context.output.line(title, f"{chosen.phase.value} by {who}, {when}, plan {chosen.plan[:7]}")
+    if note := _note(chosen):
+        context.output.line(note)
     for each in clusters.lines(chosen.clusters):
         context.output.line(each)
     rows = (
@@ -139,6 +156,61 @@ def show(context: Context, stack: str, revision: int | None, workdir: Path | Non
     for address, resource in chosen.resources.items():
         if resource.error:
             context.output.line(Span(f"{address}: ", Tone.MUTED), Span(resource.error, Tone.BAD))
+
+
+@command.command("diff")
+@click.argument("stack", default="", metavar="[STACK]")
+@click.argument("before", type=click.IntRange(min=1), default=None, required=False, metavar="[A]")
+@click.argument("after", type=click.IntRange(min=1), default=None, required=False, metavar="[B]")
+@compile_options
+@workdir_option
+@format_option("table", "json")
+@click.pass_context
+def diff(
+    ctx: click.Context,
+    stack: str,
+    before: int | None,
+    after: int | None,
+    options: tuple[str, ...],
+    settings: tuple[str, ...],
+    workdir: Path | None,
+    format_: str,
+) -> None:
+    """Show what differs between two releases; default: the last two. With one: between it and the configuration.
+
+    Exit code: 0 the same, 1 different, 3 it could not be told.
+    """
+    import anyio
+
+    context: Context = ctx.obj
+    try:
+        session, found = find(context, stack, workdir)
+        given = inputs(options, settings)
+
+        async def run() -> ReleaseChanges:
+            async with session:
+                return await session.release_changes(found, before or 0, after or 0, given)
+
+        result = anyio.run(run)
+    except click.ClickException:
+        raise
+    except Exception as error:
+        from workbench.cli.report import CommandFailed
+
+        raise CommandFailed(error, ExitCode.DIFF_FAILED) from error
+
+    from workbench.present import release_changes
+
+    if format_ == "json":
+        context.output.json(release_changes.document(result))
+    else:
+        context.output.lines(release_changes.lines(result, context.output.glyphs))
+        context.output.line(release_changes.summary(result, context.output.glyphs))
+        for each in result.remarks:
+            context.output.talk(Span(f"! {each}", Tone.WARN))
+    if not result.is_certain:
+        ctx.exit(ExitCode.DIFF_FAILED)
+    ctx.exit(ExitCode.DIFFERENT if result.is_different else ExitCode.OK)
 
 
 @command.command("move")
@@ -196,6 +268,12 @@ def unlock(context: Context, stack: str, holder: str, workdir: Path | None, reas
         context.output.line(Span("taken from " if holder else "held by ", Tone.STRONG), each)
     if not held:
         context.output.talk(f"nobody holds {found.name} in its clusters")
+
+
+def _note(release: Release) -> str:
+    """Says what a release was besides an apply of the configuration, and why it was made."""
+    returned = f"rolled back to #{release.rolled_back_to}" if release.rolled_back_to else ""
+    return ": ".join(each for each in (returned, release.reason) if each)
 
 
 def _history(session: Session, stack: Stack) -> History:

@@ -46,6 +46,8 @@ _MAY_BE_SECRET = re.compile(r"(?=.*[0-9]).*[A-Za-z]", re.S)
 """Names of entries that may be secret. Others are what fields are called: a repository must not hide which one it sets
 by making a Secret of its name."""
 _MARK = "sealed:"
+_SEALED = re.compile(rf"{_MARK}(?P<digest>[0-9a-f]{{{_DIGEST_CHARACTERS}}})")
+_SEALED_NAME = re.compile(rf"«masked#(?P<digest>[0-9a-f]{{{_NAME_CHARACTERS}}})»")
 _REFERENCE = "$kusion_path."
 """What a text refers to is a secret of its own, if it is one; the text that does is written in the source."""
 _STEP = re.compile(r'\["(?P<quoted>[^"]+)"\]|\[(?P<index>\d+)\]|(?P<name>[^.\[\]]+)')
@@ -318,3 +320,18 @@ def _plain(value: Any) -> Any:
             return [_plain(each) for each in value]
         case _:
             return value
+
+
+def sealed_as(value: Any) -> str:
+    """Returns the digest that stands in a record in place of this value, empty where the value itself is there.
+
+    A text that just looks so is taken for a digest: nobody can tell them apart.
+    """
+    found = _SEALED.fullmatch(value) if isinstance(value, str) else None
+    return found["digest"] if found else ""
+
+
+def name_sealed_as(name: Any) -> str:
+    """As `sealed_as`, for the name of a mapping's entry: the beginning of its digest."""
+    found = _SEALED_NAME.fullmatch(name) if isinstance(name, str) else None
+    return found["digest"] if found else ""

@@ -65,6 +65,7 @@ class Plan:
     taken as its own, though no release here made it. `released` are the Terraform resources that the last
     release left in existence, with their ids in the infrastructure. `salt` keys the digests, so that a saved plan can
     be made again with the same id. `identities` says which cluster each name is: the plan is for those and no others.
+    `rolls_back_to` is the release whose resources the Spec has, 0 for a plan that follows the configuration.
     `policy` is what policies found, None where none are for the stack; a guard speaks for it.
     """
 
@@ -95,12 +96,18 @@ class Plan:
     accept_lost: bool = False
     released: Mapping[ResourceId, str] = field(default_factory=dict, repr=False)
     identities: Mapping[str, ClusterIdentity] = field(default_factory=dict)
+    rolls_back_to: int = 0
     policy: PolicyReport | None = None
 
     @property
     def places(self) -> tuple[str, ...]:
         """The clusters, and the place of the Terraform resources where there are or were any."""
         return (*self.clusters, self.workspace) if self.workspace else self.clusters
+
+    @property
+    def verb(self) -> str:
+        """The command that makes such a plan and carries it out."""
+        return "destroy" if self.destroys else "rollback" if self.rolls_back_to else "apply"
 
     @property
     def summary(self) -> Summary:

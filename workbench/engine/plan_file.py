@@ -52,6 +52,7 @@ class SavedPlan:
     settings: tuple[str, ...]
     salt: bytes = field(repr=False)
     identities: Mapping[str, ClusterIdentity] = field(default_factory=dict)
+    rolls_back_to: int = 0
 
 
 def save(plan: Plan, path: Path, root: Path) -> None:
@@ -75,6 +76,7 @@ def save(plan: Plan, path: Path, root: Path) -> None:
         "destroys": plan.destroys,
         "acceptLost": plan.accept_lost,
         "adopts": plan.adopts,
+        "rollsBackTo": plan.rolls_back_to,
         "options": {name: value for name, value in options.items() if name not in secret},
         "withheld": sorted(secret),
         "settings": list(plan.inputs.settings),
@@ -125,6 +127,7 @@ def load(path: Path, root: Path) -> SavedPlan:
             settings=tuple(str(each) for each in content["settings"]),
             salt=bytes.fromhex(content["salt"]),
             identities={str(name): ClusterIdentity.of_mapping(each) for name, each in content["clusters"].items()},
+            rolls_back_to=int(content.get("rollsBackTo", 0)),
         )
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise PlanFileInvalid("is not a saved plan", where=str(path), hint="`wb plan --out FILE` saves one") from error
@@ -150,7 +153,9 @@ def compare(saved: SavedPlan, plan: Plan) -> None:
         return
     moved: list[MovedObject] = []
     if plan.spec.digest(saved.salt) != saved.spec:
-        moved.append(MovedObject(None, "the configuration compiles to something else now"))
+        configured = "the configuration compiles to something else now"
+        returned = f"release {saved.rolls_back_to} comes out as something else now"
+        moved.append(MovedObject(None, returned if saved.rolls_back_to else configured))
     if plan.prior != saved.prior:
         moved.append(MovedObject(None, f"release {plan.prior} is the last one now, it was {saved.prior}"))
     now = _objects(plan)

@@ -46,6 +46,7 @@ def make_plan(
     only: tuple[str, ...] = (),
     accept_lost: bool = False,
     elsewhere: tuple[str, ...] = (),
+    rolls_back_to: int = 0,
 ) -> Plan:
     """Decides what is to be done about a difference. `revision` is the number its release will have.
 
@@ -59,7 +60,15 @@ def make_plan(
     confirmation = _confirmation(diff, stack, prior, elsewhere, force=force, destroys=destroys)
     warnings = (*(prior.warnings if prior else ()), *diff.warnings, *_not_asked(diff, prior))
     return Plan(
-        id=_identity(diff, force=force, prune=prune, accept_lost=accept_lost, adopts=adopts, salt=salt),
+        id=_identity(
+            diff,
+            force=force,
+            prune=prune,
+            accept_lost=accept_lost,
+            adopts=adopts,
+            salt=salt,
+            rolls_back_to=rolls_back_to,
+        ),
         stack=diff.stack,
         spec=diff.spec,
         clusters=diff.clusters,
@@ -86,10 +95,20 @@ def make_plan(
         accept_lost=accept_lost,
         released=in_workspace(prior),
         identities=diff.identities,
+        rolls_back_to=rolls_back_to,
     )
 
 
-def _identity(diff: StackDiff, *, force: bool, prune: bool, accept_lost: bool, adopts: bool, salt: bytes) -> str:
+def _identity(
+    diff: StackDiff,
+    *,
+    force: bool,
+    prune: bool,
+    accept_lost: bool,
+    adopts: bool,
+    salt: bytes,
+    rolls_back_to: int,
+) -> str:
     """The same for the same Spec over the same live objects, however often their status was written meanwhile.
 
     What a workspace would make of a resource is part of it, as only its provider knows what follows from a change.
@@ -103,7 +122,13 @@ def _identity(diff: StackDiff, *, force: bool, prune: bool, accept_lost: bool, a
             for each in diff.changes
         ],
         sorted(diff.clusters),
-        [force, prune, *(["accept lost"] if accept_lost else []), *(["adopts"] if adopts else [])],
+        [
+            force,
+            prune,
+            *(["accept lost"] if accept_lost else []),
+            *(["adopts"] if adopts else []),
+            *([f"rolls back to {rolls_back_to}"] if rolls_back_to else []),
+        ],
     ]
     return "p-" + hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
 

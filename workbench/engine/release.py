@@ -110,7 +110,8 @@ class Release:
     `warnings` are what reading had to pass over, such as a newer record that is broken. `audit` is the newest entry
     that the audit trail had when the record was written (NUMBER:HASH), empty in records of older versions. `clusters`
     says which cluster each name was, as far as the record does. `salt` keys the digests in it; empty where they are
-    keyed by a file of the machine that made it.
+    keyed by a file of the machine that made it. `rolled_back_to` is the revision whose resources it gave the stack
+    again, 0 for one that followed a configuration; `reason` is why it was made, where somebody said so.
     """
 
     stack: str
@@ -126,6 +127,8 @@ class Release:
     audit: str = ""
     clusters: Mapping[str, ClusterIdentity] = field(default_factory=dict)
     salt: bytes = field(default=b"", repr=False)
+    rolled_back_to: int = 0
+    reason: str = ""
 
     def count(self, state: StepState) -> int:
         return sum(each.state is state for each in self.resources.values())
@@ -151,6 +154,8 @@ def begin(
     now: datetime,
     seal: Seal,
     clusters: Mapping[str, ClusterIdentity] = MappingProxyType({}),
+    rolled_back_to: int = 0,
+    reason: str = "",
 ) -> Release:
     """Returns the release as it stands before the first write: with everything it intends.
 
@@ -166,7 +171,10 @@ def begin(
     named = {**(prior.clusters if prior else {}), **clusters}
     used = {each.cluster for each in resources}
     kept = {name: each for name, each in named.items() if name in used or name in clusters}
-    return Release(stack, revision, Phase.APPLYING, plan, user, host, now, None, resources, clusters=kept)
+    return Release(
+        stack, revision, Phase.APPLYING, plan, user, host, now, None, resources, clusters=kept,
+        rolled_back_to=rolled_back_to, reason=reason,
+    )  # fmt: skip
 
 
 def fold(release: Release, event: Event) -> Release:

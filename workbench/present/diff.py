@@ -205,6 +205,12 @@ def detail_text(
         yield line(text, "  ", source) if len(source) else text
 
 
+def field_text(field: FieldChange, glyphs: Glyphs, now: datetime) -> Iterator[Line]:
+    """Yields one field as lines, for where nothing stands beside it."""
+    for _, text, _ in _field(field, (), glyphs, now, LINE_WIDTH, LINE_WIDTH):
+        yield text
+
+
 _Detail = tuple[object, Line, Line]
 
 
@@ -369,6 +375,7 @@ __all__ = [
     "detail_rows",
     "detail_text",
     "drift_line",
+    "field_text",
     "gap_lines",
     "problem_lines",
     "remark_lines",

@@ -82,7 +82,8 @@ def plan(made: Plan, root: Path) -> dict[str, Any]:
         stack=made.stack,
         clusters=list(made.clusters),
         identities=clusters.document(made.identities),
-        release={"prior": made.prior, "next": made.revision},
+        release={"prior": made.prior, "next": made.revision}
+        | ({"rollsBackTo": made.rolls_back_to} if made.rolls_back_to else {}),
         summary=_summary(made.summary),
         waves=[[{"cluster": each.cluster, "id": str(each.id)} for each in wave] for wave in made.waves],
         changes=[change(each, root) for each in made.steps()],

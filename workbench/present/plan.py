@@ -41,6 +41,7 @@ def title(plan: Plan, glyphs: Glyphs) -> Line:
         Span(plan.id[:SHORT_ID], Tone.STRONG),
         Span(f"  release #{plan.prior} {glyphs.arrow} #{plan.revision}  ", Tone.MUTED),
         Span(", ".join(plan.places), Tone.ENVIRONMENT),
+        Span(f"  rolls back to release #{plan.rolls_back_to}" if plan.rolls_back_to else "", Tone.STRONG),
     )
 
 

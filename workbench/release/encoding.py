@@ -35,6 +35,8 @@ def encode(release: Release) -> bytes:
         "clusters": {name: each.to_mapping() for name, each in sorted(release.clusters.items())},
         "resources": [_resource(each) for _, each in sorted(release.resources.items())],
         **({"salt": release.salt.hex()} if release.salt else {}),
+        **({"rolledBackTo": release.rolled_back_to} if release.rolled_back_to else {}),
+        **({"reason": release.reason} if release.reason else {}),
     }
     record = {"format": _FORMAT, "checksum": _checksum(content), "release": content}
     return json.dumps(record, indent=1, ensure_ascii=False).encode("utf-8", "surrogatepass")
@@ -142,6 +144,8 @@ def _release(content: dict[str, Any]) -> Release:
         # older versions did not write which clusters it was
         clusters={str(name): ClusterIdentity.of_mapping(each) for name, each in content.get("clusters", {}).items()},
         salt=_salt(content.get("salt", "")),
+        rolled_back_to=int(content.get("rolledBackTo", 0)),
+        reason=str(content.get("reason", "")),
     )
 
 

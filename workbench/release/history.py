@@ -51,8 +51,8 @@ class History:
 
     `is_shared`: the next one goes to the clusters. `problems` refuse a plan, `gaps` say what is not known, `warnings`
     what had to be passed over. `former` are those before the latest, newest first, which are read when asked for;
-    `local` reads what this machine released itself. `silent` are clusters that did not answer, `home` is
-    where the whole of the latest one was found.
+    `local` reads what this machine released itself, `local_release` one of `local_revisions`. `silent` are clusters
+    that did not answer, `home` is where the whole of the latest one was found.
     """
 
     latest: Release | None
@@ -63,6 +63,8 @@ class History:
     warnings: tuple[str, ...] = ()
     former: tuple[Entry, ...] = ()
     local: Callable[[], tuple[Release, ...]] = tuple
+    local_revisions: Callable[[], Sequence[int]] = tuple
+    local_release: Callable[[int], Release | None] = field(default=lambda revision: None)
     silent: Mapping[str, RuntimeFailure] = field(default_factory=dict)
     home: str = ""
 
@@ -81,6 +83,59 @@ class History:
         known = {each.revision for each in found}
         found += [each for each in self.local() if each.revision not in known and each.revision < self.latest.revision]
         return tuple(sorted(found, key=lambda each: each.revision, reverse=True))
+
+    def find(self, revision: int, stack: str) -> Release:
+        """Returns one release whole. Raises `ReleaseFailure`: not there, not readable, or not known whether it is."""
+        if (found := self._look(revision, stack)) is not None:
+            return found
+        self.refuse_unknown(stack)
+        latest = self.latest
+        passed_over = latest.warnings if latest is not None and revision > latest.revision else ()
+        why = f": {'; '.join(passed_over)}" if passed_over else ""
+        raise ReleaseFailure(f"there is no release {revision} that can be read{why}", where=stack, hint=self._others())
+
+    def _look(self, revision: int, stack: str) -> Release | None:
+        """Returns None for a release that is not there; raises as `find` where it is and is not known whole."""
+        latest = self.latest
+        if latest is not None and latest.revision == revision:
+            if self.gaps:
+                gap = self.gaps[0]
+                said = f"release {revision} is known in part only: {gap.message}"
+                raise ReleaseFailure(said, where=stack, hint=gap.hint)
+            return latest
+        for each in self.former:
+            if each.revision == revision:
+                try:
+                    return each.load()
+                except BrokenRecord as error:
+                    said = f"release {revision} can't be read: its record {error}"
+                    raise ReleaseFailure(said, where=each.where, hint=self._others()) from error
+        return self.local_release(revision) if latest is not None and revision < latest.revision else None
+
+    def rollback_target(self, stack: str) -> Release:
+        """Returns the last good release before the current one. Raises `ReleaseFailure` where there is none.
+
+        A rollback that did not end goes on to where it went. After one that did, what came between is no good release.
+        """
+        latest = self.latest
+        if latest is None:
+            raise ReleaseFailure("there is no release to return to", where=stack)
+        if latest.rolled_back_to and latest.phase is not Phase.SUCCEEDED:
+            return self.find(latest.rolled_back_to, stack)
+        below = latest.rolled_back_to or latest.revision
+        # one that can't be read may be the last good one: then it is not passed over, but its user has to name another
+        there = {each.revision for each in self.former} | set(self.local_revisions())
+        for revision in sorted((each for each in there if each < below), reverse=True):
+            found = self._look(revision, stack)
+            if found is not None and found.phase is Phase.SUCCEEDED and found.resources:
+                return found
+        raise ReleaseFailure(
+            f"there is no release before {below} that succeeded and has anything", where=stack, hint=self._others()
+        )
+
+    def _others(self) -> str:
+        known = ", ".join(str(each.revision) for each in self.releases()) or "none"
+        return f"there are: {known}" + ("" if self.is_shared else " (recorded on this machine)")
 
 
 def merged(asked: Asked, repository: str, local: Release | None, next_local: int) -> History:

@@ -71,7 +71,7 @@ class Releases:
         following = self.store.next_revision(goes.stack)
         asked = await self._ask(goes.stack, goes.clusters) if self.is_shared(goes) else None
         if asked is None:
-            mine = History(self.store.latest(goes.stack), following, local=partial(self.store.releases, goes.stack))
+            mine = self._knowing(History(self.store.latest(goes.stack), following), goes.stack)
             return await self._with_unused(mine, goes)
         local, unreadable = self._local(goes.stack)
         if unreadable is not None and not any(asked.own(self.repository).values()):
@@ -80,7 +80,16 @@ class Releases:
             knows = local is not None and not any(asked.own(self.repository).values())
             asked = asked if knows else await self._elsewhere(goes, asked)
         found = merged(asked, self.repository, local, following)
-        return found if unreadable is not None else replace(found, local=partial(self.store.releases, goes.stack))
+        return found if unreadable is not None else self._knowing(found, goes.stack)
+
+    def _knowing(self, history: History, stack: StackPath) -> History:
+        """Adds what this machine released itself."""
+        return replace(
+            history,
+            local=partial(self.store.releases, stack),
+            local_revisions=partial(self.store.revisions, stack),
+            local_release=partial(self.store.release, stack),
+        )
 
     def seal(self, release: Release | None) -> Seal:
         """Returns the seal that a release was sealed with, for comparing; raises `ReleaseFailure`."""
@@ -155,6 +164,7 @@ class Releases:
             after = replace(
                 latest, revision=work.history.next_revision, plan=f"forget {cluster}", user=user, host=host,
                 started=now, finished=now, resources=left, clusters=clusters, warnings=(), audit="",
+                rolled_back_to=0, reason="",
             )  # fmt: skip
             await work.begin(after)
             return tuple(gone)

@@ -92,6 +92,18 @@ class ReleaseStore:
         """Returns the newest readable record, None if the stack was never released from here; raises as `releases`."""
         return next(self._newest_first(stack), None)
 
+    def release(self, stack: StackPath, revision: int) -> Release | None:
+        """Returns one record, None where there is none; raises `ReleaseFailure` for one that cannot be read."""
+        path = self.record_path(stack, revision)
+        try:
+            return read_record(path)
+        except FileNotFoundError:
+            return None
+        except BrokenRecord as error:
+            raise ReleaseFailure(f"release {revision} can't be read: its record {error}", where=str(path)) from error
+        except OSError as error:
+            raise failure("cannot be read", path, error) from error
+
     def next_revision(self, stack: StackPath) -> int:
         """Counts broken records too: a number is never used twice."""
         return max(self.revisions(stack), default=0) + 1

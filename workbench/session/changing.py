@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from workbench.engine.execute import Applying
     from workbench.engine.plan import Plan
     from workbench.engine.policy.judging import Judge
+    from workbench.engine.release_changes import ReleaseChanges
     from workbench.planner import Planner
 
 
@@ -89,6 +90,41 @@ class Changing(Browsing, Compiling):
         """
         return await self._planning().plan_destroy(stack, inputs, accept_lost=accept_lost, adopts=adopt)
 
+    async def plan_rollback(
+        self,
+        stack: Stack,
+        revision: int = 0,
+        inputs: CompileInputs | None = None,
+        *,
+        clusters: Iterable[str] = (),
+        force: bool = False,
+        accept_lost: bool = False,
+        adopt: bool = False,
+    ) -> Plan:
+        """Returns the plan that gives a stack again what a release of it had; what came after is deleted.
+
+        `revision` 0 is the last good one before the current one, or where an unfinished rollback went. The record is
+        followed, not the configuration: that only says again what was secret, where its digest is the recorded one, and
+        how providers are configured. Raises `ReleaseFailure` without such a release, `Refused` naming each field that
+        nothing says any more.
+        """
+        from workbench.project.readiness import read_readiness
+
+        read_readiness(self._root)
+        return await self._planning().plan_rollback(
+            stack, inputs, clusters, revision=revision, force=force, accept_lost=accept_lost, adopts=adopt
+        )
+
+    async def release_changes(
+        self, stack: Stack, before: int = 0, after: int = 0, inputs: CompileInputs | None = None
+    ) -> ReleaseChanges:
+        """Returns what differs between two releases; with one, between it and what the configuration says now.
+
+        Without any it is between the last two. Asks no cluster but for its releases. Raises `ReleaseFailure` where one
+        is not there or not readable.
+        """
+        return await self._planning().release_changes(stack, before, after, inputs)
+
     def save_plan(self, plan: Plan, path: str | Path) -> None:
         """Writes what is needed to make the same plan again, without secrets; raises `EngineError`."""
         from workbench.engine import plan_file
@@ -116,6 +152,18 @@ class Changing(Browsing, Compiling):
                 saved.salt,
                 accept_lost=saved.accept_lost,
                 adopts=saved.adopts,
+                bound=saved.identities,
+            )
+        elif saved.rolls_back_to:
+            plan = await self._planning().plan_rollback(
+                stack,
+                completed,
+                saved.only,
+                revision=saved.rolls_back_to,
+                force=saved.force,
+                accept_lost=saved.accept_lost,
+                adopts=saved.adopts,
+                salt=saved.salt,
                 bound=saved.identities,
             )
         else:

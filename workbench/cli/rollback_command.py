@@ -1,0 +1,107 @@
+"""`wb rollback`"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import anyio
+import click
+
+from workbench.cli.stacks import (
+    WorkPath,
+    accept_lost_option,
+    adopt_option,
+    cluster_option,
+    compile_options,
+    find,
+    inputs,
+    reason_option,
+    timeout_option,
+    workdir_option,
+)
+from workbench.exit_codes import ExitCode
+
+if TYPE_CHECKING:
+    from workbench.cli.main import Context
+    from workbench.engine.plan import Plan
+
+
+@click.command("rollback")
+@click.argument("stack", default="", metavar="[STACK]")
+@click.option(
+    "--to",
+    "revision",
+    type=click.IntRange(min=1),
+    default=None,
+    metavar="N",
+    help="return to this release; default: the last good one before the current one",
+)
+@compile_options
+@cluster_option
+@workdir_option
+@click.option("--out", type=WorkPath(), default=None, metavar="FILE", help="save the plan for wb apply FILE, and stop")
+@click.option("-y", "--yes", is_flag=True, help="do not ask; protected stacks need --confirm as well")
+@click.option("--confirm", default="", metavar="PHRASE", help="confirm with the phrase that the plan asks for")
+@click.option("--dry-run", is_flag=True, help="show the plan and stop")
+@click.option("--watch/--no-watch", default=True, show_default=True, help="wait until everything is ready")
+@timeout_option
+@click.option("--force", is_flag=True, help="take over fields that other managers own")
+@accept_lost_option
+@adopt_option
+@reason_option
+@click.pass_context
+def command(
+    ctx: click.Context,
+    stack: str,
+    revision: int | None,
+    options: tuple[str, ...],
+    settings: tuple[str, ...],
+    clusters: tuple[str, ...],
+    workdir: Path | None,
+    out: Path | None,
+    yes: bool,
+    confirm: str,
+    dry_run: bool,
+    watch: bool,
+    timeout: float | None,
+    force: bool,
+    accept_lost: bool,
+    adopt: bool,
+    reason: str,
+) -> None:
+    """Give a stack again what a release of it had, after asking; then watch it become ready.
+
+    The record is followed, not the KCL of today, and what came after the release is deleted.
+
+    Exit code: 0 applied and ready; 4 refused or not confirmed, or the record does not hold what it takes; 5 applied
+    but not ready; 6 partly applied; 7 the plan is out of date or somebody else holds the stack.
+    """
+    from workbench.cli.applying import apply_made
+    from workbench.cli.progress import while_asking
+
+    context: Context = ctx.obj
+    output = context.output
+    session, found = find(context, stack, workdir)
+    given = inputs(options, settings)
+    session.reason = reason or session.reason
+
+    async def make() -> Plan:
+        async with session, while_asking(session, output):
+            made = await session.plan_rollback(
+                found, revision or 0, given, clusters=clusters, force=force, accept_lost=accept_lost, adopt=adopt
+            )
+            if out is not None and not made.is_refused:
+                session.save_plan(made, out)
+            return made
+
+    made = anyio.run(make)
+    code = apply_made(
+        session, made, output, yes=yes, confirm=confirm, dry_run=dry_run or out is not None, watch=watch,
+        timeout=timeout,
+    )  # fmt: skip
+    if out is not None and made.is_refused:
+        output.talk(f"{out} was not written: a refused plan can't be applied")
+    if code is ExitCode.OK and not dry_run and out is None and not made.is_empty:
+        output.talk(f"the configuration says what it said: the next wb apply {made.stack} would go forward again")
+    ctx.exit(code)
