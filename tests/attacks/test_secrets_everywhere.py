@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -103,6 +105,12 @@ OF_THE_REPOSITORY = (
     ("trust", "repository"),
     ("trust", "revoke", "--all"),
 )
+EDITED = (
+    *(("impact", "-o", format_) for format_ in ("table", "json", "yaml")),
+    ("ci", "--annotations", "github", "--summary", "../out/summary.md"),
+    ("ci", "--annotations", "gitlab", "--code-quality", "../out/edited.json"),
+)
+"""Where texts of the program are others than in the last commit: what they were and what they are is shown."""
 ALL = os.environ.get("KONFIG_WORKBENCH_CANARIES") == "all"
 """Also what shows the same by the same code once more, and what waits."""
 DRIFTED = (
@@ -169,6 +177,11 @@ async def test_no_command_shows_keeps_or_hands_on_a_secret(opened: Opened) -> No
         running = command_lines()
         leaking[f"what runs after {name}"] = opened.leaks(running)
 
+    if GIT:
+        with edited(Path("vault/dev/main.k")):
+            for arguments in EDITED:
+                await look(*arguments)
+        assert "masked#" in shown["impact -o json"] and "masked#" in shown["impact -o table"]
     for arguments in (*NEW, *OF_THE_REPOSITORY, APPLIED):
         await look(*arguments)
     opened.change_by_hand()
@@ -185,6 +198,17 @@ async def test_no_command_shows_keeps_or_hands_on_a_secret(opened: Opened) -> No
         leaking[f"given to {name}"] = [each for each in opened.leaks(given) if each not in of_the_shell(name)]
     assert not any(leaking.values()), {name: found for name, found in leaking.items() if found}
     assert "masked#" in shown["diff -o json vault/dev"] and "drift" in shown["diff -o table vault/dev"]
+
+
+@contextmanager
+def edited(file: Path) -> Iterator[None]:
+    """Adds a letter to texts of a program, for a while."""
+    before = file.read_text()
+    texts = r'("(?!apiVersion|kind|name|image|type)[^"\n]+": ")([^"\n\\]{3,})"'
+    file.write_text(re.sub(texts, r'\1\2x"', before))
+    assert file.read_text() != before
+    yield
+    file.write_text(before)
 
 
 def of_the_shell(program: str) -> list[str]:
