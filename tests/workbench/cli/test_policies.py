@@ -183,6 +183,21 @@ async def test_a_plan_against_a_policy_is_refused(place: Place) -> None:
     assert "web-dev" in place.names("namespaces")
 
 
+async def test_going_back_is_judged_too(place: Place) -> None:
+    await place.released("web/dev")
+    place.edit("web/dev/main.k", "replicas = 1", "replicas = 2")
+    await place.released("web/dev")
+    policies(place.root, "name: two, rule: replicas, with: {least: 2}")
+    refused = await place("rollback", "web/dev", "--yes", "--no-watch")
+    assert refused.code == ExitCode.REFUSED and "1: at least 2 are needed" in refused.text
+    assert place.live("deployments.apps", "web-dev", "front")["spec"]["replicas"] == 2
+    today = datetime.now(UTC).date()
+    waiver = f"policy: two, until: {today}, reason: INC-7"
+    policies(place.root, "name: two, rule: replicas, with: {least: 2}", waivers=(waiver,))
+    assert (await place("rollback", "web/dev", "--yes", "--no-watch")).code == ExitCode.OK
+    assert place.live("deployments.apps", "web-dev", "front")["spec"]["replicas"] == 1
+
+
 async def test_a_broken_file_ends_a_plan_before_anything_is_written(place: Place) -> None:
     (place.root / "policy.yaml").write_text("policies: [{name: a, rule: replica}]\n")
     ended = await place("apply", "web/dev", "--confirm", "yes")
