@@ -78,7 +78,13 @@ class Planner:
     waiting: Waiting = field(default_factory=Waiting)
 
     async def diff(
-        self, stack: Stack, inputs: CompileInputs | None, clusters: Iterable[str], compiled: CompiledStack | None = None
+        self,
+        stack: Stack,
+        inputs: CompileInputs | None,
+        clusters: Iterable[str],
+        compiled: CompiledStack | None = None,
+        *,
+        dry_run_all: bool = False,
     ) -> StackDiff:
         refuse_doubtful(stack)
         spec = (compiled or await self.compile(stack, inputs or CompileInputs())).spec
@@ -92,7 +98,9 @@ class Planner:
         prior = history.latest
         places = destinations(self.root, stack, clusters, spec, prior)
         at = await self._reach(places, history)
-        found, _ = await self._survey(stack, spec, places, at, Seals(self.screen, record, Seal.random()))
+        found, _ = await self._survey(
+            stack, spec, places, at, Seals(self.screen, record, Seal.random()), dry_run_all=dry_run_all
+        )
         found = _with_history(found, history)
         said = (*(prior.warnings if prior else ()), *_emptiness(spec))
         return replace(found, warnings=(*said, *found.warnings))
@@ -135,6 +143,7 @@ class Planner:
         force: bool,
         accept_lost: bool = False,
         adopts: bool = False,
+        dry_run_all: bool = False,
         salt: bytes | None = None,
         bound: Mapping[str, ClusterIdentity] | None = None,
     ) -> Plan:
@@ -158,6 +167,7 @@ class Planner:
             force=force,
             accept_lost=accept_lost,
             adopts=adopts,
+            dry_run_all=dry_run_all,
             bound=bound,
         )
 
@@ -373,6 +383,7 @@ class Planner:
         accept_lost: bool,
         adopts: bool,
         destroys: bool = False,
+        dry_run_all: bool = False,
         gaps: tuple[Gap, ...] = (),
         bound: Mapping[str, ClusterIdentity] | None = None,
         rolls_back_to: int = 0,
@@ -384,7 +395,15 @@ class Planner:
             self._refuse_others(stack, bound, at)
         prior = at.prior
         found, prune = await self._survey(
-            stack, spec, places, at, seals, prune=prune, accept_lost=accept_lost, adopts=adopts
+            stack,
+            spec,
+            places,
+            at,
+            seals,
+            prune=prune,
+            accept_lost=accept_lost,
+            adopts=adopts,
+            dry_run_all=dry_run_all,
         )
         found = _with_history(found, history)
         others = () if prior is not None and prior.resources else self.releases.store.elsewhere(stack.path)
@@ -407,6 +426,7 @@ class Planner:
             adopts=adopts,
             only=places.only,
             accept_lost=accept_lost,
+            dry_run_all=dry_run_all,
             elsewhere=tuple(f"{each} ({each.hint})" for each in others),
             rolls_back_to=rolls_back_to,
         )
@@ -427,6 +447,7 @@ class Planner:
         prune: bool = True,
         accept_lost: bool = False,
         adopts: bool = False,
+        dry_run_all: bool = False,
     ) -> tuple[StackDiff, bool]:
         """Returns the difference, and whether it looked for what is to be deleted: not where something is withheld."""
         prior = at.prior
@@ -455,6 +476,7 @@ class Planner:
                 adopts=adopts,
                 root=self.root,
                 accept_lost=accept_lost,
+                dry_run_all=dry_run_all,
             )
         gaps = [*narrowed.gaps, *found.gaps, *self._renamed(stack, found)]
         if prune:

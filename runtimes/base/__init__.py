@@ -87,7 +87,9 @@ from runtimes.base.resource import (
 )
 from runtimes.base.runtime import (
     ApplyRequest,
+    Basis,
     Blocking,
+    BulkReadable,
     Contact,
     DeleteRequest,
     FieldOwner,
@@ -131,10 +133,12 @@ __all__ = [
     "UNKNOWN",
     "Address",
     "ApplyRequest",
+    "Basis",
     "Blocked",
     "Blocking",
     "Body",
     "Budget",
+    "BulkReadable",
     "ClusterIdentity",
     "Conflict",
     "Contact",

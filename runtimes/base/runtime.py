@@ -14,11 +14,12 @@ behind on our side.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from enum import StrEnum
+from typing import Protocol, runtime_checkable
 
 from runtimes.base.errors import FieldConflict
 from runtimes.base.paths import FieldPath
@@ -67,6 +68,14 @@ class LiveResource:
     hidden: tuple[FieldPath, ...] = field(default=(), repr=False)
 
 
+class Basis(StrEnum):
+    """What a prediction rests on: the infrastructure's own dry run, the ownership of fields, the resource alone."""
+
+    DRY_RUN = "dry run"
+    OWNERSHIP = "ownership"
+    RESOURCE = "resource"
+
+
 @dataclass(frozen=True, slots=True)
 class Prediction:
     """What an apply would make of a resource, without having done it.
@@ -77,7 +86,7 @@ class Prediction:
     place, so that the resource has to be deleted and recreated. `list_keys` maps the path of a list, written with
     map keys only (`("spec", "template", "spec", "containers")`), to the names of the keys that identify its elements.
     `sensitive` are paths whose values, and all below them, are never shown. `unknown` are paths decided only while
-    applying. `warnings` are the infrastructure's own.
+    applying. `warnings` are the infrastructure's own. `basis` says how it is known.
     """
 
     id: ResourceId
@@ -89,6 +98,7 @@ class Prediction:
     sensitive: tuple[FieldPath, ...] = ()
     unknown: tuple[FieldPath, ...] = ()
     warnings: tuple[str, ...] = ()
+    basis: Basis = Basis.DRY_RUN
 
     @property
     def before(self) -> Body | None:
@@ -104,11 +114,15 @@ class ReadRequest:
 class PlanRequest:
     """`new_namespaces` are namespaces that the same plan creates first: an object in one can't be dry-run yet.
 
-    The runtime then predicts from the resource alone, and says so in `warnings`.
+    The runtime then predicts from the resource alone, and says so in `warnings`. `observed` is the whole object as it
+    was read a moment ago, None to have it read. With `dry_run` the infrastructure is asked even where what is there
+    tells that nothing would change.
     """
 
     resource: Resource
     new_namespaces: frozenset[str] = frozenset()
+    observed: Body | None = field(default=None, repr=False)
+    dry_run: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,6 +269,18 @@ class Owned:
 
     resources: tuple[LiveResource, ...] = ()
     unlisted: tuple[str, ...] = ()
+
+
+@runtime_checkable
+class BulkReadable(Protocol):
+    """A runtime that reads many resources with few requests."""
+
+    async def read_many(self, ids: Collection[ResourceId], labels: Mapping[str, str]) -> Mapping[ResourceId, Body]:
+        """Returns whole objects of these ids that carry the labels, as `LiveResource.observed` has them.
+
+        Nothing is said of those that are not in the answer: they may be there without the labels, or could not be
+        listed.
+        """
 
 
 class Runtime(Protocol):

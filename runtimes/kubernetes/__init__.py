@@ -10,7 +10,8 @@
     client        the verbs of the API over dict bodies
     fields        managedFields: owners, list keys, conflicts
     normalize     from a live object to what a configuration can be compared with
-    predict       dry runs
+    ownership     whether an apply would change anything, told by managedFields, pure
+    predict       dry runs, where they are needed
     objects       the objects of one moment, indexed by owner, name and namespace
     health/       objects to Health, one file a kind or family, pure
     tree          who owns whom, by uid, pure

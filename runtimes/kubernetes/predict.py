@@ -3,6 +3,9 @@
 A dry run goes through defaulting, admission and validation, so its answer is what the apply would leave. It is asked
 without force first, since only a refusal lists the fields that belong to others; the forced one then gives the
 outcome of taking them over.
+
+Where the fields that are applied are ours already, with the values that they have, the object itself tells that an
+apply changes nothing, and no dry run is made (ownership.py): it would answer with the object that is there.
 """
 
 from __future__ import annotations
@@ -12,20 +15,32 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from runtimes.base import FieldConflict, FieldPath, KubernetesId, Moved, Prediction, RuntimeFailure, sensitive
+from runtimes.base import Basis, FieldConflict, FieldPath, KubernetesId, Moved, Prediction, RuntimeFailure, sensitive
 from runtimes.kubernetes import fields, normalize
-from runtimes.kubernetes.client import Client, Object
+from runtimes.kubernetes.client import FIELD_MANAGER, Client, Object
 from runtimes.kubernetes.failures import ConflictingFields, Immutable, NamespaceMissing
+from runtimes.kubernetes.ownership import is_as_applied
 
 _ATTEMPTS = 5
 
 
 async def predict(
-    client: Client, id_: KubernetesId, content: Mapping[str, Any], new_namespaces: frozenset[str]
+    client: Client,
+    id_: KubernetesId,
+    content: Mapping[str, Any],
+    new_namespaces: frozenset[str],
+    *,
+    observed: Object | None = None,
+    dry_run: bool = False,
 ) -> Prediction:
-    """Raises the server's refusal where it would refuse the apply, conflicts and fixed fields excepted."""
+    """Raises the server's refusal where it would refuse the apply, conflicts and fixed fields excepted.
+
+    `observed` is the object as read a moment ago, None to read it. `dry_run` asks the server in any case.
+    """
     for _ in range(_ATTEMPTS):
-        live = await client.get(id_)
+        live, observed = observed or await client.get(id_), None
+        if not dry_run and live is not None and is_as_applied(content, live, FIELD_MANAGER):
+            return _unchanged(id_, content, live)
         try:
             prediction = await _against(client, id_, content, live, new_namespaces)
         except Moved:
@@ -84,6 +99,17 @@ async def _against(
     )
 
 
+def _unchanged(id_: KubernetesId, content: Mapping[str, Any], live: Object) -> Prediction:
+    return Prediction(
+        id=id_,
+        live=(found := normalize.live_resource(id_, live)),
+        after=found.body,
+        list_keys=fields.list_keys(live),
+        sensitive=_sensitive(content, live),
+        basis=Basis.OWNERSHIP,
+    )
+
+
 def _met(live: Object | None, after: Object) -> bool:
     """Whether the dry run started from the object that was read: the same uid, and the same content."""
     metadata = after.get("metadata") or {}
@@ -138,6 +164,7 @@ def _unasked(id_: KubernetesId, content: Mapping[str, Any], warning: str) -> Pre
         after=normalize.body(content),
         sensitive=sensitive.sensitive_paths(content),
         warnings=(warning,),
+        basis=Basis.RESOURCE,
     )
 
 

@@ -30,6 +30,7 @@ from runtimes.base import (
     ReadRequest,
     Rejected,
     ResourceId,
+    RuntimeFailure,
     WatchReport,
     WatchRequest,
 )
@@ -47,6 +48,7 @@ from runtimes.kubernetes.watch import watching
 
 _ATTEMPTS = 10
 _PARALLEL_LISTS = 8
+_FEWEST_LISTED = 4  # so many reads of single objects are dearer than a list
 # No object has this version, so an apply that carries it can only create: the server ignores it for a missing object
 # and refuses it for one that is there.
 _VERSION_OF_NOTHING = "1"
@@ -139,8 +141,36 @@ class KubernetesRuntime:
     async def plan(self, request: PlanRequest) -> Prediction:
         id_ = _kubernetes(request.resource.id)
         return await predict(
-            self._client, id_, await self._content(id_, request.resource.attributes), request.new_namespaces
+            self._client,
+            id_,
+            await self._content(id_, request.resource.attributes),
+            request.new_namespaces,
+            observed=dict(request.observed) if request.observed is not None else None,
+            dry_run=request.dry_run,
         )
+
+    async def read_many(self, ids: Collection[ResourceId], labels: Mapping[str, str]) -> Mapping[ResourceId, Object]:
+        """See `BulkReadable`: one list for each kind and namespace of which several are wanted."""
+        groups: dict[tuple[str, str, str], list[KubernetesId]] = {}
+        for each in map(_kubernetes, ids):
+            groups.setdefault((each.api_version, each.kind, each.namespace), []).append(each)
+        gate = asyncio.Semaphore(_PARALLEL_LISTS)
+        found: dict[ResourceId, Object] = {}
+
+        async def list_group(wanted: list[KubernetesId]) -> None:
+            async with gate:
+                try:
+                    namespace = await self._client.namespace_of(wanted[0])
+                    resource = await self._client.discovery.resource(wanted[0].api_version, wanted[0].kind)
+                    listing = await self._client.list(resource, namespace, labels=_selector(labels))
+                except RuntimeFailure:
+                    return  # reading them one by one meets the same failure, or does not
+            by_name = {str(live["metadata"].get("name")): live for live in listing.items}
+            found.update({each: by_name[each.name] for each in wanted if each.name in by_name})
+
+        worthwhile = [each for each in groups.values() if len(each) >= _FEWEST_LISTED]
+        await asyncio.gather(*map(list_group, worthwhile))
+        return found
 
     async def apply(self, request: ApplyRequest) -> LiveResource:
         id_ = _kubernetes(request.resource.id)
@@ -191,7 +221,6 @@ class KubernetesRuntime:
         Controllers copy labels to things they make (claims of a StatefulSet, Endpoints of a Service); those were
         never applied, so they are not ours to prune.
         """
-        selector = ",".join(f"{name}={text}" for name, text in sorted(labels.items()))
         gate = asyncio.Semaphore(_PARALLEL_LISTS)
         kinds = [
             resource
@@ -204,7 +233,7 @@ class KubernetesRuntime:
         async def listed(resource: ApiResource) -> tuple[Object, ...]:
             async with gate:
                 try:
-                    return (await self._client.list(resource, labels=selector)).items
+                    return (await self._client.list(resource, labels=_selector(labels))).items
                 except NotThere:
                     return ()  # its definition was deleted since
                 except (Forbidden, Rejected):
@@ -272,6 +301,10 @@ def _kubernetes(id_: ResourceId) -> KubernetesId:
     if not isinstance(id_, KubernetesId):
         raise Rejected("this is not a Kubernetes resource", subject=str(id_))
     return id_
+
+
+def _selector(labels: Mapping[str, str]) -> str:
+    return ",".join(f"{name}={text}" for name, text in sorted(labels.items()))
 
 
 def _bound(content: Object, expected: Identity | None) -> Object:

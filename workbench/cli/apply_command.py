@@ -13,6 +13,7 @@ from workbench.cli.stacks import (
     adopt_option,
     cluster_option,
     compile_options,
+    dry_run_all_option,
     find,
     inputs,
     reason_option,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 @click.option("--no-prune", is_flag=True, help="leave what the stack no longer has")
 @accept_lost_option
 @adopt_option
+@dry_run_all_option
 @reason_option
 @click.pass_context
 def command(
@@ -58,6 +60,7 @@ def command(
     no_prune: bool,
     accept_lost: bool,
     adopt: bool,
+    dry_run_all: bool,
     reason: str,
 ) -> None:
     """Make the clusters say what the configuration says, after asking; then watch it become ready.
@@ -92,7 +95,14 @@ def command(
                 return await session.load_plan(plan_file, given)
             assert found is not None
             return await session.plan(
-                found, given, clusters=clusters, prune=not no_prune, force=force, accept_lost=accept_lost, adopt=adopt
+                found,
+                given,
+                clusters=clusters,
+                prune=not no_prune,
+                force=force,
+                accept_lost=accept_lost,
+                adopt=adopt,
+                dry_run_all=dry_run_all,
             )
 
     made = anyio.run(make)

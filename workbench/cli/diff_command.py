@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING
 import anyio
 import click
 
-from workbench.cli.stacks import cluster_option, compile_options, find, format_option, inputs, workdir_option
+from workbench.cli.stacks import (
+    cluster_option,
+    compile_options,
+    dry_run_all_option,
+    find,
+    format_option,
+    inputs,
+    workdir_option,
+)
 from workbench.exit_codes import ExitCode
 
 if TYPE_CHECKING:
@@ -29,6 +37,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="ask the clusters of an untrusted repository too; writes nothing, and Terraform is still not run",
 )
+@dry_run_all_option
 @click.option("--drift", "drift_only", is_flag=True, help="show only what others changed or deleted live")
 @click.pass_context
 def command(
@@ -40,6 +49,7 @@ def command(
     workdir: Path | None,
     format_: str,
     server_dry_run: bool,
+    dry_run_all: bool,
     drift_only: bool,
 ) -> None:
     """Show what an apply would change live, with the KCL line behind every field.
@@ -55,7 +65,9 @@ def command(
 
         async def run() -> StackDiff:
             async with session, while_asking(session, context.output):
-                return await session.diff(found, given, clusters=clusters, server_dry_run=server_dry_run)
+                return await session.diff(
+                    found, given, clusters=clusters, server_dry_run=server_dry_run, dry_run_all=dry_run_all
+                )
 
         result = anyio.run(run)
     except click.ClickException:
@@ -102,4 +114,6 @@ def print_diff(output: Output, result: StackDiff, root: Path, format_: str, *, d
         summary = diff.drift_line(result, output.glyphs)
     else:
         summary = diff.summary_line(result.summary, output.glyphs, is_certain=result.is_certain)
+    for each in diff.basis_lines(result.changes):
+        output.line(each)
     output.line(line(f"{result.stack}: "), summary)

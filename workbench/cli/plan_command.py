@@ -14,6 +14,7 @@ from workbench.cli.stacks import (
     adopt_option,
     cluster_option,
     compile_options,
+    dry_run_all_option,
     find,
     format_option,
     inputs,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 @click.option("--no-prune", is_flag=True, help="leave what the stack no longer has")
 @accept_lost_option
 @adopt_option
+@dry_run_all_option
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -53,6 +55,7 @@ def command(
     no_prune: bool,
     accept_lost: bool,
     adopt: bool,
+    dry_run_all: bool,
 ) -> None:
     """Show what would be done, in which order, and what stands in the way. Nothing is changed.
 
@@ -68,7 +71,14 @@ def command(
     async def run() -> Plan:
         async with session, while_asking(session, context.output):
             made = await session.plan(
-                found, given, clusters=clusters, prune=not no_prune, force=force, accept_lost=accept_lost, adopt=adopt
+                found,
+                given,
+                clusters=clusters,
+                prune=not no_prune,
+                force=force,
+                accept_lost=accept_lost,
+                adopt=adopt,
+                dry_run_all=dry_run_all,
             )
             if out is not None and not made.is_refused:
                 session.save_plan(made, out)

@@ -149,6 +149,12 @@ def adopt_option(function: Command) -> Command:
     )(function)
 
 
+def dry_run_all_option(function: Command) -> Command:
+    return click.option(
+        "--dry-run-all", is_flag=True, help="have the cluster dry-run unchanged objects too, as for changing webhooks"
+    )(function)
+
+
 NO_STACKS = "no stacks here: a stack is a folder with a stack.yaml, or with a kcl.mod that names [profile] entries"
 
 

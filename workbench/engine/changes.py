@@ -15,6 +15,7 @@ from typing import Any
 
 from runtimes.base import (
     Address,
+    Basis,
     Body,
     ClusterIdentity,
     FieldConflict,
@@ -98,7 +99,8 @@ class Change:
 
     `was_deleted`: the last release left it there, and somebody else deleted it since; `identity` is then None, or that
     of what was made under its name. `other_owner` is the stack that the labels of the live object name, as
-    `project/stack`, where that is another one.
+    `project/stack`, where that is another one. `basis` is how a cluster's change is known; None for deletions and what
+    a workspace plans.
 
     For what a workspace plans: `planned` is the whole body it will have, secrets in clear, `UNKNOWN` where that is
     decided while applying; `import_id` the id an existing one is taken over by; `former` its id before a move.
@@ -124,6 +126,7 @@ class Change:
     former: ResourceId | None = None
     was_deleted: bool = False
     other_owner: str = ""
+    basis: Basis | None = None
 
     @property
     def configured(self) -> Body | None:

@@ -60,13 +60,14 @@ class Plan:
     `needs` gives for each step the steps that come first. `revision` is the release it will become, `prior` the one it
     was planned over (0 for none). `workspace` is the place of Terraform resources, empty without any. `destroys` tells
     a plan that takes everything away from one that follows a configuration. `force` takes over the fields named in
-    conflicts, `accept_lost` takes what Terraform's state has lost for gone. `only` are the places that were asked for
-    by name, empty for all. `gaps` are what it says nothing about. `adopts`: what carries the labels of the stack is
-    taken as its own, though no release here made it. `released` are the Terraform resources that the last
-    release left in existence, with their ids in the infrastructure. `salt` keys the digests, so that a saved plan can
-    be made again with the same id. `identities` says which cluster each name is: the plan is for those and no others.
-    `rolls_back_to` is the release whose resources the Spec has, 0 for a plan that follows the configuration.
-    `policy` is what policies found, None where none are for the stack; a guard speaks for it.
+    conflicts, `accept_lost` takes what Terraform's state has lost for gone, `dry_run_all` had every object dry-run.
+    `only` are the places that were asked for by name, empty for all. `gaps` are what it says nothing about. `adopts`:
+    what carries the labels of the stack is taken as its own, though no release here made it. `released` are the
+    Terraform resources that the last release left in existence, with their ids in the infrastructure. `salt` keys the
+    digests, so that a saved plan can be made again with the same id. `identities` says which cluster each name is: the
+    plan is for those and no others. `rolls_back_to` is the release whose resources the Spec has, 0 for a plan that
+    follows the configuration. `policy` is what policies found, None where none are for the stack; a guard speaks for
+    it.
     """
 
     id: str
@@ -94,6 +95,7 @@ class Plan:
     only: tuple[str, ...] = ()
     gaps: tuple[Gap, ...] = ()
     accept_lost: bool = False
+    dry_run_all: bool = False
     released: Mapping[ResourceId, str] = field(default_factory=dict, repr=False)
     identities: Mapping[str, ClusterIdentity] = field(default_factory=dict)
     rolls_back_to: int = 0

@@ -47,6 +47,7 @@ class SavedPlan:
     destroys: bool
     accept_lost: bool
     adopts: bool
+    dry_run_all: bool
     options: dict[str, str] = field(repr=False)
     withheld: tuple[str, ...]
     settings: tuple[str, ...]
@@ -77,6 +78,7 @@ def save(plan: Plan, path: Path, root: Path) -> None:
         "acceptLost": plan.accept_lost,
         "adopts": plan.adopts,
         "rollsBackTo": plan.rolls_back_to,
+        "dryRunAll": plan.dry_run_all,
         "options": {name: value for name, value in options.items() if name not in secret},
         "withheld": sorted(secret),
         "settings": list(plan.inputs.settings),
@@ -122,6 +124,7 @@ def load(path: Path, root: Path) -> SavedPlan:
             destroys=bool(content.get("destroys")),
             accept_lost=bool(content.get("acceptLost")),
             adopts=bool(content.get("adopts")),
+            dry_run_all=bool(content.get("dryRunAll")),
             options={str(key): str(value) for key, value in content["options"].items()},
             withheld=tuple(str(each) for each in content["withheld"]),
             settings=tuple(str(each) for each in content["settings"]),

@@ -45,6 +45,7 @@ def make_plan(
     adopts: bool = False,
     only: tuple[str, ...] = (),
     accept_lost: bool = False,
+    dry_run_all: bool = False,
     elsewhere: tuple[str, ...] = (),
     rolls_back_to: int = 0,
 ) -> Plan:
@@ -93,6 +94,7 @@ def make_plan(
         only=only,
         gaps=diff.gaps,
         accept_lost=accept_lost,
+        dry_run_all=dry_run_all,
         released=in_workspace(prior),
         identities=diff.identities,
         rolls_back_to=rolls_back_to,

@@ -1,9 +1,9 @@
 """Asks every cluster of a stack what is there and what an apply would make of it: Spec → StackDiff.
 
-Reads and dry runs only. Clusters are asked side by side, each with a bounded number of questions at once. A cluster
-that cannot be asked is one problem, not one for each resource; a refused dry run is a problem of its resource, never
-replaced by a guess. The one thing that is predicted without asking is what can't be asked: a custom resource whose
-definition the same plan creates.
+Reads and dry runs only, and no dry run where the ownership of fields tells that nothing would change. Clusters are
+asked side by side, each with a bounded number of questions at once. A cluster that cannot be asked is one problem, not
+one for each resource; a refused dry run is a problem of its resource, never replaced by a guess. The one thing that is
+predicted without asking is what can't be asked: a custom resource whose definition the same plan creates.
 
 The workspace of Terraform resources is asked beside the clusters; only what refers to one of them waits for it. Where
 a value is not known before applying, a dry run gets a placeholder, and the field is shown as unknown. A dry run that
@@ -44,14 +44,17 @@ async def survey(
     adopts: bool = False,
     root: Path | None = None,
     accept_lost: bool = False,
+    dry_run_all: bool = False,
 ) -> StackDiff:
     """Compares a placed Spec with what each place has; one that cannot be asked is a problem.
 
     `labels` select what the stack owns in clusters; `adopts` takes all that carries them as the stack's. `at` is now.
     Changes come in the order of applying, deletions last. Problems name source lines relative to `root`. `accept_lost`
-    takes for gone what Terraform's state has lost.
+    takes for gone what Terraform's state has lost. `dry_run_all` has clusters dry-run also what ownership tells.
     """
-    surveying = Surveying(spec, prior, labels, seals, adopts=adopts, root=root, accept_lost=accept_lost)
+    surveying = Surveying(
+        spec, prior, labels, seals, adopts=adopts, root=root, accept_lost=accept_lost, dry_run_all=dry_run_all
+    )
     surveys = [each.survey(surveying) for each in places]
     async with anyio.create_task_group() as tasks:
         for each in surveys:

@@ -6,13 +6,14 @@ stands below it (value_changes.py). A new resource is shown whole, since all of 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from runtimes.base import Address, FieldPath, TerraformId, format_path
+from runtimes.base import Address, Basis, FieldPath, TerraformId, format_path
 from runtimes.base.references import Ids, InvalidReference, is_unknown, references
 from workbench.engine.changes import Actor, Change, ChangeClass, FieldChange, Gap, Op, Problem, StackDiff, Summary
 from workbench.engine.events import Action
@@ -79,6 +80,16 @@ def summary_line(summary: Summary, glyphs: Glyphs, *, is_certain: bool = True) -
     if summary.defaulted:
         parts.append(Span(f"  {summary.defaulted} defaulted hidden", Tone.MUTED))
     return line(*parts)
+
+
+def basis_lines(changes: Iterable[Change]) -> Iterator[Line]:
+    """Yields one line where clusters were not asked for a dry run of every object: how the rest is known."""
+    by_basis = Counter(each.basis for each in changes if each.basis is not None)
+    if count := by_basis[Basis.OWNERSHIP]:
+        asked = f", {by_basis[Basis.DRY_RUN]} by dry run" if by_basis[Basis.DRY_RUN] else ""
+        yield line(
+            Span(f"{count} told unchanged by field ownership{asked} (--dry-run-all: all by dry run)", Tone.MUTED)
+        )
 
 
 def drift_line(found: StackDiff, glyphs: Glyphs) -> Line:

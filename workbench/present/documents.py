@@ -5,6 +5,7 @@ Every document says what it is: `{"apiVersion": "wb/v1", "kind": ..., "status": 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,7 @@ def diff(found: StackDiff, root: Path, *, drift_only: bool = False) -> dict[str,
         identities=clusters.document(found.identities),
         summary=_summary(found.summary),
         changes=[change(each, root) for each in found.different()],
+        bases=_bases(found.changes),
         problems=[_problem(each) for each in found.problems],
         gaps=[_gap(each) for each in found.gaps],
         warnings=[*found.warnings, *found.notes],
@@ -87,6 +89,7 @@ def plan(made: Plan, root: Path) -> dict[str, Any]:
         summary=_summary(made.summary),
         waves=[[{"cluster": each.cluster, "id": str(each.id)} for each in wave] for wave in made.waves],
         changes=[change(each, root) for each in made.steps()],
+        bases=_bases(made.changes),
         guards=[
             {"name": each.name, "passed": None if each.is_unknown else each.passed, "message": each.message}
             for each in made.guards
@@ -200,6 +203,15 @@ def _summary(each: Summary) -> dict[str, int]:
         "move": each.move,
         "forget": each.forget,
     }
+
+
+def _bases(changes: Iterable[Change]) -> list[dict[str, Any]]:
+    """Of each object of a cluster how it is known what an apply would make of it, unchanged ones too."""
+    return [
+        {"cluster": each.address.cluster, "id": str(each.address.id), "basis": each.basis.value}
+        for each in changes
+        if each.basis is not None
+    ]
 
 
 def change(found: Change, root: Path) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from workbench.engine.events import (
 )
 from workbench.engine.plan import Guard, Level, Plan
 from workbench.present import clusters, reconcile
-from workbench.present.diff import gap_lines, problem_lines, summary_line
+from workbench.present.diff import basis_lines, gap_lines, problem_lines, summary_line
 from workbench.present.glyphs import Glyphs, action_sign
 from workbench.present.rows import Column, Row
 from workbench.present.text import Line, Span, Tone, line
@@ -50,6 +50,7 @@ def lines(plan: Plan, glyphs: Glyphs) -> Iterator[Line]:
     yield title(plan, glyphs)
     yield from clusters.lines(plan.identities)
     yield summary_line(plan.summary, glyphs, is_certain=plan.is_certain)
+    yield from basis_lines(plan.changes)
     changes = plan.by_address()
     for number, wave in enumerate(plan.waves, 1):
         for address in wave:

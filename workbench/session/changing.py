@@ -36,16 +36,18 @@ class Changing(Browsing, Compiling):
         compiled: CompiledStack | None = None,
         clusters: Iterable[str] = (),
         server_dry_run: bool = False,
+        dry_run_all: bool = False,
     ) -> StackDiff:
         """Compares configuration and live in all clusters of the stack, or in those named. Writes nothing.
 
         `compiled` is what `compile` made of these inputs, by default it is made here.
-        The clusters of an untrusted repository are asked only with `server_dry_run`.
+        The clusters of an untrusted repository are asked only with `server_dry_run`. `dry_run_all` makes dry runs also
+        of objects whose applied fields are this program's already, with the values that they have.
         A cluster that does not answer is a `Problem` in the result; so is a resource that the cluster refuses.
         Raises as `compile` does, and `UnknownCluster`.
         """
         self._connections.may_compare = self._connections.may_compare or server_dry_run
-        found = await self._planning().diff(stack, inputs, clusters, compiled)
+        found = await self._planning().diff(stack, inputs, clusters, compiled, dry_run_all=dry_run_all)
         self._secrets |= found.spec.secrets
         return found
 
@@ -59,8 +61,11 @@ class Changing(Browsing, Compiling):
         force: bool = False,
         accept_lost: bool = False,
         adopt: bool = False,
+        dry_run_all: bool = False,
     ) -> Plan:
         """As `diff`, with what will be done about it. Problems become guards that refuse the plan.
+
+        `dry_run_all` as for `diff`.
 
         `prune` deletes what this stack owned and no longer has. `force` takes over fields in conflict. `accept_lost`
         takes for gone what Terraform's state has lost and nobody can look for. `adopt` also deletes what carries the
@@ -71,7 +76,14 @@ class Changing(Browsing, Compiling):
 
         read_readiness(self._root)  # a broken file is found before anything is applied, not while it is waited for
         return await self._planning().plan(
-            stack, inputs, clusters, prune=prune, force=force, accept_lost=accept_lost, adopts=adopt
+            stack,
+            inputs,
+            clusters,
+            prune=prune,
+            force=force,
+            accept_lost=accept_lost,
+            adopts=adopt,
+            dry_run_all=dry_run_all,
         )
 
     def waits_for(self) -> Mapping[str, float]:
@@ -175,6 +187,7 @@ class Changing(Browsing, Compiling):
                 force=saved.force,
                 accept_lost=saved.accept_lost,
                 adopts=saved.adopts,
+                dry_run_all=saved.dry_run_all,
                 salt=saved.salt,
                 bound=saved.identities,
             )

@@ -11,6 +11,9 @@ import anyio
 from runtimes.base import (
     UNKNOWN,
     Address,
+    Basis,
+    Body,
+    BulkReadable,
     FieldPath,
     KubernetesId,
     LiveResource,
@@ -62,6 +65,7 @@ class ClusterSurvey:
         self._problems: list[Problem] = []
         self._pruned = Pruned()
         self._uids: set[str] = set()
+        self._observed: Mapping[ResourceId, Body] = {}
         self._definitions = dict(_definitions(spec))
         self._scope = anyio.CancelScope()
 
@@ -76,11 +80,17 @@ class ClusterSurvey:
                 if isinstance(id_, KubernetesId) and id_.kind == "Namespace" and each.live is None
             )
             # what refers to another object of the cluster is asked about after that one
+            await self._observe(rest)
             order = waves({each.id: self._references[each.id] for each in rest}, [each.id for each in rest])
             for wave in order:
                 await self._each([self._resource(id_) for id_ in wave], lambda each: self._ask(each, new))
             if prune:
                 await self._prune()
+
+    async def _observe(self, resources: Sequence[Resource]) -> None:
+        """Reads at once what carries the labels of the stack; the rest is read one by one."""
+        if isinstance(self._runtime, BulkReadable):
+            self._observed = await self._runtime.read_many([each.id for each in resources], self._surveying.labels)
 
     async def _each(self, resources: Sequence[Resource], ask: Callable[[Resource], Awaitable[None]]) -> None:
         limit = anyio.CapacityLimiter(AT_ONCE)
@@ -104,7 +114,9 @@ class ClusterSurvey:
         self._surveying.learn(filled.secrets)
         if self._is_newly_defined(resource.id):
             warning = "predicted without asking the cluster: its definition is created by the same plan"
-            prediction = Prediction(resource.id, None, filled.resource.attributes, warnings=(warning,))
+            prediction = Prediction(
+                resource.id, None, filled.resource.attributes, warnings=(warning,), basis=Basis.RESOURCE
+            )
         else:
             try:
                 prediction = await self._dry_run(filled, new_namespaces)
@@ -149,14 +161,21 @@ class ClusterSurvey:
     async def _dry_run(self, filled: Filled, new_namespaces: frozenset[str]) -> Prediction:
         asked = values.for_dry_run(filled)
         try:
-            prediction = await self._runtime.plan(PlanRequest(asked, new_namespaces))
+            prediction = await self._runtime.plan(
+                PlanRequest(
+                    asked,
+                    new_namespaces,
+                    observed=self._observed.get(asked.id),
+                    dry_run=self._surveying.dry_run_all,
+                )
+            )
         except Rejected as error:
             if not filled.unknown:
                 raise
             warning = f"not dry-run, as values are known only after applying; with placeholders: {error.message}"
             live = await self._runtime.read(ReadRequest(asked.id))
             after = overlaid(live.body if live else {}, filled.resource.attributes)
-            return Prediction(asked.id, live, after, unknown=filled.unknown, warnings=(warning,))
+            return Prediction(asked.id, live, after, unknown=filled.unknown, warnings=(warning,), basis=Basis.RESOURCE)
         secret = tuple(values.field_path(asked.attributes, each, prediction.list_keys) for each in filled.secret)
         return replace(
             prediction,
@@ -207,6 +226,7 @@ class ClusterSurvey:
             defaulted=fields.defaulted,
             conflicts=tuple(replace(each, path=seals.screen.path(each.path)) for each in prediction.conflicts),
             warnings=prediction.warnings,
+            basis=prediction.basis,
             source=self._spec.chain(resource.id),
             because=because,
             sensitive=hidden,

@@ -47,6 +47,7 @@ class Surveying:
     adopts: bool = False
     root: Path | None = None
     accept_lost: bool = False
+    dry_run_all: bool = False
     secrets: frozenset[str] = frozenset()
     values: dict[PlaceKind, Values] = field(default_factory=dict)
 

@@ -1,0 +1,159 @@
+"""Whether an apply would leave an object as it is, told by the object itself: pure, no server is asked.
+
+A server-side apply merges what is applied into the object, takes away what its manager applied before and applies no
+more, and writes down what is owned now (https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-strategy).
+So nothing happens where the fields that we own by the last apply, under the same version, are exactly those that are
+applied now, and each has the value that it has in the object. The object's own `managedFields` say which fields those
+are, and with them how lists are merged, so no schema is needed.
+
+The answer errs to one side only. `True` means that nothing would change, as far as the server's own merge goes;
+whatever is not beyond doubt (a value written in another form, an element that cannot be told from another, another
+order, a field that the server moves elsewhere) is `False`, and the server is asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from runtimes.base.documents import load_json
+from runtimes.kubernetes.objects import is_going
+
+Object = Mapping[str, Any]
+
+# what no manager owns: https://github.com/kubernetes/kubernetes/blob/master/staging/src/k8s.io/apimachinery/pkg/util/managedfields/internal/stripmeta.go
+_UNOWNED = frozenset({"name", "namespace"})
+_OWNED_METADATA = frozenset({"labels", "annotations", "finalizers", "ownerReferences"})
+# the one key of built-in lists that the server fills in where it is left out
+_FILLED_IN = {"protocol": "TCP"}
+
+
+def is_as_applied(content: Object, live: Object, manager: str) -> bool:
+    """Whether a server-side apply of `content` by `manager` would change nothing of `live`.
+
+    `live` is the whole object, read under the version that is applied. Admission that would change an object though
+    nothing of it changes, or refuse it, is not foreseen.
+    """
+    if is_going(live) or any(live.get(name) != content.get(name) for name in ("apiVersion", "kind")):
+        return False
+    own = [entry for entry in _entries(live) if entry.get("manager") == manager and entry.get("operation") == "Apply"]
+    if len(own) != 1 or own[0].get("subresource") or own[0].get("apiVersion") != content.get("apiVersion"):
+        return False
+    tree, metadata = own[0].get("fieldsV1"), content.get("metadata")
+    if own[0].get("fieldsType") != "FieldsV1" or not isinstance(tree, Mapping) or not isinstance(metadata, Mapping):
+        return False
+    named, found = {name: metadata[name] for name in metadata if name not in _UNOWNED}, live.get("metadata")
+    if not isinstance(found, Mapping) or not named.keys() <= _OWNED_METADATA:
+        return False
+    applied = {name: value for name, value in content.items() if name not in ("apiVersion", "kind", "metadata")}
+    if named:
+        applied["metadata"] = named
+    is_built_in = _is_built_in(str(content["apiVersion"]))
+    try:
+        return _is_same_map(applied, live, tree, is_built_in)
+    except (ValueError, RecursionError):
+        return False  # steps that are not as a server writes them
+
+
+def _entries(live: Object) -> list[Mapping[str, Any]]:
+    entries = (live.get("metadata") or {}).get("managedFields")
+    return [each for each in entries if isinstance(each, Mapping)] if isinstance(entries, list) else []
+
+
+def _is_built_in(api_version: str) -> bool:
+    group = api_version.rpartition("/")[0]
+    return "." not in group or group.endswith(".k8s.io")
+
+
+def _is_same(applied: Any, live: Any, tree: Any, is_built_in: bool) -> bool:
+    if not isinstance(tree, Mapping):
+        return False
+    steps = [key for key in tree if key != "."]
+    if not steps:
+        return _is_identical(applied, live)  # owned as a whole
+    match {key[:2] for key in steps} | {type(applied), type(live)}:
+        case sorts if sorts == {"f:", dict}:
+            return _is_same_map(applied, live, tree, is_built_in)
+        case sorts if sorts == {"k:", list}:
+            return _is_same_keyed(applied, live, tree, is_built_in)
+        case sorts if sorts == {"v:", list}:
+            return _is_same_set(applied, live, steps)
+    return False
+
+
+def _is_same_map(applied: Object, live: Object, tree: Mapping[str, Any], is_built_in: bool) -> bool:
+    if {f"f:{name}" for name in applied} != {key for key in tree if key != "."}:
+        return False
+    return all(
+        name in live and _is_same(value, live[name], tree[f"f:{name}"], is_built_in) for name, value in applied.items()
+    )
+
+
+def _is_same_keyed(applied: Sequence[Any], live: Sequence[Any], tree: Mapping[str, Any], is_built_in: bool) -> bool:
+    if not all(isinstance(each, dict) for each in (*applied, *live)):
+        return False
+    owned = {key: load_json(key[2:]) for key in tree if key != "."}
+    if len(owned) != len(applied) or not all(isinstance(each, dict) and each for each in owned.values()):
+        return False
+    names = {frozenset(each) for each in owned.values()}
+    if len(names) != 1 or not _are_distinct(live, sorted(next(iter(names)))):
+        return False
+    places: list[int] = []
+    taken: set[str] = set()
+    for element in applied:
+        found = [step for step, key in owned.items() if _may_be(element, key, is_built_in)]
+        if len(found) != 1 or found[0] in taken:
+            return False
+        taken.add(found[0])
+        where = [at for at, each in enumerate(live) if all(_has(each, *pair) for pair in owned[found[0]].items())]
+        if len(where) != 1 or not _is_same(element, live[where[0]], tree[found[0]], is_built_in):
+            return False
+        places += where
+    return _is_rising(places)
+
+
+def _may_be(element: Object, key: Mapping[str, Any], is_built_in: bool) -> bool:
+    return all(
+        _has(element, name, value) or (name not in element and is_built_in and _FILLED_IN.get(name) == value)
+        for name, value in key.items()
+    )
+
+
+def _has(element: Object, name: str, value: Any) -> bool:
+    return name in element and _is_identical(element[name], value)
+
+
+def _are_distinct(elements: Iterable[Object], names: Sequence[str]) -> bool:
+    """Elements that share a key get in by writes that are no apply: how those are merged is the server's affair."""
+    keys = [tuple((type(each.get(name)), str(each.get(name))) for name in names) for each in elements]
+    return len(set(keys)) == len(keys)
+
+
+def _is_same_set(applied: Sequence[Any], live: Sequence[Any], steps: Sequence[str]) -> bool:
+    owned = [load_json(step[2:]) for step in steps]
+    if len(owned) != len(applied) or not all(_count(owned, each) == 1 for each in applied):
+        return False
+    if not all(_count(live, each) == 1 for each in applied):
+        return False
+    return _is_rising([next(at for at, other in enumerate(live) if _is_identical(other, each)) for each in applied])
+
+
+def _count(values: Iterable[Any], value: Any) -> int:
+    return sum(_is_identical(each, value) for each in values)
+
+
+def _is_rising(places: Sequence[int]) -> bool:
+    """Whether elements lie in the order in which they are applied: a merge puts them into that order."""
+    return all(one < next_ for one, next_ in pairwise(places))
+
+
+def _is_identical(one: Any, other: Any) -> bool:
+    """Compares JSON values in the form in which they are written: `1` is not `1.0`, nor `true`, nor `"1"`."""
+    if type(one) is not type(other) or one is None:
+        return False
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(_is_identical(value, other[name]) for name, value in one.items())
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(_is_identical, one, other))
+    return bool(one == other)
