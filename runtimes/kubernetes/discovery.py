@@ -2,6 +2,10 @@
 
 The document of a group version is fetched when the first of its kinds is needed. A kind that it lacks is looked for
 once more on the server, since its definition may have been made a moment ago.
+
+All kinds are in two aggregated documents, which servers have since Kubernetes 1.26
+(https://kubernetes.io/docs/concepts/overview/kubernetes-api/#aggregated-discovery). That is why nothing is stored on
+disk, as kubectl does for hours: two requests cost less than what an old answer would leave unlisted.
 """
 
 from __future__ import annotations
@@ -14,6 +18,14 @@ from typing import Any
 
 from runtimes.base import NotThere, RuntimeFailure
 from runtimes.kubernetes.transport import Transport, path_of
+
+_AGGREGATED = ",".join(
+    (
+        "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList",
+        "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList",
+        "application/json",
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,12 +67,20 @@ class Discovery:
 
     async def every(self) -> tuple[ApiResource, ...]:
         """Returns each kind once, in its group's preferred version."""
-        reply = await self._transport.call("GET", "/apis")
+        core, groups = await asyncio.gather(
+            *(self._transport.call("GET", path, accept=_AGGREGATED) for path in ("/api", "/apis"))
+        )
         with self._as_served():
-            groups = reply.body.get("groups") or ()
-            versions = ["v1", *(str(group["preferredVersion"]["groupVersion"]) for group in groups)]
-        found = await asyncio.gather(*(self._kinds(version, again=True) for version in versions))
-        return tuple(resource for kinds in found for resource in kinds.values())
+            aggregated = {**_preferred(core.body), **_preferred(groups.body)}
+            self._served.update((version, kinds) for version, kinds in aggregated.items() if kinds)
+            # a server that has no aggregated documents answers with a list of versions, or of groups
+            single = [] if _is_aggregated(core.body) else ["v1"]
+            if not _is_aggregated(groups.body):
+                single += [str(each["preferredVersion"]["groupVersion"]) for each in groups.body.get("groups") or ()]
+        single += [version for version, kinds in aggregated.items() if kinds is None]
+        found = await asyncio.gather(*(self._kinds(version, again=True) for version in single))
+        every = [*(kinds for kinds in aggregated.values() if kinds), *found]
+        return tuple(resource for kinds in every for resource in kinds.values())
 
     async def _kinds(self, api_version: str, *, again: bool = False) -> Mapping[str, ApiResource]:
         async with self._locks.setdefault(api_version, asyncio.Lock()):
@@ -99,6 +119,37 @@ class Discovery:
                 target=self._transport.place,
                 hint="does the address in the kubeconfig lead to an API server?",
             ) from None
+
+
+def _is_aggregated(document: Any) -> bool:
+    return isinstance(document, Mapping) and document.get("kind") == "APIGroupDiscoveryList"
+
+
+def _preferred(document: Any) -> dict[str, dict[str, ApiResource] | None]:
+    """Returns the kinds of each group's preferred version, which is its first; None where the server itself could not
+    look lately, so that its document has to be fetched, or the failure that fetching it meets."""
+    found: dict[str, dict[str, ApiResource] | None] = {}
+    for group in document["items"] if _is_aggregated(document) else ():
+        name, versions = str((group.get("metadata") or {}).get("name") or ""), group.get("versions") or ()
+        for version in versions[:1]:
+            api_version = f"{name}/{version['version']}" if name else str(version["version"])
+            is_current = version.get("freshness", "Current") == "Current"
+            found[api_version] = _aggregated_kinds(api_version, version) if is_current else None
+    return found
+
+
+def _aggregated_kinds(api_version: str, version: Mapping[str, Any]) -> dict[str, ApiResource]:
+    return {
+        entry["responseKind"]["kind"]: ApiResource(
+            api_version=api_version,
+            kind=entry["responseKind"]["kind"],
+            plural=entry["resource"],
+            is_namespaced=entry.get("scope") == "Namespaced",
+            verbs=frozenset(entry.get("verbs") or ()),
+        )
+        for entry in version.get("resources") or ()
+        if entry.get("verbs")  # else only its subresources are served
+    }
 
 
 def _entries(document: Any) -> list[Mapping[str, Any]]:

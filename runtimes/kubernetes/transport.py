@@ -45,6 +45,7 @@ from runtimes.kubernetes.kubeconfig import ClientCertificate, Connection
 Query = Sequence[tuple[str, str]]
 
 USER_AGENT = "konfig-workbench"
+_JSON = "application/json"
 _MAX_LINE_BYTES = 32 * 1024 * 1024
 _READ_ATTEMPTS = 4
 _FAREWELL_SECONDS, _FAREWELL_STEPS = 0.5, 100
@@ -150,12 +151,13 @@ class Transport:
         secrets: Sequence[str] = (),
         is_text: bool = False,
         is_once: bool = False,
+        accept: str = _JSON,
     ) -> Reply:
         """Sends one request and returns its decoded answer, or its text if `is_text`.
 
         Raises the error that stands for any other answer than 2xx. `subject` names the resource in errors, `secrets`
         are values in the body that no error may repeat. `is_once` repeats nothing: a request to come back later is the
-        answer, and so is a lost connection.
+        answer, and so is a lost connection. `accept` are the forms of an answer that are understood.
         """
         is_read = method == "GET"
         changes_nothing = is_read or ("dryRun", "All") in query
@@ -165,7 +167,7 @@ class Transport:
             attempt += 1
             grant = await self._granted()
             try:
-                status, headers, content = await self._exchange(method, path, query, body, content_type, grant)
+                status, headers, content = await self._exchange(method, path, query, body, content_type, grant, accept)
             except _LOST as error:
                 is_hopeless = _is_lasting(error) or time.monotonic() > give_up_at
                 if not is_read or is_once or attempt >= _READ_ATTEMPTS or is_hopeless:
@@ -249,9 +251,9 @@ class Transport:
             raise self._unreachable(error, "", True) from None
 
     async def _exchange(
-        self, method: str, path: str, query: Query, body: Any, content_type: str, grant: Grant
+        self, method: str, path: str, query: Query, body: Any, content_type: str, grant: Grant, accept: str
     ) -> tuple[int, Mapping[str, str], bytes]:
-        response = await self._open(method, path, query, body, content_type, grant)
+        response = await self._open(method, path, query, body, content_type, grant, accept=accept)
         try:
             content = await self._content(response, self.limits.answer_bytes)
         except BaseException:
@@ -302,7 +304,9 @@ class Transport:
         body: Any,
         content_type: str,
         grant: Grant,
+        *,
         is_stream: bool = False,
+        accept: str = _JSON,
     ) -> aiohttp.ClientResponse:
         limits = self.limits
         # the client hands this to aiohttp as it is, and would replace anything false by five minutes
@@ -314,7 +318,7 @@ class Transport:
         url = self.connection.endpoint.server + path + (f"?{urlencode(list(query))}" if query else "")
         headers = CIMultiDict[str](
             (
-                ("Accept", "application/json"),
+                ("Accept", accept),
                 ("Content-Type", content_type),
                 ("User-Agent", USER_AGENT),
                 *grant.headers.items(),

@@ -239,6 +239,8 @@ def service(place: Place, name: str) -> Body:
         "kind": "Service",
         "metadata": {"name": name, "namespace": place.namespace, "labels": {"app": name}},
         "spec": {
+            # a cluster has but 250 addresses to give away
+            **({"clusterIP": "None"} if sum(name.encode()) % 8 else {}),
             "selector": {"app": name},
             "ports": [
                 {"name": "http", "port": 80, "targetPort": 8080},

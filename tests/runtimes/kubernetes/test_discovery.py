@@ -1,0 +1,101 @@
+"""Which kinds are served: by two requests, by one for each group version where the server knows no other way."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from runtimes.base import RuntimeFailure
+from runtimes.kubernetes.client import Client
+from runtimes.kubernetes.discovery import ApiResource, Discovery
+from runtimes.kubernetes.transport import Reply
+from tests.runtimes.kubernetes.conftest import Place
+
+
+class Recorded:
+    """Passes requests on, writes them down, and has the last word on answers."""
+
+    place = "here"
+
+    def __init__(self, transport: Any, *, plain: bool = False, stale: str = "", damaged: Any = None) -> None:
+        self._transport, self._plain, self._stale, self._damaged = transport, plain, stale, damaged
+        self.paths: list[str] = []
+
+    async def call(self, method: str, path: str, **rest: Any) -> Any:
+        self.paths.append(path)
+        if self._plain:
+            rest.pop("accept", None)
+        reply = await self._transport.call(method, path, **rest)
+        if self._damaged is not None and path == "/apis":
+            return Reply(200, self._damaged)
+        for group in reply.body.get("items", ()):
+            if self._stale and group["metadata"].get("name") == self._stale:
+                group["versions"][0] = {"version": "v1", "resources": [], "freshness": "Stale"}
+        return reply
+
+
+def recorded(place: Place, **how: Any) -> tuple[Recorded, Discovery]:
+    client: Client = place.runtime._client
+    transport = Recorded(client._transport, **how)
+    return transport, Discovery(transport)  # type: ignore[arg-type]  # it has the one method that is used
+
+
+NAMELESS: Any = {"verbs": ["list"], "responseKind": None}
+
+
+def by_kind(kinds: tuple[ApiResource, ...]) -> dict[tuple[str, str], ApiResource]:
+    return {(each.api_version, each.kind): each for each in kinds}
+
+
+async def test_all_kinds_take_two_requests(place: Place) -> None:
+    transport, discovery = recorded(place)
+    found = await discovery.every()
+    assert sorted(transport.paths) == ["/api", "/apis"]
+    assert await discovery.resource("apps/v1", "Deployment") in found
+    assert len(transport.paths) == 2, "what is known is not asked for again"
+
+
+async def test_one_kind_takes_one_request(place: Place) -> None:
+    transport, discovery = recorded(place)
+    assert (await discovery.resource("apps/v1", "Deployment")).plural == "deployments"
+    assert transport.paths == ["/apis/apps/v1"]
+
+
+async def test_a_server_without_aggregated_documents_says_the_same(place: Place) -> None:
+    _, aggregated = recorded(place)
+    transport, single = recorded(place, plain=True)
+    assert by_kind(await single.every()) == by_kind(await aggregated.every())
+    assert len(transport.paths) > 10
+
+
+async def test_what_the_server_could_not_look_at_lately_is_asked_for(place: Place) -> None:
+    """An empty, stale group is one whose own server is away: without it kinds would be left out unsaid."""
+    transport, discovery = recorded(place, stale="apps")
+    assert ("apps/v1", "Deployment") in by_kind(await discovery.every())
+    assert sorted(transport.paths) == ["/api", "/apis", "/apis/apps/v1"]
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        [],
+        {"kind": "APIGroupDiscoveryList"},
+        {"kind": "APIGroupDiscoveryList", "items": ["apps"]},
+        {"kind": "APIGroupDiscoveryList", "items": [{"metadata": {"name": "a"}, "versions": [{"resources": []}]}]},
+        {
+            "kind": "APIGroupDiscoveryList",
+            "items": [{"metadata": {"name": "a"}, "versions": [{"version": "v1", "resources": [{"verbs": ["list"]}]}]}],
+        },
+        {
+            "kind": "APIGroupDiscoveryList",
+            "items": [
+                {"metadata": {"name": "a"}, "versions": [{"version": "v1", "resources": [NAMELESS]}]}
+            ],
+        },
+    ],
+)  # fmt: skip
+async def test_what_is_no_answer_of_an_api_server_is_a_failure(sandboxed: Place, document: Any) -> None:
+    _, discovery = recorded(sandboxed, damaged=document)
+    with pytest.raises(RuntimeFailure, match="not as an API server says it"):
+        await discovery.every()
