@@ -114,6 +114,6 @@ def print_diff(output: Output, result: StackDiff, root: Path, format_: str, *, d
         summary = diff.drift_line(result, output.glyphs)
     else:
         summary = diff.summary_line(result.summary, output.glyphs, is_certain=result.is_certain)
-    for each in diff.basis_lines(result.changes):
+    for each in () if drift_only else diff.basis_lines(result.changes):
         output.line(each)
     output.line(line(f"{result.stack}: "), summary)

@@ -76,9 +76,29 @@ async def test_diff_of_the_same_says_so(place: Place) -> None:
     await place.released()
     ended = await place("diff", "web/dev")
     assert (ended.code, ended.err) == (ExitCode.OK, "")
-    where, said = ended.out.splitlines()
+    where, known, said = ended.out.splitlines()
+    assert known == "4 told unchanged by field ownership (--dry-run-all: all by dry run)"
     assert re.fullmatch(r"hz  context one, https://127.0.0.1:\d+ as sandbox-admin, uid [0-9a-f]{8}", where)
     assert said == "web/dev: ✓ nothing to change  4 unchanged"
+
+
+async def test_how_each_object_is_known_is_in_the_documents(place: Place) -> None:
+    await place.released()
+    for command in ("diff", "plan"):
+        bases = json.loads((await place(command, "web/dev", "-o", "json")).out)["bases"]
+        assert len(bases) == 4
+        assert {each["basis"] for each in bases} == {"ownership"}
+        every = json.loads((await place(command, "web/dev", "-o", "json", "--dry-run-all")).out)["bases"]
+        assert {each["basis"] for each in every} == {"dry run"}
+
+
+async def test_a_saved_plan_of_dry_runs_is_made_again_by_dry_runs(place: Place) -> None:
+    await place.released()
+    place.edit("web/base/base.k", 'image = "front:1"', 'image = "front:2"')
+    assert (await place("plan", "web/dev", "--dry-run-all", "--out", "p.plan")).code == 0
+    ended = await place("apply", "p.plan", "--yes", "--no-watch")
+    assert ended.code == 0, ended.text
+    assert "field ownership" not in ended.text
 
 
 async def test_diff_shows_a_line_for_every_changed_field_in_three_shapes(place: Place) -> None:
