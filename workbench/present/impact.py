@@ -110,7 +110,7 @@ def _sum(report: ImpactReport, glyphs: Glyphs) -> Line:
     affected, summary = report.affected, report.summary
     unknown = sum(each.state is State.UNKNOWN for each in affected)
     parts: list[Span] = []
-    if affected:
+    if len(affected) > unknown:
         parts.append(Span(f"{len(affected) - unknown} of {report.total} stacks change", Tone.CHANGED))
         counts = ((summary.create, "create"), (summary.update, "change"), (summary.delete, "delete"))
         said = ", ".join(f"{count} {word}" for count, word in counts if count)

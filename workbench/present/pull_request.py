@@ -85,7 +85,7 @@ def _markdown(report: ImpactReport) -> Iterator[str]:
     yield ""
     yield f"{code(report.before)} → {code(report.after)}, {counting(len(report.files), 'file')} changed"
     yield ""
-    if affected:
+    if len(affected) > len(unknown):
         yield f"**{len(affected) - len(unknown)} of {report.total} stacks change.**"
     elif report.is_certain:
         yield f"**Nothing changes in {report.total} stacks.**"

@@ -110,7 +110,10 @@ def test_what_cannot_be_compiled_is_not_known(wb: Wb, shop: Path) -> None:
     (shop / "web/dev/main.k").write_text("}{\n")
     ended = wb("impact")
     assert ended.code == 3 and "what changes of 1 stack is not known" in ended.out, ended.text
-    assert f"{shop}/web/dev/main.k:1" in ended.out and "nothing changes" not in ended.out
+    assert f"{shop}/web/dev/main.k:1" in ended.out
+    assert "nothing changes" not in ended.out and "0 of 2 stacks" not in ended.out
+    summary = wb("ci").out
+    assert "Nothing changes" not in summary and "0 of 2 stacks" not in summary
     commit(shop)
     git(shop, "checkout", "-q", "HEAD~1", "--", "web/dev/main.k")
     ended = wb("impact", "-o", "json")
@@ -193,6 +196,25 @@ def test_a_missing_object_is_no_missing_file(wb: Wb, shop: Path) -> None:
 def test_without_git_nobody_knows(wb: Wb, root: Path) -> None:
     ended = wb("impact")
     assert ended.code == 3 and "lies in no git checkout" in ended.err
+
+
+def test_a_repository_that_is_not_there_on_a_side(wb: Wb, root: Path) -> None:
+    git(root, "init", "-q")
+    git(root, "commit", "-qm", "none", "--allow-empty")
+    ended = wb("impact", "-o", "json")
+    assert ended.code == 1 and set(states(ended).values()) == {"new"}
+    commit(root)
+    assert set(states(wb("impact", "--git", "HEAD~1..HEAD", "-o", "json")).values()) == {"new"}
+    ended = wb("impact", "--git", "HEAD..HEAD~1", "-o", "json")
+    assert ended.code == 3 and set(states(ended).values()) == {"removed"}
+
+
+def test_a_folder_that_becomes_a_file(wb: Wb, shop: Path) -> None:
+    shutil.rmtree(shop / "models")
+    (shop / "models").write_text("x\n")
+    ended = wb("impact", "-o", "json")
+    assert ended.code == 3 and set(states(ended).values()) == {"unknown"}
+    assert wb("impact", "models").code == 3
 
 
 def test_files_that_git_ignores_are_the_same_before(wb: Wb, shop: Path) -> None:
