@@ -24,6 +24,13 @@ from workbench.settings import Settings
 SEEDS = range(int(os.environ.get("KONFIG_WORKBENCH_IMPACTS", "3")))
 _WHO = ("-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false")
 _STACKS = ("alpha/dev", "alpha/prod", "beta/dev", "beta/prod")
+_READING = """\
+import file
+import models.link.linked
+_at = file.modpath() + "/data/"
+_there = str(file.exists(_at + "flag")) + str(file.exists(_at + "deep/er/flag")) + file.read(_at + "read.txt")
+_there += str(len(file.glob(_at + "*.txt")))
+"""
 Specs = Mapping[str, Mapping[str, Any] | None]
 
 
@@ -50,21 +57,14 @@ def repository(root: Path) -> Path:
     write(root / "real/linked.k", "linked = 'l'\n")
     (root / "models/link").symlink_to("../real")
     write(root / "data/one.txt", "1")
+    write(root / "data/read.txt", "r")
     for stack in _STACKS:
         project, name = stack.split("/")
         write(root / project / "project.yaml", f"name: {project}\n")
         write(root / project / "base/base.k", f"import models.shared\nconfig = shared.Config {{name = '{project}'}}\n")
         write(root / stack / "stack.yaml", f"name: {name}\n")
-        more = (
-            "import models.alpha_only\nimport library.lib\n"
-            if project == "alpha"
-            else "import file\nimport models.link.linked\n"
-        )
-        value = (
-            "str(alpha_only.limit) + lib.lib"
-            if project == "alpha"
-            else "linked.linked + str(len(file.glob('data/*.txt')))"
-        )
+        more = "import models.alpha_only\nimport library.lib\n" if project == "alpha" else _READING
+        value = "str(alpha_only.limit) + lib.lib" if project == "alpha" else "linked.linked + _there"
         write(
             root / stack / "main.k",
             f"import models.shared\n{more}config: shared.Config {{note = '{name}'}}\nobjects = [{{\n"
@@ -110,6 +110,10 @@ def _relink(root: Path, rng: random.Random) -> None:
     (root / "models/link").symlink_to("../other")
 
 
+def _deepen(root: Path, rng: random.Random) -> None:
+    write(root / "data/deep/er/flag", "")
+
+
 EDITS: tuple[Callable[[Path, random.Random], None], ...] = (
     _replace("models/shared.k", "size: int = 1", "size: int = 1"),
     _append("models/shared.k", "# a comment\n"),
@@ -119,6 +123,9 @@ EDITS: tuple[Callable[[Path, random.Random], None], ...] = (
     _replace("real/linked.k", "'l'", "'m'"),
     _append("data/two.txt", "2"),
     _remove("data/one.txt"),
+    _append("data/flag", ""),
+    _append("data/read.txt", "more"),
+    _deepen,
     _append("models/new.k", "fresh = 1\n"),
     _append("alpha/base/base.k", "config: shared.Config {size = 4}\n"),
     _replace("beta/prod/main.k", "note = 'prod'", "note = 'changed'"),
