@@ -15,10 +15,10 @@ from typing import Final
 
 from workbench.engine.errors import EngineError
 from workbench.engine.git import run_git, run_git_bytes
+from workbench.engine.revisions import refuse_ambiguous
 from workbench.project import is_git
 
 _SECONDS: Final = 120.0
-_AMBIGUOUS: Final = "is ambiguous"
 _MOST_FILES: Final = 200_000
 _MOST_BYTES: Final = 1 << 30
 _BATCH_BYTES: Final = 32 << 20
@@ -161,12 +161,7 @@ def _commit(root: Path, name: str) -> str:
         raise EngineError(f"{name!r} is no revision", hint="name a branch, a tag or a commit")
     said = _run(root, "rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}")
     warned = said.stderr.decode(errors="replace")
-    if _AMBIGUOUS in warned:  # a tag of the name of a branch is taken for it, and anybody may have made one
-        raise EngineError(
-            f"git has several revisions of the name {name!r}",
-            where=str(root),
-            hint="name the one you mean, such as refs/heads/main or refs/remotes/origin/main",
-        )
+    refuse_ambiguous(root, name, warned)
     if said.returncode:
         why = warned.strip().splitlines() or [f"git ended with {said.returncode}"]
         raise EngineError(

@@ -12,6 +12,19 @@ _SECONDS = 60.0
 _AMBIGUOUS = "is ambiguous"
 
 
+def refuse_ambiguous(root: Path, name: str, said: str) -> None:
+    """Raises `EngineError` where git says that it knows several things of a name.
+
+    A tag of the name of a branch is taken for it, and anybody may have made one.
+    """
+    if _AMBIGUOUS in said:
+        raise EngineError(
+            f"git has several revisions of the name {name!r}",
+            where=str(root),
+            hint="name the one you mean, such as refs/heads/main or refs/remotes/origin/main",
+        )
+
+
 def changed_since(root: Path, revision: str) -> list[Path]:
     """Returns the files below `root` that differ from a revision, removed and new ones included; absolute.
 
@@ -37,10 +50,5 @@ def _git(root: Path, command: str, *arguments: str) -> str:
         raise EngineError(
             f"git cannot tell what changed: {said[0]}", where=str(root), hint="name the files with --changed"
         )
-    if _AMBIGUOUS in ended.stderr:  # a tag of the name of a branch is taken for it, and anybody may have made one
-        raise EngineError(
-            f"git has several revisions of the name {arguments[-2]!r}",
-            where=str(root),
-            hint="name the one you mean, such as refs/heads/main or refs/remotes/origin/main",
-        )
+    refuse_ambiguous(root, arguments[-2], ended.stderr)
     return ended.stdout
