@@ -303,6 +303,19 @@ class StackHandle:
         self._remember_summary(made.summary, made.made_at, is_certain=made.is_certain)
         return Plan(made, asked)
 
+    def plan_rollback(
+        self, to: int = 0, D: Options | None = None, *, clusters: tuple[str, ...] = (), force: bool = False
+    ) -> Plan:
+        """Plans to give the stack again what release `to` had, by default the last good one before the current one.
+
+        The record is followed, not the configuration. Raises `Refused` naming each field that no record holds.
+        """
+        asked = self.given(D)
+        made = self.workspace.call(
+            lambda: self.session.plan_rollback(self.value, to, asked.inputs, clusters=clusters, force=force)
+        )
+        return Plan(made, asked)
+
     def plan_destroy(self, D: Options | None = None) -> Plan:
         """Plans to take everything away that the stack has, on its clusters and in Terraform.
 

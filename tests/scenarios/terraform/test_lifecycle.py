@@ -188,3 +188,22 @@ async def test_the_command_line_does_the_same(orders: Orders) -> None:
     gone = await orders.wb("destroy", STACK, "--confirm", STACK)
     assert gone.code == 0, gone.text
     assert orders.counts() == {} and orders.recorded() == set() and orders.absent() == IN_KUBERNETES
+
+
+async def test_a_rollback_brings_back_both_sides(orders: Orders) -> None:
+    applied = await orders.wb("apply", STACK, "--yes", "--no-watch")
+    assert applied.code == 0, applied.text
+    bucket = orders.one("bucket", "invoices-dev")
+    before = {kind: orders.existing(kind) for kind in ALL_THERE}
+    orders.edit("base/base.k", "versioning = True", "versioning = False")
+    orders.edit("base/base.k", "orders:5.2.0", "orders:5.2.1")
+    moved = await orders.wb("apply", STACK, "--confirm", STACK, "--yes", "--no-watch")
+    assert moved.code == 0, moved.text
+    assert orders.one("bucket", "invoices-dev")["versioning"] is False
+    ended = await orders.wb("rollback", STACK, "--confirm", STACK, "--yes", "--no-watch")
+    assert ended.code == 0, ended.text
+    assert orders.one("bucket", "invoices-dev") == bucket
+    assert {kind: orders.existing(kind) for kind in ALL_THERE} == before
+    agreement(orders)
+    assert PASSWORD not in ended.text
+    assert (await orders.wb("diff", STACK)).code == 1

@@ -16,7 +16,7 @@ pytest.importorskip("anywidget", reason="the notebook face is not installed: pip
 from tests.workbench.engine.fake_workspace import FakeWorkspace
 from tests.workbench.session.shop import Clusters, shop
 from tests.workbench.session.test_terraform import FILES, Clouds
-from workbench.engine.errors import ConfirmationRequired
+from workbench.engine.errors import ConfirmationRequired, ReleaseFailure
 from workbench.notebook import Workspace
 from workbench.notebook.engine_thread import EngineThread
 from workbench.notebook.workspace import StackHandle
@@ -113,3 +113,21 @@ def test_the_second_stop_asks_before_terraform_drops_anything(bench: Bench) -> N
 def asked(run: Any) -> str:
     """Returns the phrase that the widget asks for."""
     return str(run._traits()["ask"].get("phrase", ""))
+
+
+def test_a_stack_goes_back_to_what_a_release_had(bench: Bench) -> None:
+    bench.apply()
+    before = {name: dict(each) for name, each in bench.cloud.cloud.items()}
+    with pytest.raises(ReleaseFailure, match="no release before 1"):
+        bench.stack.plan_rollback()
+    base = bench.workspace.root / "pay/base/base.k"
+    base.write_text(base.read_text().replace('name = "db",', 'name = "db", zone = "b",'))
+    bench.apply()
+    assert {name: dict(each) for name, each in bench.cloud.cloud.items()} != before
+    back = bench.stack.plan_rollback()
+    assert back.value.rolls_back_to == 1 and "rolls back to release #1" in repr(back)
+    assert back.apply(dry_run=False, confirm=back.phrase).wait(60).outcome == "succeeded"
+    zones = [each.get("zone") for each in bench.cloud.cloud.values()]
+    assert zones == [each.get("zone") for each in before.values()]
+    assert [each.rolled_back_to for each in bench.stack.releases()] == [1, 0, 0]
+    assert bench.stack.diff(), "the configuration says what it said"
