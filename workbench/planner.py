@@ -218,6 +218,7 @@ class Planner:
         force: bool = False,
         accept_lost: bool = False,
         adopts: bool = False,
+        dry_run_all: bool = False,
         salt: bytes | None = None,
         bound: Mapping[str, ClusterIdentity] | None = None,
     ) -> Plan:
@@ -254,6 +255,7 @@ class Planner:
             force=force,
             accept_lost=accept_lost,
             adopts=adopts,
+            dry_run_all=dry_run_all,
             bound=bound,
             rolls_back_to=target.revision,
         )

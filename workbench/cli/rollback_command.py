@@ -14,6 +14,7 @@ from workbench.cli.stacks import (
     adopt_option,
     cluster_option,
     compile_options,
+    dry_run_all_option,
     find,
     inputs,
     reason_option,
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 @click.option("--force", is_flag=True, help="take over fields that other managers own")
 @accept_lost_option
 @adopt_option
+@dry_run_all_option
 @reason_option
 @click.pass_context
 def command(
@@ -68,6 +70,7 @@ def command(
     force: bool,
     accept_lost: bool,
     adopt: bool,
+    dry_run_all: bool,
     reason: str,
 ) -> None:
     """Give a stack again what a release of it had, after asking; then watch it become ready.
@@ -89,7 +92,14 @@ def command(
     async def make() -> Plan:
         async with session, while_asking(session, output):
             made = await session.plan_rollback(
-                found, revision or 0, given, clusters=clusters, force=force, accept_lost=accept_lost, adopt=adopt
+                found,
+                revision or 0,
+                given,
+                clusters=clusters,
+                force=force,
+                accept_lost=accept_lost,
+                adopt=adopt,
+                dry_run_all=dry_run_all,
             )
             if out is not None and not made.is_refused:
                 session.save_plan(made, out)

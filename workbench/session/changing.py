@@ -112,6 +112,7 @@ class Changing(Browsing, Compiling):
         force: bool = False,
         accept_lost: bool = False,
         adopt: bool = False,
+        dry_run_all: bool = False,
     ) -> Plan:
         """Returns the plan that gives a stack again what a release of it had; what came after is deleted.
 
@@ -124,7 +125,14 @@ class Changing(Browsing, Compiling):
 
         read_readiness(self._root)
         return await self._planning().plan_rollback(
-            stack, inputs, clusters, revision=revision, force=force, accept_lost=accept_lost, adopts=adopt
+            stack,
+            inputs,
+            clusters,
+            revision=revision,
+            force=force,
+            accept_lost=accept_lost,
+            adopts=adopt,
+            dry_run_all=dry_run_all,
         )
 
     async def release_changes(
@@ -175,6 +183,7 @@ class Changing(Browsing, Compiling):
                 force=saved.force,
                 accept_lost=saved.accept_lost,
                 adopts=saved.adopts,
+                dry_run_all=saved.dry_run_all,
                 salt=saved.salt,
                 bound=saved.identities,
             )
