@@ -15,6 +15,7 @@ from runtimes.base.paths import FieldPath, ListKey, value_at
 
 Object = Mapping[str, Any]
 
+_SCALARS = (str, int, float, type(None))
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
@@ -38,18 +39,16 @@ def _sensitive(content: Object, rules: SecretRules) -> Iterator[FieldPath]:
 
 def _variables(value: Any, path: FieldPath, rules: SecretRules) -> Iterator[FieldPath]:
     """Yields the paths of values of secret variables, elements of lists by their names where they have any."""
-    match value:
-        case Mapping():
-            for key, each in value.items():
-                if key == "env" and isinstance(each, list):
-                    yield from _secret_variables(each, (*path, key), rules)
-                elif isinstance(each, Mapping | list):
-                    yield from _variables(each, (*path, key), rules)
-        case list():
-            for index, each in enumerate(value):
+    if isinstance(value, dict | Mapping):  # a look at the abstract class costs most of the walk
+        for key, each in value.items():
+            if key == "env" and isinstance(each, list):
+                yield from _secret_variables(each, (*path, key), rules)
+            elif not isinstance(each, _SCALARS) and isinstance(each, dict | list | Mapping):
+                yield from _variables(each, (*path, key), rules)
+    elif isinstance(value, list):
+        for index, each in enumerate(value):
+            if not isinstance(each, _SCALARS):
                 yield from _variables(each, (*path, _step(each, index)), rules)
-        case _:
-            pass
 
 
 def _secret_variables(variables: list[Any], path: FieldPath, rules: SecretRules) -> Iterator[FieldPath]:

@@ -104,7 +104,8 @@ def diff_fields(
 
 def sensitive(prediction: Prediction, rules: SecretRules = BUILT_IN) -> tuple[FieldPath, ...]:
     """Returns what is secret in what is there and in what would be, by what the runtime says and by rule."""
-    bodies = (each for each in (prediction.before, prediction.after) if each is not None)
+    before, after = prediction.before, prediction.after
+    bodies = (after,) if before is None or before is after else (before, after)
     by_rule = (path for each in bodies for path in sensitive_paths(prediction.id, each, rules))
     return tuple(dict.fromkeys((*prediction.sensitive, *by_rule)))
 

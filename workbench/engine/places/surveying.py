@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Protocol
 
 from runtimes.base import UNKNOWN, Reference, ResourceId
-from workbench.engine.masking import Seal, secret_texts_in
+from runtimes.base.secret_texts import telling
+from workbench.engine.masking import Seal, public_names
 from workbench.engine.place_kinds import PlaceKind, kind_of
 from workbench.engine.release import Release
 from workbench.engine.spec import Spec
@@ -50,6 +51,10 @@ class Surveying:
     dry_run_all: bool = False
     secrets: frozenset[str] = frozenset()
     values: dict[PlaceKind, Values] = field(default_factory=dict)
+    _public: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._public = public_names(self.spec)  # once: each object that is read is looked through with them
 
     @property
     def seals(self) -> Seals:
@@ -57,7 +62,7 @@ class Surveying:
         return replace(seals, screen=seals.screen.knowing(self.secrets), record=seals.record.knowing(self.secrets))
 
     def learn(self, secrets: Iterable[str]) -> None:
-        self.secrets |= secret_texts_in(secrets, self.spec)
+        self.secrets |= telling(secrets, self._public)
 
     async def wait_for(self, ids: Iterable[ResourceId]) -> None:
         """Waits until the values of resources in other places are planned."""
