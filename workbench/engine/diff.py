@@ -114,6 +114,8 @@ def differences(
     before: Any, after: Any, keys: Callable[[FieldPath], tuple[str, ...]], path: FieldPath = ()
 ) -> Iterator[Difference]:
     """Yields the leaves that differ. What only one side has comes as leaves too; a list of plain values is a leaf."""
+    if before is after:
+        return  # the very same, as where nobody had to be asked what an apply makes of it
     if isinstance(before, Mapping) or isinstance(after, Mapping):
         if _is_map_or_missing(before) and _is_map_or_missing(after):
             yield from _in_maps(before, after, keys, path)

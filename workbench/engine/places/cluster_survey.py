@@ -215,6 +215,8 @@ class ClusterSurvey:
         hidden = sensitive(prediction, self._spec.rules)
         written = [each for each in fields.shown if each.op is not Op.KEPT]
         live = prediction.live
+        after = masked(prediction.after, hidden, seals.screen)
+        is_same = live is not None and live.body is prediction.after
         was_deleted = was_deleted_since(released_as(self._surveying.prior, address), live)
         action, because = _action(prediction, bool(written), fields.claims, was_deleted)
         return Change(
@@ -230,8 +232,8 @@ class ClusterSurvey:
             source=self._spec.chain(resource.id),
             because=because,
             sensitive=hidden,
-            before=masked(live.body, hidden, seals.screen) if live else None,
-            after=masked(prediction.after, hidden, seals.screen),
+            before=after if is_same else masked(live.body, hidden, seals.screen) if live else None,
+            after=after,
             state=seals.state.digest(live.body) if live else "",
             resolved=filled.resource.attributes if filled.resource is not resource else None,
             was_deleted=was_deleted,
