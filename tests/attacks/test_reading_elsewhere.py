@@ -149,7 +149,7 @@ def test_what_is_there_outside_and_what_is_not_are_told_alike(hostile: Hostile, 
     assert said[0] == said[1]
 
 
-@pytest.mark.parametrize("text", ["a\0b", "a" * 5000, "/".join("a" * 3000), "loop", "\u200b.git", ".GIT/config"])
+@pytest.mark.parametrize("text", ["a\0b", "a" * 5000, "/".join("a" * 800), "loop", "\u200b.git", ".GIT/config"])
 def test_odd_paths_end_in_a_finding(hostile: Hostile, wb: Wb, text: str) -> None:
     hostile.link("web/dev/loop", "loop")
     written = json.dumps(text)

@@ -13,7 +13,7 @@ from tests.properties.fuzz import own_programs
 from tests.properties.mutation import mutated
 from tests.properties.official import Gone, SyntaxAnswer, official
 
-_INPUTS = 500
+_INPUTS = 300
 _PLACES = re.compile(r", start: \d+, stop: \d+")
 
 Finding = tuple[int, int, str]
