@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from workbench.project import Stack, StackPath, WorkbenchError
@@ -18,10 +18,6 @@ _AT_ONCE = 2
 """So many stacks are compiled at a time: each takes a process."""
 
 
-def _nobody(_: Judgement) -> None:
-    pass
-
-
 class Judging(Changing):
     """What of stacks the policies do not put up with."""
 
@@ -29,13 +25,7 @@ class Judging(Changing):
         """Reads the policies of the repository and of its user; raises `BrokenFile` for anything wrong with them."""
         return self._judge().files
 
-    async def judge(
-        self,
-        stacks: Sequence[Stack],
-        inputs: CompileInputs | None = None,
-        *,
-        on_judged: Callable[[Judgement], None] = _nobody,
-    ) -> tuple[Judgement, ...]:
+    async def judge(self, stacks: Sequence[Stack], inputs: CompileInputs | None = None) -> tuple[Judgement, ...]:
         """Judges the Spec of each stack; one that does not compile is a judgement with a `failure`.
 
         Policies about plans are not asked: a plan asks them. Raises `BrokenFile` where policies can't be read.
@@ -58,7 +48,6 @@ class Judging(Changing):
                 except WorkbenchError as error:
                     judged = Judgement(stack.path, failure=error)
             found[stack.path] = judged
-            on_judged(judged)
 
         async with anyio.create_task_group() as tasks:
             for each in stacks:

@@ -43,10 +43,6 @@ class Judge:
     allowance: Allowance
     root: Path
 
-    @property
-    def waivers(self) -> tuple[Waiver, ...]:
-        return tuple(each for file in self.files for each in file.waivers)
-
     async def spec(self, stack: Stack, spec: Spec, now: datetime) -> PolicyReport:
         """Judges what a stack says. `spec` has been placed, so that names are those that clusters will see."""
         bodies = {each.id: (each.attributes,) for each in spec}

@@ -42,7 +42,7 @@ def _no_deletions(parameters: Parameters) -> Look:
 def _most_changes(parameters: Parameters) -> Look:
     most = {name: bound for name in _COUNTED if (bound := parameters.whole(name)) is not None}
     if not most:
-        raise parameters.wrong(f"with: needs some of {', '.join(_COUNTED)}")
+        raise parameters.lacking(f"with: needs some of {', '.join(_COUNTED)}")
 
     def look(subject: Subject) -> Iterator[Violation]:
         summary = Summary.of(subject.steps())
@@ -130,7 +130,7 @@ def _change_windows(parameters: Parameters) -> Look:
     opened = tuple(_window(each, zone, parameters) for each in parameters.mappings("open"))
     closed = tuple(_window(each, zone, parameters) for each in parameters.mappings("closed"))
     if not opened and not closed:
-        raise parameters.wrong("with: needs open, closed or both")
+        raise parameters.lacking("with: needs open, closed or both")
 
     def look(subject: Subject) -> Iterator[Violation]:
         if not any(True for _ in subject.steps()):

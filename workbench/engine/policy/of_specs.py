@@ -116,7 +116,7 @@ def _resource_limits(parameters: Parameters) -> Look:
         if not _RESOURCES.fullmatch(name):
             raise parameters.wrong(f"with: {name!r} is no limit or request", "write limits.memory or requests.cpu")
     if not required and not most:
-        raise parameters.wrong("with: needs required, most or both")
+        raise parameters.lacking("with: needs required, most or both")
 
     def look(subject: Subject) -> Iterator[Violation]:
         for id_, body in subject.objects():
@@ -159,7 +159,7 @@ def _more_than(
 def _replicas(parameters: Parameters) -> Look:
     least, most = parameters.whole("least"), parameters.whole("most")
     if least is None and most is None:
-        raise parameters.wrong("with: needs least, most or both")
+        raise parameters.lacking("with: needs least, most or both")
 
     def look(subject: Subject) -> Iterator[Violation]:
         scaled = {key: hpa for _, body in _unfiltered(subject) if (hpa := _scaled(body)) for key in (hpa[0],)}
@@ -211,7 +211,7 @@ def _scaled(body: Body) -> tuple[tuple[str, str, str], Any, Any] | None:
 def _required_metadata(parameters: Parameters) -> Look:
     wanted = [(part, name, glob) for part in ("labels", "annotations") for name, glob in _named(parameters, part)]
     if not wanted:
-        raise parameters.wrong("with: needs labels, annotations or both")
+        raise parameters.lacking("with: needs labels, annotations or both")
 
     def look(subject: Subject) -> Iterator[Violation]:
         for id_, body in subject.objects():

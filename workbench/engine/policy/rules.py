@@ -81,6 +81,11 @@ class Parameters:
     def wrong(self, message: str, hint: str = "") -> BrokenFile:
         return BrokenFile(message, where=self._where, hint=hint)
 
+    def lacking(self, message: str) -> BrokenFile:
+        """Once all were asked for: what is said under another name is told first."""
+        self.end()
+        return self.wrong(message)
+
     def take(self, name: str) -> Any:
         """Returns None where it is not said."""
         self._known.append(name)

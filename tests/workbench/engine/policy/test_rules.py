@@ -298,6 +298,14 @@ def test_parameters_that_a_rule_does_not_take_are_told_when_they_are_read(name: 
     assert raised.value.where == "policy.yaml" and raised.value.message.startswith("with: ")
 
 
+@pytest.mark.parametrize(
+    ("name", "values"), [("replicas", {"leest": 2}), ("most-changes", {"delete": 2}), ("change-windows", {"shut": []})]
+)
+def test_a_parameter_that_is_misspelt_is_named(name: str, values: dict[str, Any]) -> None:
+    with pytest.raises(BrokenFile, match=f"unknown parameter '{next(iter(values))}'; known: "):
+        rule(name, **values)
+
+
 def test_rules_have_one_name_and_say_what_they_are() -> None:
     rules = all_rules()
     assert len(rules) >= 11
