@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.affected.seconds import Seconds
-from workbench.ci import CI_NUMBERS
+from workbench.ci import VARIABLES
 
 # A shell that starts the tests in the background makes them ignore ^C, and all they start with them: tests that send
 # it would then wait for ever. A handler of ours is not inherited, so what they start has the system's default.
@@ -20,8 +20,8 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN and threading.current_threa
 if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN and threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
-# What runs the tests may build a pull request: what they write is theirs all the same.
-for _said_by_ci in ("GITHUB_EVENT_NAME", "CI_PIPELINE_SOURCE", "BUILD_REASON", *CI_NUMBERS):
+# A CI that runs the tests says what it builds: what they write is another repository.
+for _said_by_ci in VARIABLES:
     os.environ.pop(_said_by_ci, None)
 
 # Processes that tests start neither take nor leave anything in the folder of whoever runs the tests.

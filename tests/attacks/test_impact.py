@@ -27,8 +27,6 @@ def git(root: Path, *words: str, given: str = "") -> str:
 
 @pytest.fixture
 def wb(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Wb:
-    for name in ("CI", "GITHUB_ACTIONS", "GITHUB_BASE_REF", "GITHUB_STEP_SUMMARY", "CI_MERGE_REQUEST_DIFF_BASE_SHA"):
-        monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("WB_STATE_DIR", str(tmp_path / "state"))
     monkeypatch.setenv("WB_CACHE_DIR", str(tmp_path / "cache"))
     return Wb(capsys)

@@ -11,6 +11,7 @@ import anyio
 import click
 
 from kcl import whole_file
+from workbench.ci import changed_range, is_github, step_summary
 from workbench.cli.stacks import WorkPath, compile_options, inputs, workdir_option
 from workbench.exit_codes import ExitCode
 
@@ -75,10 +76,12 @@ def command(
 
         async def run() -> ImpactReport:
             async with session:
-                return await session.impact((), revision or of_the_request(os.environ), given, live=live, policies=True)
+                return await session.impact(
+                    (), revision or _of_the_request(os.environ), given, live=live, policies=True
+                )
 
         report = anyio.run(run)
-        file = summary or _step_summary(os.environ)
+        file = summary or step_summary(os.environ)
         if file is not None:
             session.refuse_outside(file)
         quality = code_quality or context.base(workdir) / "gl-code-quality-report.json"
@@ -106,7 +109,7 @@ def _write(context: Context, report: ImpactReport, file: Path | None, annotation
         with file.open("a", encoding="utf-8", errors="replace") as written:
             written.write(text)
     found = pull_request.said_at_lines(report, checkout(report.root))
-    kind = annotations or ("github" if os.environ.get("GITHUB_ACTIONS") == "true" else "none")
+    kind = annotations or ("github" if is_github(os.environ) else "none")
     if kind == "github":
         for each in found:
             # those of stdout would stand in the Markdown
@@ -116,25 +119,14 @@ def _write(context: Context, report: ImpactReport, file: Path | None, annotation
         whole_file.write(quality, f"{document}\n".encode("utf-8", "replace"), mode=0o644)
 
 
-def of_the_request(environment: Mapping[str, str]) -> str:
-    """Returns the range of the pull or merge request that a CI builds, as its variables say; empty for no CI.
-
-    Raises `EngineError` in a CI that builds anything else: a fresh checkout is never different from its HEAD.
-    """
-    if base := environment.get("CI_MERGE_REQUEST_DIFF_BASE_SHA"):
-        return f"{base}..HEAD"
-    if branch := environment.get("GITHUB_BASE_REF"):
-        return f"refs/remotes/origin/{branch}...HEAD"
-    if environment.get("CI", "").strip().lower() not in ("", "0", "false", "no"):
+def _of_the_request(environment: Mapping[str, str]) -> str:
+    """Returns the range of commits that this CI builds; raises `EngineError` where it says none."""
+    found = changed_range(environment)
+    if found is None:
         from workbench.engine.errors import EngineError
 
         raise EngineError(
             "this CI builds no pull or merge request, so it is not known what to compare with",
             hint="say it: wb ci --git HEAD~1..HEAD",
         )
-    return ""
-
-
-def _step_summary(environment: Mapping[str, str]) -> Path | None:
-    named = environment.get("GITHUB_STEP_SUMMARY")
-    return Path(named) if named else None
+    return found

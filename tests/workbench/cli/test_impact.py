@@ -14,7 +14,6 @@ from tests.workbench.cli.conftest import Place
 
 _WHO = ("-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false")
 _SAMPLE = Path(__file__).parents[3] / "sample-konfig"
-_OF_A_CI = ("CI", "GITHUB_ACTIONS", "GITHUB_BASE_REF", "GITHUB_STEP_SUMMARY", "CI_MERGE_REQUEST_DIFF_BASE_SHA")
 
 
 def git(root: Path, *words: str) -> str:
@@ -32,12 +31,6 @@ def edit(root: Path, file: str, old: str, new: str) -> None:
     text = path.read_text()
     assert old in text, text
     path.write_text(text.replace(old, new))
-
-
-@pytest.fixture(autouse=True)
-def no_ci(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in _OF_A_CI:
-        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture
