@@ -26,7 +26,7 @@ from typing import Any
 
 from workbench.project.errors import BrokenFile, UnknownCluster
 from workbench.project.names import StackPath
-from workbench.project.yaml_file import mapping_at, read_mapping, text_at, texts_at
+from workbench.project.yaml_file import mapping_at, only_keys, read_mapping, text_at, texts_at
 
 CLUSTERS_FILE = "clusters.yaml"
 TERRAFORM_PLACE = "terraform"
@@ -107,7 +107,7 @@ def read_cluster_mapping(root: Path) -> ClusterMapping:
     if not path.exists():
         return CURRENT_CONTEXT
     content = read_mapping(path)
-    _only_keys(content, {"clusters", "placements"}, path)
+    only_keys(content, ("clusters", "placements"), str(path))
     clusters = tuple(_cluster(name, entry, path) for name, entry in mapping_at(content, "clusters", path).items())
     placements = content.get("placements")
     if not isinstance(placements, list) or not clusters:
@@ -138,14 +138,14 @@ def override(placement: Placement, content: Mapping[str, Any], known: frozenset[
 def _cluster(name: Any, entry: Any, path: Path) -> Cluster:
     if not isinstance(name, str) or not isinstance(entry, dict):
         raise BrokenFile(f"cluster {name!r} needs a mapping such as {{context: NAME}}", where=str(path))
-    _only_keys(entry, {"context", "environment"}, path)
+    only_keys(entry, ("context", "environment"), str(path))
     return Cluster(name, text_at(entry, "context", path) or name, text_at(entry, "environment", path))
 
 
 def _placement(entry: Any, names: set[str], path: Path) -> Placement:
     if not isinstance(entry, dict):
         raise BrokenFile("a placement needs to be a mapping with stacks and clusters", where=str(path))
-    _only_keys(entry, {"stacks", "clusters", "namespace", "environment", "protected"}, path)
+    only_keys(entry, ("stacks", "clusters", "namespace", "environment", "protected"), str(path))
     stacks, clusters = texts_at(entry, "stacks", path), texts_at(entry, "clusters", path)
     if not stacks or not clusters:
         raise BrokenFile("a placement needs stacks and clusters", where=str(path))
@@ -157,7 +157,7 @@ def _placement(entry: Any, names: set[str], path: Path) -> Placement:
 def _namespace_rule(entry: Any, path: Path) -> NamespaceRule:
     if not isinstance(entry, dict):
         raise BrokenFile("namespace needs to be a mapping with by and name", where=str(path))
-    _only_keys(entry, {"by", "name"}, path)
+    only_keys(entry, ("by", "name"), str(path))
     by = text_at(entry, "by", path)
     if by not in set(NamespaceBy):
         raise BrokenFile(f"namespace.by needs to be stack or component, got {by!r}", where=str(path))
@@ -182,9 +182,3 @@ def _all_known(clusters: tuple[str, ...], names: frozenset[str], path: Path) -> 
     for each in clusters:
         if each not in names:
             raise BrokenFile(f"there is no cluster {each!r}; known: {', '.join(sorted(names))}", where=str(path))
-
-
-def _only_keys(content: Mapping[str, Any], known: set[str], path: Path) -> None:
-    for key in content:
-        if key not in known:
-            raise BrokenFile(f"unknown key {key!r}; known: {', '.join(sorted(known))}", where=str(path))

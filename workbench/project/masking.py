@@ -19,7 +19,7 @@ from typing import Any, Final
 
 from kcl.secrecy.rules import BUILT_IN, PathRule, SecretRules
 from workbench.project.errors import BrokenFile
-from workbench.project.yaml_file import read_mapping
+from workbench.project.yaml_file import only_keys, read_mapping
 
 MASKING_FILE: Final = "masking.yaml"
 _KEYS: Final = ("names", "paths", "patterns")
@@ -34,9 +34,7 @@ def read_masking(root: Path) -> SecretRules:
     if not path.exists() and not path.is_symlink():
         return BUILT_IN
     content = read_mapping(path)
-    for key in content:
-        if key not in _KEYS:
-            raise BrokenFile(f"unknown key {key!r}; known: {', '.join(_KEYS)}", where=str(path))
+    only_keys(content, _KEYS, str(path))
     names = tuple(_glob(each, 2, path).lower() for each in _texts(content.get("names"), "names", path))
     paths = tuple(_path(each, path) for each in _texts(content.get("paths"), "paths", path))
     patterns = tuple(_glob(each, _FEWEST_LETTERS, path) for each in _texts(content.get("patterns"), "patterns", path))

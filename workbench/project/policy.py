@@ -32,7 +32,7 @@ from typing import Any, Final
 from runtimes.base import KubernetesId, ResourceId, TerraformId
 from workbench.project.errors import BrokenFile
 from workbench.project.names import StackPath
-from workbench.project.yaml_file import mapping_at, read_mapping, text_at, texts_at
+from workbench.project.yaml_file import mapping_at, only_keys, read_mapping, text_at, texts_at
 
 POLICY_FILE: Final = "policy.yaml"
 _POLICY_KEYS: Final = ("name", "rule", "check", "with", "stacks", "kinds", "level")
@@ -114,7 +114,7 @@ def read_policies(root: Path, besides: Path | None = None) -> tuple[PolicyFile, 
 
 def _read(path: Path, *, is_foreign: bool) -> PolicyFile:
     content = read_mapping(path)
-    _only_keys(content, ("policies", "waivers"), str(path))
+    only_keys(content, ("policies", "waivers"), str(path))
     policies = tuple(_policy(each, where, path) for each, where in _entries(content, "policies", path))
     names: set[str] = set()
     for each in policies:
@@ -142,7 +142,7 @@ def _entries(content: Mapping[str, Any], key: str, path: Path) -> list[tuple[Map
 
 
 def _policy(entry: Mapping[str, Any], where: str, path: Path) -> Policy:
-    _only_keys(entry, _POLICY_KEYS, where)
+    only_keys(entry, _POLICY_KEYS, where)
     with _located(where):
         name, rule, check = (text_at(entry, key, path) for key in ("name", "rule", "check"))
         parameters = mapping_at(entry, "with", path)
@@ -159,7 +159,7 @@ def _policy(entry: Mapping[str, Any], where: str, path: Path) -> Policy:
 
 
 def _waiver(entry: Mapping[str, Any], where: str, path: Path) -> Waiver:
-    _only_keys(entry, _WAIVER_KEYS, where)
+    only_keys(entry, _WAIVER_KEYS, where)
     with _located(where):
         policy, reason = text_at(entry, "policy", path), text_at(entry, "reason", path).strip()
         stacks, resources = texts_at(entry, "stacks", path), texts_at(entry, "resources", path)
@@ -195,9 +195,3 @@ def _is_kind(id_: ResourceId, glob: str) -> bool:
             return fnmatchcase(id_.kind, kind) and (not slash or fnmatchcase(id_.group, group))
         case TerraformId():
             return fnmatchcase(id_.resource_type, glob)
-
-
-def _only_keys(content: Mapping[Any, Any], known: tuple[str, ...], where: str) -> None:
-    for key in content:
-        if key not in known:
-            raise BrokenFile(f"unknown key {key!r}; known: {', '.join(known)}", where=where)

@@ -30,7 +30,7 @@ from runtimes.base import (
 )
 from workbench.project.errors import BrokenFile
 from workbench.project.names import StackPath
-from workbench.project.yaml_file import read_mapping, text_at, texts_at
+from workbench.project.yaml_file import only_keys, read_mapping, text_at, texts_at
 
 READINESS_FILE = "readiness.yaml"
 _RULE_KEYS = ("kind", "name", "namespace", "stacks", "ready")
@@ -64,7 +64,7 @@ def read_readiness(root: Path) -> tuple[ReadinessRule, ...]:
     if not path.exists():
         return ()
     content = read_mapping(path)
-    _only_keys(content, ("rules",), str(path))
+    only_keys(content, ("rules",), str(path))
     rules = content.get("rules")
     if rules is None:
         return ()
@@ -89,7 +89,7 @@ def _rule(entry: Any, number: int, path: Path) -> ReadinessRule:
     where = f"{path}: rule {number}"
     if not isinstance(entry, dict):
         raise BrokenFile("needs to be a mapping with kind and ready", where=where)
-    _only_keys(entry, _RULE_KEYS, where)
+    only_keys(entry, _RULE_KEYS, where)
     try:
         kind, stacks = text_at(entry, "kind", path), texts_at(entry, "stacks", path)
         name, namespace = text_at(entry, "name", path), text_at(entry, "namespace", path)
@@ -109,13 +109,13 @@ def _ready(said: Any, said_in: str, where: str) -> ReadyRule | None:
         case "exists":
             return ReadyWhenThere(said_in)
         case {"condition": str(type_)} if type_:
-            _only_keys(said, ("condition", "failed"), where)
+            only_keys(said, ("condition", "failed"), where)
             failed = _scalars(said, "failed", where)
             if not all(isinstance(each, str) for each in failed):
                 raise BrokenFile("failed needs to be a list of condition types", where=where)
             return ReadyByCondition(said_in, type_, tuple(str(each) for each in failed))
         case {"field": str(text)} if field := parse_attribute(text):
-            _only_keys(said, ("field", "values", "failed"), where)
+            only_keys(said, ("field", "values", "failed"), where)
             return ReadyByField(said_in, field, _scalars(said, "values", where), _scalars(said, "failed", where))
         case _:
             raise BrokenFile(f"ready needs to be {_FORMS}, got {said!r}", where=where)
@@ -126,9 +126,3 @@ def _scalars(content: Mapping[str, Any], key: str, where: str) -> tuple[str | in
     if not isinstance(value, list) or not all(isinstance(each, str | int | float | bool) for each in value):
         raise BrokenFile(f"{key} needs to be a list of texts, numbers or truth values", where=where)
     return tuple(value)
-
-
-def _only_keys(content: Mapping[Any, Any], known: tuple[str, ...], where: str) -> None:
-    for key in content:
-        if key not in known:
-            raise BrokenFile(f"unknown key {key!r}; known: {', '.join(known)}", where=where)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -76,6 +76,13 @@ def texts_at(content: Mapping[str, Any], key: str, path: Path) -> tuple[str, ...
     if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
         raise BrokenFile(f"{key} needs to be a list of texts", where=str(path))
     return tuple(value)
+
+
+def only_keys(content: Mapping[Any, Any], known: Collection[str], where: str) -> None:
+    """Raises `BrokenFile` for a key that nobody knows: a misspelt one would say nothing."""
+    for key in content:
+        if key not in known:
+            raise BrokenFile(f"unknown key {key!r}; known: {', '.join(known)}", where=where)
 
 
 def place_of(path: Path, *keys: str) -> str:
