@@ -34,6 +34,7 @@ async def applying(
     *,
     confirm: str,
     reason: str,
+    rollout: str = "",
 ) -> AsyncIterator[Applying]:
     """Executes an approved plan. Before any write it raises as `Session.apply` says."""
     async with releases.working(
@@ -57,7 +58,7 @@ async def applying(
             stack=plan.stack,
             revision=plan.revision,
             plan=plan.id,
-            pruned=plan.prune,
+            pruned=plan.prune and not plan.is_part,
             user=actor.user,
             host=actor.host,
             now=now(),
@@ -65,6 +66,7 @@ async def applying(
             clusters=clusters,
             rolled_back_to=plan.rolls_back_to,
             reason=scrubbed(reason, plan.spec.secrets, plan.spec.rules),
+            rollout=rollout,
         )
         with AuditedApply(trail, actor, now, plan, confirm=confirm, reason=reason) as audited:
             journal = audited.into(await work.begin(replace(intent, audit=audited.anchor, salt=salt)))

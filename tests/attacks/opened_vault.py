@@ -115,6 +115,10 @@ class Opened:
         container = {"containers": [{"name": "web", "env": env}]}
         self._patch("deployments.apps", "web", {"spec": {"template": {"spec": container}}}, "strategic")
 
+    def delete_by_hand(self) -> None:
+        """Something that an apply makes again, with many secrets in it."""
+        self.sandbox.clusters[0].delete("configmaps", SPACE, "again")
+
     def _patch(self, resource: str, name: str, patch: Any, form: Literal["merge", "strategic"] = "merge") -> None:
         self.sandbox.clusters[0].patch(resource, SPACE, name, patch, form, manager="kubectl-edit")
 

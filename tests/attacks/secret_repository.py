@@ -242,6 +242,7 @@ def vault() -> Vault:
         }
     )
     files |= {
+        "rollout.yaml": '{stages: [{name: all, stacks: ["vault/dev"], timeout: 2s, approval: true}]}',
         "policy.yaml": json.dumps(
             {
                 "policies": [

@@ -16,6 +16,21 @@ from tests.workbench.engine.world import World, config_map, deployment, namespac
 from workbench.audit import Actor, AuditTrail
 from workbench.engine import plan_file
 from workbench.engine.compiled_index import INDEX_FILE
+from workbench.engine.rollout.records import encode
+from workbench.engine.rollout.values import (
+    Applied,
+    Ask,
+    Asked,
+    BatchBegan,
+    BatchReady,
+    Began,
+    Halted,
+    Part,
+    RolledBack,
+    Stage,
+    Target,
+    Waits,
+)
 from workbench.release import encoding
 
 _LARGEST: Final = 20_000
@@ -36,6 +51,11 @@ policies:
 - {name: e, rule: required-metadata, with: {labels: {team: '*'}}}
 waivers:
 - {policy: 'a*', stacks: [shop/dev], resources: ['*'], until: 2026-12-31, reason: later}
+"""
+_ROLLOUT: Final = """\
+stages:
+- {name: a, stacks: ['shop/*'], clusters: [hangzhou], batches: [1, 25%, 100%], max_unavailable: 10%, ready_for: 10m}
+- {name: b, stacks: ['*/dev'], components: ['a*'], approval: true, timeout: 90s}
 """
 _DEFINITION: Final = """\
 apiVersion: apiextensions.k8s.io/v1
@@ -137,6 +157,7 @@ def seeds() -> dict[str, list[bytes]]:
         found[f"repository/{kind}"] += [each.read_bytes() for each in sorted(_SAMPLE.glob(pattern))[:4]]
     found["repository/readiness.yaml"].append(_READINESS.encode())
     found["repository/policy.yaml"].append(_POLICY.encode())
+    found["repository/rollout.yaml"].append(_ROLLOUT.encode())
     found["repository/shop/crd/a.yaml"].append(_DEFINITION.encode())
     found |= {
         "repository/kcl.mod.lock": [_LOCK.encode()],
@@ -154,6 +175,7 @@ def seeds() -> dict[str, list[bytes]]:
             b'{"run": {"id": "r", "at": "2026-11-01T00:00:00+00:00"}}\n{"step": {"id": "s"}, "state": "done"}\n'
         ],
     }
+    found["rollout"] = [_rollout()]
     for kind, files in found.items():
         table = TOML if "kcl.mod" in kind else YAML if kind.endswith("yaml") or kind == "kubeconfig" else JSON
         files += [text.encode() for text in table.values() if len(text) < _LARGEST]
@@ -173,6 +195,25 @@ async def _records() -> tuple[bytes, bytes]:
     await world.apply(plan)
     assert world.prior
     return _saved(lambda folder: plan_file.save(plan, folder / "f", Path("repository"))), encoding.encode(world.prior)
+
+
+def _rollout() -> bytes:
+    now, target = datetime(2026, 11, 1, tzinfo=UTC), Target("shop/dev", "hangzhou", "web")
+    stage = Stage("a", ((target,), (Target("shop/dev", "hangzhou", "api"),)), 1, 60.0, True, 600.0)
+    parts = {"shop/dev": Part(3, "d", ("a reason",))}
+    records = (
+        Began(now, "r-00000000", "ann", "box", "why", (stage,), (), parts, b"salt"),
+        Waits(now, "a"),
+        Asked(now, Ask.APPROVE, "ann", "box", "", "a"),
+        BatchBegan(now, "a", 0, "ann", "box"),
+        Applied(now, "a", 0, "shop/dev", 4, "succeeded"),
+        BatchReady(now, "a", 0),
+        BatchBegan(now, "a", 1, "ann", "box"),
+        Halted(now, "a", 1, target, "not ready", "look"),
+        Asked(now, Ask.ABORT, "ann", "box"),
+        RolledBack(now, "shop/dev", 5),
+    )
+    return b"".join(_json(encode(each)) + b"\n" for each in records)
 
 
 def _audit() -> bytes:

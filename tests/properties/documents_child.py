@@ -29,23 +29,29 @@ from runtimes.terraform.state import UnreadableState, read_prior
 from workbench.audit import AuditTrail
 from workbench.engine import plan_file
 from workbench.engine.compiled_index import INDEX_FILE, Index
+from workbench.present.glyphs import UNICODE
+from workbench.present.rollout import document, progress_lines, row
 from workbench.project import WorkbenchError
 from workbench.project.plugins import read_allowed_plugins
 from workbench.project.readiness import read_readiness
+from workbench.project.rollout import read_rollout
 from workbench.release import encoding
 from workbench.release.recoveries import RecoveryStore
+from workbench.release.rollouts import RolloutStore
 from workbench.session import Session
 from workbench.settings import Settings
 
 _MEMORY: Final = 3 << 30
 _FINDINGS: Final = (WorkbenchError, KclError, RuntimeFailure, encoding.BrokenRecord, UnreadableState)
 INCIDENT: Final = "0" * 16
+ROLLOUT: Final = "r-00000000"
 
 REPOSITORY: Final[Mapping[str, str]] = {
     "kcl.mod": '[package]\nname = "shop"\nedition = "v0.11.0"\nversion = "0.1.0"\n\n[profile]\nentries = ["main.k"]\n',
     "clusters.yaml": "clusters:\n  hangzhou:\n    context: hz\nplacements:\n- stacks: ['*']\n  clusters: [hangzhou]\n",
     "readiness.yaml": "rules: []\n",
     "policy.yaml": "policies: []\n",
+    "rollout.yaml": "stages: [{name: a, stacks: ['*/*']}]\n",
     "plugins.yaml": "plugins: {}\n",
     "shop/project.yaml": "name: shop\n",
     "shop/dev/stack.yaml": "name: dev\n",
@@ -67,6 +73,8 @@ def _browse(home: Path) -> None:
         read_readiness(root)
     with suppress(*_FINDINGS):
         read_allowed_plugins(root)
+    with suppress(*_FINDINGS):
+        read_rollout(root)
     with suppress(*_FINDINGS):
         asyncio.run(session.judge(tuple(tree.stacks())))
     for project in tree.projects:
@@ -103,6 +111,17 @@ def _recovery(home: Path) -> None:
     store.ledger(INCIDENT)
 
 
+def _rollout(home: Path) -> None:
+    found = RolloutStore(home, home / "repository").read(ROLLOUT)
+    document(found, is_running=False)
+    tuple(progress_lines(found, UNICODE, is_running=False))
+    row(found, is_running=True)
+
+
+def _rollout_placed(home: Path) -> str:
+    return str(RolloutStore(home, home / "repository")._path(ROLLOUT).relative_to(home))
+
+
 def _placed(home: Path) -> str:
     """Where the file of an incident is."""
     return str(RecoveryStore(home, home / "repository")._path(INCIDENT).relative_to(home))
@@ -122,6 +141,7 @@ KINDS: Final[Mapping[str, tuple[str | Callable[[Path], str], Callable[[Path], ob
     "former.json": ("former.json", _workspace),
     "audit": ("audit/2026-11.jsonl", _audit),
     "recovery": (_placed, _recovery),
+    "rollout": (_rollout_placed, _rollout),
 }
 
 

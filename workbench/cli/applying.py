@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from workbench.cli.output import Output
     from workbench.engine.events import ApplyFinished
     from workbench.engine.execute import Applying
-    from workbench.engine.plan import Plan
+    from workbench.engine.plan import Confirmation, Plan
     from workbench.session import Session
 
 
@@ -80,9 +80,16 @@ def apply_made(
 
 def confirmation(made: Plan, yes: bool, confirm: str, output: Output, *, nothing_done: str) -> str | None:
     """Returns what to hand to apply, None where it was not confirmed. Without a terminal nothing is asked."""
+    verb = "roll back" if made.rolls_back_to else made.verb
+    return phrase_for(made.confirmation, yes, confirm, output, verb=verb, nothing_done=nothing_done)
+
+
+def phrase_for(
+    wanted: Confirmation, yes: bool, confirm: str, output: Output, *, verb: str, nothing_done: str
+) -> str | None:
+    """As `confirmation`, for whatever else is confirmed so."""
     from workbench.engine.plan import Level
 
-    wanted = made.confirmation
     if wanted.level is Level.NOTHING:
         return ""
     if confirm:
@@ -96,7 +103,6 @@ def confirmation(made: Plan, yes: bool, confirm: str, output: Output, *, nothing
         how = "--yes" if wanted.level is Level.YES else f"--confirm {wanted.phrase!r}"
         output.talk(Span(f"not confirmed: give {how}. {nothing_done}", Tone.BAD))
         return None
-    verb = "roll back" if made.rolls_back_to else made.verb
     answer = str(click.prompt(f"type {wanted.phrase!r} to {verb}", default="", show_default=False, err=True))
     if answer == wanted.phrase:
         return wanted.phrase

@@ -35,6 +35,7 @@ _COMMANDS = {
     "policy": "show what of stacks the policies of the repository do not put up with",
     "plan": "show what would be done, in which order, bound to what is live now",
     "apply": "apply the configuration, and watch it become ready",
+    "rollout": "roll a change out in stages and batches, and halt where it is not healthy",
     "rollback": "give a stack again what a release of it had, by a plan of its own",
     "destroy": "delete everything that a stack has",
     "watch": "watch a stack until it is ready, or say why it is not",

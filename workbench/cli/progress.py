@@ -17,7 +17,7 @@ from workbench.engine.tasks import running
 from workbench.exit_codes import ExitCode
 from workbench.present import plan, reconcile
 from workbench.present.glyphs import status_line
-from workbench.present.text import Span, Tone
+from workbench.present.text import Line, Span, Tone
 
 if TYPE_CHECKING:
     from workbench.session import Session
@@ -68,37 +68,53 @@ def _is_news(event: StepProgress, last_told: StepProgress) -> bool:
 
 async def show_trees(trees: AsyncIterator[StatusTree], output: Output) -> StatusTree | None:
     """Prints what changes between one picture and the next; returns the last one."""
-    latest: StatusTree | None = None
-    told: dict[Address, tuple[Status, str]] = {}
-    why, spoken = "", time.monotonic()
-    silent: frozenset[str] = frozenset()
+    log = TreeLog(output)
     async for tree in trees:
-        is_first, latest = latest is None, tree
-        silent, spoke = frozenset(each.place for each in tree.silent if each.lost), silent
-        for place in sorted(spoke - silent):
-            output.line(Span(f"  {tree.seconds:5.1f}s ", Tone.MUTED), f"{place} answers again")
+        log.show(tree)
+    return log.latest
+
+
+class TreeLog:
+    """What was said of the pictures of one stack so far. `about` stands before each line, where there are several."""
+
+    def __init__(self, output: Output, about: str = "") -> None:
+        self._output, self._about = output, Span(about, Tone.MUTED)
+        self.latest: StatusTree | None = None
+        self._told: dict[Address, tuple[Status, str]] = {}
+        self._why, self._spoken = "", time.monotonic()
+        self._silent: frozenset[str] = frozenset()
+
+    def show(self, tree: StatusTree) -> None:
+        """Prints what of it is news."""
+        output, glyphs = self._output, self._output.glyphs
+        is_first, self.latest = self.latest is None, tree
+        self._silent, spoke = frozenset(each.place for each in tree.silent if each.lost), self._silent
+        for place in sorted(spoke - self._silent):
+            self._line(Span(f"  {tree.seconds:5.1f}s ", Tone.MUTED), f"{place} answers again")
         if is_first and tree.verdict not in (Verdict.READY, Verdict.EMPTY):
-            output.line(f"  {tree.ready} of {tree.total} are ready, waiting for the others")
+            self._line(f"  {tree.ready} of {tree.total} are ready, waiting for the others")
         for each in tree.resources:
             now = (each.health.status, each.health.reason)
-            if told.get(each.address) != now:
-                told[each.address] = now
+            if self._told.get(each.address) != now:
+                self._told[each.address] = now
                 is_news = each.health.status is not Status.CURRENT or not is_first
                 if is_news and each.health.status is not Status.UNKNOWN:
-                    output.line(
+                    self._line(
                         Span(f"  {tree.seconds:5.1f}s ", Tone.MUTED),
-                        status_line(each.health, output.glyphs),
+                        status_line(each.health, glyphs),
                         "  ",
                         reconcile.short_id(each.address),
                     )
-                    spoken = time.monotonic()
-        if _explains(tree) and _cause(tree, output) != why:
-            why = _cause(tree, output)
-            output.line("         ", reconcile.why_line(tree, output.glyphs, tree.at))
-        if time.monotonic() - spoken > HEARTBEAT_SECONDS:
-            spoken = time.monotonic()
-            output.talk(reconcile.summary(tree, output.glyphs, tree.at))
-    return latest
+                    self._spoken = time.monotonic()
+        if _explains(tree) and _cause(tree, output) != self._why:
+            self._why = _cause(tree, output)
+            self._line("         ", reconcile.why_line(tree, glyphs, tree.at))
+        if time.monotonic() - self._spoken > HEARTBEAT_SECONDS:
+            self._spoken = time.monotonic()
+            output.talk(self._about, reconcile.summary(tree, glyphs, tree.at))
+
+    def _line(self, *parts: Span | str | Line) -> None:
+        self._output.line(self._about, *parts)
 
 
 def _cause(tree: StatusTree, output: Output) -> str:
@@ -141,4 +157,4 @@ def show_end(tree: StatusTree, output: Output) -> ExitCode:
     return ExitCode.NOT_READY
 
 
-__all__ = ["last", "show_end", "show_events", "show_trees"]
+__all__ = ["TreeLog", "last", "show_end", "show_events", "show_trees"]

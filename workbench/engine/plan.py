@@ -67,7 +67,7 @@ class Plan:
     digests, so that a saved plan can be made again with the same id. `identities` says which cluster each name is: the
     plan is for those and no others. `rolls_back_to` is the release whose resources the Spec has, 0 for a plan that
     follows the configuration. `policy` is what policies found, None where none are for the stack; a guard speaks for
-    it.
+    it. `is_part`: some of its steps were taken out, and what they were about is left as it is.
     """
 
     id: str
@@ -100,6 +100,7 @@ class Plan:
     identities: Mapping[str, ClusterIdentity] = field(default_factory=dict)
     rolls_back_to: int = 0
     policy: PolicyReport | None = None
+    is_part: bool = False
 
     @property
     def places(self) -> tuple[str, ...]:

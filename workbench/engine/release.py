@@ -111,7 +111,8 @@ class Release:
     that the audit trail had when the record was written (NUMBER:HASH), empty in records of older versions. `clusters`
     says which cluster each name was, as far as the record does. `salt` keys the digests in it; empty where they are
     keyed by a file of the machine that made it. `rolled_back_to` is the revision whose resources it gave the stack
-    again, 0 for one that followed a configuration; `reason` is why it was made, where somebody said so.
+    again, 0 for one that followed a configuration; `reason` is why it was made, where somebody said so. `rollout` is
+    the id of the rollout that it is a batch of, empty for none.
     """
 
     stack: str
@@ -129,6 +130,7 @@ class Release:
     salt: bytes = field(default=b"", repr=False)
     rolled_back_to: int = 0
     reason: str = ""
+    rollout: str = ""
 
     def count(self, state: StepState) -> int:
         return sum(each.state is state for each in self.resources.values())
@@ -156,6 +158,7 @@ def begin(
     clusters: Mapping[str, ClusterIdentity] = MappingProxyType({}),
     rolled_back_to: int = 0,
     reason: str = "",
+    rollout: str = "",
 ) -> Release:
     """Returns the release as it stands before the first write: with everything it intends.
 
@@ -173,7 +176,7 @@ def begin(
     kept = {name: each for name, each in named.items() if name in used or name in clusters}
     return Release(
         stack, revision, Phase.APPLYING, plan, user, host, now, None, resources, clusters=kept,
-        rolled_back_to=rolled_back_to, reason=reason,
+        rolled_back_to=rolled_back_to, reason=reason, rollout=rollout,
     )  # fmt: skip
 
 

@@ -37,6 +37,7 @@ def encode(release: Release) -> bytes:
         **({"salt": release.salt.hex()} if release.salt else {}),
         **({"rolledBackTo": release.rolled_back_to} if release.rolled_back_to else {}),
         **({"reason": release.reason} if release.reason else {}),
+        **({"rollout": release.rollout} if release.rollout else {}),
     }
     record = {"format": _FORMAT, "checksum": _checksum(content), "release": content}
     return json.dumps(record, indent=1, ensure_ascii=False).encode("utf-8", "surrogatepass")
@@ -146,6 +147,7 @@ def _release(content: dict[str, Any]) -> Release:
         salt=_salt(content.get("salt", "")),
         rolled_back_to=int(content.get("rolledBackTo", 0)),
         reason=str(content.get("reason", "")),
+        rollout=str(content.get("rollout", "")),
     )
 
 

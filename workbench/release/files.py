@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import os
+from contextlib import suppress
 from pathlib import Path
 
 from kcl import whole_file
@@ -24,6 +26,30 @@ def write_atomically(path: Path, data: bytes) -> None:
         whole_file.write(path, data)
     except OSError as error:
         raise failure("cannot be written", path, error) from error
+
+
+def append_line(handle: int, line: bytes, path: Path) -> None:
+    """Adds a line to a file open for appending: on disk when this returns, or not there; raises `ReleaseFailure`."""
+    size = -1
+    try:
+        size = os.fstat(handle).st_size
+        if os.write(handle, line) != len(line):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        os.fsync(handle)
+    except OSError as error:
+        if size >= 0:
+            with suppress(OSError):  # half a line in the middle would make the whole file unreadable
+                os.ftruncate(handle, size)
+        raise failure("cannot be written", path, error) from error
+
+
+def end_torn_line(handle: int) -> None:
+    """Cuts what a crash left of the last line: it was never reported to anybody."""
+    size = os.fstat(handle).st_size
+    data = os.pread(handle, size, 0)
+    whole = data.rfind(b"\n") + 1
+    if whole != size:
+        os.ftruncate(handle, whole)
 
 
 def failure(what: str, path: Path, error: OSError) -> ReleaseFailure:

@@ -116,6 +116,7 @@ class History:
         """Returns the last good release before the current one. Raises `ReleaseFailure` where there is none.
 
         A rollback that did not end goes on to where it went. After one that did, what came between is no good release.
+        A rollout is taken back as a whole: none of its batches is what was there before.
         """
         latest = self.latest
         if latest is None:
@@ -127,6 +128,8 @@ class History:
         there = {each.revision for each in self.former} | set(self.local_revisions())
         for revision in sorted((each for each in there if each < below), reverse=True):
             found = self._look(revision, stack)
+            if found is not None and latest.rollout and found.rollout == latest.rollout:
+                continue
             if found is not None and found.phase is Phase.SUCCEEDED and found.resources:
                 return found
         raise ReleaseFailure(

@@ -11,7 +11,7 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from runtimes.base.documents import load_json
 from workbench.engine.errors import Locked, ReleaseFailure
 from workbench.engine.recovery.ledger import Ledger, RunBegan, decode_run, decode_step, encode_run, encode_step, merged
 from workbench.engine.recovery.values import StepResult
-from workbench.release.files import failure, make_folder
+from workbench.release.files import append_line, end_torn_line, failure, make_folder
 from workbench.release.store import repository_name
 
 _ID = re.compile(r"[0-9a-f]{8,64}")
@@ -75,7 +75,7 @@ class RecoveryStore:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 raise Locked("another run of this incident", where=str(path)) from None
-            _end_torn_line(handle)
+            end_torn_line(handle)
             yield RecoveryFile(handle, path)
         finally:
             os.close(handle)
@@ -101,23 +101,4 @@ class RecoveryFile:
 
     def _append(self, content: Mapping[str, Any]) -> None:
         line = json.dumps(content, separators=(",", ":")).encode() + b"\n"
-        size = -1
-        try:
-            size = os.fstat(self._handle).st_size
-            if os.write(self._handle, line) != len(line):
-                raise OSError(28, "No space left on device")
-            os.fsync(self._handle)
-        except OSError as error:
-            if size >= 0:
-                with suppress(OSError):  # half a line in the middle would make the whole file unreadable
-                    os.ftruncate(self._handle, size)
-            raise failure("cannot be written", self._path, error) from error
-
-
-def _end_torn_line(handle: int) -> None:
-    """Cuts what a crash left of the last line."""
-    size = os.fstat(handle).st_size
-    data = os.pread(handle, size, 0)
-    whole = data.rfind(b"\n") + 1
-    if whole != size:
-        os.ftruncate(handle, whole)
+        append_line(self._handle, line, self._path)

@@ -17,10 +17,10 @@ from workbench.session.drifting import Drifting
 from workbench.session.impacting import Impacting
 from workbench.session.judging import Judging
 from workbench.session.recovering import Recovering
-from workbench.session.watching import Watching
+from workbench.session.rolling_out import RollingOut
 
 
-class Session(Drifting, Impacting, Judging, Watching, Recovering):
+class Session(Drifting, Impacting, Judging, RollingOut, Recovering):
     """See the module. Methods that take a `Stack` take one of `tree()` or `select()`."""
 
 

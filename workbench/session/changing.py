@@ -204,8 +204,10 @@ class Changing(Browsing, Compiling):
         return plan
 
     @asynccontextmanager
-    async def apply(self, plan: Plan, *, confirm: str = "") -> AsyncIterator[Applying]:
+    async def apply(self, plan: Plan, *, confirm: str = "", rollout: str = "") -> AsyncIterator[Applying]:
         """Executes a plan; the events are `ApplyStarted` first and `ApplyFinished` last.
+
+        `rollout` is the id of the rollout that it is a part of, for its release.
 
         What is yielded is iterated for events, and can be interrupted: then what was begun ends, and so do the events.
 
@@ -233,6 +235,7 @@ class Changing(Browsing, Compiling):
             self._now,
             confirm=confirm,
             reason=self.reason,
+            rollout=rollout,
         ) as events:
             yield events
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,7 @@ from workbench.session.compiling import Compiling
 
 if TYPE_CHECKING:
     # The engine pulls in the language; a session that only lists stacks must not pay for it.
-    from runtimes.base import ObjectRef, Runtime
+    from runtimes.base import Address, ObjectRef, Runtime
     from workbench.engine.compile import CompileInputs
     from workbench.engine.spec import Spec
     from workbench.engine.status import StatusTree
@@ -33,12 +33,14 @@ class Watching(Compiling):
         *,
         spec: Spec | None = None,
         clusters: Iterable[str] = (),
+        addresses: Sequence[Address] | None = None,
         until_settled: bool = False,
         timeout_seconds: float | None = None,
     ) -> AsyncIterator[AsyncIterator[StatusTree]]:
         """Observes every resource of the stack and what it owns: a `StatusTree` at once, then one a change.
 
-        `spec` is what to watch (`plan.spec`, say), else the stack is compiled. `until_settled` ends the stream once the
+        `spec` is what to watch (`plan.spec`, say), else the stack is compiled; `addresses` are those of its resources
+        that count, where not all of them do. `until_settled` ends the stream once the
         verdict is READY or FAILED. `timeout_seconds` ends it too, the last tree then says TIMED_OUT.
         """
         from workbench.destinations import destinations, refuse_doubtful
@@ -49,9 +51,11 @@ class Watching(Compiling):
         refuse_doubtful(stack)
         if spec is None:
             spec = (await self.compile(stack, inputs)).spec
-        rule = stack.placement.namespace if stack.placement else None
-        places = destinations(self._root, stack, clusters, spec, None)
-        watched = reconcile.addresses(place(spec, stack.path, rule), places.clusters, terraform=places.terraform)
+        if addresses is None:
+            rule = stack.placement.namespace if stack.placement else None
+            places = destinations(self._root, stack, clusters, spec, None)
+            addresses = reconcile.addresses(place(spec, stack.path, rule), places.clusters, terraform=places.terraform)
+        watched = tuple(addresses)
         rules = rules_for(read_readiness(self._root), stack.path, (each.id for each in watched))
 
         async def connect(place: str) -> Runtime:

@@ -1,0 +1,299 @@
+"""Rollouts as lines, rows and documents."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from workbench.engine.plan import Level
+from workbench.engine.rollout.execute import Picture, RolloutEvent, StackEvent
+from workbench.engine.rollout.planned import PlannedRollout
+from workbench.engine.rollout.progress import Phase, Progress
+from workbench.engine.rollout.values import (
+    Applied,
+    Ask,
+    Asked,
+    BatchBegan,
+    BatchReady,
+    Began,
+    Finished,
+    Halted,
+    Interrupted,
+    RolledBack,
+    Stage,
+    Target,
+    Waits,
+)
+from workbench.present import durations, plan
+from workbench.present.glyphs import Glyphs
+from workbench.present.rows import Column, Row
+from workbench.present.text import Line, Span, Tone, line
+
+COLUMNS = (
+    Column("Rollout"),
+    Column("State"),
+    Column("Ready", right=True),
+    Column("By"),
+    Column("Began (UTC)"),
+    Column("Note", grow=True),
+)
+_TONES: Mapping[Phase, Tone] = {
+    Phase.OPEN: Tone.BUSY,
+    Phase.PAUSED: Tone.WARN,
+    Phase.WAITING: Tone.WARN,
+    Phase.HALTED: Tone.BAD,
+    Phase.ABORTED: Tone.BAD,
+    Phase.FINISHED: Tone.GOOD,
+    Phase.ROLLED_BACK: Tone.WARN,
+}
+
+
+def planned_lines(planned: PlannedRollout, glyphs: Glyphs) -> Iterator[Line]:
+    """Yields what goes out in which order, what is in no stage, and what has to be confirmed."""
+    for stack, each in planned.plans.items():
+        if each.is_refused or not each.is_certain:
+            yield line(Span(f"{stack}:", Tone.STRONG))
+            yield from (line("  ", said) for said in plan.guards(each, glyphs, compact=True))
+    for number, stage in enumerate(planned.schedule.stages, 1):
+        yield stage_line(stage, number)
+        for at, batch in enumerate(stage.batches, 1):
+            yield line(Span(f"    {at:>3} ", Tone.MUTED), batch_text(batch))
+        if not stage.batches:
+            yield line(Span("        nothing changes in it", Tone.MUTED))
+    if planned.schedule.left_out:
+        said = f"{_counted(planned.schedule.left_out)} that would change: in no stage, so left as it is"
+        yield line(Span(f"{glyphs.finding} {said}: {batch_text(planned.schedule.left_out)}", Tone.WARN))
+    for text in planned.confirmation.reasons if planned.confirmation.level is Level.PHRASE else ():
+        yield line(Span(f"{glyphs.finding} {text}", Tone.WARN))
+    if not planned.is_empty and not planned.refused:
+        yield line(Span("to confirm: ", Tone.MUTED), Span(planned.confirmation.phrase, Tone.STRONG))
+
+
+def stage_line(stage: Stage, number: int) -> Line:
+    """`1 gray  12 targets  3 batches  at most 2 unavailable  ready for 10m before the next  needs an approval`"""
+    parts: list[Span | str] = [Span(f"{number} {stage.name}", Tone.STRONG), f"  {_counted(stage.targets)}"]
+    if stage.targets and stage.max_unavailable < len(stage.targets):
+        parts.append(f"  at most {stage.max_unavailable} unavailable")
+    if stage.ready_seconds:
+        parts.append(f"  ready for {durations.short(stage.ready_seconds)} before it goes on")
+    if stage.needs_approval:
+        parts.append(Span("  needs an approval", Tone.WARN))
+    return line(*parts)
+
+
+def batch_text(targets: Iterable[Target]) -> str:
+    """`shop/prod: web, api in east; web in west`"""
+    stacks: dict[str, dict[str, list[str]]] = {}
+    for each in targets:
+        stacks.setdefault(each.stack, {}).setdefault(each.cluster, []).append(each.component or "(no component)")
+    return "  ".join(
+        f"{stack}: " + "; ".join(f"{', '.join(names)} in {cluster}" for cluster, names in clusters.items())
+        for stack, clusters in stacks.items()
+    )
+
+
+def event_lines(event: RolloutEvent, stages: Iterable[Stage], glyphs: Glyphs) -> Iterator[Line]:
+    """Yields an event for a log; nothing for those that only move a picture."""
+    named = {each.name: each for each in stages}
+    match event:
+        case StackEvent(stack=stack, event=inner):
+            shown = plan.event_line(inner, glyphs)
+            if shown is not None:
+                yield line(Span(f"  {stack}  ", Tone.MUTED), shown)
+        case BatchBegan(stage=stage, batch=batch):
+            of = named[stage].batches
+            yield line(Span(f"{stage}: batch {batch + 1} of {len(of)}", Tone.STRONG), f"  {batch_text(of[batch])}")
+        case BatchReady(stage=stage, batch=batch):
+            yield line(
+                Span(f"{glyphs.good} {stage}: batch {batch + 1} of {len(named[stage].batches)} is ready", Tone.GOOD)
+            )
+        case Halted(stage=stage, batch=batch, target=target, why=why, hint=hint):
+            where = f" ({target})" if target is not None else ""
+            yield line(Span(f"{glyphs.bad} halted in {stage or 'the end'}, batch {batch + 1}{where}", Tone.BAD))
+            yield line(Span("WHY ", Tone.STRONG), Span(why, Tone.BAD))
+            if hint:
+                yield line(Span(f"{glyphs.arrow} {hint}", Tone.MUTED))
+        case Waits(stage=stage):
+            yield line(Span(f"{glyphs.finding} stage {stage} waits for an approval", Tone.WARN))
+        case Interrupted():
+            yield line(Span("stopped: what was begun has ended", Tone.WARN))
+        case Finished():
+            yield line(Span(f"{glyphs.good} the rollout is finished, and everything is as configured", Tone.GOOD))
+        case Asked(what=what, user=user, stage=stage, reason=reason):
+            about = f" stage {stage}" if stage else ""
+            yield line(Span(f"{_ASKED[what]}{about} by {user}{f': {reason}' if reason else ''}", Tone.MUTED))
+        case RolledBack(stack=stack, revision=revision):
+            yield line(f"{stack} is rolled back: release #{revision}")
+        case Began() | Applied() | Picture():
+            return
+
+
+_ASKED: Mapping[Ask, str] = {
+    Ask.PAUSE: "paused",
+    Ask.RESUME: "resumed",
+    Ask.APPROVE: "approved",
+    Ask.ABORT: "aborted",
+}
+
+
+def headline(at: Progress, glyphs: Glyphs, *, is_running: bool) -> Line:
+    """`r-1a2b3c4d  halted  13 of 36 targets ready`"""
+    return line(
+        Span(at.began.id, Tone.STRONG),
+        "  ",
+        _phase(at, is_running=is_running),
+        f"  {len(at.done)} of {at.total} targets ready",
+        Span(f"  {at.began.reason}" if at.began.reason else "", Tone.MUTED),
+    )
+
+
+def progress_lines(at: Progress, glyphs: Glyphs, *, is_running: bool) -> Iterator[Line]:
+    """Yields where a rollout stands, stage by stage, and what to do next."""
+    yield headline(at, glyphs, is_running=is_running)
+    for number, stage in enumerate(at.began.stages, 1):
+        yield stage_line(stage, number)
+        for index, batch in enumerate(stage.batches):
+            key = (stage.name, index)
+            if key in at.ready:
+                sign = Span(f"{glyphs.good} ", Tone.GOOD)
+            elif key == at.running:
+                bad = at.phase is Phase.HALTED
+                sign = Span(f"{glyphs.bad} " if bad else f"{glyphs.busy} ", Tone.BAD if bad else Tone.BUSY)
+            else:
+                sign = Span("  ")
+            yield line("    ", sign, Span(f"{index + 1:>3} ", Tone.MUTED), batch_text(batch))
+        if stage.name in at.approved:
+            yield line(Span(f"        approved by {at.approved[stage.name].user}", Tone.MUTED))
+    if at.began.left_out:
+        yield line(Span(f"{glyphs.finding} in no stage: {batch_text(at.began.left_out)}", Tone.WARN))
+    for stack, revisions in at.revisions.items():
+        made = ", ".join(f"#{each}" for each in revisions)
+        back = Span("  rolled back" if stack in at.returned else "", Tone.WARN)
+        yield line(Span(f"  {stack}: ", Tone.MUTED), f"releases {made}, before it #{at.began.parts[stack].prior}", back)
+    if at.halted is not None and at.phase is Phase.HALTED:
+        yield from event_lines(at.halted, at.began.stages, glyphs)
+    for text in next_steps(at, is_running=is_running):
+        yield line(Span(f"{glyphs.arrow} {text}", Tone.MUTED))
+
+
+def next_steps(at: Progress, *, is_running: bool) -> Iterator[str]:
+    """Yields the commands that make sense now."""
+    id_ = at.began.id
+    following = at.next()
+    match at.phase:
+        case Phase.OPEN if is_running:
+            yield f"wb rollout pause {id_}"
+        case Phase.OPEN | Phase.PAUSED | Phase.HALTED:
+            yield f"wb rollout resume {id_}"
+        case Phase.WAITING:
+            yield f"wb rollout approve {following.stage.name if following else ''} {id_}"
+        case _:
+            pass
+    if at.phase in (Phase.PAUSED, Phase.HALTED, Phase.WAITING):
+        yield f"wb rollout abort {id_}"
+    if at.touched and at.phase in (Phase.HALTED, Phase.PAUSED, Phase.ABORTED, Phase.WAITING):
+        yield f"wb rollout rollback {id_}"
+
+
+def row(at: Progress, *, is_running: bool) -> Row:
+    cells = (
+        line(at.began.id),
+        line(_phase(at, is_running=is_running)),
+        line(f"{len(at.done)}/{at.total}"),
+        line(f"{at.began.user}@{at.began.host}"),
+        line(f"{at.began.at:%Y-%m-%d %H:%M:%S}"),
+        line(at.halted.why if at.halted is not None and at.phase is Phase.HALTED else at.began.reason),
+    )
+    return Row(at.began.id, cells)
+
+
+def document(at: Progress, *, is_running: bool) -> Mapping[str, Any]:
+    halted = at.halted if at.phase is Phase.HALTED else None
+    return {
+        "id": at.began.id,
+        "state": at.phase.value,
+        "running": is_running,
+        "ready": len(at.done),
+        "targets": at.total,
+        "user": at.began.user,
+        "host": at.began.host,
+        "began": _time(at.began.at),
+        "reason": at.began.reason,
+        "stages": [
+            {
+                "name": stage.name,
+                "approvedBy": at.approved[stage.name].user if stage.name in at.approved else None,
+                "batches": [
+                    {
+                        "state": _batch_state(at, stage.name, number),
+                        "targets": [
+                            {"stack": each.stack, "cluster": each.cluster, "component": each.component or None}
+                            for each in batch
+                        ],
+                    }
+                    for number, batch in enumerate(stage.batches)
+                ],
+            }
+            for stage in at.began.stages
+        ],
+        "releases": {
+            stack: {"before": at.began.parts[stack].prior, "made": [*made], "rolledBack": stack in at.returned}
+            for stack, made in at.revisions.items()
+        },
+        "halted": halted
+        and {
+            "at": _time(halted.at),
+            "stage": halted.stage,
+            "batch": halted.batch + 1,
+            "target": str(halted.target) if halted.target else None,
+            "why": halted.why,
+            "hint": halted.hint,
+        },
+    }
+
+
+def planned_document(planned: PlannedRollout) -> Mapping[str, Any]:
+    return {
+        "refused": {
+            plan.stack: [f"{each.name}: {each.message}" for each in plan.guards if not each.passed]
+            for plan in planned.refused
+        },
+        "stages": [
+            {
+                "name": stage.name,
+                "batches": [[[each.stack, each.cluster, each.component] for each in batch] for batch in stage.batches],
+                "maxUnavailable": stage.max_unavailable,
+            }
+            for stage in planned.schedule.stages
+        ],
+        "leftOut": [[each.stack, each.cluster, each.component] for each in planned.schedule.left_out],
+        "confirm": planned.confirmation.phrase,
+    }
+
+
+def _batch_state(at: Progress, stage: str, number: int) -> str:
+    if (stage, number) in at.ready:
+        return "ready"
+    if (stage, number) == at.running:
+        return "halted" if at.phase is Phase.HALTED else "begun"
+    return "open"
+
+
+def _phase(at: Progress, *, is_running: bool) -> Span:
+    if at.phase is Phase.OPEN:
+        # a process that died leaves it open, and says so to nobody
+        return Span("running", Tone.BUSY) if is_running else Span("stopped", Tone.WARN)
+    return Span(at.phase.value, _TONES[at.phase])
+
+
+def _counted(targets: Iterable[Target]) -> str:
+    every = tuple(targets)
+    clusters = Counter(each.cluster for each in every)
+    where = f" in {', '.join(clusters)}" if clusters else ""
+    return f"{len(every)} target{'' if len(every) == 1 else 's'}{where}"
+
+
+def _time(at: datetime) -> str:
+    return f"{at:%Y-%m-%dT%H:%M:%SZ}"
