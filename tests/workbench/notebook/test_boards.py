@@ -59,7 +59,7 @@ async def _nothing() -> None:
     pass
 
 
-@pytest.mark.parametrize("seconds", [0.0, 0.005, 0.02, 0.05, 0.1, 0.3])
+@pytest.mark.parametrize("seconds", [0.0, 0.01, 0.1])
 def test_an_interrupt_at_any_moment_leaves_nothing_running_without_a_handle(
     workspace: Workspace, seconds: float
 ) -> None:
