@@ -125,6 +125,7 @@ DRIFTED = (
 RELEASED = (
     *(("release", "list", "vault/dev", "-o", format_) for format_ in ("table", "json")),
     ("release", "show", "vault/dev"),
+    *(("release", "replay", "vault/dev", "-o", format_) for format_ in ("table", "json")),
     *(("release", "diff", "vault/dev", "-o", format_) for format_ in ("table", "json")),
     ("release", "diff", "vault/dev", "1"),
     ("rollback", "vault/dev", "--to", "1", "--dry-run"),

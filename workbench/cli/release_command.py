@@ -132,16 +132,7 @@ def show(context: Context, stack: str, revision: int | None, workdir: Path | Non
     session, found = find(context, stack, workdir)
     history = _history(session, found)
     _say(context, history)
-    releases = history.releases()
-    chosen = next((each for each in releases if revision in (None, each.revision)), None)
-    if chosen is None:
-        history.refuse_unknown(found.name)
-        known = ", ".join(f"#{each.revision}" for each in releases) or "none"
-        raise WorkbenchError(
-            f"there is no release #{revision or 1}",
-            where=found.name,
-            hint=f"recorded{'' if history.is_shared else ' here'}: {known}",
-        )
+    chosen = _chosen(history, found, revision)
     when, who = f"{chosen.started:%Y-%m-%d %H:%M} UTC", f"{chosen.user}@{chosen.host}"
     title = Span(f"release #{chosen.revision} ", Tone.STRONG)
     context.output.line(title, f"{chosen.phase.value} by {who}, {when}, plan {chosen.plan[:7]}")
@@ -157,6 +148,58 @@ def show(context: Context, stack: str, revision: int | None, workdir: Path | Non
     for address, resource in chosen.resources.items():
         if resource.error:
             context.output.line(Span(f"{address}: ", Tone.MUTED), Span(resource.error, Tone.BAD))
+
+
+@command.command("replay")
+@click.argument("stack", default="", metavar="[STACK]")
+@click.option(
+    "--revision",
+    type=click.IntRange(min=1),
+    default=None,
+    metavar="N",
+    help="replay this revision; default: the latest",
+)
+@click.option(
+    "--speed",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    metavar="X",
+    help="so many times as fast as it was; default: all at once",
+)
+@workdir_option
+@format_option("table", "json")
+@click.pass_obj
+def replay_(
+    context: Context, stack: str, revision: int | None, speed: float, workdir: Path | None, format_: str
+) -> None:
+    """Tell again what an apply told, from the record of its release."""
+    import time
+
+    from workbench.engine.replay import replay
+    from workbench.present import plan
+
+    session, found = find(context, stack, workdir)
+    history = _history(session, found)
+    _say(context, history)
+    chosen = _chosen(history, found, revision)
+    events = replay(chosen)
+    if format_ == "json":
+        documents = [plan.event_document(each) for each in events]
+        context.output.json(
+            {"apiVersion": "wb/v1", "kind": "ReleaseEvents", "release": chosen.revision, "events": documents}
+        )
+        return
+    before = chosen.started
+    for each in events:
+        if speed:
+            time.sleep(max(0.0, (each.at - before).total_seconds() / speed))
+        before = max(before, each.at)
+        shown = plan.event_line(each, context.output.glyphs)
+        if shown is not None:
+            since = (each.at - chosen.started).total_seconds()
+            context.output.line(Span(f"{since:7.1f}s  ", Tone.MUTED), shown)
+    if chosen.phase.value == "applying":
+        context.output.talk(Span("it did not end: what else it did is not known", Tone.WARN))
 
 
 @command.command("diff")
@@ -269,6 +312,21 @@ def unlock(context: Context, stack: str, holder: str, workdir: Path | None, reas
         context.output.line(Span("taken from " if holder else "held by ", Tone.STRONG), each)
     if not held:
         context.output.talk(f"nobody holds {found.name} in its clusters")
+
+
+def _chosen(history: History, found: Stack, revision: int | None) -> Release:
+    """Returns the release of that revision, else the latest. Raises `WorkbenchError` where it is not there."""
+    releases = history.releases()
+    chosen = next((each for each in releases if revision in (None, each.revision)), None)
+    if chosen is None:
+        history.refuse_unknown(found.name)
+        known = ", ".join(f"#{each.revision}" for each in releases) or "none"
+        raise WorkbenchError(
+            f"there is no release #{revision or 1}",
+            where=found.name,
+            hint=f"recorded{'' if history.is_shared else ' here'}: {known}",
+        )
+    return chosen
 
 
 def _note(release: Release) -> str:

@@ -197,13 +197,13 @@ class _Execution:
             await self._tell(StepStarted(started, change.address, change.action))
 
     async def progress(self, change: Change, message: str) -> None:
-        seconds = self._since(self._begun[change.address])
-        await self._tell(StepProgress(self._now(), change.address, change.action, seconds, message))
+        at = self._now()
+        await self._tell(StepProgress(at, change.address, change.action, self._took(change, at), message))
 
     async def finish(self, change: Change, uid: str) -> None:
         self._done.add(change.address)
-        seconds = self._since(self._begun[change.address])
-        await self._tell(StepFinished(self._now(), change.address, change.action, seconds, uid))
+        at = self._now()
+        await self._tell(StepFinished(at, change.address, change.action, self._took(change, at), uid))
 
     async def fail(self, change: Change, error: RuntimeFailure) -> None:
         await self._fail(change, type(error).__name__, error.message, error.hint)
@@ -269,8 +269,8 @@ class _Execution:
 
     async def _fail(self, change: Change, kind: str, message: str, hint: str) -> None:
         self._failed.add(change.address)
-        seconds = self._since(self._begun[change.address])
-        await self._tell(StepFailed(self._now(), change.address, change.action, seconds, kind, message, hint))
+        at = self._now()
+        await self._tell(StepFailed(at, change.address, change.action, self._took(change, at), kind, message, hint))
 
     async def _tell(self, event: Event) -> None:
         """Records, then tells, one event at a time. A record that cannot be written stops the apply."""
@@ -303,12 +303,13 @@ class _Execution:
             outcome = Outcome.INTERRUPTED
         else:
             outcome = Outcome.PARTIAL if self._done else Outcome.FAILED
+        at = self._now()
         await self._tell(
             ApplyFinished(
-                self._now(),
+                at,
                 outcome,
                 self._plan.revision,
-                self._since(started),
+                (at - started).total_seconds(),
                 len(self._done),
                 len(self._failed),
                 len(self._skipped),
@@ -318,8 +319,8 @@ class _Execution:
     def _is_settled(self, address: Address) -> bool:
         return address in self._done or address in self._failed or address in self._skipped
 
-    def _since(self, started: datetime) -> float:
-        return (self._now() - started).total_seconds()
+    def _took(self, change: Change, at: datetime) -> float:
+        return (at - self._begun[change.address]).total_seconds()
 
 
 def _unresolved(change: Change, path: PlainPath, why: str) -> NotThere:

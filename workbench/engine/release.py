@@ -33,6 +33,9 @@ from workbench.engine.events import (
 )
 from workbench.engine.masking import Seal, sealed
 
+StepEnd = StepFinished | StepFailed | StepSkipped
+"""What a release takes over, and its record has."""
+
 
 class Phase(StrEnum):
     """`APPLYING` on a release that nobody works on any more means that its process died: the next plan continues it."""
@@ -112,7 +115,8 @@ class Release:
     says which cluster each name was, as far as the record does. `salt` keys the digests in it; empty where they are
     keyed by a file of the machine that made it. `rolled_back_to` is the revision whose resources it gave the stack
     again, 0 for one that followed a configuration; `reason` is why it was made, where somebody said so. `rollout` is
-    the id of the rollout that it is a batch of, empty for none.
+    the id of the rollout that it is a batch of, empty for none. `events` are how its steps ended, in that order; empty
+    in records of older versions.
     """
 
     stack: str
@@ -131,6 +135,7 @@ class Release:
     rolled_back_to: int = 0
     reason: str = ""
     rollout: str = ""
+    events: tuple[StepEnd, ...] = field(default=(), repr=False)
 
     def count(self, state: StepState) -> int:
         return sum(each.state is state for each in self.resources.values())
@@ -182,6 +187,8 @@ def begin(
 
 def fold(release: Release, event: Event) -> Release:
     """Returns the release after an event."""
+    if isinstance(event, StepFinished | StepFailed | StepSkipped):
+        release = replace(release, events=(*release.events, event))
     match event:
         case StepFinished(address=address, action=Action.DELETE | Action.FORGET):
             return _without(release, address)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
+from datetime import datetime
+from typing import Any
 
 from runtimes.base import Address, format_path
 from workbench.engine.changes import Change
@@ -221,3 +224,20 @@ def event_line(event: Event, glyphs: Glyphs) -> Line | None:
             return line(Span(f"{glyphs.busy} {action.value} ", Tone.BUSY), reconcile.short_id(address), said, took)
         case StepStarted():
             return None
+
+
+def event_document(event: Event) -> Mapping[str, Any]:
+    """Returns an event as plain data: what happened, when, and all that it says."""
+    found: dict[str, Any] = {"event": type(event).__name__}
+    for each in fields(event):
+        value = getattr(event, each.name)
+        match value:
+            case datetime():
+                found[each.name] = value.isoformat()
+            case Address():
+                found[each.name] = {"cluster": value.cluster, "id": str(value.id)}
+            case tuple():
+                found[each.name] = [str(one) for one in value]
+            case _:
+                found[each.name] = value
+    return found

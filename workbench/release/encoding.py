@@ -11,7 +11,7 @@ from typing import Any, Final
 from runtimes.base import Address, ClusterIdentity, InvalidResourceId, ResourceId, RuntimeType, parse_id
 from runtimes.base.documents import DocumentError, load_json
 from workbench.engine.events import Action, Event, StepFailed, StepFinished, StepSkipped
-from workbench.engine.release import Phase, Release, ReleasedResource, StepState, type_of
+from workbench.engine.release import Phase, Release, ReleasedResource, StepEnd, StepState, type_of
 
 SALT_BYTES: Final = 32
 _FORMAT = 1
@@ -38,6 +38,7 @@ def encode(release: Release) -> bytes:
         **({"rolledBackTo": release.rolled_back_to} if release.rolled_back_to else {}),
         **({"reason": release.reason} if release.reason else {}),
         **({"rollout": release.rollout} if release.rollout else {}),
+        **({"events": [_ended(each) for each in release.events]} if release.events else {}),
     }
     record = {"format": _FORMAT, "checksum": _checksum(content), "release": content}
     return json.dumps(record, indent=1, ensure_ascii=False).encode("utf-8", "surrogatepass")
@@ -62,16 +63,24 @@ def decode(data: bytes) -> Release:
 
 def encode_event(event: Event) -> bytes:
     """Returns one line: a checksum, then what of the event a release takes over."""
+    if not isinstance(event, StepFinished | StepFailed | StepSkipped):
+        raise AssertionError(f"{type(event).__name__} is not kept")
+    text = json.dumps(_ended(event))
+    return f"{hashlib.sha256(text.encode()).hexdigest()[:16]} {text}\n".encode()
+
+
+def _ended(event: StepEnd) -> dict[str, Any]:
     match event:
         case StepFinished():
             content: dict[str, Any] = {"seconds": event.seconds, "uid": event.uid}
         case StepFailed():
             content = {"seconds": event.seconds, "kind": event.kind, "message": event.message, "hint": event.hint}
-        case StepSkipped():
+        case StepSkipped(because=None):
             content = {}
-        case _:
-            raise AssertionError(f"{type(event).__name__} is not kept")
-    content |= {
+        case StepSkipped(because=Address() as because):
+            place = {"cluster": because.cluster, "id": str(because.id), "type": type_of(because.id).value}
+            content = {"because": place}
+    return content | {
         "event": type(event).__name__,
         "at": event.at.isoformat(),
         "cluster": event.address.cluster,
@@ -79,11 +88,9 @@ def encode_event(event: Event) -> bytes:
         "type": type_of(event.address.id).value,
         "action": event.action.value,
     }
-    text = json.dumps(content)
-    return f"{hashlib.sha256(text.encode()).hexdigest()[:16]} {text}\n".encode()
 
 
-def decode_events(log: bytes) -> Iterator[Event]:
+def decode_events(log: bytes) -> Iterator[StepEnd]:
     """Yields the events of a log up to the first line that is not whole: a crash may have torn the last one."""
     for line in log.split(b"\n"):
         checksum, _, text = line.partition(b" ")
@@ -92,9 +99,9 @@ def decode_events(log: bytes) -> Iterator[Event]:
         yield _event(load_json(text))
 
 
-def _event(content: dict[str, Any]) -> Event:
+def _event(content: dict[str, Any]) -> StepEnd:
     at, action = datetime.fromisoformat(content["at"]), Action(content["action"])
-    address = Address(content["cluster"], _id(content["id"], RuntimeType(content["type"])))
+    address = _address(content)
     match content["event"]:
         case "StepFinished":
             return StepFinished(at, address, action, content["seconds"], content["uid"])
@@ -103,9 +110,14 @@ def _event(content: dict[str, Any]) -> Event:
                 at, address, action, content["seconds"], content["kind"], content["message"], content["hint"]
             )
         case "StepSkipped":
-            return StepSkipped(at, address, action, None)
+            because = content.get("because")  # older versions did not write it
+            return StepSkipped(at, address, action, _address(because) if because is not None else None)
         case other:
             raise BrokenRecord(f"has a log with the unknown event {other}")
+
+
+def _address(content: dict[str, Any]) -> Address:
+    return Address(str(content["cluster"]), _id(content["id"], RuntimeType(content["type"])))
 
 
 def _checksum(content: Any) -> str:
@@ -148,6 +160,7 @@ def _release(content: dict[str, Any]) -> Release:
         rolled_back_to=int(content.get("rolledBackTo", 0)),
         reason=str(content.get("reason", "")),
         rollout=str(content.get("rollout", "")),
+        events=tuple(_event(each) for each in content.get("events", ())),
     )
 
 

@@ -356,7 +356,7 @@ def _readable(entries: Sequence[Entry]) -> Iterator[Release]:
 def part_of(release: Release, cluster: str) -> Release:
     """Returns what one cluster keeps of a release."""
     here = {address: each for address, each in release.resources.items() if address.cluster == cluster}
-    return replace(release, resources=here)
+    return replace(release, resources=here, events=())
 
 
 def disposable(entries: Sequence[Entry], repository: str, kept: int) -> Iterator[Entry]:

@@ -164,7 +164,7 @@ class Releases:
             after = replace(
                 latest, revision=work.history.next_revision, plan=f"forget {cluster}", user=user, host=host,
                 started=now, finished=now, resources=left, clusters=clusters, warnings=(), audit="",
-                rolled_back_to=0, reason="", rollout="",
+                rolled_back_to=0, reason="", rollout="", events=(),
             )  # fmt: skip
             await work.begin(after)
             return tuple(gone)
