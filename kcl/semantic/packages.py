@@ -20,8 +20,8 @@ passes, each over all of its files, and each may rely on what those before it ha
 The result is a `Checked`. A `CheckCache` lets it be used again while the files are the same parsed trees and the
 packages it imports have the same scopes, by identity. A package that was changed where others cannot see it, that is
 with the same interface, keeps the scope it had before the change, and who imports it is not checked again. Such a scope
-holds places of the earlier text (`moved`). They are shown only where something is wrong, and then all is checked again
-without the cache.
+holds places of the earlier text (`moved`), and so may a main package of which statements were not walked through. They
+are shown only where something is wrong, and then what has moved, and what imports it, is checked again (`exact`).
 """
 
 from __future__ import annotations
@@ -47,6 +47,8 @@ from kcl.semantic.types import ANY, FunctionType, ModuleType, SchemaInfo, Schema
 from kcl.syntax import ast
 
 _Key = tuple[Rules, tuple[str, ...]]
+_Naming = tuple[str, tuple[tuple[str, str], ...]]
+"""A file's text, and the packages it imports with the names it gives them."""
 Checking = tuple[Rules, bool]
 """How a package is checked: the rules, and whether its strings have lost their indentation."""
 
@@ -61,7 +63,7 @@ class Checked:
     trees: tuple[ast.Module, ...]
     imports: tuple[Checked, ...]
     moved: bool = False
-    """Whether `scope` is that of an earlier text, equal but for the places that it tells."""
+    """Whether places that `scope` tells may be those of an earlier text, to which it is equal else."""
     _interface: bytes | None = None
 
     @property
@@ -106,11 +108,6 @@ class CheckCache:
     """
 
     entries: dict[_Key, Checked] = field(default_factory=dict)
-    named: dict[str, tuple[ast.Module, Mapping[str, str], frozenset[str]]] = field(default_factory=dict)
-    """By the path of a file, where its imports lead, and which of these packages it names members of."""
-    whole: dict[_Key, tuple[Package, Checked, tuple[str, ...]]] = field(default_factory=dict)
-    """Packages that are no part of a circle, as they were loaded when they were last checked or found to be the same,
-    with the paths of the packages they import."""
     remembered: dict[tuple[Checking, str], Remembered] = field(default_factory=dict)
     """The statements of files of main packages, by how they are checked and by path."""
     on_disk: ChecksElsewhere | None = None
@@ -123,7 +120,7 @@ class CheckCache:
 
 def _keep_scope(before: Checked, checked: Checked) -> None:
     """Lets a package that was checked again keep the scope it had, if nobody else can tell the difference."""
-    if before.findings or checked.findings or before.interface != checked.interface:
+    if before.path != checked.path or before.findings or checked.findings or before.interface != checked.interface:
         return
     checked.scope, checked.moved = before.scope, True
 
@@ -133,9 +130,9 @@ def packages_in_use(program: Program, cache: CheckCache | None = None) -> frozen
 
     One that is only imported is not, as in the official compiler. What its files name is, all the same.
     """
-    cache = cache or CheckCache()
-    named = frozenset[str]().union(*(_named_by(module, cache) for module in program.main.modules))
-    used = cache.memo.ask(_USED_BY_IMPORTED, program.imported)
+    memo = Memo() if cache is None else cache.memo
+    named = memo.ask(_USED, program.main)
+    used = memo.ask(_USED_BY_IMPORTED, program.imported)
     return (named | used | {MAIN_PACKAGE}) & program.packages.keys()
 
 
@@ -145,39 +142,45 @@ def _must_be_right(path: str, program: Program, in_use: frozenset[str]) -> bool:
 
 
 def _used(asking: Asking, package: Package) -> frozenset[str]:
-    return frozenset(path for module in package.modules for path in _members_of(module))
+    return frozenset[str]().union(*(asking.ask(_NAMED, _naming(module)) for module in package.modules))
 
 
 def _used_by_imported(asking: Asking, imported: Imported) -> frozenset[str]:
     return frozenset[str]().union(*(asking.ask(_USED, package) for package in imported.packages.values()))
 
 
+def _naming(module: Module) -> _Naming:
+    imports = ((alias, each.package) for alias, each in module.imports.items() if each.kind is ImportKind.PACKAGE)
+    return module.source.text, tuple(imports)
+
+
+def _named_by_file(asking: Asking, key: _Naming) -> frozenset[str]:
+    text, imports = key
+    return frozenset(package for alias, package in imports if re.search(rf"(?<![\w.]){re.escape(alias)}\s*\??\.", text))
+
+
+def _import_statements(module: Module) -> Iterator[tuple[ast.Import, Import | None]]:
+    """The import statements of a file, each with where it leads; None for what was not found."""
+    resolved = {id(each.statement): each for each in module.imports.values()}
+    for statement in module.tree.body:
+        if isinstance(statement, ast.Import):
+            yield statement, resolved.get(id(statement)) or module.imports.get(statement.name)
+
+
+def _imported_packages(asking: Asking, package: Package) -> tuple[str, ...]:
+    imports = (each for module in package.modules for _, each in _import_statements(module))
+    return tuple(dict.fromkeys(each.package for each in imports if each and each.kind is ImportKind.PACKAGE))
+
+
+_NAMED: Final = Query("packages named by a file", _named_by_file, most=1024)
+"""Paths of the imported packages that a file names members of."""
 _USED: Final = Query("packages used by a package", _used, lives_with_key=True)
-"""Paths of the imported packages that the files of a package name members of."""
+"""The same for all files of a package. A main package is loaded anew each time, but for the texts of its files."""
 _USED_BY_IMPORTED: Final[Query[Imported, frozenset[str]]] = Query(
     "packages used by imported ones", _used_by_imported, lives_with_key=True
 )
-
-
-def _named_by(module: Module, cache: CheckCache) -> frozenset[str]:
-    """As `_members_of` a file of a main package, which is loaded anew each time."""
-    imports = {name: each.package for name, each in module.imports.items()}
-    known = cache.named.get(module.source.path)
-    if known is not None and known[0] is module.tree and known[1] == imports:  # the same text may import others now
-        return known[2]
-    named = _members_of(module)
-    cache.named[module.source.path] = module.tree, imports, named
-    return named
-
-
-def _members_of(module: Module) -> frozenset[str]:
-    """Paths of the imported packages that a file names members of."""
-    text = module.source.text
-    return frozenset(
-        each.package
-        for alias, each in module.imports.items()
-        if each.kind is ImportKind.PACKAGE and re.search(rf"(?<![\w.]){re.escape(alias)}\s*\??\.", text)
-    )
+_IMPORTED_BY: Final = Query("packages imported by a package", _imported_packages, lives_with_key=True)
+"""Their paths, in the order of the statements."""
 
 
 def _named(imported: Import) -> str:
@@ -189,16 +192,15 @@ def _named(imported: Import) -> str:
 
 
 class Checker(Schemas):
-    """Checks the packages of one program. With `anew` nothing found out about the imported ones together is taken."""
+    """Checks the packages of one program. An `exact` one takes nothing that may tell places of an earlier text."""
 
     def __init__(
-        self, program: Program, library: LibraryTypes, rules: Rules, cache: CheckCache, *, anew: bool = False
+        self, program: Program, library: LibraryTypes, rules: Rules, cache: CheckCache, *, exact: bool = False
     ) -> None:
         super().__init__(library, rules)
         self._program = program
-        self._anew = anew
+        self._exact = exact
         self._how = (rules, program.dedents)
-        self._remembers = True
         self._repeated = False
         """Whether a statement was not walked through, since it was before."""
         self._cache = cache
@@ -215,48 +217,29 @@ class Checker(Schemas):
 
     def check(self) -> list[Diagnostic]:
         """Everything that is wrong with the program, the packages in the order they are first imported."""
-        if not self._anew:
-            self._take_imported()
+        self._take_imported()
         self._package(MAIN_PACKAGE, self._program.main)
-        if any(checked.findings for checked in self._checked.values()) and not self._anew:
-            if any(checked.moved for checked in self._checked.values()):
-                return self._check_anew()
-            if self._repeated:
-                return self._check_main_anew()
+        checked = self._checked.values()
+        if not self._exact and any(each.findings for each in checked) and any(each.moved for each in checked):
+            return Checker(self._program, self.library, self.rules, self._cache, exact=True).check()
         self._note_imported()
         findings: dict[Diagnostic, None] = {}
         in_use = packages_in_use(self._program, self._cache)
-        for path, checked in self._checked.items():
-            if _must_be_right(path, self._program, in_use):
-                findings.update(dict.fromkeys(checked.findings))
+        for each in checked:
+            if _must_be_right(each.path, self._program, in_use):
+                findings.update(dict.fromkeys(each.findings))
         return list(findings)
 
     def _take_imported(self) -> None:
         """Takes all imported packages as they were found, if none of them changed since."""
         known = self._cache.imported.get(self._program.imported, {}).get(self.rules)
-        if known is not None:
+        if known is not None and not (self._exact and any(each.moved for each in known.values())):
             self._checked.update(known)
             self._scopes.update((path, checked.scope) for path, checked in known.items())
 
-    def _check_anew(self) -> list[Diagnostic]:
-        """The findings with the places of now."""
-        fresh = CheckCache(named=self._cache.named, memo=self._cache.memo, imported=self._cache.imported)
-        found = Checker(self._program, self.library, self.rules, fresh, anew=True).check()
-        self._cache.entries, self._cache.whole = fresh.entries, fresh.whole
-        return found
-
-    def _check_main_anew(self) -> list[Diagnostic]:
-        """The findings, and the places in them, as if no statement had been seen before."""
-        key = self._package_key(self._program.main)
-        self._cache.entries.pop(key, None)
-        self._cache.whole.pop(key, None)
-        again = Checker(self._program, self.library, self.rules, self._cache)
-        again._remembers = False
-        return again.check()
-
     def _note_imported(self) -> None:
         known = self._cache.imported.get(self._program.imported, {})
-        if (self._anew or self.rules not in known) and self._checked.keys() == self._program.packages.keys():
+        if (self._exact or self.rules not in known) and self._checked.keys() == self._program.packages.keys():
             found = {path: checked for path, checked in self._checked.items() if path != MAIN_PACKAGE}
             self._cache.imported[self._program.imported] = {**known, self.rules: found}
 
@@ -267,37 +250,53 @@ class Checker(Schemas):
         if known is not None:
             return known
         scope = self._scopes[path] = Scope(self.builtins)
-        key = self._package_key(package)
-        whole = self._cache.whole.get(key)
-        if whole is not None and whole[0] is package and self._imports_hold(whole[1], whole[2]):
-            self._scopes[path] = whole[1].scope
-            self._checked[path] = whole[1]
-            return whole[1].scope
-        found: list[Diagnostic] = []
-        imports = self._import_packages(package, scope, found)
+        key = (self.rules, tuple(module.source.path for module in package.modules))
+        imports = self._checked_imports(package)
+        before = self._cache.entries.get(key)
+        checked = None if imports is None else self._found_before(path, package, imports, before)
+        if checked is None:
+            checked = self._walked(path, package, scope, imports or ())
+            if imports is not None and path != MAIN_PACKAGE and not self._exact:
+                if before is not None:
+                    _keep_scope(before, checked)
+                if self._cache.on_disk is not None and not checked.findings:
+                    self._cache.on_disk.keep(package, self._how, checked, self._checked)
+        if imports is not None:
+            self._cache.entries[key] = checked
+        self._scopes[path], self._checked[path] = checked.scope, checked
+        return checked.scope
+
+    def _checked_imports(self, package: Package) -> tuple[Checked, ...] | None:
+        """The packages that the files import, checked before it. None if it imports itself by a detour."""
+        paths = self._cache.memo.ask(_IMPORTED_BY, package)
+        for path in paths:
+            self._package(path, self._program.packages[path])
+        return tuple(self._checked[path] for path in paths) if self._checked.keys() >= set(paths) else None
+
+    def _found_before(
+        self, path: str, package: Package, imports: tuple[Checked, ...], before: Checked | None
+    ) -> Checked | None:
+        """What was found of the same files and imports, in this process or another."""
         trees = tuple(module.tree for module in package.modules)
-        cached = self._cache.entries.get(key)
         if (
-            cached is not None
-            and cached.path == path  # the same files may be a package of this repository, and of a dependency
-            and imports is not None
-            and len(cached.trees) == len(trees)
-            and len(cached.imports) == len(imports)
-            and all(mine is theirs for mine, theirs in zip(cached.trees, trees, strict=True))
-            and all(mine.scope is theirs.scope for mine, theirs in zip(cached.imports, imports, strict=True))
+            before is not None
+            and before.path == path  # the same files may be a package of this repository, and of a dependency
+            and not (self._exact and before.moved)
+            and len(before.trees) == len(trees)
+            and len(before.imports) == len(imports)
+            and all(mine is theirs for mine, theirs in zip(before.trees, trees, strict=True))
+            and all(mine.scope is theirs.scope for mine, theirs in zip(before.imports, imports, strict=True))
         ):
-            self._scopes[path] = cached.scope
-            self._checked[path] = cached
-            self._note_whole(key, package, cached)
-            return cached.scope
-        on_disk = None if self._anew or imports is None or path == MAIN_PACKAGE else self._cache.on_disk
-        if on_disk is not None:
-            kept = on_disk.read(package, self._how, imports or (), self._checked, self.builtins)
-            if kept is not None:
-                checked = Checked(path, kept[0], (), trees, imports or (), moved=bool(imports), _interface=kept[1])
-                self._take(key, package, checked)
-                return checked.scope
-        self._start(path, scope, found)
+            return before
+        if self._exact or path == MAIN_PACKAGE or self._cache.on_disk is None:
+            return None
+        kept = self._cache.on_disk.read(package, self._how, imports, self._checked, self.builtins)
+        return kept and Checked(path, kept[0], (), trees, imports, moved=bool(imports), _interface=kept[1])
+
+    def _walked(self, path: str, package: Package, scope: Scope, imports: tuple[Checked, ...]) -> Checked:
+        """Checks the package, whose imports were checked before, and binds its names in `scope`."""
+        self._start(path, scope)
+        self._bind_imports(package, scope)
         bodies = list(self._bodies(path, package))
         self._declarations(bodies)
         for module, body in bodies:
@@ -308,20 +307,13 @@ class Checker(Schemas):
                     self._statement(statement, module, remembered)
                 else:
                     self.statement(statement)
-        checked = Checked(path, scope, tuple(self.findings), trees, imports or ())
-        if imports is not None:
-            if cached is not None and path != MAIN_PACKAGE:
-                _keep_scope(cached, checked)
-            self._take(key, package, checked)
-            if on_disk is not None and not checked.findings:
-                on_disk.keep(package, self._how, checked, self._checked)
-        else:
-            self._scopes[path], self._checked[path] = scope, checked
-        return checked.scope
+        trees = tuple(module.tree for module in package.modules)
+        moved = path == MAIN_PACKAGE and self._repeated
+        return Checked(path, scope, tuple(self.findings), trees, imports, moved)
 
     def _remembered(self, module: Module) -> Remembered | None:
         """What is known of the statements of a file, None at the first sight of it."""
-        if not self._remembers:
+        if self._exact:
             return None
         key = (self._how, module.source.path)
         found = self._cache.remembered.get(key)
@@ -353,64 +345,25 @@ class Checker(Schemas):
         if done is not None:
             remembered.effects[key] = done
 
-    def _take(self, key: _Key, package: Package, checked: Checked) -> None:
-        """Lets a package that is no part of a circle be what was found, for this check and those to come."""
-        self._scopes[checked.path] = checked.scope
-        self._checked[checked.path] = self._cache.entries[key] = checked
-        if checked.path != MAIN_PACKAGE:  # which is loaded anew each time
-            self._note_whole(key, package, checked)
-
-    def _imports_hold(self, checked: Checked, paths: tuple[str, ...]) -> bool:
-        """Whether the packages that an unchanged one imports are what it was checked against, checking them first."""
-        for path, imported in zip(paths, checked.imports, strict=True):
-            self._package(path, self._program.packages[path])
-            now = self._checked.get(path)
-            if now is None or now.scope is not imported.scope:
-                return False
-        return True
-
-    def _note_whole(self, key: _Key, package: Package, checked: Checked) -> None:
-        """Lets the next run take the package without looking at its statements, unless it is part of a circle."""
-        paths = {id(each.scope): path for path, each in self._checked.items()}
-        imported = tuple(paths[id(each.scope)] for each in checked.imports)
-        if all(self._package_key(self._program.packages[each]) in self._cache.whole for each in imported):
-            self._cache.whole[key] = package, checked, imported
-
-    def _package_key(self, package: Package) -> _Key:
-        return (self.rules, tuple(module.source.path for module in package.modules))
-
-    def _import_packages(self, package: Package, scope: Scope, found: list[Diagnostic]) -> tuple[Checked, ...] | None:
-        """Binds what the files import, checking it before. None if a package imports itself by a detour."""
+    def _bind_imports(self, package: Package, scope: Scope) -> None:
+        """Binds what the files import."""
         paths: dict[str, str] = {}
-        imports: dict[str, Checked] = {}
-        in_circle = False
         for module in package.modules:
-            resolved = {id(each.statement): each for each in module.imports.values()}
-            for statement in module.tree.body:
-                if not isinstance(statement, ast.Import):
-                    continue
-                imported = resolved.get(id(statement))
+            for statement, imported in _import_statements(module):
                 if imported is None:
-                    imported = module.imports.get(statement.name)
-                    if imported is None:
-                        self._bind_missing(statement, module, package, scope)
-                        continue
+                    self._bind_missing(statement, module, package, scope)
+                    continue
                 place = Span(module.source.path, statement.start, statement.end)
                 name = statement.name
                 target = module.targets.get(statement.start) or ".".join(statement.names)
                 if paths.setdefault(name, target) != target and not self.rules.file_scoped_imports:
                     message = f"the name '{name}' is defined multiple times, '{name}' must be defined only once"
-                    found.append(error(Code.COMPILE, message, place))
-                type_ = ModuleType(imported.package, self._imported_scope(imported), _named(imported))
+                    self.findings.setdefault(error(Code.COMPILE, message, place))
+                around = self._scopes[imported.package] if imported.kind is ImportKind.PACKAGE else None
+                type_ = ModuleType(imported.package, around, _named(imported))
                 self.modules[module.source.path, name] = type_
                 if name not in scope.names:
                     scope.names[name] = Binding(type_, place, Kind.MODULE)
-                if imported.kind is ImportKind.PACKAGE:
-                    if imported.package in self._checked:
-                        imports[imported.package] = self._checked[imported.package]
-                    else:
-                        in_circle = True
-        return None if in_circle else tuple(imports.values())
 
     def _bind_missing(self, statement: ast.Import, module: Module, package: Package, scope: Scope) -> None:
         """Binds the name of a package that was not found, which has no members."""
@@ -430,13 +383,8 @@ class Checker(Schemas):
             folders = list(here.relative_to(root).parts) if here.is_relative_to(root) else []
         return folders[: len(folders) - level + 1]
 
-    def _imported_scope(self, imported: Import) -> Scope | None:
-        if imported.kind is not ImportKind.PACKAGE:
-            return None
-        return self._package(imported.package, self._program.packages[imported.package])
-
-    def _start(self, path: str, scope: Scope, found: list[Diagnostic]) -> None:
-        self.findings = dict.fromkeys(found)
+    def _start(self, path: str, scope: Scope) -> None:
+        self.findings = {}
         self.package = "" if path == MAIN_PACKAGE else path
         self.top = self.scope = scope
         self.level = 0
