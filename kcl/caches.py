@@ -43,11 +43,11 @@ class ParseCache:
         self.store = store
         self.secrets = secrets
         self.clock = clock
-        self.memo = Memo()
+        self._disk = None if store is None else _Disk(store)
+        self.memo = Memo(None if self._disk is None else self._disk.entries)
         self.loads = LoadCache(self.memo)
         self.checks = CheckCache(memo=self.memo)
         self.results = KeptResults(store, secrets, clock) if store is not None and results else None
-        self._disk = None if store is None else _Disk(store)
         self._idle: list[tuple[Prepared, Access]] = []
         if self._disk is not None:
             self.loads.on_disk, self.checks.on_disk = self._disk.packages, self._disk.checks
@@ -58,14 +58,12 @@ class ParseCache:
 
     def compiling(self, plain: Compiling | None) -> Compiling | None:
         """Generated code of the same things, taken from the store as far as it is there."""
-        return plain if plain is None or self._disk is None else self._disk.code.compiling(plain)
+        return plain if plain is None or self._disk is None else self._disk.compiling(plain, self.memo)
 
     def write(self) -> None:
         """Keeps in the store what is new to it."""
         if self._disk is not None:
-            self._disk.packages.write()
-            self._disk.checks.write()
-            self._disk.code.write()
+            self._disk.entries.write()
 
     @contextmanager
     def prepared(self, access: Access) -> Iterator[Prepared]:
@@ -91,12 +89,14 @@ class _Disk:
 
     def __init__(self, store: Store) -> None:
         from kcl.cache.checks import KeptChecks
-        from kcl.cache.code import KeptCode  # most runs have no store
+        from kcl.cache.code import compiling  # most runs have no store
+        from kcl.cache.entries import Entries
         from kcl.cache.packages import KeptPackages
 
-        self.packages = KeptPackages(store)
-        self.checks = KeptChecks(store)
-        self.code = KeptCode(store)
+        self.entries = Entries(store)
+        self.packages = KeptPackages(self.entries)
+        self.checks = KeptChecks(self.entries)
+        self.compiling = compiling
 
 
 def _noted(prepared: Prepared, on_use: Callable[[str], None]) -> Callable[[str], None]:

@@ -11,8 +11,8 @@ import marshal
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from kcl.cache.objects import BROKEN, PROTOCOL, Reducer, from_bytes, taken_out, to_bytes
-from kcl.cache.runs import compiler
+from kcl.cache.entries import entry_name
+from kcl.cache.objects import BROKEN, PROTOCOL, Reducer, from_bytes, to_bytes
 from kcl.diagnostics import Span
 from kcl.loader.program import ImportKind
 from kcl.memo.digest import blake2b
@@ -21,7 +21,7 @@ from kcl.semantic.scopes import Scope
 from kcl.semantic.types import CONSTANTS, FunctionType, MultiplierType, SchemaInfo, SchemaType, Type
 
 if TYPE_CHECKING:
-    from kcl.cache.store import Store
+    from kcl.cache.entries import Entries
     from kcl.loader.program import Package
     from kcl.semantic.packages import Checked, Checking
 
@@ -32,12 +32,10 @@ _CONSTANT_NAMES: Final = {id(constant): name for name, constant in CONSTANTS.ite
 
 
 class KeptChecks:
-    """The checked packages in a store, and those that are to be written there once the run is over."""
+    """The checked packages in a store."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._compiler = compiler()
-        self._unwritten: dict[str, tuple[Checked, Mapping[str, Checked]]] = {}
+    def __init__(self, entries: Entries) -> None:
+        self._entries = entries
 
     def read(
         self,
@@ -51,7 +49,7 @@ class KeptChecks:
 
         `checked` are the packages checked before it, by path.
         """
-        data = self._store.read(self._name(package, how))
+        data = self._entries.read(self._name(package, how))
         if data is None:
             return None
         try:
@@ -67,17 +65,7 @@ class KeptChecks:
         """Notes a package nothing is wrong with; `checked` are those checked before it, by path."""
         kinds = (imported.kind for module in package.modules for imported in module.imports.values())
         if ImportKind.PLUGIN not in kinds:
-            self._unwritten[self._name(package, how)] = found, checked
-
-    def write(self) -> None:
-        """Writes what was noted."""
-        for name, (found, checked) in taken_out(self._unwritten):
-            try:
-                pickled = to_bytes(found.scope, _reducers(found, checked))
-            except _Elsewhere:
-                continue
-            shown = [(each.path, each.interface) for each in found.imports]
-            self._store.write(name, marshal.dumps((shown, found.interface, pickled)))
+            self._entries.note(self._name(package, how), lambda: _content(found, checked))
 
     def _name(self, package: Package, how: Checking) -> str:
         texts = blake2b(digest_size=_DIGEST_BYTES)
@@ -86,8 +74,16 @@ class KeptChecks:
             texts.update(b"%d\n" % len(text) + text)
         paths = [module.source.path for module in package.modules]
         rules, dedents = how
-        whole: Any = (self._compiler, package.path, paths, astuple(rules), dedents, texts.digest())
-        return "checked-" + blake2b(marshal.dumps(whole, 2), digest_size=_DIGEST_BYTES).hexdigest()
+        return entry_name("checked", package.path, paths, astuple(rules), dedents, texts.digest())
+
+
+def _content(found: Checked, checked: Mapping[str, Checked]) -> bytes | None:
+    """What is written of a package; None if something of it cannot be found by its name."""
+    try:
+        pickled = to_bytes(found.scope, _reducers(found, checked))
+    except _Elsewhere:
+        return None
+    return marshal.dumps(([(each.path, each.interface) for each in found.imports], found.interface, pickled))
 
 
 # --- Reading and writing a scope without what is not its own ---

@@ -5,60 +5,51 @@ from __future__ import annotations
 import marshal
 from functools import partial
 from types import CodeType
-from typing import TYPE_CHECKING, Any
+from typing import Final
 
-from kcl.cache.objects import taken_out
-from kcl.cache.runs import compiler
+from kcl.cache.entries import entry_name
 from kcl.compiler.changes import compile_changes
 from kcl.compiler.functions import compile_element, compile_lambda, compile_value
 from kcl.compiler.schemas import compile_schema
 from kcl.compiler.source import compiled
 from kcl.evaluator.runtime import Compiling
 from kcl.loader.program import MAIN_PACKAGE
-from kcl.memo.digest import blake2b
+from kcl.memo.queries import Asking, Codec, Memo, Query
 from kcl.records import replace
 
-if TYPE_CHECKING:
-    from kcl.cache.store import Store
+_Text = tuple[str, str, str]
+"""As `compiled` takes it."""
 
 
-class KeptCode:
-    """The code in a store, and what is to be written there once the run is over."""
+def compiling(plain: Compiling, memo: Memo) -> Compiling:
+    """Generated code of the same things, its Python code taken from the memo."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._compiler = compiler()
-        self._unwritten: dict[str, CodeType] = {}
-
-    def compiling(self, plain: Compiling) -> Compiling:
-        """Generated code of the same things, its Python code taken from here."""
-        return replace(
-            plain,
-            compile=partial(compile_schema, code_of=self.code_of),
-            compile_changes=partial(compile_changes, code_of=self.code_of),
-            compile_lambda=partial(compile_lambda, code_of=self.code_of),
-            compile_element=partial(compile_element, code_of=self.code_of),
-            compile_value=partial(compile_value, code_of=self.code_of),
-        )
-
-    def code_of(self, text: str, package: str, of: str) -> CodeType:
-        """As `compiled`, from the store if it was compiled before. What is of the main package is not kept."""
-        if package == MAIN_PACKAGE:
+    def code_of(text: str, package: str, of: str) -> CodeType:
+        if package == MAIN_PACKAGE:  # which somebody is editing: not for the disk
             return compiled(text, package, of)
-        whole: Any = (self._compiler, package, of, text)
-        name = "code-" + blake2b(marshal.dumps(whole, 2), digest_size=20).hexdigest()
-        data = self._store.read(name)
-        if data is not None:
-            try:
-                code = marshal.loads(data)
-            except (ValueError, EOFError, TypeError):
-                code = None
-            if isinstance(code, CodeType):
-                return code
-        code = self._unwritten[name] = compiled(text, package, of)
-        return code
+        return memo.ask(CODE, (text, package, of))
 
-    def write(self) -> None:
-        """Writes what is new."""
-        for name, code in taken_out(self._unwritten):
-            self._store.write(name, marshal.dumps(code))
+    return replace(
+        plain,
+        compile=partial(compile_schema, code_of=code_of),
+        compile_changes=partial(compile_changes, code_of=code_of),
+        compile_lambda=partial(compile_lambda, code_of=code_of),
+        compile_element=partial(compile_element, code_of=code_of),
+        compile_value=partial(compile_value, code_of=code_of),
+    )
+
+
+def _compiled(asking: Asking, key: _Text) -> CodeType:
+    return compiled(*key)
+
+
+def _code(data: bytes) -> CodeType:
+    code = marshal.loads(data)
+    if not isinstance(code, CodeType):
+        raise TypeError("no code")
+    return code
+
+
+_ON_DISK: Final[Codec[_Text, CodeType]] = Codec(lambda key: entry_name("code", *key), marshal.dumps, _code)
+CODE: Final = Query("code", _compiled, most=64, codec=_ON_DISK)
+"""Of a generated text, the package it is of, and what in it. What is in use is held by who uses it."""

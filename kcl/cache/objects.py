@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import io
 import pickle
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 PROTOCOL: Final = 5
-_T = TypeVar("_T")
 BROKEN: Final = (
     pickle.UnpicklingError,
     ValueError,
@@ -35,15 +34,6 @@ def to_bytes(value: object, reducers: Mapping[type, Reducer] | None = None) -> b
     pickler.dispatch_table = dict(reducers or {})
     pickler.dump(value)
     return data.getvalue()
-
-
-def taken_out(unwritten: dict[str, _T]) -> Iterator[tuple[str, _T]]:
-    """What is to be written, each item by one of the threads that may be at it."""
-    while True:
-        try:
-            yield unwritten.popitem()
-        except KeyError:
-            return
 
 
 def _member(kind: type, name: str) -> Enum:

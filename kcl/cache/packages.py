@@ -6,34 +6,30 @@ files that only have other times (a fresh checkout, say) are read and not parsed
 
 from __future__ import annotations
 
-import marshal
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Final
 
-from kcl.cache.objects import BROKEN, from_bytes, taken_out, to_bytes
-from kcl.cache.runs import compiler
+from kcl.cache.entries import entry_name
+from kcl.cache.objects import BROKEN, from_bytes, to_bytes
 from kcl.diagnostics import Span
 from kcl.loader.known import Known
-from kcl.memo.digest import blake2b
 
 if TYPE_CHECKING:
-    from kcl.cache.store import Store
+    from kcl.cache.entries import Entries
     from kcl.loader.folders import Found
 
 _MODULES: Final = ("kcl.diagnostics.", "kcl.loader.", "kcl.source.", "kcl.syntax.")
 
 
 class KeptPackages:
-    """The packages in a store, and those that are to be written there once the run is over."""
+    """The packages in a store."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self._compiler = compiler()
-        self._unwritten: dict[str, Known] = {}
+    def __init__(self, entries: Entries) -> None:
+        self._entries = entries
 
     def read(self, found: Found, dedent: bool, surroundings: Hashable) -> Known | None:
         """What was kept of the package at a place; whether it still holds is for the caller to see."""
-        data = self._store.read(self._name(found, dedent, surroundings))
+        data = self._entries.read(self._name(found, dedent, surroundings))
         if data is None:
             return None
         try:
@@ -45,18 +41,12 @@ class KeptPackages:
     def keep(self, found: Found, dedent: bool, surroundings: Hashable, known: Known) -> None:
         """Notes a package that was read from disk; what was read from elsewhere is nobody else's business."""
         if all(map(_is_of_disk, known.stamps.values())):
-            self._unwritten[self._name(found, dedent, surroundings)] = known
-
-    def write(self) -> None:
-        """Writes what was noted."""
-        for name, known in taken_out(self._unwritten):
-            self._store.write(name, to_bytes(known, {Span: _reduced_span}))
+            self._entries.note(self._name(found, dedent, surroundings), lambda: to_bytes(known, {Span: _reduced_span}))
 
     def _name(self, found: Found, dedent: bool, surroundings: Hashable) -> str:
         place = (found.path, found.directory, found.files, found.root, found.prefix, found.is_folder)
         root, externals = surroundings if isinstance(surroundings, tuple) else (surroundings, ())
-        whole = (self._compiler, place, dedent, root, sorted(externals))
-        return "parsed-" + blake2b(marshal.dumps(whole, 2), digest_size=20).hexdigest()
+        return entry_name("parsed", place, dedent, root, sorted(externals))
 
 
 def _reduced_span(span: Span) -> object:

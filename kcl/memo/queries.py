@@ -59,9 +59,10 @@ B = TypeVar("B")
 class Entries(Protocol):
     """Of a store what it takes to keep answers there."""
 
-    def read(self, key: str) -> bytes | None: ...
+    def read(self, name: str, /) -> bytes | None: ...
 
-    def write(self, key: str, content: bytes) -> bool: ...
+    def note(self, name: str, content: Callable[[], bytes | None]) -> None:
+        """Lets an entry be written when the request is over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +142,6 @@ class Memo:
         self._tables: dict[Query[Any, Any], MutableMapping[Any, _Entry]] = {}
         self._lock = threading.Lock()
         self._store = store
-        self._unwritten: dict[str, bytes] = {}
 
     def asking(self) -> Asking:
         """A new request, which has looked at nothing yet."""
@@ -162,15 +162,6 @@ class Memo:
     def count(self, query: Query[Any, Any]) -> int:
         """How many answers are kept."""
         return len(self._tables.get(query, ()))
-
-    def write(self) -> None:
-        """Writes to the store what is new to it."""
-        while self._store is not None and self._unwritten:
-            try:
-                name, data = self._unwritten.popitem()
-            except KeyError:  # another thread was faster
-                return
-            self._store.write(name, data)
 
     def _kept(self, query: Query[Any, Any], key: Hashable) -> _Entry | None:
         table = self._tables.get(query)
@@ -319,9 +310,10 @@ class Asking:
             return
         try:
             inputs = [(source.name, of, said) for (source, of), said in self._inputs(entry.trace).items()]
-            self._memo._unwritten[codec.name(key)] = marshal.dumps((inputs, codec.to_bytes(entry.answer)))
+            data = marshal.dumps((inputs, codec.to_bytes(entry.answer)))
         except ValueError:
             return
+        self._memo._store.note(codec.name(key), lambda: data)
 
     def _inputs(self, trace: Iterable[_Step]) -> dict[tuple[Input[Any, Any], Hashable], object]:
         """The inputs in a trace, and in those of the queries in it. Raises ValueError if one of these was not kept."""

@@ -6,6 +6,7 @@ import gc
 import marshal
 import threading
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -330,6 +331,14 @@ def test_two_threads_have_right_answers_whoever_is_first() -> None:
 # --- On disk ---
 
 
+class AtOnce(Store):
+    """Writes what is noted when it is noted."""
+
+    def note(self, name: str, content: Callable[[], bytes | None]) -> None:
+        data = content()
+        assert data is not None and self.write(name, data)
+
+
 def _stored(folder: Path, worked: list[str]) -> tuple[Memo, Query[str, int], Query[str, int]]:
     def words(asking: Asking, name: str) -> int:
         worked.append(name)
@@ -341,15 +350,13 @@ def _stored(folder: Path, worked: list[str]) -> tuple[Memo, Query[str, int], Que
 
     codec: Codec[str, int] = Codec(lambda name: f"twice-{name}", marshal.dumps, marshal.loads)
     number: Query[str, int] = Query("number", words)
-    return Memo(Store(str(folder))), number, Query("twice", twice, codec=codec)
+    return Memo(AtOnce(str(folder))), number, Query("twice", twice, codec=codec)
 
 
 def _told(memo: Memo, query: Query[str, int], text: str) -> int:
     asking = memo.asking()
     asking.see(TEXT, lambda name: text)
-    answer = asking.ask(query, "a")
-    memo.write()
-    return answer
+    return asking.ask(query, "a")
 
 
 def test_another_process_takes_an_answer_while_its_inputs_are_the_same(tmp_path: Path) -> None:
