@@ -40,7 +40,7 @@ class KeptPackages:
 
     def keep(self, found: Found, dedent: bool, surroundings: Hashable, known: Known) -> None:
         """Notes a package that was read from disk; what was read from elsewhere is nobody else's business."""
-        if all(map(_is_of_disk, known.stamps.values())):
+        if all(map(_is_of_disk, known.rests.stamps.values())):
             self._entries.note(self._name(found, dedent, surroundings), lambda: to_bytes(known, {Span: _reduced_span}))
 
     def _name(self, found: Found, dedent: bool, surroundings: Hashable) -> str:

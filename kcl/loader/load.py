@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from kcl.diagnostics import Code, Diagnostic, KclError, Severity, Span, error
 from kcl.loader.folders import Found, PackageFolders, package_files
-from kcl.loader.known import Known, KnownPackages, KnownPlace, PackagesElsewhere, Stamps, joined
+from kcl.loader.known import Known, KnownImports, KnownPackages, PackagesElsewhere, Stamps, joined
 from kcl.loader.manifest import MANIFEST_NAME, Manifest, find_root, read_manifest
 from kcl.loader.profile import entry_names
 from kcl.loader.program import MAIN_PACKAGE, Import, Imported, ImportKind, Module, Package, Program
@@ -24,7 +24,7 @@ from kcl.loader.texts import PARSED, TEXT, reading
 from kcl.memo.inputs import Leads
 from kcl.memo.queries import Memo
 from kcl.records import dataclass, field, replace
-from kcl.source import FileSystem, OutsideBounds, is_normal
+from kcl.source import FileSystem, OutsideBounds
 from kcl.syntax import ast
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ class _Loader:
         self._folders = PackageFolders(file_system, self._texts, Leads(file_system.plain_folders()))
         self._main_files: tuple[str, ...] = ()
         self._importers: dict[str, list[tuple[str, Span]]] = {}
-        self._stamps = Stamps(file_system)
+        self._stamps = Stamps(file_system, self._texts, self._folders.leads)
         self._known = cache.known
         self._files = reading(cache.memo, file_system.read_text)
         self._code = reading(cache.memo, _given(self._texts, file_system))
@@ -333,15 +333,8 @@ class _Loader:
         """All packages that the main one imports, taken from an earlier load where nothing they rest on changed."""
         key = (tuple(dict.fromkeys(self._pending)), self._dedent, self._surroundings)
         known = None if self._surroundings is None else self._known.closures.get(key)
-        if (
-            known is not None
-            and self._without_texts(known.stamps)
-            and self._stamps.unchanged(known.stamps)
-            and self._folders.leads.hold(known.leads)
-        ):
-            self._read.update(known.stamps)
-            self._sources.update(known.sources)
-            self._import_files(known.importers)
+        if known is not None and self._stamps.hold(known.rests):
+            self._take(known)
             return known.imported
         if self._surroundings is not None:
             self._look_ahead()
@@ -357,7 +350,7 @@ class _Loader:
             parts.append(part)
         imported = Imported(self._packages)
         kept = [part for part in parts if part is not None]
-        if self._surroundings is not None and len(kept) == len(parts) and all(part.is_normal for part in kept):
+        if self._surroundings is not None and len(kept) == len(parts) and all(part.rests.is_normal for part in kept):
             self._known.keep(key, joined(imported, kept))
         return imported
 
@@ -369,8 +362,8 @@ class _Loader:
             if found.path not in seen:
                 seen.add(found.path)
                 known = self._earlier(found)
-                if known is not None and known.is_normal:
-                    paths.update(known.stamps)
+                if known is not None and known.rests.is_normal:
+                    paths.update(known.rests.stamps)
                     pending += known.imported
         self._stamps.look_at(paths)
 
@@ -390,8 +383,10 @@ class _Loader:
                     )
         return known
 
-    def _import_files(self, importers: Mapping[str, tuple[tuple[str, Span], ...]]) -> None:
-        for path, targets in importers.items():
+    def _take(self, known: Known | KnownImports) -> None:
+        self._read.update(known.rests.stamps)
+        self._sources.update(known.sources)
+        for path, targets in known.importers.items():
             self._importers.setdefault(path, []).extend(targets)
 
     def _known_package(self, found: Found) -> tuple[Package, Known | None]:
@@ -399,50 +394,33 @@ class _Loader:
         if self._surroundings is None:
             return self._package(found), None
         known = self._earlier(found)
-        if known is not None and self._holds(known):
-            self._read.update(known.stamps)
-            self._sources.update(known.sources)
-            self._import_files(known.importers)
+        if known is not None and self._stamps.hold(known.rests):
+            self._take(known)
             self._pending += [each for each in known.imported if not self._is_loaded(each)]
             return known.package, known
         told = len(self._diagnostics)
         self._imported, self._looked_at = [], {path: self._stamps.of(path) for path in found.files}
         package = self._package(found)
-        stamps = {path: stamp for path, stamp in self._looked_at.items() if stamp is not None}
-        if told == len(self._diagnostics) and len(stamps) == len(self._looked_at) and self._without_texts(stamps):
-            paths = [module.name for module in package.modules]
-            key = (found, self._dedent, self._surroundings)
-            known = self._known.entries[key] = Known(
-                package,
-                tuple(self._imported),
-                {path: tuple(self._importers[path]) for path in paths if path in self._importers},
-                {path: self._sources[path] for path in paths},
-                stamps,
-                self._folders.leads.around(stamps),
-                all(map(is_normal, stamps)),
-            )
-            on_disk = self._cache.on_disk
-            if on_disk is not None:
-                on_disk.keep(*key, known)
-            return package, known
-        return package, None
-
-    def _holds(self, known: Known | KnownPlace) -> bool:
-        """Whether all that something known rests on is as it was, and none of it given as a text instead."""
-        return (
-            self._without_texts(known.stamps)
-            and self._stamps.still(known.stamps)
-            and self._folders.leads.hold(known.leads)
+        rests = self._stamps.rests(self._looked_at) if told == len(self._diagnostics) else None
+        if rests is None:
+            return package, None
+        paths = [module.name for module in package.modules]
+        key = (found, self._dedent, self._surroundings)
+        known = self._known.entries[key] = Known(
+            package,
+            tuple(self._imported),
+            {path: tuple(self._importers[path]) for path in paths if path in self._importers},
+            {path: self._sources[path] for path in paths},
+            rests,
         )
+        if self._cache.on_disk is not None:
+            self._cache.on_disk.keep(*key, known)
+        return package, known
 
     def _is_loaded(self, found: Found) -> bool:
         """Whether the package, with these files, is there. Of packages in two roots files of both may have its path."""
         there = self._members.get(found.path)
         return there is not None and there.issuperset(found.files)
-
-    def _without_texts(self, paths: Mapping[str, object]) -> bool:
-        """Whether the request gives the text of none of these files."""
-        return not self._texts or self._texts.keys().isdisjoint(paths)
 
     def _package(self, found: Found) -> Package:
         return Package(found.path, found.directory, self._modules(found))
@@ -501,9 +479,9 @@ class _Loader:
         """Where an import leads, as found by an earlier load if that still holds, and the stamps it rests on."""
         whole = (key, package.root, package.prefix, self._surroundings)
         known = None if self._surroundings is None else self._known.places.get(whole)
-        if known is not None and self._holds(known):
-            self._read.update(known.stamps)
-            return known.found, known.stamps
+        if known is not None and self._stamps.hold(known[1]):
+            self._read.update(known[1].stamps)
+            return known[0], known[1].stamps
         told, before, self._looked_at = len(self._diagnostics), self._looked_at, {}
         try:
             found = self._locate(statement, path, package)
@@ -511,9 +489,10 @@ class _Loader:
             span = Span(path, statement.start, statement.end)
             raise KclError(tuple(replace(each, primary=span) for each in problem.diagnostics)) from None
         looked_at, self._looked_at = self._looked_at, before
-        if self._surroundings is not None and told == len(self._diagnostics) and None not in looked_at.values():
-            leads = self._folders.leads.around((*looked_at, *(found.files if found is not None else ())))
-            self._known.places[whole] = KnownPlace(found, looked_at, leads)
+        if self._surroundings is not None and told == len(self._diagnostics):
+            rests = self._stamps.rests(looked_at, () if found is None else found.files)
+            if rests is not None:
+                self._known.places[whole] = found, rests
         return found, looked_at
 
     def _look(self, path: str) -> None:

@@ -141,6 +141,18 @@ def test_cache_parses_a_text_once() -> None:
     assert changed.source.text == "a = 2"
 
 
+@pytest.mark.parametrize("first", [{}, {"helper.k": "y = 1\n"}])
+def test_where_an_import_leads_is_found_again_once_a_text_is_given_or_no_longer(first: dict[str, str]) -> None:
+    files = InMemoryFileSystem({"/w/kcl.mod": "", "/w/main.k": "import helper\n"})
+    cache = LoadCache()
+    for texts in (first, {}, {"helper.k": "y = 2\n"}, {}):
+        request = LoadRequest(files=("main.k",), work_dir="/w", texts=texts)
+        loaded, cold = load(request, files, cache), load(request, files)
+        assert loaded.diagnostics == cold.diagnostics
+        assert bool(loaded.diagnostics) is not bool(texts)
+        assert loaded.sources == cold.sources
+
+
 def test_broken_manifest_is_an_error_with_its_place() -> None:
     with pytest.raises(KclError, match="not valid TOML") as caught:
         _load({"/w/kcl.mod": "[package\n", "/w/main.k": ""})
