@@ -133,6 +133,21 @@ def test_what_is_wrong_is_told_with_the_places_of_now() -> None:
     assert session.found(MODEL) == []
 
 
+def test_a_finding_has_only_what_moved_checked_again_and_who_imports_it() -> None:
+    session = Session()
+    moved = "# one line more\n" + MODEL
+    assert session.found(MODEL) == session.found(moved) == []
+    deep, model, facade = (session.checked(each) for each in ("deep", "model", "facade"))
+    assert model.moved and not facade.moved
+    assert session.found(moved, MAIN.replace("facade.limit", '"much"')) == ["expected int, got str(much)"]
+    assert session.checked("deep") is deep
+    assert session.checked("facade") is not facade
+    again = session.checked("model")
+    assert again is not model and not again.moved
+    assert session.found(moved) == []
+    assert session.checked("model") is again
+
+
 def test_the_same_import_may_lead_to_another_package() -> None:
     """A file alone in its folder is that folder's package, and what nobody names is not held against a program."""
     parsed, kept = LoadCache(), CheckCache()
