@@ -283,6 +283,14 @@ class BulkReadable(Protocol):
         """
 
 
+@runtime_checkable
+class RightsReviewable(Protocol):
+    """A runtime that can be asked what its user may do, without doing it."""
+
+    async def may_delete(self, id_: ResourceId) -> str:
+        """Returns why this resource may not be deleted, empty where it may; raises `RuntimeFailure` if nobody tells."""
+
+
 class Runtime(Protocol):
     """See the module's docstring. `place` is the cluster's or workspace's name."""
 

@@ -38,6 +38,9 @@ class WatchEvent:
     object: Object = field(repr=False)
 
 
+_AUTHORIZATION = "authorization.k8s.io/v1"
+
+
 class Client:
     def __init__(self, transport: Transport) -> None:
         self._transport = transport
@@ -244,6 +247,31 @@ class Client:
             is_once=True,
         )
         return _object(reply)
+
+    async def may(self, verb: str, id_: KubernetesId) -> tuple[bool, str]:
+        """Asks whether our user may do this to an object, and why (not); changes nothing.
+
+        https://kubernetes.io/docs/reference/access-authn-authz/authorization/#checking-api-access
+        """
+        resource = await self.discovery.resource(id_.api_version, id_.kind)
+        namespace = (id_.namespace or self.default_namespace) if resource.is_namespaced else ""
+        attributes = {
+            "verb": verb,
+            "group": id_.group,
+            "resource": resource.plural,
+            "namespace": namespace,
+            "name": id_.name,
+        }
+        body = {
+            "apiVersion": _AUTHORIZATION,
+            "kind": "SelfSubjectAccessReview",
+            "spec": {"resourceAttributes": attributes},
+        }
+        path = f"/apis/{_AUTHORIZATION}/selfsubjectaccessreviews"
+        status = _object(await self._transport.call("POST", path, body=body, subject=str(id_))).get("status")
+        if not isinstance(status, dict) or not isinstance(status.get("allowed"), bool):
+            raise RuntimeFailure("the server did not say what our user may do", target=self.place, subject=str(id_))
+        return status["allowed"], str(status.get("reason") or status.get("evaluationError") or "")
 
     async def _path(self, id_: KubernetesId) -> str:
         resource = await self.discovery.resource(id_.api_version, id_.kind)

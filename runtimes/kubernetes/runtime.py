@@ -184,6 +184,11 @@ class KubernetesRuntime:
         except Moved:
             raise self._moved(id_, request.expected, await self._client.get(id_)) from None
 
+    async def may_delete(self, id_: ResourceId) -> str:
+        """See `RightsReviewable`."""
+        is_allowed, why = await self._client.may("delete", _kubernetes(id_))
+        return "" if is_allowed else f"our user may not delete it{f': {why}' if why else ''}"
+
     def watch(self, request: WatchRequest) -> AbstractAsyncContextManager[AsyncIterator[WatchReport]]:
         return watching(self._client, tuple(_kubernetes(each) for each in request.ids), request.rules)
 

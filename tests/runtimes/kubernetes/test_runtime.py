@@ -291,6 +291,13 @@ async def test_deleting_twice_is_success_and_another_uid_is_not(place: Place) ->
     assert await place.runtime.read(ReadRequest(made.id)) is None
 
 
+async def test_whether_something_may_be_deleted_is_asked_without_deleting_it(place: Place) -> None:
+    made = await place.apply(place.config_map(a="1"))
+    assert await place.runtime.may_delete(made.id) == ""
+    live = await place.runtime.read(ReadRequest(made.id))
+    assert live is not None and live.identity == made.identity
+
+
 async def test_owned_finds_what_we_applied_and_not_what_controllers_made_of_it(place: Place) -> None:
     labels = {"example.com/stack": place.namespace}
     ours = place.deployment()
@@ -437,5 +444,6 @@ async def test_a_user_without_rights_is_told_so(tmp_path: Any) -> None:
         try:
             with pytest.raises(Forbidden, match=r"on shop-eu.*cannot"):
                 await runtime.read(ReadRequest(KubernetesId("v1", "ConfigMap", "default", "a")))
+            assert "may not delete" in await runtime.may_delete(KubernetesId("v1", "ConfigMap", "default", "a"))
         finally:
             await runtime.close()

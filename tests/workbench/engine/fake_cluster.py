@@ -94,6 +94,8 @@ class FakeCluster:
         self.lost: Lost | None = None
         self.valid_seconds = 600.0
         self.clock: Callable[[], datetime] = lambda: datetime.now(UTC)
+        self.undeletable: dict[ResourceId, str] = {}
+        """Why something may not be deleted."""
         self.unlisted: set[str] = set()
         """Kinds that may be read and not listed."""
         self.identity = ClusterIdentity(
@@ -230,6 +232,10 @@ class FakeCluster:
         if request.expected and request.expected.uid != stored.uid:
             raise Moved("is another object now", target=self._place, subject=str(request.id))
         del self.objects[request.id]
+
+    async def may_delete(self, id_: ResourceId) -> str:
+        self._raise("may delete", id_)
+        return self.undeletable.get(id_, "")
 
     @asynccontextmanager
     async def watch(self, request: WatchRequest) -> AsyncIterator[AsyncIterator[WatchReport]]:

@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from runtimes.base import Address, KubernetesId
+from runtimes.base import Address, Forbidden, KubernetesId
 from tests.workbench.engine.fake_cluster import FakeCluster
 from tests.workbench.engine.world import STACK, World, config_map, deployment, namespace, resource
 from workbench.engine.compile import CompileInputs
@@ -71,6 +71,21 @@ async def test_what_labels_alone_know_is_deleted_where_a_person_says_so(recorded
     found = await world.diff(namespace(), adopts=True)
     assert [(each.address.id, each.action) for each in found.different()] == [(OLD, Action.DELETE)]
     assert found.is_certain
+
+
+async def test_a_deletion_that_is_not_allowed_is_found_before_anything_is_done() -> None:
+    world = World()
+    await world.release(namespace(), deployment("web"), config_map("c", {"a": "1"}))
+    gone = KubernetesId("v1", "ConfigMap", "shop", "c")
+    world.hz.undeletable[gone] = "our user may not delete it"
+    plan = await world.plan(namespace(), deployment("web"))
+    assert [(each.address.id, each.kind) for each in plan.problems if each.address] == [(gone, "Forbidden")]
+    assert plan.is_refused and [each.name for each in plan.guards if not each.passed] == ["dry run accepted"]
+    world.hz.undeletable.clear()
+    world.hz.fail["may delete"] = Forbidden("reviews are not served", target="hz")
+    plan = await world.plan(namespace(), deployment("web"))
+    assert not plan.is_refused
+    assert plan.warnings == ("hz: whether 1 deletions are allowed is not known: reviews are not served",)
 
 
 async def test_a_cluster_that_cannot_be_asked_leaves_no_claim() -> None:

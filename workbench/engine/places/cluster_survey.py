@@ -24,6 +24,7 @@ from runtimes.base import (
     Rejected,
     Resource,
     ResourceId,
+    RightsReviewable,
     Runtime,
     RuntimeFailure,
     Unauthenticated,
@@ -68,6 +69,7 @@ class ClusterSurvey:
         self._observed: Mapping[ResourceId, Body] = {}
         self._definitions = dict(_definitions(spec))
         self._scope = anyio.CancelScope()
+        self._review_warnings: tuple[str, ...] = ()
 
     async def run(self, prune: bool) -> None:
         first = [each for each in self._spec if _is_ground(each.id)]
@@ -86,6 +88,7 @@ class ClusterSurvey:
                 await self._each([self._resource(id_) for id_ in wave], lambda each: self._ask(each, new))
             if prune:
                 await self._prune()
+            await self._review_deletions()
 
     async def _observe(self, resources: Sequence[Resource]) -> None:
         """Reads at once what carries the labels of the stack; the rest is read one by one."""
@@ -141,7 +144,7 @@ class ClusterSurvey:
             },
             tuple(replace(each, before=masked(each.before, (), screen)) for each in self._pruned.deletions),
             tuple(self._problems),
-            tuple(self._pruned.warnings),
+            (*self._pruned.warnings, *self._review_warnings),
             tuple(self._pruned.gaps),
         )
 
@@ -263,6 +266,36 @@ class ClusterSurvey:
             return
         self._surveying.learn(pruned.secrets)
         self._pruned = pruned
+
+    async def _review_deletions(self) -> None:
+        """Asks whether what is to be deleted may be, also to be replaced: else that would be found out half-way.
+
+        A deletion is not dry-run: a server that does not know what that is would delete.
+        """
+        runtime, limit = self._runtime, anyio.CapacityLimiter(AT_ONCE)
+        if not isinstance(runtime, RightsReviewable):
+            return
+        replaced = [id_ for id_, each in self._predictions.items() if each.replaces and each.live is not None]
+        ids = [*(each.address.id for each in self._pruned.deletions), *replaced]
+        unknown: list[RuntimeFailure] = []
+
+        async def ask(id_: ResourceId) -> None:
+            async with limit:
+                try:
+                    why = await runtime.may_delete(id_)
+                except RuntimeFailure as error:
+                    unknown.append(error)
+                    return
+            if why:
+                hint = "ask for this right, or for somebody who has it to apply"
+                self._problems.append(Problem(self._cluster, "Forbidden", why, hint, Address(self._cluster, id_)))
+
+        async with anyio.create_task_group() as tasks:
+            for each in ids:
+                tasks.start_soon(ask, each)
+        if unknown:
+            said = f"{self._cluster}: whether {len(unknown)} deletions are allowed is not known: {unknown[0].message}"
+            self._review_warnings = (said,)
 
 
 def overlaid(body: Any, said: Any) -> Any:
