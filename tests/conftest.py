@@ -32,6 +32,16 @@ settings.register_profile("konfig-workbench", deadline=None, suppress_health_che
 settings.load_profile("konfig-workbench")
 
 
+SOAK = "KONFIG_WORKBENCH_SOAK"
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if os.environ.get(SOAK) != "1":
+        for each in items:
+            if each.get_closest_marker("soak"):
+                each.add_marker(pytest.mark.skip(reason=f"a part of make soak ({SOAK}=1)"))
+
+
 def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):  # in the process that hands out the tests
         config.pluginmanager.register(Seconds())

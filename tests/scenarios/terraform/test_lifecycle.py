@@ -159,6 +159,7 @@ async def the_end(orders: Orders, session: Any, stack: Any) -> None:
     assert (await session.plan(stack)).summary.create == 14, "and it can all be made again"
 
 
+@pytest.mark.soak
 async def test_the_command_line_does_the_same(orders: Orders) -> None:
     planned = await orders.wb("plan", STACK, "-o", "json")
     assert planned.code == 0, planned.err

@@ -99,7 +99,7 @@ def address(process: subprocess.Popen[bytes], runtime: Path, folder: Path) -> st
     raise AssertionError(f"JupyterLab did not start: {(folder / 'lab.log').read_text()[-2000:]}")
 
 
-@pytest.mark.parametrize("comms", ["disabled", "perCommTarget"])
+@pytest.mark.parametrize("comms", [pytest.param("disabled", marks=pytest.mark.soak), "perCommTarget"])
 def test_the_confirmation_is_typed_and_eleven_pods_recover(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, comms: str
 ) -> None:
