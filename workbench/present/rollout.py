@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from workbench.engine.plan import Level
-from workbench.engine.rollout.execute import Picture, RolloutEvent, StackEvent
+from workbench.engine.rollout.execute import Holding, Picture, RolloutEvent, StackEvent
 from workbench.engine.rollout.planned import PlannedRollout
 from workbench.engine.rollout.progress import Phase, Progress
 from workbench.engine.rollout.values import (
@@ -56,15 +56,20 @@ def planned_lines(planned: PlannedRollout, glyphs: Glyphs) -> Iterator[Line]:
         if each.is_refused or not each.is_certain:
             yield line(Span(f"{stack}:", Tone.STRONG))
             yield from (line("  ", said) for said in plan.guards(each, glyphs, compact=True))
+            if each.is_refused:
+                yield line(Span(f"  {glyphs.arrow} wb plan {stack} says what to do about it", Tone.MUTED))
     for number, stage in enumerate(planned.schedule.stages, 1):
         yield stage_line(stage, number)
         for at, batch in enumerate(stage.batches, 1):
             yield line(Span(f"    {at:>3} ", Tone.MUTED), batch_text(batch))
         if not stage.batches:
-            yield line(Span("        nothing changes in it", Tone.MUTED))
+            unknown = Span(f"{glyphs.unknown} what changes in it is not known", Tone.WARN)
+            yield line("        ", Span("nothing changes in it", Tone.MUTED) if planned.is_certain else unknown)
     if planned.schedule.left_out:
         said = f"{_counted(planned.schedule.left_out)} that would change: in no stage, so left as it is"
         yield line(Span(f"{glyphs.finding} {said}: {batch_text(planned.schedule.left_out)}", Tone.WARN))
+    if planned.outside:
+        yield line(Span(f"{glyphs.finding} in no stage, so left out: {', '.join(planned.outside)}", Tone.WARN))
     for text in planned.confirmation.reasons if planned.confirmation.level is Level.PHRASE else ():
         yield line(Span(f"{glyphs.finding} {text}", Tone.WARN))
     if not planned.is_empty and not planned.refused:
@@ -115,6 +120,8 @@ def event_lines(event: RolloutEvent, stages: Iterable[Stage], glyphs: Glyphs) ->
             yield line(Span("WHY ", Tone.STRONG), Span(why, Tone.BAD))
             if hint:
                 yield line(Span(f"{glyphs.arrow} {hint}", Tone.MUTED))
+        case Holding(stage=stage, seconds=seconds):
+            yield line(Span(f"{stage} has to stay ready for {durations.short(seconds)}", Tone.MUTED))
         case Waits(stage=stage):
             yield line(Span(f"{glyphs.finding} stage {stage} waits for an approval", Tone.WARN))
         case Interrupted():
@@ -269,6 +276,7 @@ def planned_document(planned: PlannedRollout) -> Mapping[str, Any]:
             for stage in planned.schedule.stages
         ],
         "leftOut": [[each.stack, each.cluster, each.component] for each in planned.schedule.left_out],
+        "outside": [*planned.outside],
         "confirm": planned.confirmation.phrase,
     }
 

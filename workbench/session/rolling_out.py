@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,7 +35,8 @@ class RollingOut(Changing, Watching):
     ) -> PlannedRollout:
         """Plans the stacks that the stages of `rollout.yaml` name, and says what goes out in which order.
 
-        `globs` choose among those stacks, `file` names another file of stages. Writes nothing. Raises as `plan` does,
+        `globs` choose among those stacks: one that is named and in no stage is `Refused`, one that a glob only covers
+        is said. `file` names another file of stages. Writes nothing. Raises as `plan` does,
         and `BrokenFile` for the stages.
         """
         from workbench.engine.errors import Refused
@@ -47,14 +48,15 @@ class RollingOut(Changing, Watching):
         refuse_unmatched(rules, (str(each.path) for each in tree.stacks()))
         wanted = [str(each.path) for each in (self.choose(*globs) if globs else tree.stacks())]
         every = [each for each in wanted if any(rule.concerns(each) for rule in rules)]
-        if globs and (others := [each for each in wanted if each not in every]):
+        outside = tuple(each for each in wanted if globs and each not in every)
+        if missed := [each for each in outside if each in globs or not every]:
             hint = f"take it into a stage of {ROLLOUT_FILE}, or apply it by itself"
-            raise Refused([f"{each} is in no stage" for each in others], hint=hint)
+            raise Refused([f"{each} is in no stage" for each in missed], hint=hint)
 
         async def plan(stack: str) -> Plan:
             return await self.plan(self.select(stack), inputs)
 
-        return await plan_rollout(rules, every, plan)
+        return replace(await plan_rollout(rules, every, plan), outside=outside)
 
     def begin_rollout(self, planned: PlannedRollout, *, confirm: str = "") -> str:
         """Records a rollout as it was planned, and returns its id; `rollout` carries it out.

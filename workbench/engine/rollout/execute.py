@@ -67,7 +67,16 @@ class Picture:
     trees: Mapping[str, StatusTree]
 
 
-RolloutEvent = Record | StackEvent | Picture
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """A stage has to stay ready for so long before the rollout goes on."""
+
+    at: datetime
+    stage: str
+    seconds: float
+
+
+RolloutEvent = Record | StackEvent | Picture | Holding
 
 
 class Stacks(Protocol):
@@ -208,6 +217,7 @@ class _Run:
 
     async def _stays_ready(self, at: Progress, stage: Stage) -> None:
         if stage.ready_seconds:
+            self._send.send_nowait(Holding(self._now(), stage.name, stage.ready_seconds))
             plans = await self._planned(at, by_stack(stage.targets), anew=True)
             await self._ready(plans, by_stack(stage.targets), stage.timeout_seconds, stage.ready_seconds)
 

@@ -22,10 +22,11 @@ _AT_ONCE = 4
 
 @dataclass(frozen=True, slots=True)
 class PlannedRollout:
-    """`plans` has every stack of the stages, those without a change too."""
+    """`plans` has every stack of the stages, those without a change too; `outside` are stacks asked for in no stage."""
 
     schedule: Schedule
     plans: Mapping[str, Plan]
+    outside: tuple[str, ...] = ()
 
     @property
     def is_empty(self) -> bool:

@@ -412,3 +412,6 @@ async def test_a_stack_that_no_stage_has_is_not_passed_over(tmp_path: Path) -> N
     (world.repository.root / "rollout.yaml").write_text(ONE.replace("*/*", "*/prod"))
     with pytest.raises(Refused, match="fleet/dev is in no stage"):
         await world.session().plan_rollout("fleet/dev")
+    assert (await world.session().plan_rollout("fleet/*")).outside == ("fleet/dev",)
+    with pytest.raises(Refused, match="fleet/dev is in no stage"):
+        await world.session().plan_rollout("*/dev")
