@@ -64,9 +64,11 @@ async def applying(
             now=now(),
             seal=work.seal(salt).knowing(plan.spec.secrets, plan.spec.rules),
             clusters=clusters,
-            rolled_back_to=plan.rolls_back_to,
+            # what was left out of it was not given again
+            rolled_back_to=0 if plan.left_out else plan.rolls_back_to,
             reason=scrubbed(reason, plan.spec.secrets, plan.spec.rules),
             rollout=rollout,
+            part=scrubbed(plan.part.said, plan.spec.secrets, plan.spec.rules) if plan.left_out and plan.part else "",
         )
         with AuditedApply(trail, actor, now, plan, confirm=confirm, reason=reason) as audited:
             journal = audited.into(await work.begin(replace(intent, audit=audited.anchor, salt=salt)))

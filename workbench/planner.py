@@ -30,6 +30,7 @@ from runtimes.base import (
 )
 from workbench.destinations import Places, destinations, goes_to_clusters, refuse_doubtful
 from workbench.engine.changes import Gap, StackDiff
+from workbench.engine.choice import EVERYTHING, Choice
 from workbench.engine.compile import CompiledStack, CompileInputs
 from workbench.engine.errors import EngineError, Refused, ReleaseFailure
 from workbench.engine.identities import Followed, Reached, Waiting, follow, former_of, identify, refuse_others
@@ -144,6 +145,7 @@ class Planner:
         accept_lost: bool = False,
         adopts: bool = False,
         dry_run_all: bool = False,
+        choice: Choice = EVERYTHING,
         salt: bytes | None = None,
         bound: Mapping[str, ClusterIdentity] | None = None,
     ) -> Plan:
@@ -168,6 +170,7 @@ class Planner:
             accept_lost=accept_lost,
             adopts=adopts,
             dry_run_all=dry_run_all,
+            choice=choice,
             bound=bound,
         )
 
@@ -219,6 +222,7 @@ class Planner:
         accept_lost: bool = False,
         adopts: bool = False,
         dry_run_all: bool = False,
+        choice: Choice = EVERYTHING,
         salt: bytes | None = None,
         bound: Mapping[str, ClusterIdentity] | None = None,
     ) -> Plan:
@@ -256,6 +260,7 @@ class Planner:
             accept_lost=accept_lost,
             adopts=adopts,
             dry_run_all=dry_run_all,
+            choice=choice,
             bound=bound,
             rolls_back_to=target.revision,
         )
@@ -387,6 +392,7 @@ class Planner:
         destroys: bool = False,
         dry_run_all: bool = False,
         gaps: tuple[Gap, ...] = (),
+        choice: Choice = EVERYTHING,
         bound: Mapping[str, ClusterIdentity] | None = None,
         rolls_back_to: int = 0,
     ) -> Plan:
@@ -431,6 +437,7 @@ class Planner:
             dry_run_all=dry_run_all,
             elsewhere=tuple(f"{each} ({each.hint})" for each in others),
             rolls_back_to=rolls_back_to,
+            choice=choice,
         )
         return await self.judged(replace(plan, guards=(*plan.guards, *_history_guard(plan, history))), stack)
 

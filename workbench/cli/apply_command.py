@@ -16,6 +16,7 @@ from workbench.cli.stacks import (
     dry_run_all_option,
     find,
     inputs,
+    part_options,
     reason_option,
     timeout_option,
     workdir_option,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 @accept_lost_option
 @adopt_option
 @dry_run_all_option
+@part_options
 @reason_option
 @click.pass_context
 def command(
@@ -61,6 +63,8 @@ def command(
     accept_lost: bool,
     adopt: bool,
     dry_run_all: bool,
+    only: tuple[str, ...],
+    skip: tuple[str, ...],
     reason: str,
 ) -> None:
     """Make the clusters say what the configuration says, after asking; then watch it become ready.
@@ -72,6 +76,7 @@ def command(
     given = inputs(options, settings)
     plan_file = context.base(workdir) / stack if stack else None
     if plan_file is not None and plan_file.is_file():
+        _refuse_options(ctx)
         session = context.open(workdir=workdir)
         found = None
     else:
@@ -103,7 +108,20 @@ def command(
                 accept_lost=accept_lost,
                 adopt=adopt,
                 dry_run_all=dry_run_all,
+                only=only,
+                skip=skip,
             )
 
     made = anyio.run(make)
     ctx.exit(apply_made(session, made, output, yes=yes, confirm=confirm, dry_run=dry_run, watch=watch, timeout=timeout))
+
+
+_OF_PLANS = ("clusters", "force", "no_prune", "accept_lost", "adopt", "dry_run_all", "only", "skip")
+
+
+def _refuse_options(ctx: click.Context) -> None:
+    """A saved plan has these already: what is given besides would go unheard."""
+    given = [each for each in ctx.command.params if each.name in _OF_PLANS and ctx.params[each.name]]
+    if given:
+        names = ", ".join(each.opts[0] for each in given)
+        raise click.UsageError(f"{names}: a saved plan says that itself; plan again with it: wb plan --out FILE")

@@ -62,7 +62,13 @@ def apply_made(
             target = session.select(made.stack)
             seconds = timeout or session.settings.timeout_seconds
             async with session.watch(
-                target, made.inputs, spec=made.spec, clusters=made.only, until_settled=True, timeout_seconds=seconds
+                target,
+                made.inputs,
+                spec=made.spec,
+                clusters=made.only,
+                addresses=made.watched,
+                until_settled=True,
+                timeout_seconds=seconds,
             ) as trees:
                 last = await progress.show_trees(trees, output)
             if last is not None and last.verdict is Verdict.EMPTY:

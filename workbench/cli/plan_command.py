@@ -18,6 +18,7 @@ from workbench.cli.stacks import (
     find,
     format_option,
     inputs,
+    part_options,
     workdir_option,
 )
 from workbench.exit_codes import ExitCode
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 @accept_lost_option
 @adopt_option
 @dry_run_all_option
+@part_options
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -56,6 +58,8 @@ def command(
     accept_lost: bool,
     adopt: bool,
     dry_run_all: bool,
+    only: tuple[str, ...],
+    skip: tuple[str, ...],
 ) -> None:
     """Show what would be done, in which order, and what stands in the way. Nothing is changed.
 
@@ -79,6 +83,8 @@ def command(
                 accept_lost=accept_lost,
                 adopt=adopt,
                 dry_run_all=dry_run_all,
+                only=only,
+                skip=skip,
             )
             if out is not None and not made.is_refused:
                 session.save_plan(made, out)
@@ -105,6 +111,6 @@ def command(
 
 def _detailed(made: Plan) -> ExitCode:
     """Nothing to do is claimed only where everything could be found out; what is left behind is something to do."""
-    if not made.is_empty or any(each.exists for each in made.gaps):
+    if not made.is_empty or made.left_out or any(each.exists for each in made.gaps):
         return ExitCode.CHANGES
     return ExitCode.OK if made.is_certain else ExitCode.ERROR

@@ -79,6 +79,7 @@ def list_(context: Context, stack: str, workdir: Path | None, format_: str) -> N
                         "rolledBackTo": each.rolled_back_to or None,
                         "reason": each.reason,
                         "rollout": each.rollout or None,
+                        "part": each.part or None,
                         "identities": clusters.document(each.clusters),
                         "resources": [
                             {"cluster": address.cluster, "id": str(address.id), "state": resource.state.value}
@@ -333,7 +334,8 @@ def _note(release: Release) -> str:
     """Says what a release was besides an apply of the configuration, and why it was made."""
     returned = f"rolled back to #{release.rolled_back_to}" if release.rolled_back_to else ""
     rollout = f"batch of {release.rollout}" if release.rollout else ""
-    return ": ".join(each for each in (returned, rollout, release.reason) if each)
+    part = f"a part ({release.part})" if release.part else ""
+    return ": ".join(each for each in (returned, rollout, part, release.reason) if each)
 
 
 def _history(session: Session, stack: Stack) -> History:

@@ -17,6 +17,7 @@ from workbench.cli.stacks import (
     dry_run_all_option,
     find,
     inputs,
+    part_options,
     reason_option,
     timeout_option,
     workdir_option,
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 @accept_lost_option
 @adopt_option
 @dry_run_all_option
+@part_options
 @reason_option
 @click.pass_context
 def command(
@@ -71,6 +73,8 @@ def command(
     accept_lost: bool,
     adopt: bool,
     dry_run_all: bool,
+    only: tuple[str, ...],
+    skip: tuple[str, ...],
     reason: str,
 ) -> None:
     """Give a stack again what a release of it had, after asking; then watch it become ready.
@@ -100,6 +104,8 @@ def command(
                 accept_lost=accept_lost,
                 adopt=adopt,
                 dry_run_all=dry_run_all,
+                only=only,
+                skip=skip,
             )
             if out is not None and not made.is_refused:
                 session.save_plan(made, out)

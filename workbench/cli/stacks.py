@@ -149,6 +149,25 @@ def adopt_option(function: Command) -> Command:
     )(function)
 
 
+def part_options(function: Command) -> Command:
+    """`--only`, `--skip`: which resources of a plan it is to be about."""
+    function = click.option(
+        "--skip",
+        "skip",
+        multiple=True,
+        metavar="SELECTOR",
+        help="leave these resources as they are, and what needs them; may be repeated",
+    )(function)
+    return click.option(
+        "--only",
+        "only",
+        multiple=True,
+        metavar="SELECTOR",
+        help="change these resources only, and what they need: Deployment/web, component=web, kind=ConfigMap, "
+        "runtime=terraform, each with @CLUSTER too; may be repeated",
+    )(function)
+
+
 def dry_run_all_option(function: Command) -> Command:
     return click.option(
         "--dry-run-all", is_flag=True, help="have the cluster dry-run unchanged objects too, as for changing webhooks"

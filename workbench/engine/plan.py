@@ -14,6 +14,7 @@ from enum import StrEnum
 
 from runtimes.base import Address, ClusterIdentity, ResourceId
 from workbench.engine.changes import Change, Gap, Problem, Summary
+from workbench.engine.choice import LeftOut, Part
 from workbench.engine.compile import CompileInputs
 from workbench.engine.policy.findings import PolicyReport
 from workbench.engine.spec import Spec
@@ -67,7 +68,8 @@ class Plan:
     digests, so that a saved plan can be made again with the same id. `identities` says which cluster each name is: the
     plan is for those and no others. `rolls_back_to` is the release whose resources the Spec has, 0 for a plan that
     follows the configuration. `policy` is what policies found, None where none are for the stack; a guard speaks for
-    it. `is_part`: some of its steps were taken out, and what they were about is left as it is.
+    it. `is_part`: some of its steps were taken out, and what they were about is left as it is; `part` says which were
+    chosen, None where nobody chose.
     """
 
     id: str
@@ -101,6 +103,19 @@ class Plan:
     rolls_back_to: int = 0
     policy: PolicyReport | None = None
     is_part: bool = False
+    part: Part | None = None
+
+    @property
+    def left_out(self) -> tuple[LeftOut, ...]:
+        return self.part.left_out if self.part is not None else ()
+
+    @property
+    def watched(self) -> tuple[Address, ...] | None:
+        """What has to become ready once it is applied; None for everything that the stack has."""
+        if self.part is None:
+            return None
+        gone = {each.address for each in self.changes if each.resource is None}
+        return tuple(sorted(self.part.resources - gone))
 
     @property
     def places(self) -> tuple[str, ...]:
@@ -127,8 +142,8 @@ class Plan:
 
     @property
     def is_as_configured(self) -> bool:
-        """Nothing is to be done, and every place that was asked has said so; emptiness alone proves neither."""
-        return self.is_empty and self.is_certain
+        """Nothing is to be done or left out, and every place that was asked has said so; emptiness proves neither."""
+        return self.is_empty and self.is_certain and not self.left_out
 
     @property
     def is_refused(self) -> bool:

@@ -33,6 +33,8 @@ class PlanFileInvalid(EngineError):
 class SavedPlan:
     """`objects` maps addresses to [action, uid, digest of content, and for Terraform of what is planned].
 
+    `only` are places, `only_resources` and `skipped` selectors of resources.
+
     `withheld` names options that were not saved. `identities` says which cluster each name was.
     """
 
@@ -54,6 +56,8 @@ class SavedPlan:
     salt: bytes = field(repr=False)
     identities: Mapping[str, ClusterIdentity] = field(default_factory=dict)
     rolls_back_to: int = 0
+    only_resources: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()
 
 
 def save(plan: Plan, path: Path, root: Path) -> None:
@@ -79,6 +83,8 @@ def save(plan: Plan, path: Path, root: Path) -> None:
         "adopts": plan.adopts,
         "rollsBackTo": plan.rolls_back_to,
         "dryRunAll": plan.dry_run_all,
+        "onlyResources": list(plan.part.only) if plan.part is not None else [],
+        "skipped": list(plan.part.skip) if plan.part is not None else [],
         "options": {name: value for name, value in options.items() if name not in secret},
         "withheld": sorted(secret),
         "settings": list(plan.inputs.settings),
@@ -131,6 +137,8 @@ def load(path: Path, root: Path) -> SavedPlan:
             salt=bytes.fromhex(content["salt"]),
             identities={str(name): ClusterIdentity.of_mapping(each) for name, each in content["clusters"].items()},
             rolls_back_to=int(content.get("rollsBackTo", 0)),
+            only_resources=tuple(str(each) for each in content.get("onlyResources", ())),
+            skipped=tuple(str(each) for each in content.get("skipped", ())),
         )
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise PlanFileInvalid("is not a saved plan", where=str(path), hint="`wb plan --out FILE` saves one") from error

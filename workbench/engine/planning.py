@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Container, Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Collection, Container, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
-from runtimes.base import Address, KubernetesId, PlainPath, Resource, ResourceId, unknown_paths
+from runtimes.base import Address, Body, KubernetesId, PlainPath, Resource, ResourceId, unknown_paths
 from workbench.engine.changes import Change, Problem, StackDiff, Summary
+from workbench.engine.choice import EVERYTHING, Choice, Part, Subject
 from workbench.engine.compile import CompileInputs
 from workbench.engine.events import Action
 from workbench.engine.fields import find
@@ -48,13 +49,16 @@ def make_plan(
     dry_run_all: bool = False,
     elsewhere: tuple[str, ...] = (),
     rolls_back_to: int = 0,
+    choice: Choice = EVERYTHING,
 ) -> Plan:
     """Decides what is to be done about a difference. `revision` is the number its release will have.
 
     `destroys`: the Spec is empty as everything is to go, not by mistake. `only` are the places asked for by name.
     `adopts` was said of what labels alone know. `elsewhere` are sentences about records of the stack that this checkout
-    does not work with.
+    does not work with. Raises `BadChoice` where `choice` names what there is not.
     """
+    part = _part(diff, prior, choice) if choice else None
+    diff = _narrowed(diff, part) if part is not None else diff
     steps = {each.address: each for each in diff.changes if each.action is not Action.NONE}
     needs = _needs(diff, steps, prior)
     order = [each.address for each in diff.changes if each.address in steps]
@@ -69,6 +73,7 @@ def make_plan(
             adopts=adopts,
             salt=salt,
             rolls_back_to=rolls_back_to,
+            part=part,
         ),
         stack=diff.stack,
         spec=diff.spec,
@@ -87,7 +92,7 @@ def make_plan(
         salt=salt,
         problems=diff.problems,
         warnings=tuple(each for each in warnings if each not in confirmation.reasons),
-        notes=(*diff.notes, *_notes(diff, prior)),
+        notes=(*diff.notes, *_along(part), *_notes(diff, prior)),
         workspace=diff.workspace,
         destroys=destroys,
         adopts=adopts,
@@ -98,7 +103,44 @@ def make_plan(
         released=in_workspace(prior),
         identities=diff.identities,
         rolls_back_to=rolls_back_to,
+        is_part=part is not None and bool(part.left_out),
+        part=part,
     )
+
+
+def _part(diff: StackDiff, prior: Release | None, choice: Choice) -> Part:
+    """Returns what was chosen of a difference: of what is to be changed, and of what was refused."""
+    refused = {each.address: "refused" for each in diff.problems if each.address is not None}
+    changed = {each.address: each.action.value for each in diff.changes if each.action is not Action.NONE}
+    concerned = {**changed, **refused}
+    steps = {each.address: each for each in diff.changes if each.address in changed}
+    needs = _required(diff, concerned, steps, prior)
+    if prior is None:
+        # nobody knows then what used what is deleted
+        for each, change in steps.items():
+            if change.action in _AWAY:
+                needs[each] |= {one for one in concerned if one.cluster == each.cluster and not _goes(one, steps)}
+    bodies: dict[Address, Body] = {each: {} for each in refused}
+    for change in diff.changes:
+        bodies[change.address] = change.resource.attributes if change.resource is not None else change.before or {}
+    configured = {each.id: each.attributes for each in diff.spec}
+    subjects = [Subject(each, body or configured.get(each.id, {})) for each, body in bodies.items()]
+    return choice.of_plan(subjects, concerned, needs)
+
+
+def _narrowed(diff: StackDiff, part: Part) -> StackDiff:
+    """Leaves out what was not chosen, with what is wrong with it; a place that does not answer stays a problem."""
+    out = {each.address for each in part.left_out}
+    return replace(
+        diff,
+        changes=tuple(each for each in diff.changes if each.address not in out),
+        problems=tuple(each for each in diff.problems if each.address is None or each.address not in out),
+    )
+
+
+def _along(part: Part | None) -> Iterable[str]:
+    for each, because in sorted(part.along.items()) if part is not None else ():
+        yield f"{each} comes along: {because} needs it"
 
 
 def _identity(
@@ -110,6 +152,7 @@ def _identity(
     adopts: bool,
     salt: bytes,
     rolls_back_to: int,
+    part: Part | None,
 ) -> str:
     """The same for the same Spec over the same live objects, however often their status was written meanwhile.
 
@@ -130,6 +173,7 @@ def _identity(
             *(["accept lost"] if accept_lost else []),
             *(["adopts"] if adopts else []),
             *([f"rolls back to {rolls_back_to}"] if rolls_back_to else []),
+            *([part.said] if part is not None else []),
         ],
     ]
     return "p-" + hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
@@ -143,20 +187,38 @@ def _needs(
     Where deletions do not go last (see `PlaceKind`), one goes as soon as nothing elsewhere reads what is deleted, so
     that one run of a workspace is enough where that can be.
     """
-    applied = {each for each, change in steps.items() if change.action not in _AWAY}
-    wanted = _address_graph(_by_place(diff))
-    needs: dict[Address, AbstractSet[Address]] = {each: _nearest(wanted, each, applied) for each in applied}
-    former = _address_graph(_former(steps, prior))
-    dependents = reverse(former)
+    needs = _required(diff, steps, steps, prior)
+    applied = {each for each in steps if not _goes(each, steps)}
     for address in steps.keys() - applied:
-        later = _nearest(dependents, address, set(steps)) if address in dependents else frozenset()
         if kind_of(address.id).deletes_last:
-            needs[address] = later | {each for each in applied if each.cluster == address.cluster}
-        else:
+            needs[address] |= {each for each in applied if each.cluster == address.cluster}
+        elif prior is None:
             # without a release nobody knows what reads it: whatever is done elsewhere comes first
-            elsewhere = {each for each in steps if each.cluster != address.cluster}
-            needs[address] = later | (elsewhere if prior is None else frozenset())
+            needs[address] |= {each for each in steps if each.cluster != address.cluster}
     return {address: frozenset(each - {address}) for address, each in needs.items()}
+
+
+def _required(
+    diff: StackDiff, concerned: Collection[Address], steps: Mapping[Address, Change], prior: Release | None
+) -> dict[Address, set[Address]]:
+    """Returns for each of the concerned which others of them have to be done for it to be right.
+
+    What a resource refers to is there before it, and what used a resource does so no more before that goes.
+    """
+    found: dict[Address, set[Address]] = {}
+    stays = {each for each in concerned if not _goes(each, steps)}
+    wanted = _address_graph(_by_place(diff))
+    for each in stays:
+        found[each] = _nearest(wanted, each, stays) if each in wanted else set()
+    dependents = reverse(_address_graph(_former(steps, prior)))
+    for each in concerned:
+        if each not in stays:
+            found[each] = _nearest(dependents, each, concerned) if each in dependents else set()
+    return found
+
+
+def _goes(address: Address, steps: Mapping[Address, Change]) -> bool:
+    return address in steps and steps[address].action in _AWAY
 
 
 def _by_place(diff: StackDiff) -> dict[str, list[Resource]]:

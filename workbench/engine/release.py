@@ -115,8 +115,8 @@ class Release:
     says which cluster each name was, as far as the record does. `salt` keys the digests in it; empty where they are
     keyed by a file of the machine that made it. `rolled_back_to` is the revision whose resources it gave the stack
     again, 0 for one that followed a configuration; `reason` is why it was made, where somebody said so. `rollout` is
-    the id of the rollout that it is a batch of, empty for none. `events` are how its steps ended, in that order; empty
-    in records of older versions.
+    the id of the rollout that it is a batch of, empty for none. `part` says what was chosen of its plan, empty for all.
+    `events` are how its steps ended, in that order; empty in records of older versions.
     """
 
     stack: str
@@ -135,6 +135,7 @@ class Release:
     rolled_back_to: int = 0
     reason: str = ""
     rollout: str = ""
+    part: str = ""
     events: tuple[StepEnd, ...] = field(default=(), repr=False)
 
     def count(self, state: StepState) -> int:
@@ -164,6 +165,7 @@ def begin(
     rolled_back_to: int = 0,
     reason: str = "",
     rollout: str = "",
+    part: str = "",
 ) -> Release:
     """Returns the release as it stands before the first write: with everything it intends.
 
@@ -181,7 +183,7 @@ def begin(
     kept = {name: each for name, each in named.items() if name in used or name in clusters}
     return Release(
         stack, revision, Phase.APPLYING, plan, user, host, now, None, resources, clusters=kept,
-        rolled_back_to=rolled_back_to, reason=reason, rollout=rollout,
+        rolled_back_to=rolled_back_to, reason=reason, rollout=rollout, part=part,
     )  # fmt: skip
 
 

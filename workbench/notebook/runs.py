@@ -445,6 +445,7 @@ class Watch(Live):
                 inputs,
                 spec=plan.spec if plan else None,
                 clusters=plan.only if plan else (),
+                addresses=plan.watched if plan else None,
                 until_settled=True,
                 timeout_seconds=self._timeout,
             ) as trees:

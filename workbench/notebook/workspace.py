@@ -293,14 +293,28 @@ class StackHandle:
         return Diff(found, asked, self.roots)
 
     def plan(
-        self, D: Options | None = None, *, clusters: tuple[str, ...] = (), prune: bool = True, force: bool = False
+        self,
+        D: Options | None = None,
+        *,
+        clusters: tuple[str, ...] = (),
+        prune: bool = True,
+        force: bool = False,
+        only: str | Iterable[str] = (),
+        skip: str | Iterable[str] = (),
     ) -> Plan:
-        """Plans what would bring live to the configuration. `force` takes over fields that others changed."""
+        """Plans what would bring live to the configuration. `force` takes over fields that others changed.
+
+        `only` and `skip` choose resources, as on the command line: `Deployment/web`, `component=web`.
+        """
         asked = self.given(D)
+        some, others = ((each,) if isinstance(each, str) else tuple(each) for each in (only, skip))
         made = self.workspace.call(
-            lambda: self.session.plan(self.value, asked.inputs, clusters=clusters, prune=prune, force=force)
+            lambda: self.session.plan(
+                self.value, asked.inputs, clusters=clusters, prune=prune, force=force, only=some, skip=others
+            )
         )
-        self._remember_summary(made.summary, made.made_at, is_certain=made.is_certain)
+        if made.part is None:
+            self._remember_summary(made.summary, made.made_at, is_certain=made.is_certain)
         return Plan(made, asked)
 
     def plan_rollback(

@@ -12,6 +12,7 @@ from typing import Any
 
 from runtimes.base import Blocking, Unknown, format_path
 from workbench.engine.changes import Change, FieldChange, Gap, Problem, StackDiff, Summary
+from workbench.engine.choice import Part
 from workbench.engine.masking import Masked
 from workbench.engine.plan import Plan
 from workbench.engine.spec import Chain
@@ -88,6 +89,7 @@ def plan(made: Plan, root: Path) -> dict[str, Any]:
         | ({"rollsBackTo": made.rolls_back_to} if made.rolls_back_to else {}),
         summary=_summary(made.summary),
         waves=[[{"cluster": each.cluster, "id": str(each.id)} for each in wave] for wave in made.waves],
+        part=None if made.part is None else _part(made.part),
         changes=[change(each, root) for each in made.steps()],
         bases=_bases(made.changes),
         guards=[
@@ -108,12 +110,34 @@ def plan(made: Plan, root: Path) -> dict[str, Any]:
 
 
 def _plan_status(made: Plan) -> str:
-    """`empty` claims that nothing is to be done, so it takes that everything could be found out."""
+    """`empty` claims that nothing is to be done, so it takes that everything could be found out.
+
+    `partial`: nothing of what was chosen is to be done, and something is left out.
+    """
     if made.is_refused:
         return "refused"
     if not made.is_empty:
         return "ready"
+    if made.left_out:
+        return "partial"
     return "empty" if made.is_certain else "unknown"
+
+
+def _part(part: Part) -> dict[str, Any]:
+    return {
+        "only": list(part.only),
+        "skip": list(part.skip),
+        "leftOut": [
+            {
+                "cluster": each.address.cluster,
+                "id": str(each.address.id),
+                "what": each.what,
+                "needs": None if each.because is None else str(each.because),
+            }
+            for each in part.left_out
+        ],
+        "along": [{"cluster": each.cluster, "id": str(each.id)} for each in sorted(part.along)],
+    }
 
 
 def _gap(each: Gap) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from runtimes.base import Address, format_path
 from workbench.engine.changes import Change
+from workbench.engine.choice import LeftOut
 from workbench.engine.events import (
     Action,
     ApplyFinished,
@@ -52,15 +53,39 @@ def lines(plan: Plan, glyphs: Glyphs) -> Iterator[Line]:
     """Yields the plan without its fields: summary, order, guards, problems, what to confirm."""
     yield title(plan, glyphs)
     yield from clusters.lines(plan.identities)
-    yield summary_line(plan.summary, glyphs, is_certain=plan.is_certain)
+    yield summary(plan, glyphs)
     yield from basis_lines(plan.changes)
     changes = plan.by_address()
     for number, wave in enumerate(plan.waves, 1):
         for address in wave:
             yield line(Span(f"{number:>3} ", Tone.MUTED), _step(changes[address]))
+    yield from left_out(plan, glyphs)
     yield from guards(plan, glyphs)
     if not plan.is_empty and not plan.is_refused and plan.confirmation.level is not Level.NOTHING:
         yield line(Span("to confirm: ", Tone.MUTED), Span(plan.confirmation.phrase, Tone.STRONG))
+
+
+def summary(plan: Plan, glyphs: Glyphs) -> Line:
+    """Returns the counts. That nothing is to change is said of what was chosen, where not all was."""
+    counts = summary_line(plan.summary, glyphs, is_certain=plan.is_certain and not plan.left_out)
+    if not plan.left_out:
+        return counts
+    if plan.is_empty and plan.is_certain:
+        counts = line(Span("nothing to change in what was chosen  ", Tone.MUTED))
+    return line(counts, Span(f"  {len(plan.left_out)} left out", Tone.WARN))
+
+
+def left_out(plan: Plan, glyphs: Glyphs) -> Iterator[Line]:
+    """Yields a line for each resource that was not chosen though something is to be done about it."""
+    for each in plan.left_out:
+        yield line(Span(f"{glyphs.going} left out: {each.what} ", Tone.WARN), _left_out(each))
+
+
+def _left_out(each: LeftOut) -> Line:
+    what = reconcile.short_id(each.address)
+    if each.because is None:
+        return what
+    return line(what, Span("  needs ", Tone.MUTED), reconcile.short_id(each.because), Span(", skipped", Tone.MUTED))
 
 
 def guards(plan: Plan, glyphs: Glyphs, *, compact: bool = False) -> Iterator[Line]:

@@ -38,6 +38,7 @@ def encode(release: Release) -> bytes:
         **({"rolledBackTo": release.rolled_back_to} if release.rolled_back_to else {}),
         **({"reason": release.reason} if release.reason else {}),
         **({"rollout": release.rollout} if release.rollout else {}),
+        **({"part": release.part} if release.part else {}),
         **({"events": [_ended(each) for each in release.events]} if release.events else {}),
     }
     record = {"format": _FORMAT, "checksum": _checksum(content), "release": content}
@@ -160,6 +161,7 @@ def _release(content: dict[str, Any]) -> Release:
         rolled_back_to=int(content.get("rolledBackTo", 0)),
         reason=str(content.get("reason", "")),
         rollout=str(content.get("rollout", "")),
+        part=str(content.get("part", "")),
         events=tuple(_event(each) for each in content.get("events", ())),
     )
 

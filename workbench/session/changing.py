@@ -62,6 +62,8 @@ class Changing(Browsing, Compiling):
         accept_lost: bool = False,
         adopt: bool = False,
         dry_run_all: bool = False,
+        only: Iterable[str] = (),
+        skip: Iterable[str] = (),
     ) -> Plan:
         """As `diff`, with what will be done about it. Problems become guards that refuse the plan.
 
@@ -71,7 +73,11 @@ class Changing(Browsing, Compiling):
         takes for gone what Terraform's state has lost and nobody can look for. `adopt` also deletes what carries the
         stack's labels though no release here made it. `clusters` may name `terraform`: where only some places are
         named, the plan is of that part alone.
+
+        `only` and `skip` are selectors of resources (see `engine.choice`): all places are looked at, and what is not
+        chosen is left as it is, but for what a chosen one needs. Raises `BadChoice` for one that fits nothing.
         """
+        from workbench.engine.choice import Choice
         from workbench.project.readiness import read_readiness
 
         read_readiness(self._root)  # a broken file is found before anything is applied, not while it is waited for
@@ -84,6 +90,7 @@ class Changing(Browsing, Compiling):
             accept_lost=accept_lost,
             adopts=adopt,
             dry_run_all=dry_run_all,
+            choice=Choice.of(only, skip),
         )
 
     def waits_for(self) -> Mapping[str, float]:
@@ -113,14 +120,17 @@ class Changing(Browsing, Compiling):
         accept_lost: bool = False,
         adopt: bool = False,
         dry_run_all: bool = False,
+        only: Iterable[str] = (),
+        skip: Iterable[str] = (),
     ) -> Plan:
         """Returns the plan that gives a stack again what a release of it had; what came after is deleted.
 
         `revision` 0 is the last good one before the current one, or where an unfinished rollback went. The record is
         followed, not the configuration: that only says again what was secret, where its digest is the recorded one, and
         how providers are configured. Raises `ReleaseFailure` without such a release, `Refused` naming each field that
-        nothing says any more.
+        nothing says any more. `only` and `skip` as for `plan`.
         """
+        from workbench.engine.choice import Choice
         from workbench.project.readiness import read_readiness
 
         read_readiness(self._root)
@@ -133,6 +143,7 @@ class Changing(Browsing, Compiling):
             accept_lost=accept_lost,
             adopts=adopt,
             dry_run_all=dry_run_all,
+            choice=Choice.of(only, skip),
         )
 
     async def release_changes(
@@ -161,10 +172,12 @@ class Changing(Browsing, Compiling):
         Options that look like secrets are not saved: hand them in again with `inputs`.
         """
         from workbench.engine import plan_file
+        from workbench.engine.choice import Choice
 
         saved = plan_file.load(Path(path), self._root)
         stack = self.tree().stack(StackPath.parse(saved.stack))
         completed = plan_file.completed(saved, inputs)
+        choice = Choice.of(saved.only_resources, saved.skipped)
         if saved.destroys:
             plan = await self._planning().plan_destroy(
                 stack,
@@ -184,6 +197,7 @@ class Changing(Browsing, Compiling):
                 accept_lost=saved.accept_lost,
                 adopts=saved.adopts,
                 dry_run_all=saved.dry_run_all,
+                choice=choice,
                 salt=saved.salt,
                 bound=saved.identities,
             )
@@ -197,6 +211,7 @@ class Changing(Browsing, Compiling):
                 accept_lost=saved.accept_lost,
                 adopts=saved.adopts,
                 dry_run_all=saved.dry_run_all,
+                choice=choice,
                 salt=saved.salt,
                 bound=saved.identities,
             )

@@ -15,6 +15,7 @@ from tests.workbench.engine.fake_workspace import FakeWorkspace
 from workbench.engine import release
 from workbench.engine.approval import approve
 from workbench.engine.changes import StackDiff
+from workbench.engine.choice import Choice
 from workbench.engine.compile import CompileInputs
 from workbench.engine.events import Event
 from workbench.engine.execute import check, execute
@@ -145,7 +146,15 @@ class World:
             at=self._now,
         )
 
-    async def plan(self, *bodies: Any, force: bool = False, prune: bool = True, destroys: bool = False) -> Plan:
+    async def plan(
+        self,
+        *bodies: Any,
+        force: bool = False,
+        prune: bool = True,
+        destroys: bool = False,
+        only: Sequence[str] = (),
+        skip: Sequence[str] = (),
+    ) -> Plan:
         return make_plan(
             await self.diff(*bodies, prune=prune),
             self.stack,
@@ -158,6 +167,7 @@ class World:
             salt=SALT,
             now=self.now(),
             destroys=destroys,
+            choice=Choice.of(only, skip),
         )
 
     def begin(self, plan: Plan) -> Recorded:
@@ -168,7 +178,7 @@ class World:
                 stack=plan.stack,
                 revision=plan.revision,
                 plan=plan.id,
-                pruned=plan.prune,
+                pruned=plan.prune and not plan.is_part,
                 user="ann",
                 host="box",
                 now=self.now(),

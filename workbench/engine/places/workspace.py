@@ -83,15 +83,16 @@ class WorkspacePlace:
         seal = Seal(plan.salt)
         approved = {each.address.id: each for each in plan.changes if each.address.cluster == self.name}
         planned = {each.id for each in fresh.resources}
+        concerned = [each for each in fresh.resources if not plan.is_part or each.id in approved]
         moved = [
             MovedObject(Address(self.name, each.id), what)
-            for each in fresh.resources
+            for each in concerned
             if (what := _difference(approved.get(each.id), each, seal))
         ]
         moved += [
             MovedObject(Address(self.name, each.id) if each.id else None, f"cannot be planned now: {each.message}")
             for each in fresh.findings
-            if each.is_error
+            if each.is_error and not (plan.is_part and each.id is not None and each.id not in approved)
         ]
         moved += [
             MovedObject(each.address, "is not planned any more")

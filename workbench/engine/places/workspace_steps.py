@@ -215,7 +215,8 @@ class WorkspaceSteps:
             tuple(self._resolved.get(each.id, each) for each in asked.resources), {}, asked.secrets | self._secrets
         )
         # Everything at once needs no limit, which terraform would warn of.
-        only = None if ids == self._all and self._plan.prune else ids
+        is_all = ids == self._all and self._plan.prune and not self._plan.is_part
+        only = None if is_all else ids
         known = Recorded(self._plan.released, self._plan.accept_lost)
         request = asked.request(self._plan.spec, known, only)
         async with self._workspace.apply_all(request, lambda plan: self._accept(plan, ready)) as run:
