@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
+from glob import escape
 
 from runtimes.base import Address, Body, KubernetesId, ResourceId, RuntimeType
 from workbench.engine.errors import EngineError
@@ -62,6 +63,12 @@ class Selector:
             near = f"component={pattern} or '*/{pattern}'" if pattern else "a name"
             raise BadChoice(f"{text!r} is no selector of resources", hint=f"give {near}; the forms are: {FORMS}")
         return cls(text, key, pattern, place)
+
+    @classmethod
+    def of(cls, address: Address) -> Selector:
+        """Returns the one that fits this resource there and no other."""
+        pattern, place = escape(str(address.id)), escape(address.cluster)
+        return cls(f"{pattern}@{place}", "", pattern, place)
 
     def fits(self, subject: Subject) -> bool:
         if not fnmatchcase(subject.address.cluster, self.place):

@@ -145,12 +145,16 @@ def load(path: Path, root: Path) -> SavedPlan:
 
 
 def completed(saved: SavedPlan, inputs: CompileInputs | None) -> CompileInputs:
-    """Returns what to compile with; raises `PlanFileInvalid` naming options that have to be handed in again."""
+    """Returns what to compile with; raises `PlanFileInvalid` naming options to be handed in again, or not to be."""
     given = inputs.options if inputs else {}
     missing = [name for name in saved.withheld if name not in given]
     if missing:
         again = " ".join(f"-D {name}=..." for name in missing)
         raise PlanFileInvalid("was made with options that are not saved", where=saved.stack, hint=f"add {again}")
+    known = {name: value for name, value in given.items() if name not in saved.withheld}
+    if other := [name for name, value in known.items() if saved.options.get(name) != value]:
+        names = " ".join(f"-D {name}" for name in other)
+        raise PlanFileInvalid(f"was made without {names}", where=saved.stack, hint="plan again with it")
     options = {**saved.options, **{name: given[name] for name in saved.withheld}}
     return replace(inputs or CompileInputs(), options=options, settings=saved.settings)
 

@@ -182,6 +182,9 @@ def step_rows(plan: Plan, events: tuple[Event, ...], labels: Mapping[Address, Li
             state, took = states.get(address, (Span("waiting" if events else "", Tone.MUTED), ""))
             shown = (line(str(number)), labels[address], line(state), line(Span(took, Tone.MUTED)))
             found.append(Row(address, shown))
+    for each in plan.left_out:
+        label = line(Span(f"{each.what} ", Tone.MUTED), _left_out(each))
+        found.append(Row(each.address, (line(""), label, line(Span("left out", Tone.WARN)), line(""))))
     return tuple(found)
 
 

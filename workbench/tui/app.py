@@ -24,9 +24,10 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
 from kcl.terminal import harmless
-from runtimes.base import ClusterIdentity, ObjectRef, RuntimeFailure, TerraformId
+from runtimes.base import Address, ClusterIdentity, ObjectRef, RuntimeFailure, TerraformId
 from workbench.engine.compile import CompileInputs
 from workbench.engine.events import ApplyFinished, Event
+from workbench.engine.plan import Plan
 from workbench.engine.recovery.events import RecoveryFinished
 from workbench.present import errors, glyphs
 from workbench.present.recovery import event_line, follow
@@ -378,6 +379,11 @@ class WorkbenchApp(App[int]):
         state.is_forced = not state.is_forced
         self.plan_stack(state)
 
+    def toggle_skipped(self, state: StackState, address: Address) -> None:
+        """Plans without a resource, or with it again."""
+        state.skipped ^= {address}
+        self.plan_stack(state)
+
     def edit_stack(self, state: StackState, whatif: WhatIf | None) -> None:
         """Takes edits that exist only here; None drops them."""
         state.whatif = whatif
@@ -469,10 +475,26 @@ class WorkbenchApp(App[int]):
             if state.is_destroying:
                 state.plan = await self.session.plan_destroy(state.stack, state.inputs)
             else:
-                state.plan = await self.session.plan(state.stack, state.inputs, force=state.is_forced)
+                state.plan = await self._plan_without_skipped(state)
             state.error = None
 
         await self._trying(state, "planning", do)
+
+    async def _plan_without_skipped(self, state: StackState) -> Plan:
+        from workbench.engine.choice import BadChoice, Selector
+
+        def plan() -> Awaitable[Plan]:
+            skip = [Selector.of(each).text for each in sorted(state.skipped)]
+            return self.session.plan(state.stack, state.inputs, force=state.is_forced, skip=skip)
+
+        try:
+            return await plan()
+        except BadChoice:
+            if not state.skipped:
+                raise
+            state.skipped = frozenset()
+            self.notify("what was left out is not in the stack any more: nothing is left out now", severity="warning")
+            return await plan()
 
     async def _apply(self, state: StackState) -> None:
         plan = state.plan

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from runtimes.base import RuntimeFailure
+from runtimes.base import Address, RuntimeFailure
 from workbench.engine.changes import StackDiff
 from workbench.engine.compile import CompiledStack, CompileInputs
 from workbench.engine.events import Event
@@ -28,9 +28,10 @@ class StackState:
 
     `tree` is the last picture of a watch, which goes on only while `is_watched`: shown as of now, never as it is.
     `whatif` holds edits that exist only here; everything is then compiled, compared and planned with them. `is_forced`:
-    the next plan takes over fields that other managers own. `is_destroying`: plans take everything away. `applying` is
-    what can be interrupted, None before the first write; `is_stopping` once it was asked to end in order.
-    `compiled` stays when a later compile fails: `error` then says why, and what is shown is the last good one.
+    the next plan takes over fields that other managers own. `skipped` is what it leaves out. `is_destroying`: plans
+    take everything away. `applying` is what can be interrupted, None before the first write; `is_stopping` once it was
+    asked to end in order. `compiled` stays when a later compile fails: `error` then says why, and what is shown is the
+    last good one.
     """
 
     stack: Stack
@@ -46,6 +47,7 @@ class StackState:
     is_applying: bool = False
     is_forced: bool = False
     is_destroying: bool = False
+    skipped: frozenset[Address] = frozenset()
     applying: Applying | None = None
     is_stopping: bool = False
     whatif: WhatIf | None = None

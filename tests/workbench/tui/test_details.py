@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from runtimes.base import Health, ObjectRef, Status, StatusNode
+from runtimes.base import Address, Health, KubernetesId, ObjectRef, Status, StatusNode
 from tests.workbench.session.shop import Clusters
 from tests.workbench.tui.test_screens import (
     FRONT,
@@ -70,6 +70,35 @@ async def test_enter_opens_the_step_and_the_object_under_the_cursor(tmp_path: Pa
         await until(pilot, lambda: says(app, f"{LONG}-00001") and says(app, "heard 0s ago"))
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, ReconcileScreen))
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x40"])
+async def test_space_leaves_a_step_out_of_the_plan_and_takes_it_back(tmp_path: Path, size: tuple[int, int]) -> None:
+    clusters = Clusters("hz", "sh")
+    app = workbench(tmp_path, clusters)
+    async with app.run_test(size=size) as pilot:
+        await opened(pilot)
+        await pilot.press("P")
+        await until(pilot, lambda: state(app).plan is not None and says(app, "Deployment web-prod/front @hz"))
+        every = len(state(app).plan.steps())  # type: ignore[union-attr]
+        steps = app.screen.query_one("#steps", ResourceTable)
+        steps.move_to(Address("hz", KubernetesId("v1", "Namespace", "", "web-prod")))
+        await pilot.press("space")
+        await until(pilot, lambda: says(app, "left out") and not state(app).busy)
+        made = state(app).plan
+        assert made is not None and {each.cluster for each in made.by_address()} == {"sh"}, "all in it needs it"
+        steps.move_to(Address("hz", FRONT))
+        assert says(app, "needs Namespace web-prod @hz, skipped")
+        await pilot.press("enter")
+        assert isinstance(app.screen, PlanScreen), "there is no step to open"
+        await pilot.press("space")  # takes back why it is left out
+        await until(pilot, lambda: (plan := state(app).plan) is not None and len(plan.steps()) == every)
+        steps.move_to(Address("hz", FRONT))
+        await pilot.press("space")
+        await until(pilot, lambda: says(app, "left out") and not state(app).busy)
+        await confirm(pilot)
+        await until(pilot, lambda: says(app, "succeeded"))
+        assert FRONT in clusters["sh"].objects and FRONT not in clusters["hz"].objects
 
 
 @pytest.mark.parametrize("pods", [5, 15])

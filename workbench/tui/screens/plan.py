@@ -14,7 +14,7 @@ from textual.binding import Binding, BindingType
 from runtimes.base import Address
 from workbench.engine.events import ApplyFinished, Outcome, RecordFailed, StepFailed
 from workbench.engine.plan import Level, Plan
-from workbench.present import clusters, diff, durations, plan
+from workbench.present import clusters, durations, plan
 from workbench.present.text import Line, Span, Tone, line
 from workbench.tui.frame import Frame
 from workbench.tui.screens.details import StepScreen
@@ -37,6 +37,7 @@ class PlanScreen(Frame):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("i", "app.switch_to('whatif')", "What if", show=False),
         Binding("a", "ask", "Apply ..."),
+        Binding("space", "skip", "Leave out", show=False),
         Binding("F", "force", "Force", show=False),
         Binding("d", "app.switch_to('diff')", "Diff"),
         Binding("w", "app.switch_to('reconcile')", "Watch"),
@@ -75,12 +76,14 @@ class PlanScreen(Frame):
             steps.refresh()
             return
         glyphs = self.workbench.glyphs
-        summary = diff.summary_line(made.summary, glyphs, is_certain=made.is_certain)
+        summary = plan.summary(made, glyphs)
         age = durations.short((self.workbench.now() - made.made_at).total_seconds())
         made_ago = Span(f"  made {age} ago", Tone.MUTED)
         title = line(plan.title(made, glyphs), made_ago)
         self.query_one("#head", ToneText).show(title, *clusters.few_lines(made.identities), summary)
-        if not made.is_certain:
+        if made.left_out:
+            steps.empty = "nothing to do but what is left out"
+        elif not made.is_certain:
             steps.empty = "no step, and not everything could be found out: what is missing is said below"
         elif made.destroys:
             steps.empty = "nothing to do: nothing is left of this stack"
@@ -126,8 +129,25 @@ class PlanScreen(Frame):
         if self.state is not None and not self.state.is_applying:
             self.workbench.toggle_forced(self.state)
 
+    def action_skip(self) -> None:
+        """Plans again without the step under the cursor, or with what was left out by it."""
+        state, key = self.state, self.query_one("#steps", ResourceTable).current
+        made = state.plan if state else None
+        if state is None or made is None or state.is_applying or state.events or not isinstance(key, Address):
+            return
+        if made.destroys:
+            self.notify("what is destroyed is destroyed as a whole", severity="warning")
+            return
+        because = {each.address: each.because for each in made.left_out}.get(key)
+        self.query_one(TypedConfirmation).close()
+        self.workbench.toggle_skipped(state, because or key)
+        self.redraw()
+
     def on_resource_table_chosen(self, event: ResourceTable.Chosen) -> None:
         """Opens the fields of the step under the cursor."""
+        made = self.state.plan if self.state is not None else None
+        if made is None or event.key not in made.by_address():
+            return
         if self.state is not None and isinstance(event.key, Address):
             self.app.push_screen(StepScreen(self.state, event.key))
 
@@ -162,6 +182,8 @@ class PlanScreen(Frame):
             return "this plan was applied: r plans again"
         if made.is_as_configured:
             return "nothing to destroy" if made.destroys else "nothing to apply"
+        if made.is_empty and made.left_out:
+            return "nothing to apply but what is left out"
         if made.is_empty and made.gaps:
             return f"nothing is known to do, and something may be left: {made.gaps[0]}"
         refused = [each for each in made.guards if not each.passed]
