@@ -116,7 +116,7 @@ def command(
     ctx.exit(apply_made(session, made, output, yes=yes, confirm=confirm, dry_run=dry_run, watch=watch, timeout=timeout))
 
 
-_OF_PLANS = ("settings", "clusters", "force", "no_prune", "accept_lost", "adopt", "dry_run_all", "only", "skip")
+_OF_PLANS = ("clusters", "force", "no_prune", "accept_lost", "adopt", "dry_run_all", "only", "skip")
 
 
 def _refuse_options(ctx: click.Context) -> None:

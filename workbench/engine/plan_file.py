@@ -151,6 +151,10 @@ def completed(saved: SavedPlan, inputs: CompileInputs | None) -> CompileInputs:
     if missing:
         again = " ".join(f"-D {name}=..." for name in missing)
         raise PlanFileInvalid("was made with options that are not saved", where=saved.stack, hint=f"add {again}")
+    if inputs is not None and inputs.settings and inputs.settings != saved.settings:
+        raise PlanFileInvalid(
+            "was made with other -Y", where=saved.stack, hint="leave them out, or plan again with them"
+        )
     known = {name: value for name, value in given.items() if name not in saved.withheld}
     if other := [name for name, value in known.items() if saved.options.get(name) != value]:
         names = " ".join(f"-D {name}" for name in other)

@@ -208,3 +208,29 @@ async def test_a_rollback_brings_back_both_sides(orders: Orders) -> None:
     agreement(orders)
     assert PASSWORD not in ended.text
     assert (await orders.wb("diff", STACK)).code == 1
+
+
+async def test_a_part_of_terraform_is_applied_with_what_it_needs_and_the_rest_afterwards(orders: Orders) -> None:
+    session = orders.session()
+    stack = session.select(STACK)
+    part = await session.plan(stack, only=["*_database/orders"])
+    assert part.summary.create == 2, "a network comes along"
+    events = await apply(session, part)
+    assert isinstance(end := events[-1], ApplyFinished) and end.outcome is Outcome.SUCCEEDED
+    assert len(orders.existing("database")) == len(orders.existing("network")) == 1
+    assert sum(orders.counts().values()) == 2
+
+    beside = await session.plan(stack, only=["runtime=kubernetes"], skip=["runtime=terraform"])
+    assert beside.steps() and all(each.address.cluster == "hangzhou" for each in beside.steps())
+    assert {each.because.id for each in beside.left_out if each.because} <= IN_TERRAFORM
+    await apply(session, beside)
+    assert sum(orders.counts().values()) == 2, "terraform was left alone"
+
+    rest = await session.plan(stack)
+    assert rest.summary.create == rest.summary.changes == 14 - 2 - len(beside.steps())
+    await apply(session, rest)
+    assert orders.counts() == ALL_THERE and not orders.absent()
+    agreement(orders)
+
+    resized = await session.plan(stack, skip=["kind=sandbox_bucket"], only=["runtime=terraform"])
+    assert resized.is_empty and resized.is_as_configured, "nothing is to be done, so nothing is left out"
