@@ -16,6 +16,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from runtimes.base.errors import RuntimeFailure
@@ -205,3 +206,61 @@ class Workspace(Protocol):
         Entering raises `RuntimeFailure`, or what `accept` raises, before anything is written. Leaving early interrupts
         and waits.
         """
+
+
+@dataclass(frozen=True, slots=True)
+class StateEntry:
+    """One resource in a state. `address` is the workspace's own name of it, `provider` a source, as host/name/type.
+
+    `is_tainted`: it was not finished and will be replaced. `deposed` counts older objects of it that still have to go.
+    `exists` is False where only these are left.
+    """
+
+    live: LiveResource
+    address: str
+    provider: str
+    is_tainted: bool = False
+    deposed: int = 0
+    exists: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class StateRecord:
+    """What a state has. `lineage` is empty where there is none yet; `where` says in words where it is kept."""
+
+    entries: tuple[StateEntry, ...]
+    lineage: str
+    serial: int
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
+class StateMove:
+    """A state that was moved. `was_there`: it had been before, so that only the folder was told.
+
+    `backup` is a copy on this machine of what was moved, None where none was made.
+    """
+
+    record: StateRecord
+    was_there: bool
+    backup: Path | None = None
+
+
+@runtime_checkable
+class StateKeeper(Protocol):
+    """A workspace whose record of what exists is kept somewhere, and can be looked at and moved."""
+
+    async def record(self, request: WorkspacePlanRequest) -> StateRecord:
+        """Reads the state. Raises `RuntimeFailure`, also where it has lost what it had.
+
+        `request` is what is configured: a state elsewhere is asked for in its name.
+        """
+
+    async def move_state(self, request: WorkspacePlanRequest) -> StateMove:
+        """Moves the state from where it was to where the settings say now. Raises `RuntimeFailure`.
+
+        What is there of another lineage, or older, is not written over.
+        """
+
+    async def unlock_state(self, request: WorkspacePlanRequest, lock: str) -> None:
+        """Takes away a lock that its holder left; `lock` is its id. Raises `RuntimeFailure`."""

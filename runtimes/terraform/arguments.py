@@ -29,9 +29,15 @@ class Arguments:
     def version(self) -> tuple[str, ...]:
         return self._built("version", "json")
 
-    def init(self, *, as_json: bool) -> tuple[str, ...]:
-        flags = ("no-color", *(["json"] if as_json else []))
+    def init(self, *, as_json: bool, forgets: bool = False, moves: bool = False) -> tuple[str, ...]:
+        """`forgets` the backend it was initialised for, or `moves` the state from there, asking nothing."""
+        more = ("reconfigure",) if forgets else ("migrate-state", "force-copy") if moves else ()
+        # terraform tells of a move in words only
+        flags = ("no-color", *more, *(["json"] if as_json and not moves else []))
         return self._built("init", *flags, input=False)
+
+    def unlock_state(self, lock: str) -> tuple[str, ...]:
+        return self._built("force-unlock", "force", after=(lock,))
 
     def plan(self, file: str, *, targets: Sequence[str] = (), lock_timeout_seconds: float) -> tuple[str, ...]:
         return self._built(

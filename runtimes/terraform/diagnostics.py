@@ -207,8 +207,7 @@ _KINDS: Final = (
     _kind_of(
         r"^backend configuration (block has )?changed|^backend type changed|state migration|migrate existing",
         Misconfigured,
-        "put terraform.backend back as it was, or, where the new one has the state already or there is none yet, take"
-        " .terraform/terraform.tfstate out of the working folder; to copy it: terraform init -migrate-state there",
+        "put terraform.backend back as it was, or move the state there: wb state migrate STACK",
     ),
     _kind_of(
         r"^(instance cannot be destroyed|it is kept from being destroyed)",

@@ -25,6 +25,8 @@ from runtimes.base import (
     Resource,
     ResourceFailed,
     ResourceId,
+    StateMove,
+    StateRecord,
     TerraformId,
     WatchReport,
     WatchRequest,
@@ -102,6 +104,15 @@ class TerraformRuntime:
         self, request: WorkspacePlanRequest, accept: Callable[[WorkspacePlan], None]
     ) -> AbstractAsyncContextManager[WorkspaceRun]:
         return self._workspace.apply_all(request, accept)
+
+    async def record(self, request: WorkspacePlanRequest) -> StateRecord:
+        return await self._workspace.record(request)
+
+    async def move_state(self, request: WorkspacePlanRequest) -> StateMove:
+        return await self._workspace.move_state(request)
+
+    async def unlock_state(self, request: WorkspacePlanRequest, lock: str) -> None:
+        await self._workspace.unlock_state(request, lock)
 
     async def read(self, request: ReadRequest) -> LiveResource | None:
         return (await self._live()).get(request.id)

@@ -143,11 +143,14 @@ class Terraform:
         is_same = isinstance(done, Mapping) and done.get("digest") == self._init_digest(configuration)
         return is_same and (self.folder.path / ".terraform").is_dir()
 
-    async def initialise(self, configuration: Configuration) -> None:
-        """Runs `terraform init`; the configuration must have been written. Raises `RuntimeFailure`."""
+    async def initialise(self, configuration: Configuration, *, forgets: bool = False, moves: bool = False) -> None:
+        """Runs `terraform init`; the configuration must have been written. Raises `RuntimeFailure`.
+
+        `forgets` the backend that the folder was initialised for; `moves` the state from there to the one now.
+        """
         self.folder.initialised.unlink(missing_ok=True)
         self._renew_lock()
-        await self._init(configuration)
+        await self._init(configuration, forgets=forgets, moves=moves)
         (self.folder.path / ".terraform").mkdir(exist_ok=True)  # there is none where no provider had to be got
         found = self._known_binary
         stamp = {
@@ -279,6 +282,12 @@ class Terraform:
         if said.code != 0:
             raise self._failed("take what is no more out of its state", said.code, said.errors, None)
 
+    async def unlock_state(self, lock: str) -> None:
+        """Takes a lock away. Raises `RuntimeFailure`, as where there is no such lock."""
+        said = await run(self._command(self._arguments.unlock_state(lock)))
+        if said.code != 0:
+            raise self._failed("take a lock away", said.code, said.errors, None)
+
     async def restore_state(self) -> None:
         """Gives the backend the state that terraform could not write at the end of an apply, if there is such.
 
@@ -318,10 +327,10 @@ class Terraform:
             f"terraform was asked to {doing} and {how}{': ' + said if said else ''}", target=self._settings.place
         )
 
-    async def _init(self, configuration: Configuration) -> None:
-        as_json = self._known_binary.says_init_in_json
+    async def _init(self, configuration: Configuration, *, forgets: bool, moves: bool) -> None:
+        arguments = self._arguments.init(as_json=self._known_binary.says_init_in_json, forgets=forgets, moves=moves)
         async with _alone_in(self._settings.plugin_cache):
-            said = await run(self._command(self._arguments.init(as_json=as_json), configuration))
+            said = await run(self._command(arguments, configuration))
         if said.code == 0:
             return
         told = [each for line in said.output.split(b"\n") if (each := events.parse(line)) is not None]

@@ -20,13 +20,26 @@ from runtimes.base import (
     Resource,
     ResourceId,
     RuntimeFailure,
+    StateMove,
+    StateRecord,
     TerraformId,
     WorkspacePlan,
     WorkspacePlanRequest,
     WorkspaceRun,
 )
 from runtimes.base.documents import load_json
-from runtimes.terraform import adoption, configuration, diagnostics, events, former, plan, record, restoring, seen
+from runtimes.terraform import (
+    adoption,
+    configuration,
+    diagnostics,
+    events,
+    former,
+    moving,
+    plan,
+    record,
+    restoring,
+    seen,
+)
 from runtimes.terraform.adoption import Adoption
 from runtimes.terraform.configuration import Configuration
 from runtimes.terraform.events import Follower
@@ -36,6 +49,7 @@ from runtimes.terraform.process import ProcessMark, Running
 from runtimes.terraform.record import Creation, Record
 from runtimes.terraform.run import ApplyRun, Reporter
 from runtimes.terraform.schema import Schemas
+from runtimes.terraform.seen import Seen
 from runtimes.terraform.state import PriorState, State, UnreadableState, read_new, read_prior
 from runtimes.terraform.terraform import Planned, Settings, Terraform
 
@@ -135,13 +149,62 @@ class TerraformWorkspace:
         terraform.restore_plan(saved.content)
         return saved.attempt
 
+    async def record(self, request: WorkspacePlanRequest) -> StateRecord:
+        """See `runtimes.base.StateKeeper`."""
+        async with self._working("reads its state", accepts_lost=False) as terraform:
+            state = await self._read_now(terraform, request)
+            return moving.recorded(state, self._settings)
+
+    async def move_state(self, request: WorkspacePlanRequest) -> StateMove:
+        """See `runtimes.base.StateKeeper`."""
+        terraform = Terraform(self._settings)
+        terraform.folder.prepare()
+        async with terraform.folder.held(self.place, "moves its state", self._settings.lock_timeout_seconds):
+            await terraform.prepare()
+            return await moving.move(terraform, self._settings, self._written(request), self._unreadable)
+
+    async def unlock_state(self, request: WorkspacePlanRequest, lock: str) -> None:
+        """See `runtimes.base.StateKeeper`."""
+        terraform = Terraform(self._settings)
+        if terraform.has_local_state:
+            raise Rejected(
+                "its state is a file, locked only while a terraform works on it: there is no lock to take away",
+                target=self.place,
+            )
+        terraform.folder.prepare()
+        async with terraform.folder.held(self.place, "unlocks its state", self._settings.lock_timeout_seconds):
+            await terraform.prepare()
+            await self._configured(terraform, request, None, {})
+            await terraform.unlock_state(lock)
+
+    async def _read_now(self, terraform: Terraform, request: WorkspacePlanRequest) -> PriorState:
+        """Reads the state where it is kept, initialising the folder for it if need be."""
+        if terraform.has_local_state:
+            state = await self._prior(terraform)
+        else:
+            state = (await self._configured(terraform, request, None, {})).prior
+        self._refuse_lossy(state, seen.load(terraform.folder))
+        return state
+
+    def _written(self, request: WorkspacePlanRequest) -> Configuration:
+        return configuration.build(
+            request.resources,
+            secrets=request.secrets,
+            backend=self._settings.backend,
+            required_version=self._settings.required_version,
+            former=request.former,
+        )
+
     async def state(self) -> State:
         """Returns what is recorded. Raises `RuntimeFailure`, also where the state has lost what it had."""
         terraform = Terraform(self._settings)
         if not terraform.has_local_state:
             await terraform.prepare()
         state = await self._prior(terraform)
-        before = seen.load(terraform.folder)
+        self._refuse_lossy(state, seen.load(terraform.folder))
+        return state
+
+    def _refuse_lossy(self, state: State, before: Seen | None) -> None:
         found = seen.condition(state, before)
         if before is not None and before.resources and seen.is_damaged(found, before):
             raise RuntimeFailure(
@@ -149,7 +212,6 @@ class TerraformWorkspace:
                 target=self.place,
                 hint="plan: that puts it back, or looks for what it has lost",
             )
-        return state
 
     @asynccontextmanager
     async def _working(self, doing: str, accepts_lost: bool) -> AsyncIterator[Terraform]:

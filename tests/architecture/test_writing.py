@@ -11,6 +11,7 @@ RENAMES = {
     "kcl/stdlib/files.py": "file.mv of a program",
     "kcl/packages/resolving.py": "a checked-out folder",
     "kcl/packages/store.py": "an unpacked folder",
+    "runtimes/terraform/moving.py": "a state that is elsewhere already is set aside",
     "runtimes/terraform/restoring.py": "a torn state is set aside",
     "workbench/audit/trail.py": "a broken trail is set aside",
     "workbench/release/checkouts.py": "records move to another checkout",

@@ -44,6 +44,7 @@ _COMMANDS = {
     "run": "recover failing hosts, as a program such as AppRecovery.k declares it",
     "audit": "list what was written to clusters: by whom, from where, and how it ended",
     "release": "list, show and compare the releases of stacks, and what hinders the next one",
+    "state": "look at the state of Terraform resources, move it to another backend, unlock it",
     "trust": "decide what a repository may use on this machine",
     "plugins": "list and trust the Python functions that the KCL of the repository may call",
     "cache": "inspect and clear the cache of the KCL compiler",

@@ -18,9 +18,10 @@ from workbench.session.impacting import Impacting
 from workbench.session.judging import Judging
 from workbench.session.recovering import Recovering
 from workbench.session.rolling_out import RollingOut
+from workbench.session.state_keeping import StateKeeping
 
 
-class Session(Drifting, Impacting, Judging, RollingOut, Recovering):
+class Session(Drifting, Impacting, Judging, RollingOut, Recovering, StateKeeping):
     """See the module. Methods that take a `Stack` take one of `tree()` or `select()`."""
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from runtimes.sandbox.provider.mirror import ProviderMissing, install
+from tests.runtimes.terraform.http_backend import Store, serving
 from tests.runtimes.terraform.practice import TERRAFORM, Place
 from tests.runtimes.terraform.practice import place as made
 
@@ -27,3 +28,9 @@ def place(tmp_path: Path, mirror: Path) -> Iterator[Place]:
     if TERRAFORM is None:
         pytest.skip("neither terraform nor tofu is on PATH")
     yield made(tmp_path, mirror)
+
+
+@pytest.fixture
+def store() -> Iterator[Store]:
+    with serving() as found:
+        yield found

@@ -1,0 +1,214 @@
+"""Moving a state from the backend it was in to the one that is configured now.
+
+terraform copies it (`init -migrate-state`) and writes over whatever is there, asking nobody where nobody can be asked.
+So the new place is looked into first, from a folder of its own in which no provider is got: a state that is another's,
+or an older one, stays, and one that is this very state, as a colleague moved it, is taken as it is. Afterwards it is
+read from the new place, and has to have what it had.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from runtimes.base import Misconfigured, RuntimeFailure, StateEntry, StateMove, StateRecord, TerraformId
+from runtimes.terraform import live, record, restoring, seen
+from runtimes.terraform.configuration import Configuration, build
+from runtimes.terraform.seen import Seen
+from runtimes.terraform.state import PriorState, State, UnreadableState, read_prior
+from runtimes.terraform.terraform import Settings, Terraform
+
+_MOVED_SUFFIX = ".moved"
+Unreadable = Callable[[UnreadableState], RuntimeFailure]
+
+
+@dataclass(frozen=True, slots=True)
+class _Had:
+    """What the state had, as far as this machine knows: `objects` with their ids in the infrastructure."""
+
+    lineage: str
+    serial: int
+    objects: Mapping[TerraformId, str]
+
+    @classmethod
+    def of(cls, own: State | None, before: Seen | None) -> _Had:
+        """`own` is the state where it was a file in the folder, `before` what was seen of one elsewhere."""
+        if own is not None and (own.lineage or before is None):
+            return cls(own.lineage, own.serial, seen.identities(own, frozenset()))
+        return cls(before.lineage, before.serial, before.resources) if before is not None else cls("", 0, {})
+
+    def is_in(self, state: State) -> bool:
+        """Whether a state has all of these objects."""
+        found = seen.identities(state, frozenset())
+        return all(each in found and (not uid or found[each] in ("", uid)) for each, uid in self.objects.items())
+
+
+def recorded(state: State, settings: Settings) -> StateRecord:
+    """Returns a state as it is shown; what a provider would say of it is not asked."""
+    entries = tuple(
+        StateEntry(
+            live.of_recorded(each, None, None),
+            each.address,
+            str(each.source),
+            each.is_tainted,
+            len(each.deposed),
+            each.exists,
+        )
+        for each in state.resources.values()
+    )
+    return StateRecord(entries, state.lineage, state.serial, where(settings))
+
+
+def where(settings: Settings) -> str:
+    """Says where a state is kept: the file, or the type of the backend; its settings may hold what is secret."""
+    terraform = Terraform(settings)
+    if terraform.has_local_state:
+        return str(terraform.state_file)
+    return f"backend {(settings.backend or {}).get('type')}"
+
+
+async def move(terraform: Terraform, settings: Settings, written: Configuration, unreadable: Unreadable) -> StateMove:
+    """Moves the state; the folder is held. Raises `RuntimeFailure`, and then it is still where it was.
+
+    `written` is what is configured, `unreadable` makes the failure of a state that can't be read.
+    """
+    folder = terraform.folder
+    if record.load(folder).is_open:
+        raise RuntimeFailure(
+            "an apply was begun and it is not known how it ended",
+            target=settings.place,
+            hint="put terraform.backend back as it was and plan, which finds out; then move the state",
+        )
+    terraform.refuse_untrusted(written)
+    if terraform.is_initialised(written) and (terraform.has_local_state or await terraform.state()):
+        state = _read(await terraform.state(), unreadable)
+        return StateMove(recorded(state, settings), was_there=True)
+    before = seen.load(folder)
+    had = _Had.of(_own(terraform, unreadable), before)
+    there = _read(await _there(terraform, settings), unreadable)
+    was_there = _refuse_other(there, had, settings)
+    backup = _keep_copy(terraform)
+    folder.write(folder.configuration, written.text)
+    if was_there:
+        await _begin_anew(terraform, written)
+    else:
+        await terraform.initialise(written, moves=True)
+    state = _read(await terraform.state(), unreadable)
+    _refuse_incomplete(state, had, settings, backup)
+    seen.save(folder, seen.look(state, written.secrets, before, before.missing if before is not None else {}))
+    if terraform.has_local_state:
+        restoring.keep_copy(folder, await terraform.state())
+        terraform.protect_state()
+    return StateMove(recorded(state, settings), was_there, backup)
+
+
+def _own(terraform: Terraform, unreadable: Unreadable) -> PriorState | None:
+    """Returns what the file in the folder has, which is the state where no backend was named before."""
+    file = terraform.folder.state
+    is_elsewhere = (terraform.folder.path / ".terraform" / "terraform.tfstate").exists()
+    if is_elsewhere or not file.exists() or (terraform.has_local_state and terraform.state_file == file):
+        return None
+    return _read(file.read_bytes(), unreadable)
+
+
+async def _there(terraform: Terraform, settings: Settings) -> bytes:
+    """Returns what the new place has, empty for nothing."""
+    if terraform.has_local_state:
+        try:
+            return terraform.state_file.read_bytes()
+        except FileNotFoundError:
+            return b""
+    path = Path(tempfile.mkdtemp(prefix="looking-", dir=terraform.folder.path))
+    try:
+        looking = Terraform(replace(settings, folder=path, mirrors=(), fetched=frozenset, may_run=None))
+        await looking.prepare()
+        alone = build((), backend=settings.backend, required_version=settings.required_version)
+        looking.folder.write(looking.folder.configuration, alone.text)
+        failure: RuntimeFailure | None = None
+        try:
+            await looking.initialise(alone, forgets=True)
+        except RuntimeFailure as error:
+            failure = error  # of the providers that a state there names, none can be got: it can be read all the same
+        try:
+            return await looking.state()
+        except RuntimeFailure as error:
+            raise failure or error from None
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+async def _begin_anew(terraform: Terraform, written: Configuration) -> None:
+    """Initialises the folder for a place that has the state. terraform would still move a file that lies in it."""
+    file = terraform.folder.state
+    aside = file.with_name(file.name + ".aside")
+    is_in_the_way = file.exists() and not (terraform.has_local_state and terraform.state_file == file)
+    if is_in_the_way:
+        file.replace(aside)
+    try:
+        await terraform.initialise(written, forgets=True)
+    except BaseException:
+        if is_in_the_way:
+            aside.replace(file)
+        raise
+    aside.unlink(missing_ok=True)  # `_keep_copy` has it
+
+
+def _refuse_other(there: State, had: _Had, settings: Settings) -> bool:
+    """Returns whether this very state is there already. Raises where something else is.
+
+    Not every backend keeps the lineage of what is moved to it; what has the same objects of all resources is it too.
+    """
+    if not there.lineage and not there.resources:
+        return False
+    if had.lineage and there.lineage == had.lineage:
+        if there.serial >= had.serial:
+            return True
+        how = "an older one of this stack"
+    elif had.objects and had.is_in(there):
+        return True
+    else:
+        how = "another one" if had.lineage else "and this machine has seen none of this stack"
+    raise Misconfigured(
+        f"{where(settings)} has a state already, {how}, with {len(there.resources)} resources (serial {there.serial}): "
+        f"it is not written over",
+        target=settings.place,
+        hint="name another place for this one, or look at what is there and take it away"
+        if had.lineage
+        else "if it is this stack's: take .terraform/terraform.tfstate out of the working folder, and plan",
+    )
+
+
+def _keep_copy(terraform: Terraform) -> Path | None:
+    """Keeps what is in the folder, where the state was there: terraform empties it."""
+    file = terraform.folder.state
+    try:
+        content = file.read_bytes()
+    except OSError:
+        return None
+    if not content.strip():
+        return None
+    kept = file.with_name(file.name + _MOVED_SUFFIX)
+    terraform.folder.write(kept, content.decode(errors="replace"))
+    return kept
+
+
+def _refuse_incomplete(state: State, had: _Had, settings: Settings, backup: Path | None) -> None:
+    if had.is_in(state):
+        return
+    lost = sorted(had.objects.keys() - state.resources.keys(), key=str)
+    what = f"lacks {len(lost)} of {len(had.objects)} resources ({seen.named(lost)})" if lost else "has other objects"
+    raise RuntimeFailure(
+        f"what {where(settings)} has after the move {what}",
+        target=settings.place,
+        hint=f"the state as it was is in {backup}" if backup else "the former backend has the state as it was",
+    )
+
+
+def _read(content: bytes, unreadable: Unreadable) -> PriorState:
+    try:
+        return read_prior(content)
+    except UnreadableState as error:
+        raise unreadable(error) from None

@@ -1,0 +1,101 @@
+"""Moving a state to another backend with the real terraform: nothing that is there already is written over."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from runtimes.base import Misconfigured, PlannedAction, RuntimeFailure, StateKeeper, WorkspacePlanRequest
+from runtimes.terraform.runtime import TerraformRuntime
+from tests.runtimes.terraform.http_backend import Store, runtime
+from tests.runtimes.terraform.practice import Place, actions, bucket
+
+pytestmark = pytest.mark.slow
+
+REQUEST = WorkspacePlanRequest((bucket("invoices"),))
+
+
+def local(place: Place) -> TerraformRuntime:
+    return place.another()
+
+
+async def all_is_there(workspace: TerraformRuntime) -> None:
+    assert set(actions(await workspace.survey(REQUEST)).values()) == {PlannedAction.NONE}
+
+
+async def test_a_state_moves_there_and_back_whole(place: Place, store: Store) -> None:
+    await place.apply(bucket("invoices"))
+    before = json.loads(place.folder.state.read_bytes())
+    remote = runtime(place, store)
+    assert isinstance(remote, StateKeeper)
+    moved = await remote.move_state(REQUEST)
+    assert not moved.was_there and moved.record.where == "backend http"
+    assert [each.live.identity.uid for each in moved.record.entries] == ["invoices"]
+    assert json.loads(store.state)["resources"] == before["resources"] and not store.lock
+    assert moved.backup is not None and json.loads(moved.backup.read_bytes())["resources"] == before["resources"]
+    assert (await remote.move_state(REQUEST)).was_there, "a second time there is nothing to do"
+    await all_is_there(remote)
+
+    back = await local(place).move_state(REQUEST)
+    assert not back.was_there and place.recorded() == {"sandbox_bucket.invoices"}
+    await all_is_there(local(place))
+
+
+async def test_what_is_there_already_is_not_written_over(place: Place, store: Store) -> None:
+    await place.apply(bucket("invoices"))
+    own = json.loads(place.folder.state.read_bytes())
+    for there in (
+        {**own, "lineage": "8a1f0000-0000-0000-0000-000000000000", "serial": 99, "resources": []},
+        {**json.loads(json.dumps(own).replace('"invoices"', '"others"')), "lineage": "8a1f"},
+        {**own, "serial": own["serial"] - 1},
+    ):
+        store.state = json.dumps(there).encode()
+        with pytest.raises(Misconfigured, match="has a state already") as refused:
+            await runtime(place, store).move_state(REQUEST)
+        assert "not written over" in refused.value.message
+        assert json.loads(store.state) == there and place.recorded() == {"sandbox_bucket.invoices"}
+        await all_is_there(local(place))
+
+
+@pytest.mark.parametrize("lineage", ["", "8a1f0000-0000-0000-0000-000000000000"], ids=["same", "given anew"])
+async def test_a_state_that_a_colleague_moved_is_taken_as_it_is(place: Place, store: Store, lineage: str) -> None:
+    await place.apply(bucket("invoices"))
+    own = json.loads(place.folder.state.read_bytes())
+    store.state = json.dumps({**own, "serial": own["serial"] + 4, "lineage": lineage or own["lineage"]}).encode()
+    asked = len(store.asked)
+    moved = await runtime(place, store).move_state(REQUEST)
+    assert moved.was_there and moved.record.serial == own["serial"] + 4
+    assert "POST" not in store.asked[asked:], "nothing was written"
+    await all_is_there(runtime(place, store))
+
+
+async def test_a_place_that_fails_or_is_torn_leaves_the_state_where_it_is(place: Place, store: Store) -> None:
+    await place.apply(bucket("invoices"))
+    store.state = b'{"version": 4, "serial"'
+    with pytest.raises(RuntimeFailure):
+        await runtime(place, store).move_state(REQUEST)
+    store.state, store.refuses = b"", True
+    with pytest.raises(RuntimeFailure):
+        await runtime(place, store).move_state(REQUEST)
+    assert place.recorded() == {"sandbox_bucket.invoices"} and not store.state
+    await all_is_there(local(place))
+    assert not list(place.folder.path.glob("looking-*")), "nothing is left behind"
+
+
+async def test_a_state_elsewhere_is_read_from_a_machine_that_never_was_there(place: Place, store: Store) -> None:
+    await place.apply(bucket("invoices"))
+    store.state = place.folder.state.read_bytes()
+    fresh = runtime(place, store, folder=place.folder.path.with_name("another machine"))
+    found = await fresh.record(REQUEST)
+    assert [each.address for each in found.entries] == ["sandbox_bucket.invoices"], "not: nothing is there"
+
+
+async def test_a_lock_is_taken_away_by_its_id(place: Place, store: Store) -> None:
+    remote = runtime(place, store, lock_timeout_seconds=0.1)
+    await remote.survey(REQUEST)
+    store.lock = json.dumps({"ID": "8f3c", "Who": "ana@laptop", "Created": "2026-11-21T10:00:00Z"}).encode()
+    await remote.unlock_state(REQUEST, "8f3c")
+    assert not store.lock
+    with pytest.raises(RuntimeFailure, match="there is no lock to take away"):
+        await local(place).unlock_state(REQUEST, "8f3c")

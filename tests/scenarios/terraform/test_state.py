@@ -1,0 +1,57 @@
+"""`wb state`: what the state has, with secrets masked, what it lacks, and its way to another backend."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.scenarios.terraform.orders import PASSWORD, STACK, Orders, apply
+from workbench.exit_codes import ExitCode
+
+pytestmark = pytest.mark.slow
+
+
+async def test_the_state_is_listed_shown_and_moved(orders: Orders) -> None:
+    nothing = await orders.wb("state", "list", STACK)
+    assert nothing.code == 0 and "no state yet" in nothing.out and "configured, and not in it" in nothing.out
+
+    session = orders.session()
+    await apply(session, await session.plan(session.select(STACK), only=["*_database/orders"]))
+    listed = await orders.wb("state", "list", STACK)
+    assert listed.code == 0 and "2 resources in " in listed.out, listed.text
+    assert "sandbox_database.orders" in listed.out and "configured, and not in it: sandbox:sandbox:sandbox_bucket" in (
+        listed.out
+    )
+    document = json.loads((await orders.wb("state", "list", STACK, "-o", "json")).out)
+    assert document["status"] == "ok" and {each["configured"] for each in document["resources"]} == {True}
+    assert all("attributes" not in each for each in document["resources"])
+    for name in ("sandbox_database/orders", "sandbox_database.orders", "sandbox:sandbox:sandbox_database:orders"):
+        shown = await orders.wb("state", "show", STACK, name)
+        assert shown.code == 0 and "size_gb: 20" in shown.out and PASSWORD not in shown.text, shown.text
+    unknown = await orders.wb("state", "show", STACK, "sandbox_database/odrers")
+    assert unknown.code == ExitCode.ERROR and "it has sandbox_" in unknown.err
+
+    orders.edit("base/base.k", 'username = "orders"', "username = orders2")
+    broken = await orders.wb("state", "list", STACK)
+    assert broken.code == 0 and "what is configured is not known" in broken.out, "it is needed most then"
+    orders.edit("base/base.k", "username = orders2", 'username = "orders"')
+
+    file = orders.root / "storefront/orders/dev/stack.yaml"
+    there = orders.home / "shared.tfstate"
+    file.write_text(
+        f"{file.read_text().rstrip()}\nterraform: {{backend: {{type: local, config: {{path: {there}}}}}}}\n"
+    )
+    untrusted = await orders.wb("state", "migrate", STACK, "--yes")
+    assert untrusted.code == ExitCode.ERROR and "is not trusted" in untrusted.err and not there.exists()
+    trusting = {"WB_TRUST_BACKENDS": "1"}
+    asked = await orders.wb("state", "migrate", STACK, **trusting)
+    assert asked.code == ExitCode.REFUSED and "--yes" in asked.err
+    kept = await orders.wb("state", "migrate", STACK, "--yes", WB_READONLY="1", **trusting)
+    assert kept.code != 0 and "read-only" in kept.err and not there.exists()
+    moved = await orders.wb("state", "migrate", STACK, "--yes", "--reason", "shared now", **trusting)
+    assert moved.code == 0 and "2 resources in " in moved.out and str(there) in moved.out, moved.text
+    planned = await orders.wb("plan", STACK, "--only", "*_database/orders", "--detailed-exitcode", **trusting)
+    assert "nothing to change in what was chosen" in planned.out, planned.text
+    trail = await orders.wb("audit", "-o", "json")
+    assert "move state" in trail.out and "shared now" in trail.out

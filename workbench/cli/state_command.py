@@ -1,0 +1,173 @@
+"""`wb state`"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from workbench.cli.stacks import compile_options, find, format_option, inputs, reason_option, workdir_option
+from workbench.exit_codes import ExitCode
+from workbench.present.text import Span, Tone
+
+if TYPE_CHECKING:
+    from runtimes.base import StateMove
+    from workbench.cli.main import Context
+    from workbench.engine.compile import CompileInputs
+    from workbench.engine.kept_state import KeptState
+    from workbench.project import Stack
+    from workbench.session import Session
+
+
+@click.group("state")
+def command() -> None:
+    """Look at the state of a stack's Terraform resources, move it, unlock it."""
+
+
+@command.command("list")
+@click.argument("stack", default="", metavar="[STACK]")
+@compile_options
+@workdir_option
+@format_option("table", "json", "yaml")
+@click.pass_obj
+def list_(
+    context: Context,
+    stack: str,
+    options: tuple[str, ...],
+    settings: tuple[str, ...],
+    workdir: Path | None,
+    format_: str,
+) -> None:
+    """List what the state has, and what is configured and not in it."""
+    from workbench.present import kept_state
+
+    session, found = find(context, stack, workdir)
+    state = _read(session, found, inputs(options, settings))
+    match format_:
+        case "json":
+            context.output.json(kept_state.document(state))
+        case "yaml":
+            context.output.yaml(kept_state.document(state))
+        case _:
+            if state.resources:
+                context.output.table(kept_state.COLUMNS, kept_state.rows(state))
+            context.output.lines(kept_state.summary(state, context.output.glyphs))
+
+
+@command.command("show")
+@click.argument("stack")
+@click.argument("resource")
+@compile_options
+@workdir_option
+@format_option("table", "json", "yaml")
+@click.pass_obj
+def show(
+    context: Context,
+    stack: str,
+    resource: str,
+    options: tuple[str, ...],
+    settings: tuple[str, ...],
+    workdir: Path | None,
+    format_: str,
+) -> None:
+    """Show all that the state has of one resource: an id, TYPE/NAME or terraform's own address of it."""
+    from workbench.present import kept_state
+
+    session, found = find(context, stack, workdir)
+    state = _read(session, found, inputs(options, settings))
+    chosen = state.find(resource)
+    match format_:
+        case "json":
+            context.output.json(kept_state.document(state, chosen))
+        case "yaml":
+            context.output.yaml(kept_state.document(state, chosen))
+        case _:
+            context.output.lines(kept_state.lines(chosen))
+
+
+@command.command("migrate")
+@click.argument("stack", default="", metavar="[STACK]")
+@compile_options
+@workdir_option
+@click.option("-y", "--yes", is_flag=True, help="do not ask")
+@reason_option
+@click.pass_context
+def migrate(
+    ctx: click.Context,
+    stack: str,
+    options: tuple[str, ...],
+    settings: tuple[str, ...],
+    workdir: Path | None,
+    yes: bool,
+    reason: str,
+) -> None:
+    """Move the state from where it was to the backend that the stack names now."""
+    import anyio
+
+    from workbench.cli.applying import phrase_for
+    from workbench.engine.plan import Confirmation, Level
+    from workbench.present import kept_state
+
+    context: Context = ctx.obj
+    session, found = find(context, stack, workdir)
+    session.reason = reason or session.reason
+    given = inputs(options, settings)
+    nothing = "The state is where it was."
+    wanted = Confirmation(Level.YES, "yes")
+    if (
+        phrase_for(wanted, yes, "", context.output, verb=f"move the state of {found.name}", nothing_done=nothing)
+        is None
+    ):
+        ctx.exit(ExitCode.REFUSED)
+
+    async def run() -> tuple[KeptState, StateMove]:
+        async with session:
+            return await session.move_state(found, given)
+
+    state, moved = anyio.run(run)
+    context.output.line(Span("it was there already" if moved.was_there else "moved", Tone.GOOD))
+    context.output.lines(kept_state.summary(state, context.output.glyphs))
+    if moved.backup is not None:
+        context.output.talk(f"as it was: {moved.backup}")
+
+
+@command.command("unlock")
+@click.argument("stack")
+@click.argument("lock", metavar="LOCK")
+@compile_options
+@workdir_option
+@reason_option
+@click.pass_obj
+def unlock(
+    context: Context,
+    stack: str,
+    lock: str,
+    options: tuple[str, ...],
+    settings: tuple[str, ...],
+    workdir: Path | None,
+    reason: str,
+) -> None:
+    """Take a lock of the backend away whose holder is gone. LOCK is the id that a refused plan names."""
+    import anyio
+
+    session, found = find(context, stack, workdir)
+    session.reason = reason or session.reason
+    given = inputs(options, settings)
+
+    async def run() -> None:
+        async with session:
+            await session.unlock_state(found, lock, given)
+
+    anyio.run(run)
+    context.output.line(Span("unlocked: ", Tone.GOOD), found.name)
+
+
+def _read(session: Session, found: Stack, given: CompileInputs) -> KeptState:
+    import anyio
+
+    async def run() -> KeptState:
+        async with session:
+            return await session.state(found, given)
+
+    return anyio.run(run)

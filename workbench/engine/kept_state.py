@@ -1,0 +1,104 @@
+"""What the state of a stack's Terraform resources has, as it may be shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from runtimes.base import Body, FieldPath, Resource, ResourceId, RuntimeType, StateEntry, StateRecord
+from workbench.engine.errors import EngineError
+from workbench.engine.masking import Seal, masked, opaque_paths, resource_paths
+from workbench.engine.spec import Spec
+from workbench.engine.workspace import terraform
+
+
+class NotInState(EngineError):
+    """The state has no such resource."""
+
+
+@dataclass(frozen=True, slots=True)
+class KeptResource:
+    """`uid` is its id in the infrastructure, empty where that is secret. `address` is terraform's name of it.
+
+    `is_configured` is None where the configuration does not compile. `body` has secrets masked. The rest is as in
+    `runtimes.base.StateEntry`.
+    """
+
+    id: ResourceId
+    uid: str
+    address: str
+    provider: str
+    is_tainted: bool
+    deposed: int
+    exists: bool
+    is_configured: bool | None
+    body: Body = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptState:
+    """`lineage` is empty where there is no state yet. `absent` are configured resources that it does not have."""
+
+    stack: str
+    where: str
+    lineage: str
+    serial: int
+    resources: tuple[KeptResource, ...]
+    absent: tuple[ResourceId, ...] = ()
+    problem: str = ""
+    """Why it is not known what is configured, empty where it is."""
+
+    def find(self, text: str) -> KeptResource:
+        """Returns the one of this id, `TYPE/NAME` or terraform address. Raises `NotInState`."""
+        for each in self.resources:
+            if text in (str(each.id), each.address, f"{getattr(each.id, 'resource_type', '')}/{each.id.name}"):
+                return each
+        known = ", ".join(each.address for each in self.resources[:5]) or "nothing"
+        more = f" and {len(self.resources) - 5} more" if len(self.resources) > 5 else ""
+        raise NotInState(f"the state has no {text!r}", where=self.stack, hint=f"it has {known}{more}")
+
+
+def read(
+    record: StateRecord,
+    stack: str,
+    configured: Spec | None,
+    problem: str,
+    seal: Seal,
+    sensitive: Mapping[ResourceId, tuple[FieldPath, ...] | None],
+) -> KeptState:
+    """Masks what a state has. `sensitive` are the paths that providers named, None for those that nobody asked yet:
+    of these all is masked that may be secret by its looks."""
+    wanted = {each.id: each for each in terraform(configured)} if configured is not None else {}
+    resources = tuple(
+        _resource(each, None if configured is None else each.live.id in wanted, seal, sensitive)
+        for each in record.entries
+    )
+    absent = tuple(each for each in wanted if each not in {one.id for one in resources})
+    return KeptState(stack, record.where, record.lineage, record.serial, resources, absent, problem)
+
+
+def _resource(
+    entry: StateEntry,
+    is_configured: bool | None,
+    seal: Seal,
+    sensitive: Mapping[ResourceId, tuple[FieldPath, ...] | None],
+) -> KeptResource:
+    id_, body = entry.live.id, entry.live.observed or entry.live.body
+    named = sensitive.get(id_)
+    paths = (
+        *entry.live.hidden,
+        *resource_paths(Resource(id_, RuntimeType.TERRAFORM, body), seal.rules),
+        *(opaque_paths(body) if named is None else named),
+    )
+    uid = "" if seal.hides(entry.live.identity.uid) else entry.live.identity.uid
+    return KeptResource(
+        id_,
+        uid,
+        entry.address,
+        entry.provider,
+        entry.is_tainted,
+        entry.deposed,
+        entry.exists,
+        is_configured,
+        masked(body, paths, seal),
+    )

@@ -1,0 +1,91 @@
+"""The state of Terraform's resources, for reading and as a document."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from workbench.engine.kept_state import KeptResource, KeptState
+from workbench.present.documents import plain
+from workbench.present.glyphs import Glyphs
+from workbench.present.rows import Column, Row
+from workbench.present.text import Line, Span, Tone, line
+from workbench.present.yaml_lines import yaml_lines
+
+COLUMNS = (Column("Resource", grow=True), Column("Id"), Column("Provider"), Column("Note"))
+
+
+def rows(found: KeptState) -> tuple[Row, ...]:
+    return tuple(
+        Row(
+            each.id,
+            (
+                line(each.address),
+                line(each.uid or "?"),
+                line(Span(each.provider, Tone.MUTED)),
+                line(Span("; ".join(notes(each)), Tone.WARN)),
+            ),
+        )
+        for each in found.resources
+    )
+
+
+def notes(each: KeptResource) -> Iterator[str]:
+    if not each.exists:
+        yield "gone"
+    if each.is_tainted:
+        yield "not finished: will be replaced"
+    if each.deposed:
+        yield f"{each.deposed} older of it still to be deleted"
+    if each.is_configured is False:
+        yield "not configured any more"
+
+
+def summary(found: KeptState, glyphs: Glyphs) -> Iterator[Line]:
+    """Yields where the state is, how much it has, and what is not known."""
+    if not found.lineage and not found.resources:
+        yield line(Span("no state yet", Tone.STRONG), Span(f" in {found.where}", Tone.MUTED))
+    else:
+        count = f"{len(found.resources)} resource{'s' if len(found.resources) != 1 else ''}"
+        yield line(Span(count, Tone.STRONG), Span(f" in {found.where}, serial {found.serial}", Tone.MUTED))
+    for each in found.absent:
+        yield line(Span(f"{glyphs.finding} configured, and not in it: {each}", Tone.WARN))
+    if found.problem:
+        said = f"{found.problem}: what is configured is not known"
+        yield line(Span(f"{glyphs.unknown} {said}", Tone.WARN))
+
+
+def lines(each: KeptResource) -> Iterator[Line]:
+    yield line(Span(each.address, Tone.STRONG), Span(f"  {each.provider}", Tone.MUTED))
+    for note in notes(each):
+        yield line(Span(note, Tone.WARN))
+    for shown in yaml_lines(each.body, indent=1):
+        yield shown.text
+
+
+def document(found: KeptState, only: KeptResource | None = None) -> dict[str, Any]:
+    return {
+        "apiVersion": "wb/v1",
+        "kind": "TerraformState",
+        "status": "unknown" if found.problem else "ok" if found.lineage else "empty",
+        "stack": found.stack,
+        "where": found.where,
+        "lineage": found.lineage or None,
+        "serial": found.serial,
+        "unknown": [found.problem] if found.problem else [],
+        "absent": [str(each) for each in found.absent],
+        "resources": [
+            {
+                "id": str(each.id),
+                "uid": each.uid or None,
+                "address": each.address,
+                "provider": each.provider,
+                "tainted": each.is_tainted,
+                "deposed": each.deposed,
+                "exists": each.exists,
+                "configured": each.is_configured,
+                **({"attributes": plain(each.body)} if only is not None else {}),
+            }
+            for each in ((only,) if only is not None else found.resources)
+        ],
+    }
