@@ -148,12 +148,10 @@ async def test_secrets_stand_nowhere_in_clear(orders: Orders) -> None:
         assert orders.counts() == ALL_THERE
         nothing_left("after an apply")
 
-        await wb("diff", STACK)
-        await wb("diff", STACK, "-o", "json")
+        for words in (["diff", STACK], ["state", "list", STACK], ["state", "show", STACK, "sandbox_database/orders"]):
+            await wb(*words)
+            await wb(*words, "-o", "json")
         await wb("release", "list", STACK.partition(" ")[0])
-        await wb("state", "list", STACK, code=ExitCode.OK)
-        await wb("state", "show", STACK, "sandbox_database/orders", code=ExitCode.OK)
-        await wb("state", "show", STACK, "sandbox_database/orders", "-o", "json", code=ExitCode.OK)
         await wb("audit")
         world.chmod(0o644)
         text = world.read_text()
