@@ -15,6 +15,7 @@ from datetime import datetime
 from pathlib import Path
 
 from runtimes.base import (
+    Address,
     Body,
     ClusterIdentity,
     LiveResource,
@@ -30,7 +31,7 @@ from runtimes.base import (
 )
 from workbench.destinations import Places, destinations, goes_to_clusters, refuse_doubtful
 from workbench.engine.changes import Gap, StackDiff
-from workbench.engine.choice import EVERYTHING, Choice
+from workbench.engine.choice import EVERYTHING, Choice, Subject
 from workbench.engine.compile import CompiledStack, CompileInputs
 from workbench.engine.errors import EngineError, Refused, ReleaseFailure
 from workbench.engine.identities import Followed, Reached, Waiting, follow, former_of, identify, refuse_others
@@ -146,6 +147,7 @@ class Planner:
         adopts: bool = False,
         dry_run_all: bool = False,
         choice: Choice = EVERYTHING,
+        replaces: Choice = EVERYTHING,
         salt: bytes | None = None,
         bound: Mapping[str, ClusterIdentity] | None = None,
     ) -> Plan:
@@ -171,6 +173,7 @@ class Planner:
             adopts=adopts,
             dry_run_all=dry_run_all,
             choice=choice,
+            replaces=replaces,
             bound=bound,
         )
 
@@ -393,6 +396,7 @@ class Planner:
         dry_run_all: bool = False,
         gaps: tuple[Gap, ...] = (),
         choice: Choice = EVERYTHING,
+        replaces: Choice = EVERYTHING,
         bound: Mapping[str, ClusterIdentity] | None = None,
         rolls_back_to: int = 0,
     ) -> Plan:
@@ -412,6 +416,7 @@ class Planner:
             accept_lost=accept_lost,
             adopts=adopts,
             dry_run_all=dry_run_all,
+            replaces=replaces,
         )
         found = _with_history(found, history)
         others = () if prior is not None and prior.resources else self.releases.store.elsewhere(stack.path)
@@ -438,6 +443,7 @@ class Planner:
             elsewhere=tuple(f"{each} ({each.hint})" for each in others),
             rolls_back_to=rolls_back_to,
             choice=choice,
+            replaces=tuple(each.text for each in replaces.only),
         )
         return await self.judged(replace(plan, guards=(*plan.guards, *_history_guard(plan, history))), stack)
 
@@ -457,6 +463,7 @@ class Planner:
         accept_lost: bool = False,
         adopts: bool = False,
         dry_run_all: bool = False,
+        replaces: Choice = EVERYTHING,
     ) -> tuple[StackDiff, bool]:
         """Returns the difference, and whether it looked for what is to be deleted: not where something is withheld."""
         prior = at.prior
@@ -486,6 +493,7 @@ class Planner:
                 root=self.root,
                 accept_lost=accept_lost,
                 dry_run_all=dry_run_all,
+                replaces=replaces.fitting(_subjects(spec, asked)),
             )
         gaps = [*narrowed.gaps, *found.gaps, *self._renamed(stack, found)]
         if prune:
@@ -556,6 +564,12 @@ class Planner:
             except RuntimeFailure as failure:
                 found[cluster] = failure
         return found
+
+
+def _subjects(spec: Spec, asked: Iterable[Place]) -> list[Subject]:
+    return [
+        Subject(Address(each.name, one.id), one.attributes) for each in asked for one in spec if each.kind.holds(one.id)
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -120,7 +120,7 @@ class WorkspacePlanRequest:
 
     `released` are the resources that were there after the last apply, each with its id in the infrastructure, empty
     where not known: the workspace may have lost them. What it has lost and cannot find is an error, unless
-    `accepts_lost`, which takes it for gone.
+    `accepts_lost`, which takes it for gone. `replaces` are to be made anew although nothing else calls for it.
     """
 
     resources: tuple[Resource, ...]
@@ -129,6 +129,7 @@ class WorkspacePlanRequest:
     former: tuple[Resource, ...] = ()
     released: Mapping[ResourceId, str] = field(default_factory=dict)
     accepts_lost: bool = False
+    replaces: frozenset[ResourceId] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

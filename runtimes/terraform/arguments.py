@@ -39,7 +39,9 @@ class Arguments:
     def unlock_state(self, lock: str) -> tuple[str, ...]:
         return self._built("force-unlock", "force", after=(lock,))
 
-    def plan(self, file: str, *, targets: Sequence[str] = (), lock_timeout_seconds: float) -> tuple[str, ...]:
+    def plan(
+        self, file: str, *, targets: Sequence[str] = (), replaces: Sequence[str] = (), lock_timeout_seconds: float
+    ) -> tuple[str, ...]:
         return self._built(
             "plan",
             "no-color",
@@ -48,6 +50,7 @@ class Arguments:
             input=False,
             lock_timeout=_seconds(lock_timeout_seconds),
             target=list(targets),
+            replace=list(replaces),
             out=file,
         )
 

@@ -181,13 +181,18 @@ class Terraform:
             self.folder.write(self.folder.schemas, json.dumps(kept))
         return schema.read(kept["content"], types=types)
 
-    async def plan(self, configuration: Configuration, targets: tuple[str, ...]) -> Planned:
+    async def plan(
+        self, configuration: Configuration, targets: tuple[str, ...], replaces: tuple[str, ...] = ()
+    ) -> Planned:
         """Plans into the folder's plan file. Raises `RuntimeFailure` where terraform ends without saying why."""
         folder = self.folder
         folder.remove_leftovers()
         command = self._command(
             self._arguments.plan(
-                folder.plan.name, targets=targets, lock_timeout_seconds=self._settings.lock_timeout_seconds
+                folder.plan.name,
+                targets=targets,
+                replaces=replaces,
+                lock_timeout_seconds=self._settings.lock_timeout_seconds,
             ),
             configuration,
         )

@@ -65,6 +65,12 @@ class _Configured:
     schemas: Schemas | None
     targets: tuple[str, ...]
 
+    @property
+    def replaces(self) -> tuple[str, ...]:
+        """The addresses of what is to be made anew, as far as it is there."""
+        known = sorted(self.request.replaces & self.prior.resources.keys(), key=str)
+        return tuple(self.written.address_of(each) for each in known)
+
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
@@ -294,7 +300,7 @@ class TerraformWorkspace:
             if adoptions.chosen != chosen:
                 chosen = adoptions.chosen
                 configured = await self._configured(terraform, request, recorded, chosen)
-            planned = await terraform.plan(configured.written, configured.targets)
+            planned = await terraform.plan(configured.written, configured.targets, configured.replaces)
             if planned.needs_init and not is_initialised_again:
                 is_initialised_again = True
                 await terraform.initialise(configured.written)

@@ -18,6 +18,7 @@ from workbench.cli.stacks import (
     inputs,
     part_options,
     reason_option,
+    replace_option,
     timeout_option,
     workdir_option,
 )
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 @adopt_option
 @dry_run_all_option
 @part_options
+@replace_option
 @reason_option
 @click.pass_context
 def command(
@@ -65,6 +67,7 @@ def command(
     dry_run_all: bool,
     only: tuple[str, ...],
     skip: tuple[str, ...],
+    replace: tuple[str, ...],
     reason: str,
 ) -> None:
     """Make the clusters say what the configuration says, after asking; then watch it become ready.
@@ -110,13 +113,14 @@ def command(
                 dry_run_all=dry_run_all,
                 only=only,
                 skip=skip,
+                replace=replace,
             )
 
     made = anyio.run(make)
     ctx.exit(apply_made(session, made, output, yes=yes, confirm=confirm, dry_run=dry_run, watch=watch, timeout=timeout))
 
 
-_OF_PLANS = ("clusters", "force", "no_prune", "accept_lost", "adopt", "dry_run_all", "only", "skip")
+_OF_PLANS = ("clusters", "force", "no_prune", "accept_lost", "adopt", "dry_run_all", "only", "skip", "replace")
 
 
 def _refuse_options(ctx: click.Context) -> None:

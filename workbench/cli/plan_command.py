@@ -19,6 +19,7 @@ from workbench.cli.stacks import (
     format_option,
     inputs,
     part_options,
+    replace_option,
     workdir_option,
 )
 from workbench.exit_codes import ExitCode
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 @adopt_option
 @dry_run_all_option
 @part_options
+@replace_option
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -60,6 +62,7 @@ def command(
     dry_run_all: bool,
     only: tuple[str, ...],
     skip: tuple[str, ...],
+    replace: tuple[str, ...],
 ) -> None:
     """Show what would be done, in which order, and what stands in the way. Nothing is changed.
 
@@ -85,6 +88,7 @@ def command(
                 dry_run_all=dry_run_all,
                 only=only,
                 skip=skip,
+                replace=replace,
             )
             if out is not None and not made.is_refused:
                 session.save_plan(made, out)

@@ -168,6 +168,16 @@ def part_options(function: Command) -> Command:
     )(function)
 
 
+def replace_option(function: Command) -> Command:
+    return click.option(
+        "--replace",
+        "replace",
+        multiple=True,
+        metavar="SELECTOR",
+        help="delete these resources and make them again, whether or not anything calls for it; may be repeated",
+    )(function)
+
+
 def dry_run_all_option(function: Command) -> Command:
     return click.option(
         "--dry-run-all", is_flag=True, help="have the cluster dry-run unchanged objects too, as for changing webhooks"

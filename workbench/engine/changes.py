@@ -246,7 +246,8 @@ class StackDiff:
     `workspace` is the place of its Terraform resources, empty where it has none and had none. `release` is the revision
     it was compared with, 0 where no release of the stack can be read here. `notes` say what was left out on purpose.
     `cautions` are those of the warnings that call for more than a yes: it is not known for sure what exists.
-    `identities` says which cluster each name is, for those that answered.
+    `identities` says which cluster each name is, for those that answered. `replaced` is what is to be
+    replaced as somebody asked for it.
     """
 
     spec: Spec = field(repr=False)
@@ -261,6 +262,7 @@ class StackDiff:
     notes: tuple[str, ...] = ()
     cautions: tuple[str, ...] = ()
     identities: Mapping[str, ClusterIdentity] = field(default_factory=dict)
+    replaced: frozenset[Address] = frozenset()
 
     @property
     def stack(self) -> str:

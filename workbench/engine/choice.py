@@ -147,6 +147,13 @@ class Choice:
     def __bool__(self) -> bool:
         return bool(self.only or self.skip)
 
+    def fitting(self, subjects: Collection[Subject]) -> frozenset[Address]:
+        """Returns what `only` fits. Raises `BadChoice` for a selector that fits nothing."""
+        for each in self.only:
+            if not any(each.fits(one) for one in subjects):
+                raise _fits_nothing(each, subjects)
+        return frozenset(one.address for one in subjects if any(each.fits(one) for each in self.only))
+
     def of_plan(
         self,
         subjects: Collection[Subject],

@@ -69,7 +69,7 @@ class Plan:
     plan is for those and no others. `rolls_back_to` is the release whose resources the Spec has, 0 for a plan that
     follows the configuration. `policy` is what policies found, None where none are for the stack; a guard speaks for
     it. `is_part`: some of its steps were taken out, and what they were about is left as it is; `part` says which were
-    chosen, None where nobody chose.
+    chosen, None where nobody chose. `replaced` are replaced whether or not anything calls for it: what `replaces` fits.
     """
 
     id: str
@@ -104,6 +104,8 @@ class Plan:
     policy: PolicyReport | None = None
     is_part: bool = False
     part: Part | None = None
+    replaces: tuple[str, ...] = ()
+    replaced: frozenset[Address] = frozenset()
 
     @property
     def left_out(self) -> tuple[LeftOut, ...]:

@@ -33,7 +33,7 @@ class PlanFileInvalid(EngineError):
 class SavedPlan:
     """`objects` maps addresses to [action, uid, digest of content, and for Terraform of what is planned].
 
-    `only` are places, `only_resources` and `skipped` selectors of resources.
+    `only` are places, `only_resources`, `skipped` and `replaces` selectors of resources.
 
     `withheld` names options that were not saved. `identities` says which cluster each name was.
     """
@@ -58,6 +58,7 @@ class SavedPlan:
     rolls_back_to: int = 0
     only_resources: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()
+    replaces: tuple[str, ...] = ()
 
 
 def save(plan: Plan, path: Path, root: Path) -> None:
@@ -84,6 +85,7 @@ def save(plan: Plan, path: Path, root: Path) -> None:
         "rollsBackTo": plan.rolls_back_to,
         "dryRunAll": plan.dry_run_all,
         "onlyResources": list(plan.part.only) if plan.part is not None else [],
+        "replaces": list(plan.replaces),
         "skipped": list(plan.part.skip) if plan.part is not None else [],
         "options": {name: value for name, value in options.items() if name not in secret},
         "withheld": sorted(secret),
@@ -139,6 +141,7 @@ def load(path: Path, root: Path) -> SavedPlan:
             rolls_back_to=int(content.get("rollsBackTo", 0)),
             only_resources=tuple(str(each) for each in content.get("onlyResources", ())),
             skipped=tuple(str(each) for each in content.get("skipped", ())),
+            replaces=tuple(str(each) for each in content.get("replaces", ())),
         )
     except (KeyError, TypeError, AttributeError, ValueError) as error:
         raise PlanFileInvalid("is not a saved plan", where=str(path), hint="`wb plan --out FILE` saves one") from error

@@ -50,12 +50,14 @@ def make_plan(
     elsewhere: tuple[str, ...] = (),
     rolls_back_to: int = 0,
     choice: Choice = EVERYTHING,
+    replaces: tuple[str, ...] = (),
 ) -> Plan:
     """Decides what is to be done about a difference. `revision` is the number its release will have.
 
     `destroys`: the Spec is empty as everything is to go, not by mistake. `only` are the places asked for by name.
     `adopts` was said of what labels alone know. `elsewhere` are sentences about records of the stack that this checkout
-    does not work with. Raises `BadChoice` where `choice` names what there is not.
+    does not work with. Raises `BadChoice` where `choice` names what there is not. `replaces` names what
+    `diff.replaced` has.
     """
     part = _part(diff, prior, choice) if choice else None
     diff = _narrowed(diff, part) if part is not None else diff
@@ -105,6 +107,8 @@ def make_plan(
         rolls_back_to=rolls_back_to,
         is_part=part is not None and bool(part.left_out),
         part=part,
+        replaces=replaces,
+        replaced=diff.replaced,
     )
 
 

@@ -22,6 +22,7 @@ from pathlib import Path
 
 import anyio
 
+from runtimes.base import Address
 from workbench.engine.changes import StackDiff
 from workbench.engine.graph import dependencies, waves
 from workbench.engine.place_kinds import CLUSTER, WORKSPACE
@@ -45,15 +46,25 @@ async def survey(
     root: Path | None = None,
     accept_lost: bool = False,
     dry_run_all: bool = False,
+    replaces: frozenset[Address] = frozenset(),
 ) -> StackDiff:
     """Compares a placed Spec with what each place has; one that cannot be asked is a problem.
 
     `labels` select what the stack owns in clusters; `adopts` takes all that carries them as the stack's. `at` is now.
     Changes come in the order of applying, deletions last. Problems name source lines relative to `root`. `accept_lost`
     takes for gone what Terraform's state has lost. `dry_run_all` has clusters dry-run also what ownership tells.
+    `replaces` are to be deleted and made again although nothing else calls for it.
     """
     surveying = Surveying(
-        spec, prior, labels, seals, adopts=adopts, root=root, accept_lost=accept_lost, dry_run_all=dry_run_all
+        spec,
+        prior,
+        labels,
+        seals,
+        adopts=adopts,
+        root=root,
+        accept_lost=accept_lost,
+        dry_run_all=dry_run_all,
+        replaces=replaces,
     )
     surveys = [each.survey(surveying) for each in places]
     async with anyio.create_task_group() as tasks:
@@ -75,4 +86,5 @@ async def survey(
         release=prior.revision if prior is not None else 0,
         cautions=scrubbed(tuple(caution for each in answers for caution in each.cautions), secrets, spec.rules),
         gaps=scrubbed(tuple(gap for each in answers for gap in each.gaps), secrets, spec.rules),
+        replaced=replaces,
     )

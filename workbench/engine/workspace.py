@@ -66,10 +66,12 @@ Live = Mapping[str, LiveResource | None]
 @dataclass(frozen=True, slots=True)
 class Recorded:
     """What is known of a workspace besides what it says itself. `released`: what the last release left in existence,
-    with ids in the infrastructure. `accept_lost`: what the state has lost of that is taken for gone."""
+    with ids in the infrastructure. `accept_lost`: what the state has lost of that is taken for gone. `replaces` are
+    to be made anew."""
 
     released: Mapping[ResourceId, str] = field(default_factory=dict, repr=False)
     accept_lost: bool = False
+    replaces: frozenset[ResourceId] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +88,13 @@ class Desired:
     def request(self, spec: Spec, known: Recorded, only: frozenset[ResourceId] | None = None) -> WorkspacePlanRequest:
         secrets = spec.secrets | self.secrets
         return WorkspacePlanRequest(
-            self.resources, only, secrets, spec.former, known.released, accepts_lost=known.accept_lost
+            self.resources,
+            only,
+            secrets,
+            spec.former,
+            known.released,
+            accepts_lost=known.accept_lost,
+            replaces=known.replaces if only is None else known.replaces & only,
         )
 
 

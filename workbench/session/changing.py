@@ -64,6 +64,7 @@ class Changing(Browsing, Compiling):
         dry_run_all: bool = False,
         only: Iterable[str] = (),
         skip: Iterable[str] = (),
+        replace: Iterable[str] = (),
     ) -> Plan:
         """As `diff`, with what will be done about it. Problems become guards that refuse the plan.
 
@@ -75,7 +76,8 @@ class Changing(Browsing, Compiling):
         named, the plan is of that part alone.
 
         `only` and `skip` are selectors of resources (see `engine.choice`): all places are looked at, and what is not
-        chosen is left as it is, but for what a chosen one needs. Raises `BadChoice` for one that fits nothing.
+        chosen is left as it is, but for what a chosen one needs. `replace` are selectors of what is deleted and made
+        again although nothing calls for it. Raises `BadChoice` for one that fits nothing.
         """
         from workbench.engine.choice import Choice
         from workbench.project.readiness import read_readiness
@@ -91,6 +93,7 @@ class Changing(Browsing, Compiling):
             adopts=adopt,
             dry_run_all=dry_run_all,
             choice=Choice.of(only, skip),
+            replaces=Choice.of(replace, ()),
         )
 
     def waits_for(self) -> Mapping[str, float]:
@@ -212,6 +215,7 @@ class Changing(Browsing, Compiling):
                 adopts=saved.adopts,
                 dry_run_all=saved.dry_run_all,
                 choice=choice,
+                replaces=Choice.of(saved.replaces, ()),
                 salt=saved.salt,
                 bound=saved.identities,
             )

@@ -234,3 +234,12 @@ async def test_a_part_of_terraform_is_applied_with_what_it_needs_and_the_rest_af
 
     resized = await session.plan(stack, skip=["kind=sandbox_bucket"], only=["runtime=terraform"])
     assert resized.is_empty and resized.is_as_configured, "nothing is to be done, so nothing is left out"
+
+    before = orders.one("database", "reports-dev")["address"], orders.one("database", "orders-dev")["address"]
+    anew = await session.plan(stack, replace=["*_database/reports"])
+    assert change(anew, REPORTS).action is Action.REPLACE and change(anew, DATABASE).action is Action.NONE
+    await apply(session, anew)
+    after = orders.one("database", "reports-dev")["address"], orders.one("database", "orders-dev")["address"]
+    assert after[0] != before[0] and after[1] == before[1] and orders.counts() == ALL_THERE
+    agreement(orders)
+    assert (await session.plan(stack)).is_as_configured

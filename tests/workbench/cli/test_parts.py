@@ -40,9 +40,25 @@ async def test_a_part_is_planned_saved_applied_and_what_is_left_is_told(place: P
     assert ended.code == ExitCode.OK, ended.text
 
 
+async def test_what_is_replaced_is_another_object_afterwards(place: Place, tmp_path: Path) -> None:
+    await place.released()
+    await settled(place)
+    saved = tmp_path / "replace.json"
+    names = [each["metadata"]["name"] for each in place.sandbox.clusters[0].list("configmaps").items]
+    (name,) = {*names} - {"kube-root-ca.crt"}
+    before = place.live("configmaps", "web-dev", name)["metadata"]["uid"]
+    ended = await place("plan", "web/dev", "--replace", f"ConfigMap/{name}", "--out", saved)
+    assert ended.code == ExitCode.OK and "replace: its replacement was requested" in ended.out, ended.text
+    ended = await place("apply", saved, "--yes", "--no-watch")
+    assert ended.code == ExitCode.OK, ended.text
+    assert place.live("configmaps", "web-dev", name)["metadata"]["uid"] != before
+    await settled(place)
+    assert (await place("plan", "web/dev", "--detailed-exitcode")).code == ExitCode.OK
+
+
 async def test_what_fits_nothing_changes_nothing(place: Place) -> None:
     for selector in ("Deployment/wbe", "kind=Deploymant", "web"):
-        for option in ("--only", "--skip"):
+        for option in ("--only", "--skip", "--replace"):
             ended = await place("apply", "web/dev", option, selector, "--yes")
             assert ended.code == ExitCode.ERROR and selector in ended.err
     assert not place.names("deployments.apps")

@@ -222,3 +222,25 @@ async def test_terraform_is_done_in_part_and_left_out_as_a_whole() -> None:
     assert sorted(steps(rest)) == ["create cache@terraform", "delete old@terraform"]
     await world.apply(rest)
     assert (await world.plan(*after)).is_as_configured
+
+
+async def test_what_is_to_be_replaced_is_made_again_and_only_where_that_was_said() -> None:
+    world = World({"hz": FakeCluster("hz"), "sh": FakeCluster("sh")})
+    every = namespace(), config_map("a", {}), config_map("b", {})
+    await world.release(*every)
+    at = Address("hz", KubernetesId("v1", "ConfigMap", "shop", "a"))
+    before = {each.address: each.identity for each in (await world.plan(*every)).changes}
+    plan = await world.plan(*every, replaces=frozenset([at]))
+    assert steps(plan) == ["replace a@hz"] and any("was requested" in each for each in plan.notes)
+    assert plan.id != (await world.plan(*every)).id
+    await world.apply(plan)
+    after = await world.plan(*every)
+    assert after.is_as_configured, "asked for once, done once"
+    assert {each.address for each in after.changes if each.identity != before[each.address]} == {at}
+
+
+async def test_a_holder_of_others_is_replaced_only_after_its_phrase() -> None:
+    world = World()
+    await world.release(namespace())
+    at = Address("hz", KubernetesId("v1", "Namespace", "", "shop"))
+    assert (await world.plan(namespace(), replaces=frozenset([at]))).confirmation.level is Level.PHRASE

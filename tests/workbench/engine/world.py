@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from runtimes.base import RuntimeFailure
+from runtimes.base import Address, RuntimeFailure
 from tests.workbench.engine.fake_cluster import EPOCH, FakeCluster
 from tests.workbench.engine.fake_workspace import FakeWorkspace
 from workbench.engine import release
@@ -133,7 +133,14 @@ class World:
             return [*clusters]
         return [*clusters, WorkspacePlace("terraform", self.workspace, self.clusters)]
 
-    async def diff(self, *bodies: Any, prune: bool = True, adopts: bool = False, stack: StackPath = STACK) -> StackDiff:
+    async def diff(
+        self,
+        *bodies: Any,
+        prune: bool = True,
+        adopts: bool = False,
+        stack: StackPath = STACK,
+        replaces: frozenset[Address] = frozenset(),
+    ) -> StackDiff:
         placed = place(spec_of(*bodies), stack, None)
         return await survey(
             placed,
@@ -144,6 +151,7 @@ class World:
             adopts=adopts,
             seals=self.seals,
             at=self._now,
+            replaces=replaces,
         )
 
     async def plan(
@@ -154,9 +162,10 @@ class World:
         destroys: bool = False,
         only: Sequence[str] = (),
         skip: Sequence[str] = (),
+        replaces: frozenset[Address] = frozenset(),
     ) -> Plan:
         return make_plan(
-            await self.diff(*bodies, prune=prune),
+            await self.diff(*bodies, prune=prune, replaces=replaces),
             self.stack,
             prior=self.prior,
             revision=self.prior.revision + 1 if self.prior else 1,

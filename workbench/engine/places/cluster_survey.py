@@ -222,6 +222,8 @@ class ClusterSurvey:
         is_same = live is not None and live.body is prediction.after
         was_deleted = was_deleted_since(released_as(self._surveying.prior, address), live)
         action, because = _action(prediction, bool(written), fields.claims, was_deleted)
+        if live is not None and action is not Action.REPLACE and address in self._surveying.replaces:
+            action, because = Action.REPLACE, "its replacement was requested"
         return Change(
             address=address,
             action=action,
@@ -275,7 +277,10 @@ class ClusterSurvey:
         runtime, limit = self._runtime, anyio.CapacityLimiter(AT_ONCE)
         if not isinstance(runtime, RightsReviewable):
             return
-        replaced = [id_ for id_, each in self._predictions.items() if each.replaces and each.live is not None]
+        asked = {each.id for each in self._surveying.replaces if each.cluster == self._cluster}
+        replaced = [
+            id_ for id_, each in self._predictions.items() if each.live is not None and (each.replaces or id_ in asked)
+        ]
         ids = [*(each.address.id for each in self._pruned.deletions), *replaced]
         unknown: list[RuntimeFailure] = []
 

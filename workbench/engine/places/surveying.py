@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Protocol
 
-from runtimes.base import UNKNOWN, Reference, ResourceId
+from runtimes.base import UNKNOWN, Address, Reference, ResourceId
 from runtimes.base.secret_texts import telling
 from workbench.engine.masking import Seal, public_names
 from workbench.engine.place_kinds import PlaceKind, kind_of
@@ -49,6 +49,7 @@ class Surveying:
     root: Path | None = None
     accept_lost: bool = False
     dry_run_all: bool = False
+    replaces: frozenset[Address] = frozenset()
     secrets: frozenset[str] = frozenset()
     values: dict[PlaceKind, Values] = field(default_factory=dict)
     _public: frozenset[str] = field(init=False)

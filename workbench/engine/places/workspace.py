@@ -66,7 +66,8 @@ class WorkspacePlace:
             return CheckedWorkspace(self, plan, self.workspace, {})
         asked = await desired(plan.spec, self.clusters)
         only = None if plan.prune else frozenset(each.id for each in asked.resources)
-        fresh = await self.workspace.survey(asked.request(plan.spec, Recorded(plan.released, plan.accept_lost), only))
+        known = Recorded(plan.released, plan.accept_lost, frozenset(each.id for each in plan.replaced))
+        fresh = await self.workspace.survey(asked.request(plan.spec, known, only))
         if moved := self._moved(plan, fresh):
             raise StalePlan(sorted(moved, key=str), where=plan.stack)
         live = {each.id: each.prediction.live for each in fresh.resources if each.prediction.live is not None}
@@ -126,7 +127,8 @@ class WorkspaceSurvey:
         self._plans: Mapping[ResourceId, ResourcePlan] = {}
 
     async def run(self, prune: bool) -> None:
-        known = Recorded(in_workspace(self._surveying.prior), self._surveying.accept_lost)
+        of = self._surveying
+        known = Recorded(in_workspace(of.prior), of.accept_lost, frozenset(each.id for each in of.replaces))
         try:
             if isinstance(self._workspace, RuntimeFailure):
                 raise self._workspace

@@ -217,7 +217,9 @@ class WorkspaceSteps:
         # Everything at once needs no limit, which terraform would warn of.
         is_all = ids == self._all and self._plan.prune and not self._plan.is_part
         only = None if is_all else ids
-        known = Recorded(self._plan.released, self._plan.accept_lost)
+        # one that an earlier run made anew stays
+        replaces = frozenset(each.id for each in self._plan.replaced) & ids
+        known = Recorded(self._plan.released, self._plan.accept_lost, replaces)
         request = asked.request(self._plan.spec, known, only)
         async with self._workspace.apply_all(request, lambda plan: self._accept(plan, ready)) as run:
             self._run = run
