@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.affected.seconds import Seconds
+from tests.sizes import SOAK, is_soak
 from workbench.ci import VARIABLES
 
 # A shell that starts the tests in the background makes them ignore ^C, and all they start with them: tests that send
@@ -32,11 +33,8 @@ settings.register_profile("konfig-workbench", deadline=None, suppress_health_che
 settings.load_profile("konfig-workbench")
 
 
-SOAK = "KONFIG_WORKBENCH_SOAK"
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    if os.environ.get(SOAK) != "1":
+    if not is_soak():
         for each in items:
             if each.get_closest_marker("soak"):
                 each.add_marker(pytest.mark.skip(reason=f"a part of make soak ({SOAK}=1)"))

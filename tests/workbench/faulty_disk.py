@@ -1,4 +1,4 @@
-"""A disk that fails: the n-th thing that writes to a folder raises, once or from then on."""
+"""A disk that fails: the n-th thing that writes to a folder raises, once or from then on; or a process dies there."""
 
 from __future__ import annotations
 
@@ -42,10 +42,20 @@ class FaultyDisk:
         return isinstance(path, str | os.PathLike) and os.path.abspath(path).startswith(str(self.folder) + os.sep)
 
 
+def is_full() -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
 @contextmanager
 def faulty_disk(
-    monkeypatch: pytest.MonkeyPatch, folder: Path, fails_at: int, *, is_for_good: bool = False
+    monkeypatch: pytest.MonkeyPatch,
+    folder: Path,
+    fails_at: int,
+    *,
+    is_for_good: bool = False,
+    fault: Callable[[], None] = is_full,
 ) -> Iterator[FaultyDisk]:
+    """`fault` is what happens in place of the operation; it does not return."""
     disk = FaultyDisk(folder.resolve(), fails_at, is_for_good)
 
     def by_handle(name: str, real: Callable[..., Any]) -> Callable[..., Any]:
@@ -58,7 +68,7 @@ def faulty_disk(
                 if name in ("write", "pwrite"):
                     data, *rest = arguments
                     real(handle, data[: len(data) // 2], *rest)
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+                fault()
             # flushing for real would only cost time here
             return None if name == "fsync" else real(handle, *arguments)
 
@@ -68,7 +78,7 @@ def faulty_disk(
         def operation(path: Any, *arguments: Any, **more: Any) -> Any:
             writes = name != "open" or bool((arguments[0] if arguments else 0) & _WRITING)
             if writes and disk.holds(path) and disk.is_failing(f"{name} {Path(path).name}"):
-                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
+                fault()
             return real(path, *arguments, **more)
 
         return operation

@@ -6,12 +6,14 @@ import errno
 import os
 import random
 import stat
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from runtimes.base import Address, KubernetesId, RuntimeType, TerraformId
+from tests.sizes import size
 from tests.workbench.engine.fake_cluster import EPOCH
 from tests.workbench.engine.world import STACK
 from workbench.engine.errors import ReleaseFailure
@@ -138,7 +140,8 @@ def test_any_damage_to_the_newest_record_is_named_and_the_one_before_is_used(sto
     path = written(store, 2)
     whole = path.read_bytes()
     dice = random.Random(1)
-    for _ in range(300):
+    passed_over = 0
+    for _ in range(size(300, 5_000)):
         damaged = bytearray(whole)
         if dice.random() < 0.5:
             del damaged[dice.randrange(len(damaged)) :]
@@ -150,7 +153,10 @@ def test_any_damage_to_the_newest_record_is_named_and_the_one_before_is_used(sto
         if found.revision == 2:
             assert found == release(2), "damage that changes nothing, such as in a blank"
         else:
+            assert found == replace(release(1), warnings=found.warnings)
             assert "2.json" in found.warnings[0] and "passed over" in found.warnings[0]
+            passed_over += 1
+    assert passed_over > size(200, 3_000), "most damage is no blank"
     assert store.next_revision(STACK) == 3, "the number of a damaged record is not used again"
 
 
