@@ -6,6 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 BROWSER := $(VENV)/.browser
+MOTO := $(VENV)/.moto
 
 # tests start wb hundreds of times: Python keeps what it compiled, even where the environment says otherwise
 export PYTHONDONTWRITEBYTECODE :=
@@ -18,11 +19,11 @@ demo: $(STAMP)
 # three at once: many tests wait for servers and processes, and leave one of two cores free;
 # where one of them dies the run ends and says so: pytest-xdist may wait for ever for what another was to take over
 PARALLEL := --dist loadfile --no-loadscope-reorder --max-worker-restart=0
-test: $(STAMP) $(BROWSER)
+test: $(STAMP) $(BROWSER) $(MOTO)
 	$(BIN)/python -m pytest -n 3 $(PARALLEL)
 
 # what `make test` tries in small, or not at all, in its long form: about an hour; sizes are in CONTRIBUTING
-soak: $(STAMP) $(BROWSER)
+soak: $(STAMP) $(BROWSER) $(MOTO)
 	KONFIG_WORKBENCH_SOAK=1 KONFIG_WORKBENCH_ROLLOUT_TARGETS=1000 KONFIG_WORKBENCH_HOSTS=5040 KONFIG_WORKBENCH_KILLS=20 KONFIG_WORKBENCH_CANARIES=all \
 	KONFIG_WORKBENCH_KILL_MOMENTS=all KONFIG_WORKBENCH_FAULTS_EVERY=1 KCL_BROKEN_PROGRAMS=2000 \
 	$(BIN)/python -m pytest -n 2 $(PARALLEL) tests/scenarios tests/workbench/engine/rollout tests/workbench/session/test_full_disk.py \
@@ -63,10 +64,12 @@ ifeq ($(LOCKED),no)
 INSTALL := $(PIP) -e '.[dev,notebook]'
 INSTALL_PRACTICE := $(PIP) --no-deps tf==1.2.0
 INSTALL_BROWSER := $(PIP) jupyterlab playwright
+INSTALL_MOTO := $(VENV)/moto/bin/python -m pip install -q --disable-pip-version-check 'moto[server]'
 else
 INSTALL := $(PIP) --require-hashes -r $(LOCK)/dev.txt && $(PIP) --no-deps --no-build-isolation -e .
 INSTALL_PRACTICE := $(PIP) --no-deps --require-hashes -r $(LOCK)/practice.txt
 INSTALL_BROWSER := $(PIP) --require-hashes -r $(LOCK)/browser.txt
+INSTALL_MOTO := $(VENV)/moto/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r $(LOCK)/moto.txt
 endif
 
 $(STAMP): pyproject.toml $(LOCK)/dev.txt $(LOCK)/practice.txt
@@ -92,12 +95,21 @@ ifndef NO_BROWSER
 endif
 	@touch $@
 
+# moto's S3 server, for releases in a bucket: in an environment of its own, as it needs an older python-dateutil than the
+# kubernetes client. Where it can't be had these tests are skipped and say why.
+$(MOTO): $(STAMP) $(LOCK)/moto.txt
+	@echo "installing the S3 server of the tests (once) ..." >&2
+	@test -x $(VENV)/moto/bin/python || $(BIN)/python -m venv $(VENV)/moto
+	@timeout 300 $(INSTALL_MOTO) || echo "moto can't be had: the tests of releases in a bucket are skipped" >&2
+	@touch $@
+
 # after a change of pyproject.toml: choose the versions again, the newest that it allows, for every Python and system
 UV = build/tools/bin/uv pip compile --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --upgrade -q
 lock: build/tools/.installed
 	$(UV) pyproject.toml --extra dev --extra notebook -o $(LOCK)/dev.txt
 	printf 'jupyterlab\nplaywright\n' | $(UV) - -c $(LOCK)/dev.txt -o $(LOCK)/browser.txt
 	printf 'tf==1.2.0\n' | $(UV) - --no-deps -o $(LOCK)/practice.txt
+	printf 'moto[server]\n' | $(UV) - -o $(LOCK)/moto.txt
 	printf 'uv\ncyclonedx-bom\npip-licenses\n' | $(UV) - -o $(LOCK)/tools.txt
 
 # what is shipped, in a clean environment without anything of development: pip check, an SBOM and the licences
@@ -105,7 +117,7 @@ sbom: build/tools/.installed
 	rm -rf build/shipped && $(PYTHON) -m venv build/shipped
 	sed -n '/^setuptools==/,/[^\\]$$/p' $(LOCK)/dev.txt > build/setuptools.txt
 	build/shipped/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r build/setuptools.txt
-	build/shipped/bin/python -m pip install -q --disable-pip-version-check --no-build-isolation '.[notebook,terraform,oci,scheduler,practice]'
+	build/shipped/bin/python -m pip install -q --disable-pip-version-check --no-build-isolation '.[notebook,terraform,oci,scheduler,practice,bucket]'
 	rm -rf build/lib build/bdist.*
 	build/shipped/bin/python -m pip check
 	build/tools/bin/cyclonedx-py environment build/shipped/bin/python --pyproject pyproject.toml --of JSON -o build/sbom.cdx.json

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.affected.seconds import Seconds
+from tests.bucket_server import CREDENTIALS, BucketServer, serving
 from tests.sizes import SOAK, is_soak
 from workbench.ci import VARIABLES
 
@@ -43,3 +45,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):  # in the process that hands out the tests
         config.pluginmanager.register(Seconds())
+
+
+@pytest.fixture(scope="module")
+def bucket_server() -> Iterator[BucketServer]:
+    """An S3 server on loopback, with credentials for it in the environment. Skips where moto is not installed."""
+    with serving() as server, pytest.MonkeyPatch.context() as patch:
+        for name, value in CREDENTIALS.items():
+            patch.setenv(name, value)
+        yield server

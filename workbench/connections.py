@@ -15,7 +15,7 @@ from workbench.trust import Trust
 
 if TYPE_CHECKING:
     # a session that only lists stacks must not pay for the engine below these
-    from runtimes.base import ClusterIdentity, LiveOperations, Runtime, RuntimeFailure
+    from runtimes.base import ClusterIdentity, LiveOperations, RecordKeeper, Runtime, RuntimeFailure
 
 Connect = Callable[[str], "Awaitable[Runtime]"]
 """Gives the runtime of a cluster by the name the repository has for it, or raises `RuntimeFailure`."""
@@ -32,17 +32,32 @@ class Connections:
         self.may_compare = False
         """Whether an untrusted repository's objects may be compared with live ones, because the user asked for it."""
         self.open: dict[str, Runtime] = {}
+        self._bucket: RecordKeeper | None = None
 
     async def runtime(self, cluster: str) -> Runtime:
-        if self._trust.untrusted and not self.may_compare:
-            from runtimes.base import Misconfigured
-
-            said = self._trust.refusal("no cluster was contacted, so nothing is compared")
-            raise Misconfigured(said, target=cluster, hint=f"--server-dry-run asks it; {self._trust.lifting}")
+        self._refuse_untrusted(cluster)
         if cluster not in self.open:
             made = await self._connect(cluster) if self._connect else self._connected(cluster)
             self.open.setdefault(cluster, made)
         return self.open[cluster]
+
+    def bucket(self) -> RecordKeeper:
+        """Returns the bucket that the user names for releases; raises `Misconfigured` as `runtime` does."""
+        url = self._settings.releases_bucket
+        assert url is not None, "who asks has looked"
+        self._refuse_untrusted(str(url))
+        if self._bucket is None:
+            from workbench.release.in_bucket import BucketKeeper
+
+            self._bucket = BucketKeeper(url)
+        return self._bucket
+
+    def _refuse_untrusted(self, place: str) -> None:
+        if self._trust.untrusted and not self.may_compare:
+            from runtimes.base import Misconfigured
+
+            said = self._trust.refusal("no cluster was contacted, so nothing is compared")
+            raise Misconfigured(said, target=place, hint=f"--server-dry-run asks it; {self._trust.lifting}")
 
     async def operations(self, cluster: str) -> LiveOperations:
         """Returns the verbs over live objects; raises `Misconfigured` where a runtime has none."""

@@ -514,7 +514,7 @@ class Planner:
     async def _history(self, stack: Stack, resources: Iterable[Resource]) -> History:
         where = goes(self.root, stack, [each.id for each in resources], self.releases.store)
         with ExitStack() as waits:
-            for each in where.clusters if self.releases.is_shared(where) else ():
+            for each in self.releases.places(where):
                 waits.enter_context(self.waiting.on(each))
             return await self.releases.read(where)
 

@@ -6,7 +6,8 @@ Precedence is flag, then environment, then default. Environment variables:
     WB_CACHE_DIR   what can be thrown away at any time
     WB_CONTEXT     context to use for repositories without clusters.yaml
     WB_READONLY    1: refuse everything that writes
-    WB_RELEASES    where releases are kept: clusters (default; clusters/NAMESPACE for another namespace), or local
+    WB_RELEASES    where releases are kept: clusters (default; clusters/NAMESPACE for another namespace), local, or a
+                   bucket: s3://BUCKET/PREFIX, gs://BUCKET/PREFIX, az://CONTAINER/PREFIX
     WB_REPOSITORY  the name of this repository in releases, where git knows no remote `origin`
     WB_REASON      why things are applied, such as an incident's number: goes into the audit trail
     WB_AUDIT_SYSLOG  where every entry of the audit trail is sent as well: /dev/log, or HOST:PORT (UDP)
@@ -39,6 +40,7 @@ from pathlib import Path
 from typing import Self
 
 from kcl.bounded import Allowance, BadAllowance, parse_deadline, parse_memory
+from workbench.bucket_url import BadBucketUrl, BucketUrl
 from workbench.ci import pull_request
 from workbench.project import ProjectError
 
@@ -62,7 +64,8 @@ class Settings:
     `trusted_providers` are patterns, host/namespace/name. `is_untrusted` None means: by rule; `pull_request` is the
     variable by which a CI says that it builds one. `terraform` empty means the one on PATH. `terraform_environment` is
     added to what terraform gets. `releases_namespace` is where clusters keep releases, empty where this machine does;
-    `repository` is the name of the repository in them, empty for what git says.
+    `releases_bucket` is where an object store does. `repository` is the name of the repository in them, empty for what
+    git says.
     """
 
     state_dir: Path
@@ -73,6 +76,7 @@ class Settings:
     host: str = ""
     is_read_only: bool = False
     releases_namespace: str = RELEASES_NAMESPACE
+    releases_bucket: BucketUrl | None = None
     repository: str = ""
     reason: str = ""
     audit_syslog: str = ""
@@ -109,6 +113,7 @@ class Settings:
             host=socket.gethostname(),
             is_read_only=_flag(env, "WB_READONLY"),
             releases_namespace=_releases_namespace(env),
+            releases_bucket=_releases_bucket(env),
             repository=_repository(env),
             reason=env.get("WB_REASON", "").strip(),
             audit_syslog=env.get("WB_AUDIT_SYSLOG", "").strip(),
@@ -136,12 +141,27 @@ def _releases_namespace(env: Mapping[str, str]) -> str:
     text = env.get("WB_RELEASES", "").strip() or "clusters"
     if text == "local":
         return ""
+    if "://" in text:
+        return RELEASES_NAMESPACE  # what was released before is there
     kind, separator, namespace = text.partition("/")
     if kind != "clusters" or (separator and not _NAMESPACE.fullmatch(namespace)):
         raise BadSetting(
-            f"WB_RELEASES needs to be clusters, clusters/NAMESPACE or local, got {text!r}", hint="unset WB_RELEASES"
+            f"WB_RELEASES needs to be clusters, clusters/NAMESPACE, local, or s3://BUCKET/PREFIX, got {text!r}",
+            hint="unset WB_RELEASES",
         )
     return namespace or RELEASES_NAMESPACE
+
+
+def _releases_bucket(env: Mapping[str, str]) -> BucketUrl | None:
+    text = env.get("WB_RELEASES", "").strip()
+    if "://" not in text:
+        return None
+    try:
+        return BucketUrl.parse(text)
+    except BadBucketUrl as problem:
+        raise BadSetting(
+            f"WB_RELEASES names no bucket: {problem}", hint="for example s3://acme-releases/konfig"
+        ) from None
 
 
 def _repository(env: Mapping[str, str]) -> str:

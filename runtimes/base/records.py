@@ -1,4 +1,4 @@
-"""What this program keeps in a cluster about itself: secrets that hold records, and leases that hold others off.
+"""What this program keeps about itself in a cluster, or a bucket: secrets with records, leases that hold others off.
 
 The third, small contract of a runtime. Every write is sent once and is bound to the version that was read, so that of
 two that write at the same time one is refused (`Moved`). A `Runtime` that can keep such things says so by being
@@ -48,6 +48,12 @@ class RecordKeeper(Protocol):
 
     @property
     def place(self) -> str: ...
+
+    def within(self, namespace: str) -> str:
+        """Returns the namespace as people know it."""
+
+    def rights(self, namespace: str) -> str:
+        """Says what it takes to keep all of this there."""
 
     async def secrets(self, namespace: str, labels: Mapping[str, str]) -> tuple[StoredSecret, ...]:
         """Returns all with these labels, in one request where they are few; none where there is no such namespace."""

@@ -27,6 +27,15 @@ class KubernetesRecords:
     def place(self) -> str:
         return self._client.place
 
+    def within(self, namespace: str) -> str:
+        return f"namespace {namespace} of {self.place}"
+
+    def rights(self, namespace: str) -> str:
+        return (
+            f"in the namespace {namespace} (which has to be there) it takes get, list, create, update and delete "
+            "of secrets and of leases.coordination.k8s.io"
+        )
+
     async def secrets(self, namespace: str, labels: Mapping[str, str]) -> tuple[StoredSecret, ...]:
         selector = ",".join(f"{name}={value}" for name, value in sorted(labels.items()))
         listing = await self._client.list(_SECRETS, namespace, labels=selector)

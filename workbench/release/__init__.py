@@ -1,9 +1,11 @@
-"""Where releases are kept: in the clusters that a stack goes to, and in a folder on this machine.
+"""Where releases are kept: in the clusters that a stack goes to, in a bucket, or on this machine alone.
 
 shared      the releases of a session: read for a plan, held and written by an apply
 history     what places say, put together
 contract    what a place has to do
-in_cluster  a cluster as such a place
+kept        a cluster, or a bucket, as such a place
+in_bucket   what clusters keep for that, in a bucket
+objects     a bucket: read, and written only over what was read
 packing     release ↔ secrets of a cluster
 lease       one worker a stack at a time, on whatever machine
 folder      the folder of this machine as such a place

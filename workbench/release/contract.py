@@ -1,6 +1,6 @@
 """What a place has to do that keeps the releases of one stack: list, read, write once, replace, delete, lock.
 
-A folder of this machine does it (`folder`), and so does a cluster (`in_cluster`); one suite of tests holds for both.
+A folder of this machine does it (`folder`), so do a cluster and a bucket (`kept`); one suite of tests holds for all.
 Every write is bound to what was read: a release is made once, and replaced only by whoever read or wrote it last.
 """
 
@@ -32,7 +32,7 @@ class Entry:
     """One record as it was found. `load` reads it; raises `BrokenRecord`.
 
     `version` is what replacing or deleting it is bound to. `repository` says which one made it: nothing of another is
-    ever used. `home` names the cluster that has the whole of a release, of which only a part is here.
+    ever used. `home` names the place that has the whole of a release, of which only a part is here.
     """
 
     revision: int

@@ -30,7 +30,7 @@ class Asked:
     entries: Mapping[str, Sequence[Entry]] = field(default_factory=dict)
     denied: Mapping[str, ReleaseFailure] = field(default_factory=dict)
     silent: Mapping[str, RuntimeFailure] = field(default_factory=dict)
-    unasked: Mapping[str, RuntimeFailure] = field(default_factory=dict)
+    unasked: Mapping[str, RuntimeFailure | ReleaseFailure] = field(default_factory=dict)
 
     def lacks_whole(self, repository: str) -> bool:
         """Whether the newest release of all that answered is known in part only, or there is none at all."""
@@ -52,7 +52,7 @@ class History:
     `is_shared`: the next one goes to the clusters. `problems` refuse a plan, `gaps` say what is not known, `warnings`
     what had to be passed over. `former` are those before the latest, newest first, which are read when asked for;
     `local` reads what this machine released itself, `local_release` one of `local_revisions`. `silent` are clusters
-    that did not answer, `home` is where the whole of the latest one was found.
+    (or the bucket) that did not answer, `home` is where the whole of the latest one was found.
     """
 
     latest: Release | None
@@ -230,7 +230,7 @@ def _newest(own: Mapping[str, Sequence[Entry]], asked: Asked, local: Release | N
         raise ReleaseFailure(
             "; ".join(broken),
             where=asked.home,
-            hint="bring back a copy, or delete these secrets to start again; nothing can be pruned then",
+            hint="bring back a copy, or delete these records to start again; nothing can be pruned then",
         )
     return _from_parts(own, local, broken)
 

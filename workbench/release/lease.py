@@ -1,10 +1,10 @@
-"""One worker a stack at a time, on whatever machine: a lease in a cluster.
+"""One worker a stack at a time, on whatever machine: a lease in a cluster, or in a bucket.
 
 Its holder renews it while it works. Clocks of machines are never compared to take it from somebody: who finds it held
 takes it only after it was seen unchanged for all of its lifetime by the own clock. The holder in turn takes it for lost
 before that: a process that slept, or could not reach the cluster, for too long starts nothing more (`verify`), and what
 it had begun is bound to versions that the next holder sees. Before a step the cluster is asked whose the lease is,
-about once a second (`check`), and each write of a record is preceded by a renewal, which the cluster refuses where it
+about once a second (`check`), and each write of a record is preceded by a renewal, which is refused where it
 has gone to somebody else.
 
 What the holder's own clock wrote serves for one thing only: a lease that says it was renewed a moment ago is refused at
@@ -130,7 +130,7 @@ class LeaseLock:
 
     @property
     def _where(self) -> str:
-        return f"lease {self._lease.namespace}/{self._lease.name} of {self._keeper.place}"
+        return f"lease {self._lease.name} in {self._keeper.within(self._lease.namespace)}"
 
 
 async def acquire(
@@ -138,7 +138,7 @@ async def acquire(
 ) -> LeaseLock:
     """Takes a lease. Raises `Locked` with its holder, `NotAllowed`, or `RuntimeFailure`."""
     token = holder.token or secrets.token_hex(8)
-    where = f"lease {namespace}/{name} of {keeper.place}"
+    where = f"lease {name} in {keeper.within(namespace)}"
     for _ in range(_ATTEMPTS):
         try:
             found = await keeper.lease(namespace, name)
@@ -223,18 +223,11 @@ async def _make_namespace(keeper: RecordKeeper, namespace: str) -> None:
 
 
 def not_allowed(keeper: RecordKeeper, namespace: str, error: Forbidden) -> NotAllowed:
-    """Says which rights keeping releases in a cluster takes, and what works without."""
+    """Says which rights keeping releases there takes, and what works without."""
     return NotAllowed(
         f"releases may not be kept in {keeper.place}: {error.message}",
-        where=f"namespace {namespace}",
-        hint=rights(namespace),
-    )
-
-
-def rights(namespace: str) -> str:
-    return (
-        f"in the namespace {namespace} (which has to be there) it takes get, list, create, update and delete "
-        "of secrets and of leases.coordination.k8s.io; WB_RELEASES=local keeps releases on this machine only"
+        where=keeper.within(namespace),
+        hint=f"{keeper.rights(namespace)}; WB_RELEASES=local keeps releases on this machine only",
     )
 
 

@@ -84,7 +84,7 @@ def pack(release: Release, place: Place, *, home: str = "", version: str = "") -
         raise ReleaseFailure(
             f"there is no release number {release.revision}",
             where=f"namespace {place.namespace}",
-            hint="somebody wrote a record with the last number there is: delete that secret",
+            hint="somebody wrote a record with the last number there is: delete that record",
         )
     record = encode(release)
     data = gzip.compress(record, mtime=0)
@@ -158,7 +158,7 @@ def repository_label(repository: str) -> str:
 
 
 def _entry(secret: StoredSecret, by_name: Mapping[str, StoredSecret], place: Place) -> Entry | None:
-    label = secret.labels.get(REVISION, "")
+    label = secret.labels.get(REVISION, "") if secret.labels else _named_revision(secret, place)
     if not _REVISION.fullmatch(label):
         return None
     revision, where = int(label), f"{secret.namespace}/{secret.name}"
@@ -166,7 +166,7 @@ def _entry(secret: StoredSecret, by_name: Mapping[str, StoredSecret], place: Pla
         about = _about(secret)
     except BrokenRecord as error:
         # whose it is can only be told by its label then
-        own = secret.labels.get(REPOSITORY) == repository_label(place.repository)
+        own = not secret.labels or secret.labels.get(REPOSITORY) == repository_label(place.repository)
         return Entry(revision, secret.version, where, partial(_fail, str(error)), place.repository if own else "?")
     return Entry(
         revision,
@@ -176,6 +176,12 @@ def _entry(secret: StoredSecret, by_name: Mapping[str, StoredSecret], place: Pla
         about["repository"],
         about["home"],
     )
+
+
+def _named_revision(secret: StoredSecret, place: Place) -> str:
+    """Returns the revision of one that can't be read at all: its name says it, where it is this repository's."""
+    revision = secret.name.rpartition("-")[2]
+    return revision if _REVISION.fullmatch(revision) and secret.name == place.name(int(revision)) else ""
 
 
 def _fail(why: str) -> Release:

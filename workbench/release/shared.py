@@ -1,7 +1,9 @@
 """The releases of a session's stacks, wherever they are kept: read for a plan, and written by an apply.
 
-They lie in the clusters that a stack goes to, where every machine sees them; on this machine where its user wants that
-(WB_RELEASES=local), where nothing tells which repository this is, and for stacks that go to no cluster. This machine
+They lie in the clusters that a stack goes to, where every machine sees them, or in the bucket that the user names for
+all; on this machine where its user wants that (WB_RELEASES=local), and, without a bucket, where nothing tells which
+repository this is and for stacks that go to no cluster. A bucket that has no release of a stack takes over what the
+clusters have: there a part is left that says where the whole is. This machine
 always keeps its own as well: the steps of an apply are written here, one by one, its intent and its end everywhere.
 """
 
@@ -19,7 +21,8 @@ from typing import Any
 import anyio
 import anyio.from_thread
 
-from runtimes.base import ClusterIdentity, Keeping, Runtime, RuntimeFailure, Unreachable
+from runtimes.base import ClusterIdentity, Forbidden, Keeping, RecordKeeper, Runtime, RuntimeFailure, Unreachable
+from workbench.engine.changes import Problem
 from workbench.engine.errors import ReleaseFailure
 from workbench.engine.events import ApplyFinished, Event, StepStarted
 from workbench.engine.masking import Seal
@@ -29,10 +32,10 @@ from workbench.project import StackPath
 from workbench.release.contract import KEPT_RELEASES, Entry, HeldLock, Holder, NotAllowed, Records
 from workbench.release.encoding import SALT_BYTES
 from workbench.release.history import Asked, History, disposable, merged, part_of, unused
-from workbench.release.in_cluster import ClusterRecords
+from workbench.release.kept import KeptRecords
 from workbench.release.lease import DEFAULT_TIMING, Timing
 from workbench.release.lock import Lock
-from workbench.release.packing import Place
+from workbench.release.packing import Place, stack_name
 from workbench.release.store import ReleaseJournal, ReleaseStore
 
 _RENEWAL_SECONDS = 10.0
@@ -53,32 +56,48 @@ class Goes:
 
 
 @dataclass(frozen=True, slots=True)
+class Bucket:
+    """A bucket that keeps the releases of all stacks. `open` raises `RuntimeFailure`."""
+
+    place: str
+    open: Callable[[], RecordKeeper]
+
+
+@dataclass(frozen=True, slots=True)
 class Releases:
-    """`repository` or `namespace` is empty where releases are kept on this machine only."""
+    """`repository` or `namespace` is empty where clusters keep no releases."""
 
     store: ReleaseStore
     connect: Callable[[str], Awaitable[Runtime]]
     repository: str = ""
     namespace: str = ""
     timing: Timing = DEFAULT_TIMING
+    bucket: Bucket | None = None
 
     async def read(self, goes: Goes) -> History:
-        """Asks every cluster of the stack once. Raises `ReleaseFailure` where there are records and none is readable.
+        """Asks every cluster of the stack once, or the bucket. Raises `ReleaseFailure` where none of the records there
+        is readable.
 
         Where none of them has a release, nor this machine, the other clusters of the repository are asked: the stack
         may have gone there before.
         """
         following = self.store.next_revision(goes.stack)
-        asked = await self._ask(goes.stack, goes.clusters) if self.is_shared(goes) else None
+        if self.bucket is not None and not self.repository:
+            return _nameless(self.bucket.place, following)
+        places = self.places(goes)
+        asked = await self._ask(goes.stack, places) if places else None
         if asked is None:
             mine = self._knowing(History(self.store.latest(goes.stack), following), goes.stack)
             return await self._with_unused(mine, goes)
         local, unreadable = self._local(goes.stack)
         if unreadable is not None and not any(asked.own(self.repository).values()):
             raise unreadable
-        if goes.others and asked.home in asked.entries and asked.lacks_whole(self.repository):
+        if asked.home in asked.entries and asked.lacks_whole(self.repository):
             knows = local is not None and not any(asked.own(self.repository).values())
-            asked = asked if knows else await self._elsewhere(goes, asked)
+            if self.bucket is not None:
+                asked = await self._before_the_bucket(goes, asked)
+            elif goes.others and not knows:
+                asked = await self._elsewhere(goes.stack, goes.others, asked)
         found = merged(asked, self.repository, local, following)
         return found if unreadable is not None else self._knowing(found, goes.stack)
 
@@ -99,7 +118,8 @@ class Releases:
     async def working(
         self, goes: Goes, *, user: str, host: str, clusters: Mapping[str, ClusterIdentity], asked: Iterable[str] = ()
     ) -> AsyncIterator[Work]:
-        """Holds the stack, here and in its clusters: the home, and those of `asked`, which are to be written to.
+        """Holds the stack, here and in its clusters: the home, and those of `asked`, which are to be written to. With a
+        bucket there alone, and in the cluster that had the last release before.
 
         Raises `Locked`, `ReleaseFailure` or `RuntimeFailure`; nothing is written by then but locks.
         """
@@ -109,8 +129,9 @@ class Releases:
             denied: NotAllowed | None = None
             holder = Holder(user, host, os.getpid(), clusters, local.token, local.ended)
             places: dict[str, Records] = {}
-            home = goes.clusters[:1] if self.is_shared(goes) else ()
-            for cluster in dict.fromkeys((*home, *(each for each in asked if home))):
+            home = self.places(goes)[:1]
+            written_to = asked if home and self.bucket is None else ()
+            for cluster in dict.fromkeys((*home, *written_to)):
                 records = await self._records(cluster, goes.stack)
                 if records is None:
                     break
@@ -118,6 +139,8 @@ class Releases:
                     held[cluster] = await records.lock(holder)
                     places[cluster] = records
                 except NotAllowed as error:
+                    if self.bucket is not None:
+                        raise
                     if cluster in home:
                         denied = error
                         break
@@ -175,34 +198,56 @@ class Releases:
         Raises `Locked` where somebody else has one, or `RuntimeFailure`.
         """
         held: list[str] = []
-        for cluster in goes.clusters if self.is_shared(goes) else ():
+        for cluster in self.places(goes):
             records = await self._records(cluster, goes.stack)
             if records is not None and (who := await records.unlock(holder)):
                 held.append(who)
         return tuple(dict.fromkeys(held))
 
-    def is_shared(self, goes: Goes) -> bool:
-        """Whether clusters are asked for the releases of a stack."""
-        return bool(self.repository and self.namespace and goes.clusters) and goes.has_objects
+    def places(self, goes: Goes) -> tuple[str, ...]:
+        """Returns who is asked for the releases of a stack, its home first; nobody where this machine keeps them."""
+        if not self.repository:
+            return ()
+        return (self.bucket.place,) if self.bucket is not None else self._clusters(goes)
+
+    def _clusters(self, goes: Goes) -> tuple[str, ...]:
+        return goes.clusters if self.namespace and goes.has_objects else ()
 
     async def _with_unused(self, mine: History, goes: Goes) -> History:
         """Says of a repository that nothing names what its home has of a stack of this name: it may well be its own."""
-        if self.repository or not self.namespace or not goes.clusters or not goes.has_objects:
+        if self.repository or not self._clusters(goes):
             return mine
         asked = await self._ask(goes.stack, goes.clusters[:1])
         if asked is None:
             return mine
         return replace(mine, warnings=tuple(unused(asked)), silent=asked.silent)
 
-    async def _elsewhere(self, goes: Goes, asked: Asked) -> Asked:
-        """Asks the other clusters of the repository, for a while."""
+    async def _elsewhere(self, stack: StackPath, others: Sequence[str], asked: Asked) -> Asked:
+        """Asks other clusters of the repository, for a while."""
         found = None
-        with anyio.move_on_after(_ELSEWHERE_SECONDS):
-            found = await self._ask(goes.stack, goes.others)
-        if found is None:
+        with anyio.move_on_after(_ELSEWHERE_SECONDS) as waiting:
+            found = await self._ask(stack, others)
+        if waiting.cancelled_caught:
             late = Unreachable(f"no answer within {_ELSEWHERE_SECONDS:.0f} s")
-            return replace(asked, unasked=dict.fromkeys(goes.others, late))
-        return replace(asked, entries={**asked.entries, **found.entries}, unasked=found.silent)
+            return replace(asked, unasked={**asked.unasked, **dict.fromkeys(others, late)})
+        if found is None:
+            return asked
+        return replace(asked, entries={**asked.entries, **found.entries}, unasked={**asked.unasked, **found.silent})
+
+    async def _before_the_bucket(self, goes: Goes, asked: Asked) -> Asked:
+        """Asks the clusters for what was released before the bucket was chosen: its own that are silent leave a gap."""
+        clusters = self._clusters(goes)
+        found = await self._ask(goes.stack, clusters) if clusters else None
+        if found is not None:
+            asked = replace(
+                asked,
+                entries={**asked.entries, **found.entries},
+                silent={**asked.silent, **found.silent},
+                unasked=found.denied,
+            )
+        if goes.others and clusters and asked.lacks_whole(self.repository):
+            asked = await self._elsewhere(goes.stack, goes.others, asked)
+        return asked
 
     def _local(self, stack: StackPath) -> tuple[Release | None, ReleaseFailure | None]:
         try:
@@ -225,7 +270,10 @@ class Releases:
                     return
                 entries[cluster] = await records.entries()
             except NotAllowed as error:
-                denied[cluster] = error
+                if self.bucket is not None and cluster == self.bucket.place:
+                    silent[cluster] = Forbidden(error.message, hint=error.hint)  # it is to be there, and nowhere else
+                else:
+                    denied[cluster] = error
             except RuntimeFailure as error:
                 silent[cluster] = error
 
@@ -237,16 +285,18 @@ class Releases:
         in_order = {each: entries[each] for each in clusters if each in entries}
         return Asked(clusters[0], in_order, denied, silent)
 
-    async def _records(self, cluster: str, stack: StackPath) -> ClusterRecords | None:
+    async def _records(self, cluster: str, stack: StackPath) -> KeptRecords | None:
+        if self.bucket is not None and cluster == self.bucket.place:
+            return KeptRecords(self.bucket.open(), Place(stack_name(stack), stack, self.repository), self.timing)
         runtime = await self.connect(cluster)
         if not isinstance(runtime, Keeping):
             return None
-        return ClusterRecords(runtime.records, Place(self.namespace, stack, self.repository), self.timing)
+        return KeptRecords(runtime.records, Place(self.namespace, stack, self.repository), self.timing)
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A stack that is held. `places` are the clusters that keep its next release, the home first."""
+    """A stack that is held. `places` are those that keep its next release, the home first."""
 
     releases: Releases
     goes: Goes
@@ -337,6 +387,11 @@ class SharedJournal:
                 await records.delete(each)
 
 
+def _nameless(place: str, following: int) -> History:
+    said = f"releases are kept in {place}, and nothing says which repository this is: git knows no remote origin"
+    return History(None, following, problems=(Problem(place, "ReleaseFailure", said, "WB_REPOSITORY=NAME says it"),))
+
+
 def _for(cluster: str, release: Release, places: Iterable[str]) -> tuple[Release, str]:
     """Returns what a cluster keeps of a release, and which one has the whole where that is another."""
     home = next(iter(places))
@@ -347,7 +402,7 @@ def _unwritten(error: RuntimeFailure) -> ReleaseFailure:
     return ReleaseFailure(
         f"the release can't be written: {error.message}",
         where=error.target,
-        hint=error.hint or "plan again when the cluster answers",
+        hint=error.hint or "plan again when it answers",
     )
 
 

@@ -93,6 +93,7 @@ class Opened:
                 settings,
                 kubeconfig=served.kubeconfig,
                 state_dir=Path(served.state_dir),
+                releases_bucket=None,
                 terraform_mirrors=tuple(Path(each) for each in served.terraform_mirrors) or settings.terraform_mirrors,
                 # what the user's own file says of providers must not keep the one to practise with away
                 terraform_config="" if served.terraform_mirrors else settings.terraform_config,
@@ -219,11 +220,12 @@ class Opened:
     @cached_property
     def _releases(self) -> Releases:
         from workbench.release.repository import identity
-        from workbench.release.shared import Releases
+        from workbench.release.shared import Bucket, Releases
 
-        namespace = self._settings.releases_namespace
+        namespace, url = self._settings.releases_namespace, self._settings.releases_bucket
         repository = identity(self._root, self._settings.repository) if namespace else ""
-        return Releases(self._store(), self._connections.runtime, repository, namespace)
+        bucket = Bucket(str(url), self._connections.bucket) if url is not None else None
+        return Releases(self._store(), self._connections.runtime, repository, namespace, bucket=bucket)
 
     def _store(self) -> ReleaseStore:
         from workbench.release import ReleaseStore

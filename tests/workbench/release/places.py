@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from runtimes.base import RecordKeeper
 from runtimes.kubernetes.runtime import KubernetesRuntime
 from runtimes.sandbox.server import Sandbox
+from tests.bucket_server import BucketServer
 from tests.workbench.engine.fake_cluster import EPOCH
 from tests.workbench.engine.world import STACK
+from workbench.bucket_url import BucketUrl
 from workbench.engine.release import Phase, Release, ReleasedResource
 from workbench.release import ReleaseStore
 from workbench.release.contract import Records
 from workbench.release.folder import FolderRecords
-from workbench.release.in_cluster import ClusterRecords
+from workbench.release.in_bucket import BucketKeeper
+from workbench.release.kept import KeptRecords
 from workbench.release.lease import Timing
 from workbench.release.packing import Place
 
@@ -45,16 +49,23 @@ def timing(clock: Callable[[], float] | None = None, wall: datetime | None = Non
 
 @dataclass
 class Opened:
-    """`view` opens the records once more. `runtime` is None for a folder."""
+    """`view` opens the records once more. `runtime` and `sandbox` are a cluster's, `bucket` is a bucket's."""
 
     view: Callable[[], Records]
     runtime: KubernetesRuntime | None = None
     sandbox: Sandbox | None = None
-    views: list[Records] = field(default_factory=list)
+    bucket: BucketUrl | None = None
 
-    def cluster(self, at: Place = AT, times: Timing | None = None) -> ClusterRecords:
-        assert self.runtime is not None
-        return ClusterRecords(self.runtime.records, at, times or timing())
+    @property
+    def keeper(self) -> RecordKeeper:
+        """A fresh one for a bucket, as another process has it."""
+        if self.bucket is not None:
+            return BucketKeeper(self.bucket)
+        assert self.runtime is not None, "a folder has none"
+        return self.runtime.records
+
+    def cluster(self, at: Place = AT, times: Timing | None = None) -> KeptRecords:
+        return KeptRecords(self.keeper, at, times or timing())
 
 
 @asynccontextmanager
@@ -73,9 +84,15 @@ async def in_sandbox(tmp_path: Path) -> AsyncIterator[Opened]:
 
 
 @asynccontextmanager
+async def in_bucket(server: BucketServer) -> AsyncIterator[Opened]:
+    url = server.bucket()
+    yield Opened(lambda: KeptRecords(BucketKeeper(url), AT, timing()), bucket=url)
+
+
+@asynccontextmanager
 async def at_kubeconfig(kubeconfig: Path) -> AsyncIterator[Opened]:
     runtime = KubernetesRuntime.connect(kubeconfig=kubeconfig)
-    opened = Opened(lambda: ClusterRecords(runtime.records, AT, timing()), runtime)
+    opened = Opened(lambda: KeptRecords(runtime.records, AT, timing()), runtime)
     try:
         yield opened
     finally:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from runtimes.base import Lease
-from tests.workbench.release.places import NAMESPACE, Opened, Ticking, in_sandbox, timing
+from tests.workbench.release.places import NAMESPACE, Opened, Ticking, in_bucket, in_sandbox, timing
 from workbench.engine.errors import Locked, ReleaseFailure
 from workbench.release.contract import Holder
 from workbench.release.lease import acquire, described, take_away
@@ -18,6 +18,13 @@ from workbench.release.lease import acquire, described, take_away
 ANN, BEN = Holder("ann", "laptop", 7, token="token-of-ann"), Holder("ben", "ci", 8)
 NOW = datetime(2026, 11, 23, tzinfo=UTC)
 NAME = "wb-release-x"
+
+
+@pytest.fixture(params=["cluster", "bucket"])
+async def place(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Opened]:
+    made = in_sandbox(tmp_path) if request.param == "cluster" else in_bucket(request.getfixturevalue("bucket_server"))
+    async with made as found:
+        yield found
 
 
 @pytest.fixture
@@ -30,9 +37,8 @@ def later(**by: float) -> datetime:
     return NOW + timedelta(**by)
 
 
-async def test_one_that_is_seen_unchanged_for_its_lifetime_is_taken(cluster: Opened) -> None:
-    assert cluster.runtime is not None
-    keeper, clock = cluster.runtime.records, Ticking(step=0.0)
+async def test_one_that_is_seen_unchanged_for_its_lifetime_is_taken(place: Opened) -> None:
+    keeper, clock = place.keeper, Ticking(step=0.0)
     first = await acquire(keeper, NAMESPACE, NAME, ANN, timing(clock, NOW))
     second = await acquire(keeper, NAMESPACE, NAME, BEN, timing(Ticking(), later(minutes=5)))
     assert second.fence == first.fence + 1
@@ -45,9 +51,8 @@ async def test_one_that_is_seen_unchanged_for_its_lifetime_is_taken(cluster: Ope
 
 
 @pytest.mark.parametrize("skew", [timedelta(minutes=5), timedelta(days=400), -timedelta(minutes=5)])
-async def test_a_holder_that_renews_keeps_it_whatever_the_clocks_say(cluster: Opened, skew: timedelta) -> None:
-    assert cluster.runtime is not None
-    keeper = cluster.runtime.records
+async def test_a_holder_that_renews_keeps_it_whatever_the_clocks_say(place: Opened, skew: timedelta) -> None:
+    keeper = place.keeper
     held = await acquire(keeper, NAMESPACE, NAME, ANN, timing())
 
     class Renewing:
@@ -64,6 +69,7 @@ async def test_a_holder_that_renews_keeps_it_whatever_the_clocks_say(cluster: Op
         return await keeper.lease(namespace, name)
 
     class Watched:
+        within = staticmethod(keeper.within)
         place = keeper.place
         write_lease = staticmethod(keeper.write_lease)
         make_namespace = staticmethod(keeper.make_namespace)
@@ -73,19 +79,17 @@ async def test_a_holder_that_renews_keeps_it_whatever_the_clocks_say(cluster: Op
         await acquire(Watched(), NAMESPACE, NAME, BEN, timing(Renewing(), datetime.now(UTC) + skew))  # type: ignore[arg-type]
 
 
-async def test_one_of_a_process_known_to_be_gone_is_taken_at_once(cluster: Opened) -> None:
-    assert cluster.runtime is not None
-    keeper = cluster.runtime.records
+async def test_one_of_a_process_known_to_be_gone_is_taken_at_once(place: Opened) -> None:
+    keeper = place.keeper
     await acquire(keeper, NAMESPACE, NAME, ANN, timing())
     with pytest.raises(Locked):
         await acquire(keeper, NAMESPACE, NAME, replace(BEN, ended="another"), timing())
     await acquire(keeper, NAMESPACE, NAME, replace(BEN, ended="token-of-ann"), timing())
 
 
-async def test_who_slept_too_long_starts_nothing_more(cluster: Opened) -> None:
-    assert cluster.runtime is not None
+async def test_who_slept_too_long_starts_nothing_more(place: Opened) -> None:
     clock = Ticking(step=0.0)
-    held = await acquire(cluster.runtime.records, NAMESPACE, NAME, ANN, timing(clock, NOW))
+    held = await acquire(place.keeper, NAMESPACE, NAME, ANN, timing(clock, NOW))
     clock.seconds = 29.0
     held.verify()
     await held.renew()
@@ -122,9 +126,8 @@ def test_who_holds_it_is_plain_text_whatever_is_written_there(holder: str, renew
     assert shown.isprintable() and len(shown) <= 120
 
 
-async def test_it_is_taken_from_the_one_who_was_named_only(cluster: Opened) -> None:
-    assert cluster.runtime is not None
-    keeper = cluster.runtime.records
+async def test_it_is_taken_from_the_one_who_was_named_only(place: Opened) -> None:
+    keeper = place.keeper
     assert await take_away(keeper, NAMESPACE, NAME, "") == ""
     held = await acquire(keeper, NAMESPACE, NAME, ANN, timing(wall=NOW))
     who = "ann@laptop pid 7 since 2026-11-23T00:00:00.000000Z"

@@ -1,4 +1,4 @@
-"""What every place that keeps releases has to do, whichever it is: the folder of a machine, and a cluster.
+"""What every place that keeps releases has to do, whichever it is: the folder of a machine, a cluster, a bucket.
 
 A real cluster is asked too where KONFIG_WORKBENCH_KUBECONFIG names its kubeconfig (one to throw away).
 """
@@ -15,7 +15,7 @@ import anyio
 import pytest
 
 from runtimes.base import Address, KubernetesId, RuntimeType
-from tests.workbench.release.places import Opened, at_kubeconfig, in_folder, in_sandbox, released
+from tests.workbench.release.places import Opened, at_kubeconfig, in_bucket, in_folder, in_sandbox, released
 from workbench.engine.errors import Locked, ReleaseFailure
 from workbench.engine.events import Action
 from workbench.engine.release import Phase, ReleasedResource, StepState
@@ -26,7 +26,12 @@ ANN, BEN = Holder("ann", "laptop", os.getpid()), Holder("ben", "ci-7", os.getpid
 
 
 @pytest.fixture(
-    params=["folder", "sandbox", pytest.param("real", marks=pytest.mark.skipif(not REAL, reason="no real cluster"))]
+    params=[
+        "folder",
+        "sandbox",
+        "bucket",
+        pytest.param("real", marks=pytest.mark.skipif(not REAL, reason="no real cluster")),
+    ]
 )
 async def place(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Opened]:
     match request.param:
@@ -34,6 +39,8 @@ async def place(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
             opened = in_folder(tmp_path)
         case "sandbox":
             opened = in_sandbox(tmp_path)
+        case "bucket":
+            opened = in_bucket(request.getfixturevalue("bucket_server"))
         case _:
             opened = at_kubeconfig(Path(REAL))
     async with opened as found:

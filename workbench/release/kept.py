@@ -1,4 +1,4 @@
-"""The releases of a stack in a cluster: secrets that every machine sees (`packing`), and a lease (`lease`)."""
+"""The releases of a stack in a cluster or a bucket: secrets that all machines see (`packing`), a lease (`lease`)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from workbench.release.lease import DEFAULT_TIMING, Timing, acquire, not_allowed
 from workbench.release.packing import Place, pack, pieces_of, stack_name, unpack
 
 
-class ClusterRecords:
+class KeptRecords:
     """See `workbench.release.contract.Records`."""
 
     def __init__(self, keeper: RecordKeeper, place: Place, timing: Timing = DEFAULT_TIMING) -> None:
@@ -22,7 +22,7 @@ class ClusterRecords:
 
     @property
     def where(self) -> str:
-        return f"{self._keeper.place}, namespace {self._place.namespace}"
+        return self._keeper.within(self._place.namespace)
 
     async def entries(self) -> Sequence[Entry]:
         """One request, where the secrets are few. Raises `NotAllowed` or `RuntimeFailure`."""

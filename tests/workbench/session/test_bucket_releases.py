@@ -1,0 +1,240 @@
+"""Releases in a bucket: machines with state folders of their own agree, and what is broken there is said by name."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runtimes.base import Address, KubernetesId
+from tests.bucket_server import CREDENTIALS, BucketServer
+from tests.workbench.session.machines import Machines, apply, machines, released
+from workbench.bucket_url import BucketUrl
+from workbench.engine.errors import Locked, Refused, ReleaseFailure
+from workbench.engine.events import Action, ApplyFinished, Outcome, StepFinished
+from workbench.session import Session
+
+FRONT = Address("hz", KubernetesId("v1", "ConfigMap", "web-dev", "front"))
+
+
+@dataclass
+class Shop:
+    """Machines that keep their releases in one bucket."""
+
+    fleet: Machines
+    server: BucketServer
+    url: BucketUrl
+
+    def session(self, name: str, **settings: Any) -> Session:
+        return self.fleet.session(name, releases_bucket=self.url, **settings)
+
+    def records(self) -> list[str]:
+        return sorted(each for each in self.server.keys(self.url) if each.endswith(".json"))
+
+    def record(self, revision: int) -> str:
+        (found,) = [each for each in self.records() if each.endswith(f"-{revision}.json")]
+        return found
+
+
+@pytest.fixture
+async def shop(tmp_path: Path, bucket_server: BucketServer) -> AsyncIterator[Shop]:
+    async with machines(tmp_path) as found:
+        yield Shop(found, bucket_server, bucket_server.bucket())
+
+
+def without_config_map(fleet: Machines, name: str) -> None:
+    text = (fleet.root(name) / "models/server.k").read_text()
+    start, end = text.index("        {\n"), text.index("        {\n", text.index("        {\n") + 1)
+    (fleet.root(name) / "models/server.k").write_text(text[:start] + text[end:])
+
+
+async def test_two_machines_agree_and_no_secret_is_in_the_bucket(shop: Shop) -> None:
+    ann, ben = shop.session("ann"), shop.session("ben")
+    await released(ann, ann.select("web/dev"))
+    plan = await ben.plan(ben.select("web/dev"))
+    assert (plan.prior, plan.revision, plan.is_empty, plan.gaps) == (1, 2, True, ())
+    without_config_map(shop.fleet, "ben")
+    assert (await ben.plan(ben.select("web/dev"))).change(FRONT).action is Action.DELETE
+    await released(ben, ben.select("web/dev"))
+    history = await ann.history(ann.select("web/dev"))
+    assert history.is_shared and [each.user for each in history.releases()] == ["ben", "ann"]
+    assert shop.fleet.secrets() == [], "the clusters have none of it"
+    for key in shop.server.keys(shop.url):
+        content = shop.server.read(shop.url, key)
+        assert b"canary" not in content and b"Y2FuYXJ5" not in content, key
+        assert not any(each.encode() in content for each in CREDENTIALS.values()), key
+
+
+async def test_of_two_that_apply_at_once_one_is_refused_by_the_name_of_the_other(shop: Shop) -> None:
+    ann, ben = shop.session("ann"), shop.session("ben")
+    ours, theirs = await ann.plan(ann.select("web/dev")), await ben.plan(ben.select("web/dev"))
+    async with ann.apply(ours, confirm=ours.confirmation.phrase) as events:
+        with pytest.raises(Locked, match="ann@host-of-ann pid"):
+            async with ben.apply(theirs, confirm=theirs.confirmation.phrase):
+                pass
+        assert [each.split()[0] for each in await ben.unlock(ben.select("web/dev"))] == ["ann@host-of-ann"]
+        async for _ in events:
+            pass
+
+
+async def test_what_one_machine_left_between_intent_and_end_another_continues(shop: Shop) -> None:
+    ann, ben = shop.session("ann"), shop.session("ben")
+    plan = await ann.plan(ann.select("web/dev"))
+    async with ann.apply(plan, confirm=plan.confirmation.phrase) as events:
+        async for event in events:
+            if isinstance(event, StepFinished):
+                break
+    continued = await ben.plan(ben.select("web/dev"))
+    assert continued.prior == 1 and any("was not finished" in each for each in continued.notes)
+    await released(ben, ben.select("web/dev"))
+    assert (await ann.plan(ann.select("web/dev"))).is_empty
+
+
+async def test_what_the_clusters_have_is_taken_over_and_they_say_where_it_went(shop: Shop) -> None:
+    before = shop.fleet.session("ann")
+    await released(before, before.select("web/prod"))
+    ben = shop.session("ben")
+    plan = await ben.plan(ben.select("web/prod"))
+    assert (plan.prior, plan.is_empty, plan.gaps) == (1, True, ())
+    await released(ben, ben.select("web/prod"), force=True)
+    late = shop.fleet.session("ann")
+    gaps = (await late.plan(late.select("web/prod"))).gaps
+    assert any(str(shop.url) == each.place for each in gaps), "who still looks in the clusters is told"
+    cid = shop.session("cid")
+    history = await cid.history(cid.select("web/prod"))
+    assert [each.revision for each in history.releases()] == [2] and history.home == str(shop.url)
+
+
+async def test_clusters_that_are_silent_may_have_had_releases_before(shop: Shop) -> None:
+    config = shop.fleet.sandbox.kubeconfig()
+    config["clusters"][0]["cluster"]["server"] = "https://127.0.0.1:1"  # type: ignore[index]
+    (shop.fleet.home / "broken").write_text(json.dumps(config))
+    ben = shop.fleet.at("ben", shop.fleet.home / "broken", releases_bucket=shop.url)
+    history = await ben.history(ben.select("web/dev"))
+    assert history.latest is None and [each.place for each in history.gaps] == ["hz"]
+
+
+async def test_a_stack_of_terraform_alone_has_its_releases_there_too(shop: Shop) -> None:
+    from workbench.release.shared import Goes
+
+    ann = shop.session("ann")
+    releases, stack = ann._releases, ann.select("web/dev").path
+    assert releases.places(Goes(stack, (), has_objects=False)) == (str(shop.url),)
+    assert (await releases.read(Goes(stack, (), has_objects=False))).is_shared
+
+
+async def test_who_cannot_say_which_repository_it_is_makes_no_plan(shop: Shop) -> None:
+    zip_ = shop.session("zip", repository="")
+    plan = await zip_.plan(zip_.select("web/dev"))
+    assert plan.is_refused and any("WB_REPOSITORY" in each.hint for each in plan.problems)
+
+
+async def test_another_repository_with_the_same_names_is_told_and_nothing_of_it_is_used(shop: Shop) -> None:
+    ann, eve = shop.session("ann"), shop.session("eve", repository="git.example.org/other/config")
+    await released(ann, ann.select("web/dev"))
+    plan = await eve.plan(eve.select("web/dev"))
+    assert plan.prior == 0 and any("another repository (git.example.org/shop/config" in each for each in plan.warnings)
+
+
+async def test_no_more_than_the_history_is_kept(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("workbench.release.shared.KEPT_RELEASES", 2)
+    ann = shop.session("ann")
+    for replicas in range(4):
+        (shop.fleet.root("ann") / "web/dev/main.k").write_text(
+            f"import models.server\n\nfront: server.Server {{\n    replicas = {replicas}\n}}\n"
+        )
+        await released(ann, ann.select("web/dev"))
+    assert [each.rpartition("-")[2] for each in shop.records()] == ["3.json", "4.json"]
+
+
+def _other_format(content: bytes) -> bytes:
+    return content.replace(b'"format": 1', b'"format": 9', 1)
+
+
+def _edited(content: bytes) -> bytes:
+    return content.replace(b'"type": "workbench', b'"type": "w0rkbench')
+
+
+BROKEN: dict[str, tuple[Callable[[bytes], bytes], str]] = {
+    "emptied": (lambda content: b"", "is empty"),
+    "torn": (lambda content: content[: len(content) // 2], "no JSON, or torn"),
+    "of a newer version": (_other_format, "has format 9"),
+    "edited": (_edited, "checksum"),
+    "somebody else's": (lambda content: b'{"hello": "world"}', "no object of the workbench"),
+    "a page": (lambda content: b"<html>sign in</html>", "no JSON, or torn"),
+    "huge": (lambda content: b" " * 4_100_000, "bytes"),
+    "a list": (lambda content: b"[1, 2]", "no object of the workbench"),
+}
+
+
+async def test_a_broken_object_is_named_and_the_last_good_release_is_used(shop: Shop) -> None:
+    ann = shop.session("ann")
+    await released(ann, ann.select("web/dev"))
+    good = shop.record(1)
+    broken, content = good.replace("-1.json", "-2.json"), shop.server.read(shop.url, good)
+    for how, (breaking, said) in BROKEN.items():
+        shop.server.write(shop.url, good, content)
+        shop.server.write(shop.url, broken, breaking(content))
+        ben = shop.session("ben")
+        history = await ben.history(ben.select("web/dev"))
+        assert history.latest is not None and history.latest.revision == 1 and history.next_revision == 3, how
+        (warning,) = [each for each in history.latest.warnings if "passed over" in each]
+        assert said in warning and "-2" in warning, how
+        shop.server.remove(shop.url, good)
+        with pytest.raises(ReleaseFailure, match="passed over"):
+            await ben.history(ben.select("web/dev"))
+
+
+async def test_a_copy_under_another_name_is_no_release(shop: Shop) -> None:
+    ann = shop.session("ann")
+    await released(ann, ann.select("web/dev"))
+    good = shop.record(1)
+    shop.server.write(shop.url, good.replace("-1.json", "-7.json"), shop.server.read(shop.url, good))
+    history = await ann.history(ann.select("web/dev"))
+    assert history.latest is not None and history.latest.revision == 1
+
+
+async def test_a_lease_that_cannot_be_read_is_not_free(shop: Shop) -> None:
+    ann, ben = shop.session("ann"), shop.session("ben")
+    plan = await ann.plan(ann.select("web/dev"))
+    async with ann.apply(plan, confirm=plan.confirmation.phrase) as events:
+        (lease,) = [each for each in shop.server.keys(shop.url) if each.endswith(".lease")]
+        shop.server.write(shop.url, lease, b"")
+        (holder,) = await ben.unlock(ben.select("web/dev"))
+        assert "can't be read" in holder
+        seen = [each async for each in events]
+    assert isinstance(seen[-1], ApplyFinished)
+    assert seen[-1].outcome in (Outcome.UNRECORDED, Outcome.INTERRUPTED), "it lost its lock, and says so"
+
+
+@pytest.mark.parametrize("gone", ["the bucket", "the server"])
+async def test_a_bucket_that_is_gone_is_no_history_not_none(shop: Shop, gone: str) -> None:
+    ann = shop.session("ann")
+    await released(ann, ann.select("web/dev"))
+    away = (
+        shop.server.url("no-such-bucket") if gone == "the bucket" else replace(shop.url, endpoint="http://127.0.0.1:1")
+    )
+    for name in ("ann", "ben"):  # one that has a release of its own, and one that has none
+        session = shop.fleet.session(name, releases_bucket=away)
+        stack = session.select("web/dev")
+        plan = await session.plan(stack)
+        assert plan.is_refused and str(away) in {each.cluster for each in plan.problems}
+        with pytest.raises(Refused):
+            await apply(session, plan)
+        with pytest.raises(ReleaseFailure, match="no such bucket" if gone == "the bucket" else "does not answer"):
+            (await session.history(stack)).refuse_unknown(stack.name)
+
+
+async def test_an_untrusted_repository_has_the_bucket_asked_only_with_its_clusters(shop: Shop) -> None:
+    ann = shop.session("ann")
+    await released(ann, ann.select("web/dev"))
+    seen = shop.session("ben", is_untrusted=True)
+    stack = seen.select("web/dev")
+    with pytest.raises(ReleaseFailure, match="untrusted"):
+        (await seen.history(stack)).refuse_unknown(stack.name)
+    diff = await seen.diff(stack, server_dry_run=True)
+    assert diff.release == 1
