@@ -18,7 +18,7 @@ import pytest
 from tests.bucket_server import BucketServer
 from tests.workbench.session.machines import NAMESPACE, Machines, machines, released
 from workbench.bucket_url import BucketUrl
-from workbench.project import ProjectError, StackPath
+from workbench.project import ProjectError, ProjectName, StackName, StackPath
 from workbench.release.packing import stack_name
 from workbench.settings import Settings
 
@@ -164,9 +164,9 @@ async def test_a_cluster_named_as_the_bucket_is_not_taken_for_it(fleet: Machines
     ],
 )
 def test_no_name_of_a_stack_leads_out_of_its_folder(project: str, stack: str) -> None:
-    folder = stack_name(StackPath(project, stack))
+    folder = stack_name(StackPath(ProjectName(project), StackName(stack)))
     assert folder.startswith("wb-release-") and not set(folder) - set("abcdefghijklmnopqrstuvwxyz0123456789-")
-    assert folder != stack_name(StackPath(project, stack + "2"))
+    assert folder != stack_name(StackPath(ProjectName(project), StackName(stack + "2")))
 
 
 def test_two_buckets_are_never_one_by_their_names() -> None:
