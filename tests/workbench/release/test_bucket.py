@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import subprocess
 import sys
 import threading
@@ -25,6 +24,7 @@ from runtimes.base import (
     Unreachable,
 )
 from tests.bucket_server import CREDENTIALS, BucketServer
+from tests.sizes import size
 from tests.workbench.release.places import AT, in_bucket, released, timing
 from workbench.bucket_url import BadBucketUrl, BucketUrl
 from workbench.engine.errors import ReleaseFailure
@@ -35,7 +35,7 @@ from workbench.release.objects import Objects
 from workbench.settings import BadSetting, Settings
 
 HOLDER = Holder("ann", "laptop", 7)
-PROCESSES = int(os.environ.get("KONFIG_WORKBENCH_LOCKERS", "3"))
+PROCESSES = size(3, 50)
 
 
 @pytest.mark.parametrize(
@@ -252,6 +252,7 @@ async def test_who_was_killed_while_it_deleted_leaves_no_release(bucket_server: 
 
 LOCKER = """
 import sys, anyio
+from tests.sizes import size
 from tests.workbench.release.places import AT
 from workbench.bucket_url import BucketUrl
 from workbench.engine.errors import Locked
