@@ -4,9 +4,9 @@ Bodies are plain dicts: the generated models refuse answers that lack a field th
 given request by request, since the client's own default (five minutes in total) cuts watches. Credentials come from
 credentials.py and are renewed once on a 401, which the client does not do.
 
-What is repeated: reads after a lost connection or a 5xx; every verb after a 429, or a 503 that names a time to come
-back, as the server did nothing then. A write whose answer was lost is never sent again: nobody knows whether it
-happened.
+What is repeated: reads and dry runs after a lost connection or a 5xx; every verb after a 429, or a 503 that names a
+time to come back, as the server did nothing then. A write whose answer was lost is never sent again: nobody knows
+whether it happened.
 """
 
 from __future__ import annotations
@@ -159,8 +159,7 @@ class Transport:
         are values in the body that no error may repeat. `is_once` repeats nothing: a request to come back later is the
         answer, and so is a lost connection. `accept` are the forms of an answer that are understood.
         """
-        is_read = method == "GET"
-        changes_nothing = is_read or ("dryRun", "All") in query
+        changes_nothing = method == "GET" or ("dryRun", "All") in query
         give_up_at = time.monotonic() + self.limits.patience_seconds
         attempt, renewed = 0, False
         while True:
@@ -170,7 +169,7 @@ class Transport:
                 status, headers, content = await self._exchange(method, path, query, body, content_type, grant, accept)
             except _LOST as error:
                 is_hopeless = _is_lasting(error) or time.monotonic() > give_up_at
-                if not is_read or is_once or attempt >= _READ_ATTEMPTS or is_hopeless:
+                if not changes_nothing or is_once or attempt >= _READ_ATTEMPTS or is_hopeless:
                     raise self._unreachable(error, subject, changes_nothing) from None
                 await asyncio.sleep(_pause(attempt))
                 continue
@@ -185,7 +184,7 @@ class Transport:
                 except OverLimit as error:
                     raise RuntimeFailure(f"its answer {error.problem}", target=self.place, subject=subject) from None
                 except ValueError:
-                    if is_read and attempt < _READ_ATTEMPTS:
+                    if changes_nothing and attempt < _READ_ATTEMPTS:
                         await asyncio.sleep(_pause(attempt))
                         continue
                     raise RuntimeFailure(
@@ -198,7 +197,7 @@ class Transport:
                 renewed = True
                 self._credentials.forget(grant)
                 continue
-            wait = None if is_once else _seconds_to_wait(status, headers, attempt, is_read)
+            wait = None if is_once else _seconds_to_wait(status, headers, attempt, changes_nothing)
             if wait is not None and time.monotonic() + wait < give_up_at:
                 await asyncio.sleep(wait)
                 continue
@@ -462,11 +461,11 @@ def _pause(attempt: int) -> float:
     return float(0.1 * 3 ** (attempt - 1)) * random.uniform(0.5, 1.5)
 
 
-def _seconds_to_wait(status: int, headers: Mapping[str, str], attempt: int, is_read: bool) -> float | None:
+def _seconds_to_wait(status: int, headers: Mapping[str, str], attempt: int, changes_nothing: bool) -> float | None:
     """Returns how long to wait before sending again, or None if that would be wrong or hopeless."""
     if status == 429 or (status == 503 and "Retry-After" in headers):
         after = headers.get("Retry-After", "")
         return float(after) if _SECONDS.fullmatch(after) else min(_pause(min(attempt, 9)), 10.0)
-    if is_read and status in (500, 502, 503, 504) and attempt < _READ_ATTEMPTS:
+    if changes_nothing and status in (500, 502, 503, 504) and attempt < _READ_ATTEMPTS:
         return _pause(attempt)
     return None

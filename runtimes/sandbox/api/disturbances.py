@@ -7,19 +7,23 @@ fits is the one that happens.
 from __future__ import annotations
 
 import random
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Literal
 
 from runtimes.sandbox.errors import ApiError
 
-Effect = Literal["too-many-requests", "internal-error", "unavailable", "conflict", "gone", "delay", "drop"]
+Effect = Literal[
+    "too-many-requests", "internal-error", "unavailable", "conflict", "gone", "delay", "drop", "cut", "truncate"
+]
 
 
 @dataclass(slots=True)
 class Disturbance:
     """
     effect       what happens: a refusal (429, 500, 503, 409, 410), a `delay` of `seconds`, or `drop`: the connection
-                 breaks without an answer, in a watch after `seconds`
+                 breaks without an answer, in a watch after `seconds`. With `cut` and `truncate` what was asked for is
+                 done: the connection then breaks in the middle of the answer, or half of the answer is all there is
     verbs        get, list, watch, create, update, patch, delete; empty for all
     resource     plural name, with the group unless core; "" for all, discovery aside
     times        how often it happens; None without end
@@ -37,10 +41,11 @@ class Disturbance:
 
 @dataclass(slots=True)
 class Disturbances:
-    """Those of one cluster. With a seed, they repeat."""
+    """Those of one cluster. With a seed, they repeat. `met` counts the requests by what they met, "" for nothing."""
 
     active: list[Disturbance] = field(default_factory=list)
     rng: random.Random = field(default_factory=random.Random)
+    met: Counter[str] = field(default_factory=Counter)
 
     def add(self, disturbance: Disturbance) -> Disturbance:
         self.active.append(disturbance)
@@ -51,6 +56,11 @@ class Disturbances:
 
     def meet(self, verb: str, resource: str) -> Disturbance | None:
         """The disturbance that this request meets, counted as having happened; None for an undisturbed one."""
+        found = self._next(verb, resource)
+        self.met[found.effect if found is not None else ""] += 1
+        return found
+
+    def _next(self, verb: str, resource: str) -> Disturbance | None:
         for each in self.active:
             if (each.verbs and verb not in each.verbs) or each.resource not in ("", resource):
                 continue

@@ -174,9 +174,9 @@ class Gateway:
             reply = handlers.answer(request, verb)
         except ApiError as error:
             return replies.failure(error, request.warnings, _error_format(wanted))
-        if incoming.method == "DELETE" and reply.body.get("kind") == "Status":
-            return replies.response(reply, _error_format(wanted))
-        return replies.response(reply, wanted.format)
+        is_status = incoming.method == "DELETE" and reply.body.get("kind") == "Status"
+        response = replies.response(reply, _error_format(wanted) if is_status else wanted.format)
+        return await self._mar(incoming, response, disturbance)
 
     def _wanted(self, incoming: web.BaseRequest, place: Address, lists: bool) -> Representation:
         accept = incoming.headers.get("Accept", "")
@@ -210,6 +210,24 @@ class Gateway:
             if incoming.transport is not None:
                 incoming.transport.abort()
             raise ConnectionResetError("dropped: a fault was requested")
+
+    async def _mar(
+        self, incoming: web.BaseRequest, response: web.StreamResponse, disturbance: Disturbance | None
+    ) -> web.StreamResponse:
+        """What was asked for is done; its answer is spoilt."""
+        if disturbance is None or disturbance.effect not in ("cut", "truncate"):
+            return response
+        assert isinstance(response, web.Response) and isinstance(response.body, bytes)
+        half = response.body[: len(response.body) // 2]
+        if disturbance.effect == "truncate":
+            return web.Response(status=response.status, headers=response.headers, body=half)
+        begun = web.StreamResponse(status=response.status, headers=response.headers)
+        begun.content_length = len(response.body)
+        await begun.prepare(incoming)
+        await begun.write(half)
+        if incoming.transport is not None:
+            incoming.transport.abort()
+        raise ConnectionResetError("cut: a fault was requested")
 
     async def _stream(self, work: streams.Work) -> web.StreamResponse:
         """Run a stream so that `close` can end it."""

@@ -108,6 +108,16 @@ async def test_a_read_is_repeated(tmp_path: Path, trouble: Callable[[web.Request
     assert len(got) == 3
 
 
+@pytest.mark.parametrize("trouble", [_hang_up, _half, _status(500), _status(503)])
+async def test_a_dry_run_is_repeated_as_it_changes_nothing(
+    tmp_path: Path, trouble: Callable[[web.Request], web.StreamResponse]
+) -> None:
+    async with _serving(tmp_path, _in_turn(trouble, trouble, _ok)) as (transport, got):
+        reply = await transport.call("PATCH", "/api/v1/things/a", query=[("dryRun", "All")], body={})
+    assert reply.body == {"kind": "Thing"}
+    assert len(got) == 3
+
+
 @pytest.mark.parametrize(
     ("trouble", "error"), [(_hang_up, Unreachable), (_status(500), RuntimeFailure), (_status(503), Overloaded)]
 )
