@@ -298,7 +298,7 @@ def forget(context: Context, stack: str, cluster: str, workdir: Path | None, rea
 @reason_option
 @click.pass_obj
 def unlock(context: Context, stack: str, holder: str, workdir: Path | None, reason: str) -> None:
-    """Say who holds a stack in its clusters, and take that lock away from a process that is gone."""
+    """Say who holds a stack in its clusters, or the bucket, and take that lock away from a process that is gone."""
     import anyio
 
     session, found = find(context, stack, workdir)
@@ -312,7 +312,7 @@ def unlock(context: Context, stack: str, holder: str, workdir: Path | None, reas
     for each in held:
         context.output.line(Span("taken from " if holder else "held by ", Tone.STRONG), each)
     if not held:
-        context.output.talk(f"nobody holds {found.name} in its clusters")
+        context.output.talk(f"nobody holds {found.name} where its releases are")
 
 
 def _chosen(history: History, found: Stack, revision: int | None) -> Release:

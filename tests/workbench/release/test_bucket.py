@@ -35,7 +35,7 @@ from workbench.release.objects import Objects
 from workbench.settings import BadSetting, Settings
 
 HOLDER = Holder("ann", "laptop", 7)
-PROCESSES = size(3, 50)
+PROCESSES, TURNS = size(3, 50), size(2, 4)
 
 
 @pytest.mark.parametrize(
@@ -253,17 +253,20 @@ async def test_who_was_killed_while_it_deleted_leaves_no_release(bucket_server: 
 LOCKER = """
 import sys, anyio
 from tests.sizes import size
-from tests.workbench.release.places import AT
 from workbench.bucket_url import BucketUrl
 from workbench.engine.errors import Locked
+from workbench.project import StackPath
 from workbench.release.contract import Holder
 from workbench.release.in_bucket import BucketKeeper
 from workbench.release.kept import KeptRecords
 from workbench.release.lease import Timing
+from workbench.release.packing import Place
 
-async def main(url, log, name):
+AT = Place("folder", StackPath("shop", "dev"), "git.example.org/shop")
+
+async def main(url, log, name, most):
     turns = 0
-    while turns < 3:
+    while turns < int(most):
         try:
             records = KeptRecords(BucketKeeper(BucketUrl.parse(url)), AT, Timing(look_seconds=0.05))
             held = await records.lock(Holder(name, "h", 1))
@@ -286,12 +289,12 @@ anyio.run(main, *sys.argv[1:])
 async def test_of_many_processes_one_is_at_work_at_a_time(bucket_server: BucketServer, tmp_path: Path) -> None:
     url, log = bucket_server.bucket(), tmp_path / "log"
     started = [
-        await asyncio.create_subprocess_exec(sys.executable, "-c", LOCKER, str(url), str(log), f"p{number}")
+        await asyncio.create_subprocess_exec(sys.executable, "-c", LOCKER, str(url), str(log), f"p{number}", str(TURNS))
         for number in range(PROCESSES)
     ]
     assert [await each.wait() for each in started] == [0] * PROCESSES
     lines = [each.split() for each in log.read_text().splitlines()]
-    assert len(lines) == 6 * PROCESSES
+    assert len(lines) == 2 * TURNS * PROCESSES
     fences = []
     for entered, left in zip(lines[::2], lines[1::2], strict=True):
         assert (entered[0], left[0]) == ("in", "out") and entered[1:] == left[1:], "nobody else was in between"
