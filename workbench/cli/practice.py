@@ -106,7 +106,9 @@ async def practise(settings: Settings, here: Path) -> AsyncIterator[Practice]:
         home = Path(name)
         kubeconfig = home / "kubeconfig"
         # the sample is ours, whoever owns the folder that it was installed in
-        own = replace(settings, kubeconfig=str(kubeconfig), state_dir=home / "state", is_untrusted=False)
+        own = replace(
+            settings, kubeconfig=str(kubeconfig), state_dir=home / "state", releases_bucket=None, is_untrusted=False
+        )
         async with _clusters(kubeconfig):
             yield await _with_cloud(Practice(root, own, home))
 

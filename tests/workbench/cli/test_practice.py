@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from runtimes.sandbox.provider.mirror import missing
-from workbench.cli.practice import lacking_for_cloud
+from workbench.bucket_url import BucketUrl
+from workbench.cli.practice import lacking_for_cloud, practise
+from workbench.local import LocalState, ServedPractice
+from workbench.session import Session
 from workbench.settings import Settings
 from workbench.workspaces import cli_config
 
@@ -22,6 +26,19 @@ def program(folder: Path, name: str, said: str) -> Path:
     file.write_text(f"#!/bin/sh\ncat <<'END'\n{said}\nEND\n")
     file.chmod(0o755)
     return file
+
+
+async def test_what_is_practised_is_kept_with_the_practice_clusters(tmp_path: Path) -> None:
+    """Whatever the user's own environment says of where releases are kept."""
+    own = replace(
+        settings(tmp_path, terraform="/nowhere"), releases_bucket=BucketUrl.parse("s3://acme-releases/konfig")
+    )
+    async with practise(own, tmp_path) as place, Session.open(place.root, settings=place.settings) as session:
+        assert session.settings.releases_bucket is None
+        served = ServedPractice(place.settings.kubeconfig, str(tmp_path / "practice"))
+        with LocalState(own.state_dir, place.root).serve(served):
+            async with Session.open(place.root, settings=own) as beside:
+                assert beside.served is not None and beside.settings.releases_bucket is None
 
 
 async def test_without_terraform_it_is_that(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
