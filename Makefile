@@ -22,12 +22,12 @@ PARALLEL := --dist loadfile --no-loadscope-reorder --max-worker-restart=0
 test: $(STAMP) $(BROWSER) $(MOTO)
 	$(BIN)/python -m pytest -n 3 $(PARALLEL)
 
-# what `make test` tries in small, or not at all, in its long form: about an hour; sizes are in CONTRIBUTING
+# what `make test` tries in small, or not at all, in its long form: hours; sizes are in tests/README.md
 soak: $(STAMP) $(BROWSER) $(MOTO)
 	KONFIG_WORKBENCH_SOAK=1 KONFIG_WORKBENCH_ROLLOUT_TARGETS=1000 KONFIG_WORKBENCH_HOSTS=5040 KONFIG_WORKBENCH_KILLS=20 KONFIG_WORKBENCH_CANARIES=all \
 	KONFIG_WORKBENCH_KILL_MOMENTS=all KONFIG_WORKBENCH_FAULTS_EVERY=1 KCL_BROKEN_PROGRAMS=2000 \
 	$(BIN)/python -m pytest -n 2 $(PARALLEL) tests/scenarios tests/workbench/engine/rollout tests/workbench/session/test_full_disk.py \
-	tests/workbench/release tests/workbench/engine/test_laws.py tests/workbench/canaries \
+	tests/workbench/release tests/workbench/engine/test_laws.py tests/attacks/test_secrets.py tests/attacks/test_secrets_everywhere.py \
 	tests/workbench/notebook/test_browser.py tests/properties/test_official_syntax_errors.py
 
 # format, lint, types, import contracts and the tests that your change may break: about a minute (tests/affected)

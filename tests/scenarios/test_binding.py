@@ -6,7 +6,6 @@ that was not written yet: what was approved for it no longer holds, so the apply
 
 from __future__ import annotations
 
-import asyncio
 import json
 import random
 from collections.abc import AsyncIterator
@@ -66,7 +65,7 @@ class Somebody:
         self.written.add((kind, metadata["name"]))
         if len(self.written) >= self.moment and not self.is_due:
             self.is_due = True
-            asyncio.get_running_loop().call_soon(self.act)
+            self.act()
 
     def act(self) -> None:
         every = [(kind, name) for kind in ("deployments", "configmaps") for name in NAMES]

@@ -9,9 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runtimes.base import KubernetesId
+from tests.sizes import size
 from tests.workbench.engine.world import World, config_map, deployment, namespace, secret
 from workbench.engine.changes import ChangeClass, Op
 from workbench.engine.masking import Masked
+
+EXAMPLES = size(150, 5_000)
 
 WEB = KubernetesId("apps/v1", "Deployment", "shop", "web")
 
@@ -49,7 +52,7 @@ edits = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(stacks, stacks, edits)
 def test_after_an_apply_there_is_nothing_left_to_do(
     before: tuple[Any, ...], after: tuple[Any, ...], edited: list[Any]
@@ -70,7 +73,7 @@ def test_after_an_apply_there_is_nothing_left_to_do(
     anyio.run(story)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 @given(stacks, stacks, edits)
 def test_every_shown_change_says_whose_it_is(
     before: tuple[Any, ...], after: tuple[Any, ...], edited: list[Any]
