@@ -74,7 +74,7 @@ class Somebody:
             return
         kind, name = self.target = self.dice.choice(unwritten)
         cluster, resource = self.fleet.sandbox.clusters[0], self.resource
-        there = cluster.get(resource, "fleet", name)
+        there: Any = cluster.get(resource, "fleet", name)
         match self.happening:
             case "edited by hand":
                 containers = [{"name": "main", "image": f"{name}:3"}]
@@ -145,7 +145,7 @@ async def test_only_what_was_approved_is_written(fleet: Fleet, happening: str, m
             assert moment == 0
         else:
             failed = [each for each in ended if isinstance(each, StepFailed | StepSkipped)]
-            assert any(each.address.id.name == name for each in failed), failed  # type: ignore[union-attr]
+            assert any(each.address.id.name == name for each in failed), failed
             end = ended[-1]
             assert isinstance(end, ApplyFinished) and end.outcome is not Outcome.SUCCEEDED
     # who plans again sees what it is now, and may decide

@@ -6,6 +6,7 @@ import random
 import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -103,7 +104,7 @@ async def test_what_is_not_ours_any_more_stays_whatever_is_confirmed(fleet: Flee
     """Made anew under its name, or with the labels of the stack taken off, an object is somebody else's."""
     await released(fleet)
     cluster = fleet.sandbox.clusters[0]
-    anew = cluster.get("configmaps", "fleet", "app-00")
+    anew: Any = cluster.get("configmaps", "fleet", "app-00")
     cluster.delete("configmaps", "fleet", "app-00")
     metadata = {"name": "app-00", "namespace": "fleet", "labels": anew["metadata"]["labels"]}
     body = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"kept": "yes"}}
@@ -125,7 +126,7 @@ async def test_what_is_not_ours_any_more_stays_whatever_is_confirmed(fleet: Flee
     fleet.repository.write("1", without=NAMES)
     session = fleet.session()
     plan = await session.plan(session.select("fleet/prod"))
-    gone = {each.address.id.name for each in plan.steps() if each.action is Action.DELETE}  # type: ignore[union-attr]
+    gone = {each.address.id.name for each in plan.steps() if each.action is Action.DELETE}
     assert gone == set(NAMES)
     await apply(session, plan)
     assert there(fleet) == kept
