@@ -27,9 +27,9 @@ from workbench.project import WorkbenchError
 
 pytestmark = pytest.mark.slow
 
-NAMES = tuple(f"app-{number:03}" for number in range(size(10, 250)))
+NAMES = tuple(f"app-{number:03}" for number in range(size(6, 250)))
 OBJECTS = 2 * len(NAMES) + 1
-REQUESTS = size(80, 10_000)
+REQUESTS = size(60, 10_000)
 """So many are disturbed, or not, before the test is content."""
 STALL_SECONDS = 5.5 if is_soak() else 0.2
 ROUNDS = 12
@@ -132,6 +132,7 @@ async def test_it_ends_as_configured_and_nothing_is_made_twice(
         )
 
 
+@pytest.mark.soak
 async def test_nothing_is_written_after_it_was_cancelled(fleet: Fleet) -> None:
     witness = Witness()
     fleet.sandbox.clusters[0].subscribe(witness.look)

@@ -24,7 +24,7 @@ from workbench.engine.release import Phase
 
 pytestmark = pytest.mark.slow
 
-NAMES = tuple(f"app-{number:02}" for number in range(size(4, 25)))
+NAMES = tuple(f"app-{number:02}" for number in range(size(3, 25)))
 RESOURCES = 2 * len(NAMES) + 1
 """A Deployment and a ConfigMap each, and their namespace."""
 STAGES = 'stages: [{name: all, stacks: ["*/prod"]}]\n'
@@ -96,7 +96,7 @@ async def test_at_each_write_of_a_record(tmp_path: Path, capsys: pytest.CaptureF
         async with ground(tmp_path) as fleet:
             killed, writes = await process.apply(fleet.root, fleet.home)
             assert not killed and len(there(fleet)) == RESOURCES
-        some = sorted({0, len(writes) - 1, *random.Random(3).sample(range(len(writes)), 2)})
+        some = sorted({0, len(writes) - 1, random.Random(3).randrange(len(writes))})
         made = set()
         for write in range(len(writes)) if is_soak() else some:
             async with ground(tmp_path) as fleet:
@@ -110,7 +110,7 @@ async def test_at_each_write_of_a_record(tmp_path: Path, capsys: pytest.CaptureF
     assert {0, RESOURCES} <= made
 
 
-@pytest.mark.parametrize("change", [each + 1 for each in (range(RESOURCES) if is_soak() else (0, RESOURCES - 1))])
+@pytest.mark.parametrize("change", [each + 1 for each in (range(RESOURCES) if is_soak() else (3,))])
 async def test_between_the_success_of_a_request_and_its_answer(tmp_path: Path, change: int) -> None:
     """The cluster has the object, nobody here was told."""
     async with killable() as process, ground(tmp_path) as fleet:
