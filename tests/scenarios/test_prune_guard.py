@@ -73,7 +73,7 @@ async def test_less_than_there_was_takes_the_phrase(fleet: Fleet) -> None:
     whole, before = main.read_text(), there(fleet)
     dice = random.Random(10)
     for _ in range(size(1, 40)):
-        count = dice.randrange(2, len(NAMES))  # two objects each: more than a fifth
+        count = dice.randrange(size(2, 3), len(NAMES))  # two objects each: more than a fifth
         fleet.repository.write("1", without=dice.sample(NAMES, count))
         await refused(session, stack)
     for text in (NOTHING, GONE):
