@@ -63,6 +63,12 @@ class Informer:
         self._attempt: asyncio.Timeout | None = None
         self._again = asyncio.Event()
         self._gone: dict[str, int] = {}
+        self._moved: set[str] | None = None
+
+    def take_moved(self) -> set[str] | None:
+        """Returns the uids of what came, went or changed since it was last asked; None where that may be anything."""
+        moved, self._moved = self._moved, set()
+        return moved
 
     @property
     def is_of_events(self) -> bool:
@@ -195,12 +201,14 @@ class Informer:
                 "kind": self._kind.kind,
                 **_trimmed(event.object),
             }
+        if self._moved is not None:
+            self._moved.add(uid)
         self._changed(self)
 
     def _replace(self, objects: dict[str, Object]) -> None:
         if objects != self.objects or not self.is_settled:
             self.objects = objects
-            self._changed(self)
+            self._all_changed()
 
     def _heard(self) -> None:
         was_lost = self.lost_at is not None or not self.is_settled
@@ -208,12 +216,16 @@ class Informer:
         self._has_listed, self._is_doubted = True, False
         self._on_heard()
         if was_lost:
-            self._changed(self)
+            self._all_changed()
 
     def _fail(self, failure: RuntimeFailure) -> None:
         if self.lost_at is None:
             self.lost_at = datetime.now(UTC)
         self.failure, self.is_settled = failure, True
+        self._all_changed()
+
+    def _all_changed(self) -> None:
+        self._moved = None
         self._changed(self)
 
     def _selector(self) -> str:

@@ -1,62 +1,91 @@
-"""A moment's objects, indexed for the questions that readiness asks: who owns whom, what is in a namespace, which
+"""Objects, indexed for the questions that readiness asks: who owns whom, what is in a namespace, which
 events speak of an object."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from runtimes.base import ObjectRef
 from runtimes.kubernetes.fields import parsed_time
 
 Object = Mapping[str, Any]
+_Key = TypeVar("_Key", bound=Hashable)
+_Index = dict[_Key, dict[str | int, Object]]
+_NONE: Mapping[str | int, Object] = {}
 
 
 class Objects:
-    """Live objects and events of one moment; never changed once made. Objects may lack an apiVersion."""
+    """Live objects and events as they are now. Objects may lack an apiVersion, and a uid where they come from a record.
 
-    def __init__(self, live: Iterable[Object], events: Iterable[Object] = ()) -> None:
-        self._by_name: dict[tuple[str, str, str], list[Object]] = {}
-        self._by_kind: dict[tuple[str, str], list[Object]] = {}
-        self._by_namespace: dict[str, list[Object]] = {}
-        self._by_owner: dict[str, list[Object]] = {}
-        self._events_by_uid: dict[str, list[Object]] = {}
-        self._events_by_name: dict[tuple[str, str, str], list[Object]] = {}
+    What is asked of it is true until something is put or taken away; whoever keeps one up to date does so between
+    questions.
+    """
+
+    def __init__(self, live: Iterable[Object] = (), events: Iterable[Object] = ()) -> None:
+        self._by_name: _Index[tuple[str, str, str]] = {}
+        self._by_kind: _Index[tuple[str, str]] = {}
+        self._by_namespace: _Index[str] = {}
+        self._by_owner: _Index[str] = {}
+        self._events_by_uid: _Index[str] = {}
+        self._events_by_name: _Index[tuple[str, str, str]] = {}
         for each in live:
-            kind, namespace, name = kind_of(each), namespace_of(each), name_of(each)
-            self._by_name.setdefault((kind, namespace, name), []).append(each)
-            self._by_kind.setdefault((kind, namespace), []).append(each)
-            self._by_namespace.setdefault(namespace, []).append(each)
-            for owner in mappings(metadata(each).get("ownerReferences")):
-                self._by_owner.setdefault(str(owner.get("uid")), []).append(each)
-        for event in events:
-            about = mapping(event.get("involvedObject"))
-            key = (str(about.get("kind")), str(about.get("namespace") or ""), str(about.get("name")))
+            self.put(each)
+        for each in events:
+            self.put(each, is_event=True)
+
+    def put(self, each: Object, *, is_event: bool = False) -> None:
+        """Takes note of an object, in place of one of the same uid that was taken away, if there was one."""
+        mark = uid_of(each) or id(each)
+        for index, key in self._keys(each, is_event):
+            index.setdefault(key, {})[mark] = each
+
+    def take(self, each: Object, *, is_event: bool = False) -> None:
+        """Takes an object away that is there."""
+        mark = uid_of(each) or id(each)
+        for index, key in self._keys(each, is_event):
+            found = index[key]
+            found.pop(mark, None)
+            if not found:
+                del index[key]
+
+    def _keys(self, each: Object, is_event: bool) -> Iterator[tuple[_Index[Any], Any]]:
+        if is_event:
+            about = mapping(each.get("involvedObject"))
             if about.get("uid"):
-                self._events_by_uid.setdefault(str(about["uid"]), []).append(event)
+                yield self._events_by_uid, str(about["uid"])
             else:
-                self._events_by_name.setdefault(key, []).append(event)
+                key = (str(about.get("kind")), str(about.get("namespace") or ""), str(about.get("name")))
+                yield self._events_by_name, key
+            return
+        kind, namespace, name = kind_of(each), namespace_of(each), name_of(each)
+        yield self._by_name, (kind, namespace, name)
+        yield self._by_kind, (kind, namespace)
+        yield self._by_namespace, namespace
+        for owner in dict.fromkeys(str(one.get("uid")) for one in mappings(metadata(each).get("ownerReferences"))):
+            yield self._by_owner, owner
 
     def get(self, kind: str, namespace: str, name: str, group: str | None = None) -> Object | None:
         """Returns None if there is none. `group` tells kinds of the same name apart, where objects say theirs."""
-        for each in self._by_name.get((kind, namespace, name), ()):
+        for each in self._by_name.get((kind, namespace, name), _NONE).values():
             if group is None or "apiVersion" not in each or group_of(each) == group:
                 return each
         return None
 
     def of_kind(self, kind: str, namespace: str) -> tuple[Object, ...]:
-        return tuple(self._by_kind.get((kind, namespace), ()))
+        return tuple(self._by_kind.get((kind, namespace), _NONE).values())
 
     def in_any_namespace(self, kind: str) -> tuple[Object, ...]:
-        return tuple(each for (of, _), found in self._by_kind.items() if of == kind for each in found)
+        return tuple(each for (of, _), found in self._by_kind.items() if of == kind for each in found.values())
 
     def in_namespace(self, namespace: str) -> tuple[Object, ...]:
-        return tuple(self._by_namespace.get(namespace, ()))
+        return tuple(self._by_namespace.get(namespace, _NONE).values())
 
     def owned_by(self, owner: Object, kind: str | None = None) -> tuple[Object, ...]:
         """Returns what names the object as its owner, by uid, oldest first."""
-        found = [each for each in self._by_owner.get(uid_of(owner), ()) if kind is None or kind_of(each) == kind]
+        owned = self._by_owner.get(uid_of(owner), _NONE).values()
+        found = [each for each in owned if kind is None or kind_of(each) == kind]
         return tuple(
             sorted(found, key=lambda each: (str(metadata(each).get("creationTimestamp") or ""), name_of(each)))
         )
@@ -65,9 +94,9 @@ class Objects:
         """Returns the events about an object, oldest first."""
         namespace, key = namespace_of(subject), (kind_of(subject), name_of(subject))
         found = [
-            *self._events_by_uid.get(uid_of(subject), ()),
-            *self._events_by_name.get((key[0], namespace, key[1]), ()),
-            *(self._events_by_name.get((key[0], "", key[1]), ()) if namespace else ()),
+            *self._events_by_uid.get(uid_of(subject), _NONE).values(),
+            *self._events_by_name.get((key[0], namespace, key[1]), _NONE).values(),
+            *(self._events_by_name.get((key[0], "", key[1]), _NONE).values() if namespace else ()),
         ]
         # a stable sort: without times, events stay in the order in which they came
         return tuple(sorted(found, key=lambda event: event_stamp(event)))

@@ -31,6 +31,7 @@ from runtimes.base import (
 from runtimes.kubernetes import tree, why
 from runtimes.kubernetes.client import Client
 from runtimes.kubernetes.informer import Informer
+from runtimes.kubernetes.leading import Name, leads_to
 from runtimes.kubernetes.liveness import Liveness
 from runtimes.kubernetes.log_tails import LogTails
 from runtimes.kubernetes.objects import Object, Objects
@@ -107,6 +108,10 @@ class _Observer(AsyncIterator[WatchReport]):
         self._pending: dict[KubernetesId, Observation] = {}
         self._dirty, self._ready = asyncio.Event(), asyncio.Event()
         self._changed: set[Informer] = set()
+        self._groups: dict[tuple[Informer, ...], list[KubernetesId]] = {}
+        self._unsettled: set[KubernetesId] = set(self._ids)
+        self._objects = Objects()
+        self._indexed: dict[Informer, dict[str, Object]] = {}
         self._logs = LogTails(client, self._dirty.set)
         self._liveness = Liveness(client, changed=self._report_contact, turned=self._turn)
         self._contact: Contact | None = None
@@ -163,6 +168,7 @@ class _Observer(AsyncIterator[WatchReport]):
         if id_.kind == "PersistentVolumeClaim":
             needs.append(self._informer("v1", "PersistentVolume", ""))
         self._needs[id_] = needs
+        self._groups.setdefault(tuple(needs), []).append(id_)
 
     async def _namespace(self, id_: KubernetesId) -> str:
         """Asks the cluster only where it is needed: watching must begin while the cluster is out of reach, too."""
@@ -195,8 +201,7 @@ class _Observer(AsyncIterator[WatchReport]):
     async def _refresh(self) -> None:
         while True:
             # time alone changes things, too: for restarts, and where nothing is heard
-            is_moving = any(map(_is_moving, self._last.values())) or len(self._last) < len(self._ids)
-            is_moving = is_moving or any(informer.lost_at for informer in self._informers.values())
+            is_moving = bool(self._unsettled) or any(informer.lost_at for informer in self._informers.values())
             with suppress(TimeoutError):
                 async with asyncio.timeout(_TICK_SECONDS if is_moving else None):
                     await self._dirty.wait()
@@ -206,27 +211,65 @@ class _Observer(AsyncIterator[WatchReport]):
             await asyncio.sleep(max(_GATHER_SECONDS, 4 * (time.perf_counter() - began)))
 
     def _look(self) -> None:
+        """Works out again what may be another now: of a kind that tells of single changes, what these lead up to.
+
+        What is not final, or was not heard of yet, may change with time, and is looked at each time.
+        """
         changed, self._changed = self._changed, set()
-        objects, now = self._objects(), datetime.now(UTC)
-        for id_ in self._ids:
-            needs, last = self._needs[id_], self._last.get(id_)
+        whole = {each for each in changed if each not in self._indexed}
+        moved: list[Object] = []
+        for informer in changed:
+            uids = informer.take_moved()
+            whole |= {informer} if uids is None else set()
+            moved += self._index(informer, uids)
+        touched = leads_to(moved, self._objects, self._by_uid)
+        if touched is None:
+            whole, touched = changed, set()
+        now = datetime.now(UTC)
+        for needs, ids in self._groups.items():
             if not all(informer.is_settled for informer in needs):
                 continue
-            is_silent = any(informer.lost_at for informer in needs)
-            if last is not None and not is_silent and not _is_moving(last) and changed.isdisjoint(needs):
-                continue
-            seen = self._observe(id_, objects, now)
-            if seen != last:
-                self._last[id_] = seen
-                self._pending[id_] = seen
-                self._ready.set()
+            is_all = any(informer.lost_at for informer in needs) or not whole.isdisjoint(needs)
+            for id_ in ids:
+                if is_all or id_ in self._unsettled or self._name(id_) in touched:
+                    self._see(id_, now)
 
-    def _objects(self) -> Objects:
-        live: dict[str, Object] = {}
-        events: dict[str, Object] = {}
-        for informer in self._informers.values():
-            (events if informer.is_of_events else live).update(informer.objects)
-        return Objects(live.values(), events.values())
+    def _see(self, id_: KubernetesId, now: datetime) -> None:
+        seen = self._observe(id_, self._objects, now)
+        if _is_moving(seen):
+            self._unsettled.add(id_)
+        else:
+            self._unsettled.discard(id_)
+        if seen != self._last.get(id_):
+            self._last[id_] = seen
+            self._pending[id_] = seen
+            self._ready.set()
+
+    def _name(self, id_: KubernetesId) -> Name:
+        return id_.kind, self._namespaces[id_], id_.name
+
+    def _index(self, informer: Informer, uids: set[str] | None) -> list[Object]:
+        """Brings the index up to date with an informer; returns what went and what came, in both forms."""
+        known = self._indexed.setdefault(informer, {})
+        found: list[Object] = []
+        for uid in known.keys() | informer.objects.keys() if uids is None else uids:
+            old, new = known.pop(uid, None), informer.objects.get(uid)
+            if new is not None:
+                known[uid] = new
+            if old is new:
+                continue
+            if old is not None:
+                self._objects.take(old, is_event=informer.is_of_events)
+                found.append(old)
+            # one kind may be looked at as a whole and by name
+            other = new or next((each[uid] for each in self._indexed.values() if uid in each), None)
+            if other is not None:
+                self._objects.put(other, is_event=informer.is_of_events)
+                found.append(other)
+        return found
+
+    def _by_uid(self, uid: str) -> Object | None:
+        return next((each[uid] for each in self._indexed.values() if uid in each), None)
 
     def _observe(self, id_: KubernetesId, objects: Objects, now: datetime) -> Observation:
         top, *_ = needs = self._needs[id_]

@@ -106,6 +106,8 @@ class StatusTree:
     def as_of(self, now: datetime) -> StatusTree:
         """Returns the picture as it may be shown at `now`: what no source vouches for has turned Unknown."""
         sources = tuple(each.as_of(now) for each in self.sources)
+        if all(each.is_alive for each in sources):
+            return replace(self, sources=sources, at=now)
         silent = {each.place: each.lost for each in sources if not each.is_alive}
         waiting = Lost(self.at, SILENT, WAITED_FOR)
         resources = tuple(
@@ -167,20 +169,31 @@ def _urgency(status: ResourceStatus) -> tuple[bool, bool, bool]:
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """What was reported so far; `fold` gives the next one."""
+    """What was reported so far; `fold` gives the next one. `resources` is what that makes of each address, in order."""
 
     addresses: tuple[Address, ...]
+    positions: Mapping[Address, int]
+    resources: tuple[ResourceStatus, ...]
+    sources: Mapping[str, Source]
     seen: Mapping[Address, Observation] = field(default_factory=dict)
-    sources: Mapping[str, Source] = field(default_factory=dict)
 
     @classmethod
     def of(cls, addresses: tuple[Address, ...]) -> Watched:
-        return cls(addresses, {}, {each.cluster: Source(each.cluster) for each in addresses})
+        return cls(
+            addresses,
+            {each: index for index, each in enumerate(addresses)},
+            tuple(ResourceStatus(each, _NOT_SEEN) for each in addresses),
+            {each.cluster: Source(each.cluster) for each in addresses},
+        )
 
     def fold(self, place: str, report: Observation | Contact) -> Watched:
         match report:
             case Observation():
-                return replace(self, seen={**self.seen, Address(place, report.id): report})
+                address = Address(place, report.id)
+                index, resources = self.positions.get(address), self.resources
+                if index is not None:
+                    resources = (*resources[:index], _status(address, report), *resources[index + 1 :])
+                return replace(self, seen={**self.seen, address: report}, resources=resources)
             case Contact():
                 source = Source(place, report.answered_at, report.lost, report.valid_seconds)
                 return replace(self, sources={**self.sources, place: source})
@@ -197,7 +210,12 @@ class Watched:
             address: replace(each, lost=each.lost or lost) if address.cluster == place else each
             for address, each in self.seen.items()
         }
-        return replace(self, seen=seen, sources={**self.sources, place: replace(before, lost=lost)})
+        here = {address for address in seen if address.cluster == place}
+        resources = tuple(
+            _status(each.address, seen[each.address]) if each.address in here else each for each in self.resources
+        )
+        sources = {**self.sources, place: replace(before, lost=lost)}
+        return replace(self, seen=seen, resources=resources, sources=sources)
 
     @property
     def is_complete(self) -> bool:
@@ -205,16 +223,13 @@ class Watched:
         return all(each in self.seen or self.sources[each.cluster].lost is not None for each in self.addresses)
 
     def tree(self, now: datetime, seconds: float, *, timed_out: bool = False) -> StatusTree:
-        resources = tuple(self._status(each) for each in self.addresses)
-        return StatusTree(resources, tuple(self.sources.values()), now, seconds, timed_out).as_of(now)
+        return StatusTree(self.resources, tuple(self.sources.values()), now, seconds, timed_out).as_of(now)
 
-    def _status(self, address: Address) -> ResourceStatus:
-        seen = self.seen.get(address)
-        if seen is None:
-            return ResourceStatus(address, _NOT_SEEN)
-        status = ResourceStatus(address, seen.health, seen.tree, seen.blocking)
-        if seen.lost is None:
-            return status
-        if seen.health.status is Status.UNKNOWN:
-            return replace(status, lost=seen.lost)
-        return status.losing(seen.lost)
+
+def _status(address: Address, seen: Observation) -> ResourceStatus:
+    status = ResourceStatus(address, seen.health, seen.tree, seen.blocking)
+    if seen.lost is None:
+        return status
+    if seen.health.status is Status.UNKNOWN:
+        return replace(status, lost=seen.lost)
+    return status.losing(seen.lost)

@@ -104,7 +104,11 @@ class PlanScreen(Frame):
         if not events:
             listed = list(plan.guards(made, glyphs, compact=True))
             if any(each.conflicts for each in made.changes):
-                how = "F gives them back" if made.force else "F takes over the fields in conflict, space leaves a step out"
+                how = (
+                    "F gives them back"
+                    if made.force
+                    else "F takes over the fields in conflict, space leaves a step out"
+                )
                 listed.append(line(Span(how, Tone.MUTED)))
             return listed
         shown = [each for each in events if isinstance(each, StepFailed | RecordFailed | ApplyFinished)]
