@@ -3,9 +3,10 @@
     python -m tests.benchmarks.watching [--objects 10000] [--events 100] [--idle 20] [--kubeconfig FILE]
 
 Half of the objects are Deployments without replicas, half ConfigMaps. Whoever watches is a process of its own; from
-outside, the template of one Deployment at a time is changed, and what is measured is the time from the server's answer until the watch has told another status of it. Idle is the processor's time of the
-watching process while nothing happens. Without --kubeconfig the server is the sandbox, else the current context of that
-file, whose cluster should be one to throw away.
+outside, the template of one Deployment at a time is changed, and what is measured is the time from the server's answer
+until the watch has told another status of it. Idle is the processor's time of the watching process while nothing
+happens. Without --kubeconfig the server is the sandbox, else the current context of that file, whose cluster should be
+one to throw away.
 """
 
 from __future__ import annotations
