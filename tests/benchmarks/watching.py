@@ -47,7 +47,7 @@ async def main():
                 pairs = zip(before, tree.resources) if before else ((None, each) for each in tree.resources)
                 changed = [each for old, each in pairs if old is not each]
                 before = tree.resources
-                heard = heard or all(each.health.status.value != "Unknown" for each in before)
+                heard = heard or all(each.health.status.value == "Current" for each in before)
                 news = [[each.address.id.name, each.health.status.value] for each in changed[:50]]
                 said = {"at": time.monotonic(), "all": heard, "count": len(before), "news": news}
                 print(json.dumps(said), flush=True)
@@ -74,7 +74,7 @@ def main() -> None:
 def _measured(folder: Path, kubeconfig: Path, what: str, arguments: argparse.Namespace) -> None:
     with bench(folder, arguments.objects, kubeconfig) as made, Watcher(made, kubeconfig) as watcher:
         took = watcher.until_all(arguments.objects)
-        sys.stdout.write(f"{arguments.objects} objects on {what}: all known after {took:.1f} s\n")
+        sys.stdout.write(f"{arguments.objects} objects on {what}: all ready after {took:.1f} s\n")
         used, began = watcher.processor_seconds(), time.monotonic()
         time.sleep(arguments.idle)
         idle = (watcher.processor_seconds() - used) / (time.monotonic() - began)
