@@ -4,6 +4,7 @@ pretty     as people read them
 short      a line each: `main.k:2:5: error[E2G22]: expected int, got str`
 arcanist   JSON, the messages a linter gives to Arcanist
 sarif      JSON of the Static Analysis Results Interchange Format 2.1.0
+github     a workflow command of GitHub Actions each, which shows it at its line
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from typing import Any, Final
 from kcl.diagnostics import Diagnostic, Severity, Span, render
 from kcl.source import SourceFile
 
-FORMATS: Final = ("pretty", "short", "arcanist", "sarif")
+FORMATS: Final = ("pretty", "short", "arcanist", "sarif", "github")
 _SARIF_SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
@@ -29,6 +30,8 @@ def report(diagnostics: Sequence[Diagnostic], sources: Mapping[str, str], form: 
             return _json([_message(diagnostic, sources) for diagnostic in diagnostics])
         case "sarif":
             return _json(_sarif(diagnostics, sources))
+        case "github":
+            return "".join(_annotation(diagnostic, sources) for diagnostic in diagnostics)
         case _:
             return render(diagnostics, sources, official_columns=True)
 
@@ -53,6 +56,21 @@ def _line(diagnostic: Diagnostic, sources: Mapping[str, str]) -> str:
     where = f"{path}:{line}:{column}: " if line else f"{path}: " if path else ""
     message = " ".join(diagnostic.message.split())
     return f"{where}{diagnostic.severity}[{diagnostic.code.number}]: {message}\n"
+
+
+def _annotation(diagnostic: Diagnostic, sources: Mapping[str, str]) -> str:
+    path, line, column = _place(diagnostic.primary, sources)
+    place = f"file={_property(path)},line={line},col={column}," if line else f"file={_property(path)}," if path else ""
+    title = _property(f"{diagnostic.code.number} {diagnostic.code.title}")
+    return f"::{diagnostic.severity} {place}title={title}::{_data(diagnostic.message)}\n"
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
 
 
 def _message(diagnostic: Diagnostic, sources: Mapping[str, str]) -> dict[str, Any]:

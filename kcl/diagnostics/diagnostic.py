@@ -56,6 +56,13 @@ class Code(Enum):
     UNUSED_IMPORT = ("W0411", "UnusedImportWarning")
     REIMPORT = ("W0404", "ReimportWarning")
     IMPORT_POSITION = ("W0413", "ImportPositionWarning")
+    DEAD_VALUE = ("W3001", "DeadValue")
+    UNUSED_VARIABLE = ("W3002", "UnusedVariable")
+    SELF_COMPARISON = ("W3003", "SelfComparison")
+    CONSTANT_CONDITION = ("W3004", "ConstantCondition")
+    MISSING_DOCUMENTATION = ("W3005", "MissingDocumentation")
+    SHADOWED_IMPORT = ("W3006", "ShadowedImport")
+    SUPPRESSION = ("W3900", "UnfitSuppression")
 
     @property
     def number(self) -> str:

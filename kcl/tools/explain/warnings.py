@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from kcl.diagnostics import Code
-from kcl.tools.explain.page import Page, foreign_page, lint_page, migration_page, page
+from kcl.tools.explain.page import Page, Told, foreign_page, lint_page, migration_page, page
 
 _OLD: Final = '[expected]\nkclvm_version = "v0.4.6"\n'
 
@@ -53,6 +53,56 @@ WARNINGS: Final[tuple[Page, ...]] = (
         "Move it to the top of the file.",
         "a = 1\nimport math\nb = math.ceil(0.5)\n",
         "import math\na = 1\nb = math.ceil(0.5)\n",
+    ),
+    lint_page(
+        Code.DEAD_VALUE,
+        "A value is replaced by a later one of the same configuration, or the same variable, before anybody reads it.",
+        "Take the value away, or the one that replaces it.",
+        "a = {\n    replicas = 1\n    replicas = 2\n}\n",
+        "a = {\n    replicas = 2\n}\n",
+    ),
+    lint_page(
+        Code.UNUSED_VARIABLE,
+        "A name that nobody outside can see is declared, and nobody inside reads it.",
+        "Take it away, or read it where it was meant to be read.",
+        "_image = 'nginx'\na = 1\n",
+        "_image = 'nginx'\na = _image\n",
+    ),
+    lint_page(
+        Code.SELF_COMPARISON,
+        "Both sides of a comparison are the same expression, so it tells nothing.",
+        "Compare with what was meant.",
+        "x = 1\na = x == x\n",
+        "x = 1\ny = 2\na = x == y\n",
+    ),
+    lint_page(
+        Code.CONSTANT_CONDITION,
+        "A condition is a literal, so one of the two ways is never taken.",
+        "Take away the condition, or the way that is never taken.",
+        "a = 1 if True else 2\n",
+        "x = option('x')\na = 1 if x else 2\n",
+    ),
+    lint_page(
+        Code.SHADOWED_IMPORT,
+        "A parameter, a loop variable or a variable of a lambda has the name of an import, which can't be used there.",
+        "Give one of the two another name.",
+        "import math\na = [math for math in [1, 2]]\nb = math.ceil(0.5)\n",
+        "import math\na = [number for number in [1, 2]]\nb = math.ceil(0.5)\n",
+    ),
+    Page(
+        Code.MISSING_DOCUMENTATION,
+        "A schema has no docstring. Looked for only where it is asked for: kcl lint --select W3005.",
+        "Say in the first line of its body what it is for.",
+        {"main.k": "schema Server:\n    image: str\n"},
+        {"main.k": 'schema Server:\n    """What people write for a server."""\n    image: str\n'},
+        Told.LINT,
+    ),
+    lint_page(
+        Code.SUPPRESSION,
+        "A comment that allows a finding names no code that there is, gives no reason, or allows nothing.",
+        "Write '# kcl-lint: allow CODE because REASON' at the line of the finding, or above it.",
+        "_image = 'nginx'  # kcl-lint: allow W3002\na = 1\n",
+        "_image = 'nginx'  # kcl-lint: allow W3002 because a script reads it\na = 1\n",
     ),
     migration_page(
         Code.LEGACY_PRIVATE,

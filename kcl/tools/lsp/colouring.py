@@ -8,9 +8,10 @@ from typing import Final
 from kcl.records import dataclass
 from kcl.semantic.types import ANY
 from kcl.syntax import ast
+from kcl.syntax.walking import walk
 from kcl.tools.lsp.hovering import shown
 from kcl.tools.lsp.positions import Lines
-from kcl.tools.lsp.views import View, walk
+from kcl.tools.lsp.views import View
 
 KINDS: Final = ("namespace", "struct", "property", "variable", "parameter", "function", "comment", "string", "number")
 _TOLD = (ast.SchemaExpr, ast.Constant, ast.Int, ast.Float, ast.Str, ast.JoinedStr, ast.Lambda, ast.List, ast.Config)

@@ -29,7 +29,7 @@ from kcl.semantic.types import (
 from kcl.source import FileSystem
 from kcl.stdlib.library import MODULES
 from kcl.syntax import ast
-from kcl.tools.lsp.analysis import LIBRARY
+from kcl.tools.checked import LIBRARY
 from kcl.tools.lsp.hovering import shown
 from kcl.tools.lsp.outline import Kind
 from kcl.tools.lsp.views import View, chain_at

@@ -9,7 +9,7 @@ from kcl.records import dataclass
 from kcl.semantic.types import FunctionType, ModuleType, SchemaType, Type
 from kcl.source import SourceFile
 from kcl.syntax import ast
-from kcl.tools.lsp.analysis import LIBRARY
+from kcl.tools.checked import LIBRARY
 from kcl.tools.lsp.resolving import Name, name_at
 from kcl.tools.lsp.views import View
 

@@ -9,8 +9,9 @@ from enum import StrEnum
 from kcl.patterns import pattern
 from kcl.records import dataclass
 from kcl.syntax import ast
+from kcl.syntax.walking import walk
 from kcl.tools.lsp.positions import Lines
-from kcl.tools.lsp.views import chain_at, walk
+from kcl.tools.lsp.views import chain_at
 
 
 class Kind(StrEnum):

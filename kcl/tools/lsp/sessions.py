@@ -17,12 +17,12 @@ from kcl.memo.inputs import Clock, now
 from kcl.records import dataclass
 from kcl.source import FileSystem, OsFileSystem, SourceFile
 from kcl.syntax import ast, parse
-from kcl.tools.lsp.analysis import Analysis, analyse
+from kcl.tools.checked import Analysis, analyse
 from kcl.tools.lsp.documents import Documents, Edit, edited
 from kcl.tools.lsp.positions import Lines
 from kcl.tools.lsp.positions import Unit as Columns
-from kcl.tools.lsp.units import Unit, unit_of
 from kcl.tools.lsp.views import View, view_of
+from kcl.tools.units import Unit, unit_of
 
 _MOST_REMEMBERED = 16
 _MOST_VIEWS = 8

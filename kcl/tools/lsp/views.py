@@ -14,13 +14,14 @@ from kcl.diagnostics import KclError
 from kcl.evaluator.deep_threads import in_deep_thread
 from kcl.evaluator.evaluate import rules_of
 from kcl.loader.program import MAIN_PACKAGE, Module, Package, Program
-from kcl.records import dataclass, fields
+from kcl.records import dataclass
 from kcl.semantic.packages import Checked, Checker
 from kcl.semantic.remembered import Remembered
 from kcl.semantic.scopes import Scope
 from kcl.semantic.types import ANY, ModuleType, SchemaInfo, Type
 from kcl.syntax import ast
-from kcl.tools.lsp.analysis import LIBRARY, Analysis
+from kcl.syntax.walking import children
+from kcl.tools.checked import LIBRARY, Analysis
 
 
 class Recorder(Checker):
@@ -189,22 +190,6 @@ def _declared(body: Sequence[ast.Stmt], text: str) -> Iterator[tuple[str, ast.St
                 pass
 
 
-_CHILDREN: dict[type, tuple[str, ...]] = {}
-
-
-def children(node: ast.Node) -> Iterator[ast.Node]:
-    """The nodes right below a node."""
-    names = _CHILDREN.get(type(node))
-    if names is None:
-        names = _CHILDREN[type(node)] = tuple(each.name for each in fields(node) if each.name not in ("start", "end"))
-    for name in names:
-        value = getattr(node, name)
-        if isinstance(value, ast.Node):
-            yield value
-        elif isinstance(value, list):
-            yield from (each for each in value if isinstance(each, ast.Node))
-
-
 def chain_at(root: ast.Node, offset: int) -> list[ast.Node]:
     """The nodes around an offset, from the file on inwards. What ends at the offset is around it as well."""
     chain = [root]
@@ -214,11 +199,3 @@ def chain_at(root: ast.Node, offset: int) -> list[ast.Node]:
             return chain
         starting = [each for each in within if each.end > offset] or within
         chain.append(starting[-1] if not isinstance(starting[-1], ast.Comment) else starting[0])
-
-
-def walk(root: ast.Node) -> Iterator[ast.Node]:
-    pending = [root]
-    while pending:
-        node = pending.pop()
-        yield node
-        pending.extend(children(node))

@@ -15,7 +15,8 @@ from kcl.loader.program import MAIN_PACKAGE, Module
 from kcl.records import dataclass, field
 from kcl.stdlib.builtins import BUILTINS
 from kcl.syntax import ast
-from kcl.tools.migrate.world import SchemaView, World, children, dotted
+from kcl.syntax.walking import children
+from kcl.tools.migrate.world import SchemaView, World, dotted
 
 NEVER_NAMES: Final = frozenset(("true", "false", "null", "none", "nil"))
 """Words of other languages: nobody calls an attribute so."""

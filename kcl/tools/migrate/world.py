@@ -6,10 +6,9 @@ One world is one program. It answers from declarations alone; nothing is evaluat
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from kcl.loader.program import Import, ImportKind, Module, Package, Program
-from kcl.records import dataclass, field, fields, is_dataclass
+from kcl.records import dataclass, field
 from kcl.syntax import ast
 
 
@@ -182,20 +181,6 @@ def dotted(name: ast.Expr) -> tuple[str, ...]:
         head = dotted(name.value)
         return (*head, name.name) if head else ()
     return (name.id,) if isinstance(name, ast.Name) else ()
-
-
-def children(node: ast.Node) -> Iterator[ast.Node]:
-    """The nodes directly below, in the order of the tree's fields."""
-    for each in fields(node) if is_dataclass(node) else ():
-        yield from _nodes(getattr(node, each.name))
-
-
-def _nodes(value: Any) -> Iterator[ast.Node]:
-    if isinstance(value, ast.Node):
-        yield value
-    elif isinstance(value, list | tuple):
-        for each in value:
-            yield from _nodes(each)
 
 
 def below(roots: list[ast.Stmt]) -> Iterator[ast.Node]:

@@ -16,7 +16,7 @@ from kcl.loader.program import Program
 from kcl.records import dataclass
 from kcl.source import FileSystem
 from kcl.stdlib import Access, build_library
-from kcl.tools.lsp.units import Unit
+from kcl.tools.units import Unit
 
 LIBRARY = build_library(Access())
 

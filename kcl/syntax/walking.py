@@ -1,0 +1,32 @@
+"""Going through a tree: the nodes below a node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kcl.records import fields
+from kcl.syntax import ast
+
+_CHILDREN: dict[type, tuple[str, ...]] = {}
+
+
+def children(node: ast.Node) -> Iterator[ast.Node]:
+    """The nodes right below a node, in the order of the tree's fields."""
+    names = _CHILDREN.get(type(node))
+    if names is None:
+        names = _CHILDREN[type(node)] = tuple(each.name for each in fields(node) if each.name not in ("start", "end"))
+    for name in names:
+        value = getattr(node, name)
+        if isinstance(value, ast.Node):
+            yield value
+        elif isinstance(value, list):
+            yield from (each for each in value if isinstance(each, ast.Node))
+
+
+def walk(root: ast.Node) -> Iterator[ast.Node]:
+    """A node and all below it, in no order that anybody should rest on; as deep as the tree is."""
+    pending = [root]
+    while pending:
+        node = pending.pop()
+        yield node
+        pending.extend(children(node))

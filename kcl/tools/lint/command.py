@@ -1,0 +1,144 @@
+"""`kcl lint`: the command line."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, NoReturn, TextIO
+
+from kcl import whole_file
+from kcl.diagnostics import Code, Severity
+from kcl.loader import downloaded_folder
+from kcl.reports import FORMATS, report
+from kcl.source import FileSystem, OsFileSystem
+from kcl.tools.lint.fixing import fixes
+from kcl.tools.lint.linting import Linted, Unread, files_of, lint
+from kcl.tools.lint.rules import RULES
+
+_CLEAN, _FOUND, _USAGE = 0, 1, 2
+_BY_NAME: Final = {name: code for code in RULES for name in (code.number, code.title)}
+
+
+class _Mistaken(Exception):
+    """The command line makes no sense; the text is the whole message."""
+
+
+class _Parser(argparse.ArgumentParser):
+    def __init__(self, stdout: TextIO) -> None:
+        super().__init__(
+            prog="kcl lint",
+            description="Find what is allowed and yet unwise, and the errors of the programs that files belong to.",
+            epilog="exit status: 0 nothing found, 1 something found, 2 something could not be looked at",
+        )
+        self._stdout = stdout
+
+    def error(self, message: str) -> NoReturn:
+        raise _Mistaken(f"{self.format_usage()}{self.prog}: error: {message}")
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        self._stdout.write(message)
+
+
+def main(
+    argv: Sequence[str],
+    *,
+    cwd: str | Path,
+    stdin: TextIO,
+    stdout: TextIO,
+    stderr: TextIO,
+    environment: Mapping[str, str] | None = None,
+) -> int:
+    """Prints what is found on stdout, and on stderr how many, or what could not be read."""
+    parser = _Parser(stdout)
+    add = parser.add_argument
+    add("paths", nargs="*", default=["."], metavar="PATH", help="files, and folders with all below them; . if left out")
+    add("--select", action="append", default=[], metavar="CODES", help="these rules and no others, by code or name")
+    add("--ignore", action="append", default=[], metavar="CODES", help="not these rules")
+    add("--fix", action="store_true", help="mend what can be mended safely, and tell the rest")
+    add("--error_format", "--error-format", choices=FORMATS, default="pretty", help="how findings are written")
+    add("--rules", action="store_true", help="list the rules")
+    try:
+        arguments = parser.parse_args(list(argv))
+        select, ignore = _codes(arguments.select), _codes(arguments.ignore)
+    except _Mistaken as problem:
+        stderr.write(f"{problem}\n")
+        return _USAGE
+    except SystemExit:  # --help was printed
+        return _CLEAN
+    if arguments.rules:
+        stdout.writelines(f"{code.number}  {code.title}\n" for code in RULES)
+        return _CLEAN
+    folder = os.path.abspath(cwd)
+    paths, missing = files_of(arguments.paths, folder)
+    if not paths:
+        _tell_unread(missing, folder, stderr)
+        return _USAGE
+    files, packages = OsFileSystem(), downloaded_folder(environment or {})
+    asked = (frozenset(select) if arguments.select else None, frozenset(ignore))
+    linted = lint(paths, files, select=asked[0], ignore=asked[1], packages=packages)
+    if arguments.fix:
+        linted, failed = _fix(linted, paths, files, packages, asked, folder, stderr)
+        if failed:
+            return _USAGE
+    form = arguments.error_format
+    if linted.diagnostics or form in ("arcanist", "sarif"):
+        stdout.write(report(linted.diagnostics, linted.texts, form))
+    unread = (*missing, *linted.unread)
+    _tell_unread(unread, folder, stderr)
+    errors = sum(each.severity is Severity.ERROR for each in linted.diagnostics)
+    warnings = len(linted.diagnostics) - errors
+    stderr.write(f"{len(linted.files)} files: {errors} errors, {warnings} warnings\n")
+    if unread:
+        return _USAGE
+    return _FOUND if linted.diagnostics else _CLEAN
+
+
+def _fix(
+    linted: Linted,
+    paths: Sequence[str],
+    files: FileSystem,
+    packages: str | None,
+    asked: tuple[frozenset[Code] | None, frozenset[Code]],
+    folder: str,
+    stderr: TextIO,
+) -> tuple[Linted, bool]:
+    """Writes the fixes, and looks again; True where a file could not be written."""
+    fixed = fixes(linted, files, packages)
+    if fixed.refused:
+        stderr.write(f"kcl lint: nothing was changed: {fixed.refused}\n")
+        return linted, False
+    for path, text in sorted(fixed.texts.items()):
+        try:
+            if files.read_text(path) != linted.texts[path]:
+                stderr.write(f"kcl lint: {_shown(path, folder)} changed meanwhile and was left as it is: try again\n")
+                return linted, True
+            mark = b"\xef\xbb\xbf" if files.read_bytes(path).startswith(b"\xef\xbb\xbf") else b""
+            whole_file.save(path, mark + text.encode())
+        except OSError as problem:
+            stderr.write(f"kcl lint: cannot write {_shown(path, folder)}: {problem.strerror}\n")
+            return linted, True
+    if not fixed.texts:
+        return linted, False
+    stderr.write(f"{fixed.count} fixed in {len(fixed.texts)} files\n")
+    return lint(paths, files, select=asked[0], ignore=asked[1], packages=packages), False
+
+
+def _codes(given: Sequence[str]) -> list[Code]:
+    found = []
+    for name in (each for text in given for each in text.split(",") if each):
+        code = _BY_NAME.get(name)
+        if code is None:
+            raise _Mistaken(f"kcl lint: there is no rule '{name}': `kcl lint --rules` lists them")
+        found.append(code)
+    return found
+
+
+def _tell_unread(unread: Sequence[Unread], folder: str, stderr: TextIO) -> None:
+    for each in unread:
+        stderr.write(f"kcl lint: {_shown(each.path, folder)}: {each.why}\n")
+
+
+def _shown(path: str, folder: str) -> str:
+    return os.path.relpath(path, folder) if path.startswith(f"{folder}/") else path

@@ -1,0 +1,376 @@
+"""The rules: each reads the tree of one file, and yields what it finds.
+
+A rule reports only what it can know from this file and the words of the repository. What some other file might still
+read is no finding: a linter that is wrong once is switched off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
+
+from kcl.diagnostics import Code, Diagnostic, Span, warning
+from kcl.records import dataclass
+from kcl.syntax import ast
+from kcl.syntax.walking import children, walk
+from kcl.tools.migrate import Edit
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One finding. `edits` mend it and keep what the program means; empty where only a person can tell how."""
+
+    diagnostic: Diagnostic
+    edits: tuple[Edit, ...] = ()
+
+    @property
+    def span(self) -> Span:
+        assert self.diagnostic.primary is not None, "a finding of the linter always has a place"
+        return self.diagnostic.primary
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A file to look at.
+
+    `siblings` are the other files of its package: they may read what it declares. `occurrences` tells how often a word
+    stands in the files of the repository.
+    """
+
+    path: str
+    text: str
+    tree: ast.Module
+    siblings: Sequence[ast.Module]
+    occurrences: Callable[[str], int]
+
+
+Rule = Callable[[Subject], Iterator[Finding]]
+
+
+def _import_position(subject: Subject) -> Iterator[Finding]:
+    others = False
+    for statement in subject.tree.body:
+        if isinstance(statement, ast.Import):
+            if others:
+                message = "The import stmt should be placed at the top of the module"
+                yield _found(Code.IMPORT_POSITION, message, subject, statement)
+        else:
+            others = True
+
+
+def _reimport(subject: Subject) -> Iterator[Finding]:
+    seen: dict[str, set[str]] = {}
+    for statement in subject.tree.imports():
+        names = seen.get(statement.path)
+        if names is None:
+            seen[statement.path] = {statement.name}
+            continue
+        edits = (_without_line(subject, statement),) if statement.name in names else ()
+        names.add(statement.name)
+        message = f"Module '{statement.name}' is reimported multiple times"
+        yield _found(Code.REIMPORT, message, subject, statement, edits)
+
+
+def _unused_import(subject: Subject) -> Iterator[Finding]:
+    imports = subject.tree.imports()
+    if not imports:
+        return
+    used = _heads(subject.tree)
+    for sibling in subject.siblings:
+        # An import holds for the files beside it that do not import the name themselves.
+        used |= _heads(sibling) - {each.name for each in sibling.imports()}
+    for statement in imports:
+        if statement.name not in used:
+            message = f"Module '{statement.name}' imported but unused"
+            yield _found(Code.UNUSED_IMPORT, message, subject, statement, (_without_line(subject, statement),))
+
+
+def _dead_value(subject: Subject) -> Iterator[Finding]:
+    for node in walk(subject.tree):
+        if isinstance(node, ast.Config):
+            yield from _dead_entries(subject, node)
+    for body in _bodies(subject.tree):
+        yield from _dead_assignments(subject, body)
+
+
+def _dead_entries(subject: Subject, config: ast.Config) -> Iterator[Finding]:
+    """Entries that a later one of the same literal replaces. Keys that the literal itself reads are left alone."""
+    last: dict[str, ast.Entry] = {}
+    dead: list[tuple[ast.Entry, ast.Entry, str]] = []
+    for item in config.items:
+        if not isinstance(item, ast.Entry):
+            last.clear()  # what an if or an unpacking adds may read, or depend on, what was there
+            continue
+        key = _static_key(item)
+        if key is None:
+            continue
+        before = last.get(key)
+        if item.op is ast.ConfigOp.OVERRIDE and before is not None:
+            dead.append((before, item, key))
+        last[key] = item
+    if not dead:
+        return
+    read = {each.id for item in config.items for each in walk(item) if isinstance(each, ast.Name)}
+    for before, after, key in dead:
+        keys = sum(isinstance(each, ast.Entry) and _is_named(each, key) for each in config.items)
+        if key in read and _reads(config, key) > keys:
+            continue
+        yield _overridden(subject, key, before, after)
+
+
+def _dead_assignments(subject: Subject, body: Sequence[ast.Stmt]) -> Iterator[Finding]:
+    """Variables that may change, and are assigned again before anybody reads them."""
+    pending: dict[str, ast.Assign] = {}
+    for statement in body:
+        if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or statement.targets[0].path:
+            names = {each.id for each in walk(statement) if isinstance(each, ast.Name)}
+            names |= {each.name for each in walk(statement) if isinstance(each, ast.Target)}
+            for name in names:
+                pending.pop(name, None)
+            if isinstance(statement, ast.Schema | ast.Rule | ast.If):
+                pending.clear()
+            continue
+        for each in walk(statement.value):
+            if isinstance(each, ast.Name):
+                pending.pop(each.id, None)
+            elif isinstance(each, ast.Lambda | ast.SchemaExpr | ast.Call):
+                pending.clear()  # what is called may read any of them
+        name = statement.targets[0].name
+        if not name.startswith("_"):
+            continue
+        before = pending.get(name)
+        if before is not None:
+            yield _overridden(subject, name, before, statement)
+        pending[name] = statement
+
+
+def _unused_variable(subject: Subject) -> Iterator[Finding]:
+    """Private names that stand nowhere but where they are declared; lambda variables that nobody reads."""
+    for statement in _declarations(subject.tree.body):
+        for target in statement.targets if isinstance(statement, ast.Assign) else ():
+            if target.name.startswith("_") and not target.path and subject.occurrences(target.name) <= 1:
+                yield _unused(subject, target.name, target.start, target.name_end)
+    for node in walk(subject.tree):
+        if isinstance(node, ast.Schema):
+            for each in node.body:
+                if isinstance(each, ast.Assign):
+                    for target in each.targets:
+                        if target.name.startswith("_") and not target.path and subject.occurrences(target.name) <= 1:
+                            yield _unused(subject, target.name, target.start, target.name_end)
+        elif isinstance(node, ast.Lambda):
+            yield from _unused_locals(subject, node)
+
+
+def _unused_locals(subject: Subject, node: ast.Lambda) -> Iterator[Finding]:
+    read = [each.id for each in walk(node) if isinstance(each, ast.Name)]
+    changed = {each.target.name for each in walk(node) if isinstance(each, ast.AugAssign)}
+    for statement in node.body[:-1]:
+        for target in statement.targets if isinstance(statement, ast.Assign) else ():
+            if not target.path and target.name not in read and target.name not in changed:
+                yield _unused(subject, target.name, target.start, target.name_end)
+
+
+def _self_comparison(subject: Subject) -> Iterator[Finding]:
+    for node in walk(subject.tree):
+        if not isinstance(node, ast.Compare):
+            continue
+        operands = [node.left, *node.comparators]
+        for op, left, right in zip(node.ops, operands, operands[1:], strict=False):
+            text = subject.text[left.start : left.end]
+            if text == subject.text[right.start : right.end] and _is_plain(left):
+                known = "always" if op in (ast.CompareOp.EQ, ast.CompareOp.LE, ast.CompareOp.GE) else "never"
+                says = f"it is {known} true" if known == "always" or op in _STRICT else "it always tells the same"
+                message = f"'{_short(text)}' is compared with itself: {says}"
+                yield _at(Code.SELF_COMPARISON, message, subject, left.start, right.end)
+
+
+_STRICT: Final = frozenset((ast.CompareOp.NE, ast.CompareOp.LT, ast.CompareOp.GT))
+
+
+def _constant_condition(subject: Subject) -> Iterator[Finding]:
+    for node in walk(subject.tree):
+        match node:
+            case ast.If() | ast.ListIf() | ast.ConfigIf() | ast.IfExpr():
+                conditions: list[ast.Expr | None] = [node.cond]
+            case ast.Assert() | ast.Check():
+                # `assert False, "..."` is how a program says that it must not come here.
+                conditions = [None if node.cond is not None or _truth(node.test) is False else node.test, node.cond]
+            case ast.Quantifier():
+                conditions = [node.cond]
+            case ast.CompClause():
+                conditions = list(node.conds)
+            case _:
+                continue
+        for each in conditions:
+            truth = None if each is None else _truth(each)
+            if each is not None and truth is not None:
+                text = _short(subject.text[each.start : each.end])
+                yield _found(Code.CONSTANT_CONDITION, f"'{text}' is always {str(truth).lower()}", subject, each)
+
+
+def _missing_documentation(subject: Subject) -> Iterator[Finding]:
+    for statement in subject.tree.body:
+        if isinstance(statement, ast.Schema) and statement.doc is None and not statement.name.startswith("_"):
+            message = f"schema '{statement.name}' says nowhere what it is for"
+            yield _at(Code.MISSING_DOCUMENTATION, message, subject, statement.name_start, statement.name_end)
+
+
+def _shadowed_import(subject: Subject) -> Iterator[Finding]:
+    imported = {each.name: each for each in subject.tree.imports()}
+    if not imported:
+        return
+    for node in walk(subject.tree):
+        match node:
+            case ast.Param():
+                names = [(node.name, node.start)]
+            case ast.CompClause() | ast.Quantifier():
+                names = [(each.id, each.start) for each in node.targets]
+            case ast.Lambda():
+                names = [
+                    (target.name, target.start)
+                    for statement in node.body
+                    if isinstance(statement, ast.Assign)
+                    for target in statement.targets
+                ]
+            case _:
+                continue
+        for name, start in names:
+            if name in imported:
+                message = f"'{name}' is also the name of an import of this file, which can't be used here"
+                yield _at(Code.SHADOWED_IMPORT, message, subject, start, start + len(name))
+
+
+RULES: Final[Mapping[Code, Rule]] = {
+    Code.IMPORT_POSITION: _import_position,
+    Code.REIMPORT: _reimport,
+    Code.UNUSED_IMPORT: _unused_import,
+    Code.DEAD_VALUE: _dead_value,
+    Code.UNUSED_VARIABLE: _unused_variable,
+    Code.SELF_COMPARISON: _self_comparison,
+    Code.CONSTANT_CONDITION: _constant_condition,
+    Code.SHADOWED_IMPORT: _shadowed_import,
+    Code.MISSING_DOCUMENTATION: _missing_documentation,
+}
+"""By code, in the order in which findings of one place are told."""
+
+ASKED_FOR: Final = frozenset((Code.MISSING_DOCUMENTATION,))
+"""Rules that look only where somebody asks for them."""
+
+
+def _heads(tree: ast.Module) -> set[str]:
+    """The names that a file reads, but keys of configurations, which read nothing."""
+    found: set[str] = set()
+    pending: list[ast.Node] = [tree]
+    while pending:
+        node = pending.pop()
+        match node:
+            case ast.Name():
+                found.add(node.id)
+            case ast.NamedType():
+                found.add(node.names[0])
+            case ast.Entry() if isinstance(node.key, ast.Name):
+                pending.extend(each for each in children(node) if each is not node.key)
+            case _:
+                pending.extend(children(node))
+    return found
+
+
+def _bodies(tree: ast.Module) -> Iterator[Sequence[ast.Stmt]]:
+    yield tree.body
+    for node in walk(tree):
+        if isinstance(node, ast.Lambda):
+            yield node.body
+
+
+def _declarations(body: Sequence[ast.Stmt]) -> Iterator[ast.Stmt]:
+    for statement in body:
+        yield statement
+        if isinstance(statement, ast.If):
+            yield from _declarations(statement.body)
+            yield from _declarations(statement.orelse)
+
+
+def _static_key(entry: ast.Entry) -> str | None:
+    """The key of an entry that is written out and replaces, or is replaced, as a whole."""
+    if entry.index is not None or (isinstance(entry.value, ast.Config) and not entry.value.written):
+        return None
+    match entry.key:
+        case ast.Name(id=name):
+            return name
+        case ast.Str(value=text):
+            return text
+        case _:
+            return None
+
+
+def _is_named(entry: ast.Entry, key: str) -> bool:
+    return isinstance(entry.key, ast.Name) and entry.key.id == key
+
+
+def _reads(config: ast.Config, key: str) -> int:
+    return sum(isinstance(each, ast.Name) and each.id == key for item in config.items for each in walk(item))
+
+
+def _is_plain(node: ast.Expr) -> bool:
+    """Whether an expression is the same whenever it is computed, and no number that stands for itself."""
+    match node:
+        case ast.Name():
+            return True
+        case ast.Selector() | ast.Paren():
+            return _is_plain(node.value)
+        case ast.Subscript():
+            return _is_plain(node.value) and isinstance(node.index, ast.Int | ast.Str | ast.Name)
+        case _:
+            return False
+
+
+def _truth(node: ast.Expr) -> bool | None:
+    """What a literal is as a condition; None for all that has to be computed."""
+    match node:
+        case ast.Constant(kind=kind):
+            return kind is ast.ConstantKind.TRUE
+        case ast.Int(value=number) | ast.Float(value=number):
+            return bool(number)
+        case ast.Str(value=text):
+            return bool(text)
+        case ast.Paren(value=inner):
+            return _truth(inner)
+        case ast.Unary(op=ast.UnaryOp.NOT, operand=operand):
+            truth = _truth(operand)
+            return None if truth is None else not truth
+        case _:
+            return None
+
+
+def _overridden(subject: Subject, name: str, before: ast.Node, after: ast.Node) -> Finding:
+    line = subject.text.count("\n", 0, after.start) + 1
+    message = f"this value of '{name}' is never seen: line {line} replaces it"
+    return _found(Code.DEAD_VALUE, message, subject, before)
+
+
+def _unused(subject: Subject, name: str, start: int, end: int) -> Finding:
+    return _at(Code.UNUSED_VARIABLE, f"nobody reads '{name}'", subject, start, end)
+
+
+def _found(code: Code, message: str, subject: Subject, node: ast.Node, edits: tuple[Edit, ...] = ()) -> Finding:
+    return _at(code, message, subject, node.start, node.end, edits)
+
+
+def _at(code: Code, message: str, subject: Subject, start: int, end: int, edits: tuple[Edit, ...] = ()) -> Finding:
+    return Finding(warning(code, message, Span(subject.path, start, end)), edits)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _without_line(subject: Subject, statement: ast.Stmt) -> Edit:
+    """Takes a statement away, and its line where nothing else stands on it. A comment behind it goes with it."""
+    text = subject.text
+    start = text.rfind("\n", 0, statement.start) + 1
+    end = text.find("\n", statement.end)
+    end = len(text) if end < 0 else end + 1
+    rest = text[statement.end : end].strip()
+    if text[start : statement.start].strip() or (rest and not rest.startswith("#")):
+        return Edit(subject.path, statement.start, statement.end, "")
+    return Edit(subject.path, start, end, "")

@@ -1,0 +1,205 @@
+"""`kcl lint` on files: what each rule finds and leaves alone, what is allowed, mended, and not known."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from kcl.cli import main
+
+
+class _Ran:
+    def __init__(self, folder: Path, *words: str) -> None:
+        out, err = io.StringIO(), io.StringIO()
+        self.status = main(["lint", *words], cwd=folder, stdin=io.StringIO(), stdout=out, stderr=err)
+        self.out, self.err = out.getvalue(), err.getvalue()
+
+    @property
+    def found(self) -> list[str]:
+        """Line and code of each finding, as `2 W0411`."""
+        lines = [line.split(": ", 2) for line in self.out.splitlines()]
+        return [f"{place.split(':')[-2]} {kind.split('[')[1].rstrip(']')}" for place, kind, _ in lines]
+
+
+def _lint(folder: Path, text: str, *words: str) -> _Ran:
+    (folder / "main.k").write_text(text)
+    return _Ran(folder, "--error_format", "short", *words, "main.k")
+
+
+CASES = {
+    "an import that is only a key": ("import math\na = {math = 1}\n", ["1 W0411"]),
+    "an import used as a type": ("import a.b\nx: b.T = Undefined\n", None),
+    "an import used in a string": ("import math\na = '${math.ceil(0.5)}'\n", []),
+    "an import of a decorator's argument": (
+        "import math\nschema S:\n    @deprecated(version='${math.ceil(0.5)}')\n    a?: int\n",
+        None,
+    ),
+    "one path twice under two names": ("import math\nimport math as m\na = m.ceil(math.ceil(0.5))\n", ["2 W0404"]),
+    "two reads of one key": ("a = {\n    b = 1\n    c = b\n    b = 2\n}\n", []),
+    "a value that is merged": ("a = {\n    b: {x = 1}\n    b: {y = 2}\n}\n", []),
+    "a dotted key twice": ("a = {\n    b.x = 1\n    b.y = 2\n}\n", []),
+    "a value that is replaced": ("a = {\n    'b' = 1\n    b = 2\n}\n", ["2 W3001"]),
+    "a value under a condition": ("x = option('x')\na = {\n    b = 1\n    if x: b = 2\n}\n", []),
+    "a private variable set twice": ("_a = 1\n_a = 2\nb = _a\n", ["1 W3001"]),
+    "one that is read between": ("_a = 1\n_a = _a + 2\nb = _a\n", []),
+    "one that a lambda reads between": ("_a = 1\n_f = lambda {\n    _a\n}\nc = _f()\n_a = 2\nb = _a\n", []),
+    "one that grows": ("_a = [1]\n_a += [2]\nb = _a\n", []),
+    "a private variable": ("_a = 1\nb = 2\n", ["1 W3002"]),
+    "a private variable in a string": ("_a = 1\nb = '${_a}'\n", []),
+    "a variable of a lambda": ("f = lambda {\n    x = 1\n    2\n}\n", ["2 W3002"]),
+    "the value of a lambda": ("f = lambda {\n    x = 1\n}\n", []),
+    "a private attribute": ("schema S:\n    _a = 1\n    b = 2\n", ["2 W3002"]),
+    "itself": ("x = {y = 1}\na = 1 if x.y == x.y else 2\n", ["2 W3003"]),
+    "a literal as condition": ("a = 1 if not 0 else 2\n", ["1 W3004"]),
+    "calls are not the same twice": ("import random\na = random.random() == random.random()\n", None),
+    "an assert of False": ("x = option('x')\nif x:\n    assert False, 'never'\n", []),
+    "a check that always holds": ("schema S:\n    a: int = 1\n    check:\n        True\n", ["4 W3004"]),
+    "a loop variable": ("import math\na = [math for math in [1]]\nb = math.ceil(0.5)\n", ["2 W3006"]),
+    "nothing": ("", []),
+}
+
+
+@pytest.mark.parametrize("text, expected", CASES.values(), ids=CASES)
+def test_rules(text: str, expected: list[str] | None, tmp_path: Path) -> None:
+    ran = _lint(tmp_path, text)
+    warnings = [each for each in ran.found if " W" in each]
+    assert warnings == (expected or [])
+    if expected is not None:
+        assert ran.found == expected and ran.status == (1 if expected else 0), ran.err
+
+
+def test_imports_hold_for_the_files_beside(tmp_path: Path) -> None:
+    (tmp_path / "kcl.mod").write_text("")
+    (tmp_path / "a.k").write_text("import math\na = 1\n")
+    (tmp_path / "b.k").write_text("b = math.ceil(0.5)\n")
+    assert _Ran(tmp_path, ".").status == 0
+
+
+def test_a_private_name_that_another_file_mentions_is_no_finding(tmp_path: Path) -> None:
+    (tmp_path / "kcl.mod").write_text("")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "b.k").write_text("import main\nb = '_a of the template'\n")
+    (tmp_path / "main.k").write_text("_a = 1\nc = 2\n")
+    assert "W3002" not in _Ran(tmp_path, "main.k").out
+
+
+ALLOWED = {
+    "behind": ("_a = 1  # kcl-lint: allow W3002 because a script reads it\n", []),
+    "by name, above": ("# kcl-lint: allow UnusedVariable because a script reads it\n\n# more\n_a = 1\n", []),
+    "for the file": ("b = 1\n_a = 1\n_c = 2\n# kcl-lint: allow-file W3002 because of a script\n", []),
+    "two": ("import math  # kcl-lint: allow W0411, W3002 because of a script\n_a = 1\n", ["2 W3002"]),
+    "without reason": ("_a = 1  # kcl-lint: allow W3002\n", ["1 W3002", "1 W3900"]),
+    "unknown": ("_a = 1  # kcl-lint: allow W9999 because I say so\n", ["1 W3002", "1 W3900"]),
+    "an error": ("a = 1  # kcl-lint: allow E2G22 because I say so\n", ["1 W3900"]),
+    "nothing": ("a = 1  # kcl-lint: allow W3002 because a script reads it\n", ["1 W3900"]),
+    "no order": ("a = 1  # kcl-lint: off\n", ["1 W3900"]),
+    "other comments": ("a = 1  # see kcl-lint: its page\n", []),
+    "in a string": ("a = '# kcl-lint: off'\n", []),
+}
+
+
+@pytest.mark.parametrize("text, expected", ALLOWED.values(), ids=ALLOWED)
+def test_allowing(text: str, expected: list[str], tmp_path: Path) -> None:
+    assert sorted(_lint(tmp_path, text).found) == expected
+
+
+def test_what_is_not_looked_for_needs_no_suppression(tmp_path: Path) -> None:
+    text = "_a = 1  # kcl-lint: allow W3002 because a script reads it\n"
+    assert _lint(tmp_path, text, "--ignore", "W3002").found == []
+
+
+def test_select_and_ignore(tmp_path: Path) -> None:
+    text = "import math\n_a = 1\nschema S:\n    b?: int\n"
+    assert _lint(tmp_path, text).found == ["1 W0411", "2 W3002"]
+    assert _lint(tmp_path, text, "--select", "W3005,UnusedImportWarning").found == ["1 W0411", "3 W3005"]
+    assert _lint(tmp_path, text, "--ignore", "W0411").found == ["2 W3002"]
+    ran = _lint(tmp_path, text, "--select", "W1")
+    assert ran.status == 2 and "there is no rule 'W1'" in ran.err
+
+
+def test_errors_are_told_beside_what_is_mended(tmp_path: Path) -> None:
+    ran = _lint(tmp_path, "import math\na: int = 'x'\n", "--fix")
+    assert ran.found == ["1 E2G22"] and ran.status == 1
+    assert (tmp_path / "main.k").read_text() == "a: int = 'x'\n"
+    broken = _lint(tmp_path, "import math\na = {\n")
+    assert broken.found and all(each.endswith("E1001") for each in broken.found)
+
+
+def test_fix_takes_imports_away_and_nothing_else(tmp_path: Path) -> None:
+    text = "# head\nimport math  # why\nimport json\nimport json\n\n_a = 1\nb = json.encode({})\r\n"
+    (tmp_path / "main.k").write_bytes(text.encode())
+    (tmp_path / "main.k").chmod(0o640)
+    ran = _Ran(tmp_path, "--fix", "--error_format", "short", "main.k")
+    assert (tmp_path / "main.k").read_bytes() == b"# head\nimport json\n\n_a = 1\nb = json.encode({})\r\n"
+    assert (tmp_path / "main.k").stat().st_mode & 0o777 == 0o640
+    assert "2 fixed in 1 files" in ran.err and ran.found == ["4 W3002"]
+    assert "fixed" not in _Ran(tmp_path, "--fix", "main.k").err
+
+
+def test_a_fix_that_would_break_the_program_is_refused(tmp_path: Path) -> None:
+    """Another program reads the import of a file: what is not known from one alone is proven by checking again."""
+    for name, text in {
+        "kcl.mod": "",
+        "base/base.k": "import math\na = 1\n",
+        "prod/kcl.yaml": "kcl_cli_configs:\n  file:\n    - ../base/base.k\n    - main.k\n",
+        "prod/main.k": "x = math.ceil(0.5)\n",
+        "zone/kcl.yaml": "kcl_cli_configs:\n  file:\n    - ../base/base.k\n",
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    _Ran(tmp_path, "--fix", "--error_format", "short", ".")
+    assert (tmp_path / "base/base.k").read_text() == "import math\na = 1\n"
+
+
+def test_formats(tmp_path: Path) -> None:
+    (tmp_path / "main.k").write_text("import math\na = 1\n")
+    github = _Ran(tmp_path, "--error_format", "github", "main.k").out
+    place = str(tmp_path / "main.k").replace(":", "%3A").replace(",", "%2C")
+    assert github == (
+        f"::warning file={place},line=1,col=1,title=W0411 UnusedImportWarning::Module 'math' imported but unused\n"
+    )
+    sarif = json.loads(_Ran(tmp_path, "--error_format", "sarif", "main.k").out)
+    assert [each["ruleId"] for each in sarif["runs"][0]["results"]] == ["W0411"]
+    (tmp_path / "main.k").write_text("a = 1\n")
+    assert json.loads(_Ran(tmp_path, "--error_format", "sarif", "main.k").out)["runs"][0]["results"] == []
+
+
+@pytest.mark.parametrize("name", ["gone.k", "gone", "empty", "pipe.k", "latin.k", "gone/..."])
+def test_what_cannot_be_looked_at_is_no_success(name: str, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    os.mkfifo(tmp_path / "pipe.k")
+    (tmp_path / "latin.k").write_bytes(b"a = '\xe9'\n")
+    (tmp_path / "good.k").write_text("a = 1\n")
+    for words in ([name], ["good.k", name]):
+        ran = _Ran(tmp_path, *words)
+        assert ran.status == 2 and f"kcl lint: {name.removesuffix('/...')}: " in ran.err
+        assert "Traceback" not in ran.err + ran.out
+
+
+def test_folders_are_looked_through_but_hidden_ones(tmp_path: Path) -> None:
+    for name in ("a/b/c.k", ".git/d.k", "e.k"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("import math\n")
+    assert _Ran(tmp_path, "--error_format", "short").found == ["1 W0411", "1 W0411"]
+    assert _Ran(tmp_path, "--error_format", "short", "./...", "e.k").found == ["1 W0411", "1 W0411"]
+
+
+def test_a_stack_is_looked_at_as_it_is_compiled(tmp_path: Path) -> None:
+    """A name of base.k is known in main.k, since kcl.yaml compiles them together."""
+    for name, text in {
+        "kcl.mod": "",
+        "base/base.k": "schema S:\n    a: int\n",
+        "prod/kcl.yaml": "kcl_cli_configs:\n  file:\n    - ../base/base.k\n    - main.k\n",
+        "prod/main.k": "x = S {a = 1}\n",
+        "prod/wrong.k": "x = 1\n",
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert _Ran(tmp_path, "prod/main.k").status == 0
+    (tmp_path / "prod/main.k").write_text("x = S {a = 'one'}\n")
+    ran = _Ran(tmp_path, "--error_format", "short", "base")
+    assert ran.status == 1 and ran.found == ["1 E2G22"]
