@@ -1,0 +1,126 @@
+"""A text laid out again, and the proof that it says what it said."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from kcl.diagnostics import Diagnostic
+from kcl.records import dataclass, fields, is_dataclass
+from kcl.source import SourceFile
+from kcl.syntax import ast, parse
+from kcl.syntax.descent.scanner import scan
+from kcl.syntax.tokens import Token
+from kcl.tools.fmt.layout import Edit, edits
+
+_PLACES: Final = frozenset(("start", "end", "name_start", "name_end", "path_start", "path_end"))
+_LAYOUT: Final = frozenset(("newline", "indent", "dedent", "eof"))
+
+
+class Refused(Exception):
+    """A text that is left as it is; the message says why."""
+
+
+class Malformed(Refused):
+    """The text has syntax errors, which `diagnostics` tell."""
+
+    def __init__(self, source: SourceFile, diagnostics: Sequence[Diagnostic]) -> None:
+        super().__init__(f"{source.path} has syntax errors")
+        self.source = source
+        self.diagnostics = tuple(diagnostics)
+
+
+class Altered(Refused):
+    """Laid out again the text would say something else, which is a bug of ours or a layout that only looks like one."""
+
+    def __init__(self, path: str, what: str) -> None:
+        super().__init__(f"{path} is left as it is: laid out again it would have other {what}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    module: ast.Module
+    tokens: list[Token]
+
+
+def formatted(text: str, path: str = "<text>") -> str:
+    """Returns the text laid out; tokens, comments and tree are those of `text`.
+
+    Raises `Malformed` for syntax errors, and `Altered` where the layout can't be had without changing what is said.
+    """
+    read = _read(text, path)
+    found = edits(text, read.tokens, read.module.comments)
+    return _proven(text, read, found, path) if found else text
+
+
+def _read(text: str, path: str) -> _Read:
+    source = SourceFile(path, text)
+    parsed = parse(source)
+    if parsed.diagnostics:
+        raise Malformed(source, parsed.diagnostics)
+    return _Read(parsed.module, scan(text, _never, [], with_runs=False))
+
+
+def _never(*found: Any) -> None:
+    """The parser has reported nothing, so the scanner has nothing to report."""
+
+
+def _proven(text: str, read: _Read, found: Sequence[Edit], path: str) -> str:
+    """Returns the text with the edits made; raises `Altered` unless it says what it said."""
+    made = _applied(text, found)
+    try:
+        again = _read(made, path)
+    except Malformed:
+        raise Altered(path, "syntax") from None
+    if _words(text, read.tokens) != _words(made, again.tokens):
+        raise Altered(path, "tokens")
+    if [each.text for each in read.module.comments] != [each.text for each in again.module.comments]:
+        raise Altered(path, "comments")
+    if not _is_same(read.module, again.module):
+        raise Altered(path, "meaning")
+    return made
+
+
+def _applied(text: str, found: Sequence[Edit]) -> str:
+    parts: list[str] = []
+    at = 0
+    for start, end, instead in found:
+        parts += (text[at:start], instead)
+        at = end
+    parts.append(text[at:])
+    return "".join(parts)
+
+
+def _words(text: str, tokens: Sequence[Token]) -> list[str]:
+    return [text[start:end] for kind, start, end, _ in tokens if kind not in _LAYOUT]
+
+
+def _is_same(before: Any, after: Any) -> bool:
+    """Whether two trees differ at most in where things stand."""
+    pairs = [(before, after)]
+    while pairs:
+        one, other = pairs.pop()
+        if type(one) is not type(other):
+            return False
+        if isinstance(one, (list, tuple)):
+            if len(one) != len(other):
+                return False
+            pairs.extend(zip(one, other, strict=True))
+        elif isinstance(one, ast.Comment):
+            continue
+        elif is_dataclass(one):
+            pairs.extend((getattr(one, name), getattr(other, name)) for name in _meaning(type(one)))
+        elif one != other:
+            return False
+    return True
+
+
+_MEANING: dict[type, tuple[str, ...]] = {}
+
+
+def _meaning(of: type) -> tuple[str, ...]:
+    """The fields of a class of nodes that are no places."""
+    known = _MEANING.get(of)
+    if known is None:
+        known = _MEANING[of] = tuple(each.name for each in fields(of) if each.name not in _PLACES)
+    return known
