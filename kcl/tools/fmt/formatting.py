@@ -43,14 +43,47 @@ class _Read:
     tokens: list[Token]
 
 
-def formatted(text: str, path: str = "<text>") -> str:
+def formatted(text: str, path: str = "<text>", lines: tuple[int, int] | None = None) -> str:
     """Returns the text laid out; tokens, comments and tree are those of `text`.
+
+    With `lines`, the first and the last of them counted from 1, only the statements of the file that these lines are
+    part of, as a whole: half of a block can't have another indentation than the rest.
 
     Raises `Malformed` for syntax errors, and `Altered` where the layout can't be had without changing what is said.
     """
+    return _applied(text, changes(text, path, lines))
+
+
+def changes(text: str, path: str = "<text>", lines: tuple[int, int] | None = None) -> list[Edit]:
+    """As `formatted`, but what of the white space has to be replaced for it, in order; nothing where all is well."""
     read = _read(text, path)
     found = edits(text, read.tokens, read.module.comments)
-    return _proven(text, read, found, path) if found else text
+    if lines is not None:
+        start, end = _widened(read.module, *_characters(text, path, lines))
+        found = [edit for edit in found if start <= edit[0] and edit[1] <= end]
+    if found:
+        _prove(read, text, _applied(text, found), path)
+    return found
+
+
+def _characters(text: str, path: str, lines: tuple[int, int]) -> tuple[int, int]:
+    """Where the first line begins and the last one ends."""
+    source = SourceFile(path, text)
+    first, last = lines
+    start = source.offset(first)
+    end = text.find("\n", source.offset(last))
+    return start, len(text) if end < 0 else end
+
+
+def _widened(module: ast.Module, start: int, end: int) -> tuple[int, int]:
+    """The place from `start` to `end` with all of the statements that it holds a part of."""
+    first, last = start, end
+    for statement in module.body:
+        decorators = statement.decorators if isinstance(statement, (ast.Schema, ast.Rule)) else []
+        begins = min([statement.start, *(each.start for each in decorators)])
+        if begins < end and statement.end > start:
+            first, last = min(first, begins), max(last, statement.end)
+    return first, last
 
 
 def _read(text: str, path: str) -> _Read:
@@ -65,9 +98,8 @@ def _never(*found: Any) -> None:
     """The parser has reported nothing, so the scanner has nothing to report."""
 
 
-def _proven(text: str, read: _Read, found: Sequence[Edit], path: str) -> str:
-    """Returns the text with the edits made; raises `Altered` unless it says what it said."""
-    made = _applied(text, found)
+def _prove(read: _Read, text: str, made: str, path: str) -> None:
+    """Raises `Altered` unless the text that was made says what the text says that was read."""
     try:
         again = _read(made, path)
     except Malformed:
@@ -78,7 +110,6 @@ def _proven(text: str, read: _Read, found: Sequence[Edit], path: str) -> str:
         raise Altered(path, "comments")
     if not _is_same(read.module, again.module):
         raise Altered(path, "meaning")
-    return made
 
 
 def _applied(text: str, found: Sequence[Edit]) -> str:

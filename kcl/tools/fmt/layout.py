@@ -217,14 +217,15 @@ class _Layout:
     def _blank_line_due(self, index: int, left: Sequence[Frame]) -> int | None:
         """The level of the line that begins with a token if a blank line has to be before it, else None."""
         word = self._tokens[index][3]
-        around = self._frames[: len(self._frames) - len(left)]
-        level = around[-1].level + 1 if around else 0
+        remaining = len(self._frames) - len(left)
+        around = self._frames[remaining - 1] if remaining else None
+        level = around.level + 1 if around else 0
         if self._is_documented:
             self._is_documented = False
             return level if self._spacing.word[-3:] in _TRIPLE else None
         if self._line_word == "import" and word != "import" and not around:
             return level
-        if word == "check" and around and around[-1].word in _OF_SCHEMAS and self._tokens[index + 1][0] == ":":
+        if word == "check" and around and around.word in _OF_SCHEMAS and self._tokens[index + 1][0] == ":":
             return level
         outermost = [frame.level for frame in left if self._is_set_apart(frame)]
         return outermost[-1] if outermost else None

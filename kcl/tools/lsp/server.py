@@ -19,6 +19,7 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import from_fs_path, to_fs_path
 
 from kcl.diagnostics import Diagnostic, Severity, Span
+from kcl.tools.fmt import Refused, changes
 from kcl.tools.lsp import acting, colouring, completing, hovering, outline, referring
 from kcl.tools.lsp.documents import Edit
 from kcl.tools.lsp.outline import Kind
@@ -71,6 +72,8 @@ class Server:
         self._answer(lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL, self._tokens, legend)
         self._answer(lsp.TEXT_DOCUMENT_INLAY_HINT, self._hints)
         self._answer(lsp.TEXT_DOCUMENT_CODE_ACTION, self._actions)
+        self._answer(lsp.TEXT_DOCUMENT_FORMATTING, self._laid_out)
+        self._answer(lsp.TEXT_DOCUMENT_RANGE_FORMATTING, self._lines_laid_out)
 
         async def find(params: lsp.WorkspaceSymbolParams) -> list[lsp.WorkspaceSymbol]:
             return await asyncio.get_running_loop().run_in_executor(self.answers, self._find, params)
@@ -318,6 +321,25 @@ class Server:
             )
             for each in acting.actions(view, start, end)
         ]
+
+    def _laid_out(self, path: str, params: lsp.DocumentFormattingParams) -> list[lsp.TextEdit] | None:
+        return self._layout(path, None)
+
+    def _lines_laid_out(self, path: str, params: lsp.DocumentRangeFormattingParams) -> list[lsp.TextEdit] | None:
+        first, end = params.range.start.line, params.range.end
+        # A range that ends where a line begins holds nothing of that line.
+        last = end.line - 1 if not end.character and end.line > first else end.line
+        return self._layout(path, (first + 1, last + 1))
+
+    def _layout(self, path: str, wanted: tuple[int, int] | None) -> list[lsp.TextEdit] | None:
+        """None for a text that is left as it is: half-written ones are every day's business in an editor."""
+        text = self.session.documents.text(path) or ""
+        lines = self.session.lines(text)
+        try:
+            found = changes(text, path, wanted)
+        except Refused:
+            return None
+        return [lsp.TextEdit(range_of(lines.range(start, end)), instead) for start, end, instead in found]
 
     def _find(self, params: lsp.WorkspaceSymbolParams) -> list[lsp.WorkspaceSymbol]:
         found: list[lsp.WorkspaceSymbol] = []

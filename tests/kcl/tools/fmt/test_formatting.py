@@ -43,8 +43,8 @@ LINES = {
     ),
     "blocks among entries, items and statements": (
         "x = {\n if a:\n  b = 1\n else:\n  b = [\n   if c:\n    1\n  ]\n}\nif a:\n y = 1\nelif b:\n y = 2\n",
-        "x = {\n    if a:\n        b = 1\n    else:\n        b = [\n            if c:\n                1\n        ]\n}\n"
-        "if a:\n    y = 1\nelif b:\n    y = 2\n",
+        "x = {\n    if a:\n        b = 1\n    else:\n        b = [\n            if c:\n                1\n        ]\n"
+        "}\nif a:\n    y = 1\nelif b:\n    y = 2\n",
     ),
     "a comment belongs to the block that its column says": (
         "schema A:\n  x: int # of x\n  # in A\n# on top\n# of y\ny = 1\n",
