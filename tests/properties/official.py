@@ -121,6 +121,10 @@ class Official(Child):
         found = self.ask({"parse": text})
         return SyntaxAnswer(tuple((line, column, message) for line, column, message in found["errors"]))
 
+    def formatted(self, text: str) -> str:
+        """The text laid out; as it is where it has errors."""
+        return str(self.ask({"format": text})["text"])
+
     def run(self, text: str) -> RunAnswer:
         found = self.ask({"run": text})
         return RunAnswer(found["yaml"], found["complaint"])

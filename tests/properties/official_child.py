@@ -17,7 +17,12 @@ def main() -> None:
     service = kcl.API()
     for line in sys.stdin:
         question = json.loads(line)
-        answer = _parse(service, question["parse"]) if "parse" in question else _run(service, question)
+        if "parse" in question:
+            answer = _parse(service, question["parse"])
+        elif "format" in question:
+            answer = {"text": service.format_code(kcl.FormatCodeArgs(source=question["format"])).formatted.decode()}
+        else:
+            answer = _run(service, question)
         answers.write(json.dumps(answer) + "\n")
         answers.flush()
 

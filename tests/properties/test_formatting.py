@@ -46,13 +46,13 @@ def _laid_out(texts: Iterable[str]) -> int:
             assert parse(SourceFile("main.k", text)).diagnostics
             continue
         count += 1
-        assert _said(made) == _said(text)
+        assert said(made) == said(text)
         assert "".join(made.split()) == "".join(text.split())
         assert formatted(made) == made
     return count
 
 
-def _said(text: str) -> tuple[object, list[str]]:
+def said(text: str) -> tuple[object, list[str]]:
     """What a text says, without where: tree and comments."""
     module = parse(SourceFile("main.k", text)).module
     return _shape([module.doc, module.body]), [each.text for each in module.comments]
