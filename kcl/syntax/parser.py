@@ -18,6 +18,7 @@ from kcl.source import SourceFile
 from kcl.syntax import ast, descent
 from kcl.syntax.descent.reader import MOST_NESTED, GaveUp
 from kcl.syntax.nodes import split_documentation
+from kcl.syntax.tokens import Token
 
 _MOST_ERRORS = 50
 # A level of nesting takes ten Python frames at most, and they lie on the heap.
@@ -41,12 +42,19 @@ def parse(source: SourceFile, *, dedent: bool = True) -> ParseResult:
     `dedent` takes the common indentation off triple-quoted strings; older dialects keep it.
     """
     with paused():
-        return _parse(source, dedent)
+        return _parse(source, dedent, None)
 
 
-def _parse(source: SourceFile, dedents: bool) -> ParseResult:
+def parse_with_tokens(source: SourceFile) -> tuple[ParseResult, list[Token]]:
+    """As `parse`, and the tokens that the tree was read from, each by itself; the last is `eof`."""
+    tokens: list[Token] = []
+    with paused():
+        return _parse(source, True, tokens), tokens
+
+
+def _parse(source: SourceFile, dedents: bool, tokens: list[Token] | None) -> ParseResult:
     findings = _Findings(source)
-    body, comments = _statements(source.text, findings, dedents)
+    body, comments = _statements(source.text, findings, dedents, tokens)
     doc, rest = split_documentation(body, source.text, dedents=dedents)
     if doc is not None:
         # Below a blank line or a comment the official compiler takes it for a value the file states.
@@ -55,16 +63,18 @@ def _parse(source: SourceFile, dedents: bool) -> ParseResult:
     return ParseResult(module, tuple(findings.found))
 
 
-def _statements(text: str, findings: _Findings, dedents: bool) -> tuple[list[ast.Stmt], list[ast.Comment]]:
+def _statements(
+    text: str, findings: _Findings, dedents: bool, tokens: list[Token] | None
+) -> tuple[list[ast.Stmt], list[ast.Comment]]:
     try:
-        return _read(text, findings, dedents)
+        return _read(text, findings, dedents, tokens)
     except RecursionError:
         pass  # too deep for what is usual
     with _ONE_AT_A_TIME:
         before = sys.getrecursionlimit()
         sys.setrecursionlimit(max(before, _DEEP))
         try:
-            return _read(text, findings, dedents)
+            return _read(text, findings, dedents, tokens)
         except RecursionError:  # the stack was nearly used up where this was called from
             with contextlib.suppress(GaveUp):
                 findings.report(0, 0, "too many levels of nesting")
@@ -74,14 +84,18 @@ def _statements(text: str, findings: _Findings, dedents: bool) -> tuple[list[ast
             sys.setrecursionlimit(max(before, _EVALUATION))
 
 
-def _read(text: str, findings: _Findings, dedents: bool) -> tuple[list[ast.Stmt], list[ast.Comment]]:
+def _read(
+    text: str, findings: _Findings, dedents: bool, tokens: list[Token] | None
+) -> tuple[list[ast.Stmt], list[ast.Comment]]:
+    """`tokens` takes single tokens, if they are wanted."""
     comments: list[ast.Comment] = []
+    if tokens is None:
+        try:
+            return descent.read(text, _refuse, comments, dedents=dedents, with_runs=True), comments
+        except _Refused:
+            comments.clear()
     try:
-        return descent.read(text, _refuse, comments, dedents=dedents, with_runs=True), comments
-    except _Refused:
-        comments.clear()
-    try:
-        return descent.read(text, findings.report, comments, dedents=dedents, with_runs=False), comments
+        return descent.read(text, findings.report, comments, dedents=dedents, with_runs=False, tokens=tokens), comments
     except GaveUp:
         return [], comments
 

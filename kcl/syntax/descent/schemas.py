@@ -18,12 +18,22 @@ _DOTTED = pattern(r"([^\W\d]\w*+)(?>(?:\.[^\W\d]\w*+)*)")
 _AUG = {op.value: op for op in ast.AugOp}
 
 
-def read(text: str, report: Report, comments: list[ast.Comment], *, dedents: bool, with_runs: bool) -> list[Any]:
-    """The statements of a file, as far as they can be read."""
-    tokens = scan(text, report, comments, with_runs=with_runs)
-    if tokens[-2:-1] and tokens[-2][0] != "newline":
-        tokens.insert(-1, ("newline", tokens[-1][1], tokens[-1][1], ""))
-    return Parser(text, tokens, report, dedents).file()
+def read(
+    text: str,
+    report: Report,
+    comments: list[ast.Comment],
+    *,
+    dedents: bool,
+    with_runs: bool,
+    tokens: list[Token] | None = None,
+) -> list[Any]:
+    """The statements of a file, as far as they can be read. What is scanned becomes what `tokens` holds, if given."""
+    found = scan(text, report, comments, with_runs=with_runs)
+    if found[-2:-1] and found[-2][0] != "newline":
+        found.insert(-1, ("newline", found[-1][1], found[-1][1], ""))
+    if tokens is not None:
+        tokens[:] = found
+    return Parser(text, found, report, dedents).file()
 
 
 class Parser(Statements):

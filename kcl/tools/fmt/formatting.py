@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from kcl.collection import paused
 from kcl.diagnostics import Diagnostic
 from kcl.records import dataclass, fields, is_dataclass
 from kcl.source import SourceFile
-from kcl.syntax import ast, parse
-from kcl.syntax.descent.scanner import scan
+from kcl.syntax import ast, parse_with_tokens
 from kcl.syntax.tokens import Token
 from kcl.tools.fmt.layout import Edit, edits
 
@@ -56,14 +56,15 @@ def formatted(text: str, path: str = "<text>", lines: tuple[int, int] | None = N
 
 def changes(text: str, path: str = "<text>", lines: tuple[int, int] | None = None) -> list[Edit]:
     """As `formatted`, but what of the white space has to be replaced for it, in order; nothing where all is well."""
-    read = _read(text, path)
-    found = edits(text, read.tokens, read.module.comments)
-    if lines is not None:
-        start, end = _widened(read.module, *_characters(text, path, lines))
-        found = [edit for edit in found if start <= edit[0] and edit[1] <= end]
-    if found:
-        _prove(read, text, _applied(text, found), path)
-    return found
+    with paused():
+        read = _read(text, path)
+        found = edits(text, read.tokens, read.module.comments)
+        if lines is not None:
+            start, end = _widened(read.module, *_characters(text, path, lines))
+            found = [edit for edit in found if start <= edit[0] and edit[1] <= end]
+        if found:
+            _prove(read, text, _applied(text, found), path)
+        return found
 
 
 def _characters(text: str, path: str, lines: tuple[int, int]) -> tuple[int, int]:
@@ -88,14 +89,10 @@ def _widened(module: ast.Module, start: int, end: int) -> tuple[int, int]:
 
 def _read(text: str, path: str) -> _Read:
     source = SourceFile(path, text)
-    parsed = parse(source)
+    parsed, tokens = parse_with_tokens(source)
     if parsed.diagnostics:
         raise Malformed(source, parsed.diagnostics)
-    return _Read(parsed.module, scan(text, _never, [], with_runs=False))
-
-
-def _never(*found: Any) -> None:
-    """The parser has reported nothing, so the scanner has nothing to report."""
+    return _Read(parsed.module, tokens)
 
 
 def _prove(read: _Read, text: str, made: str, path: str) -> None:
