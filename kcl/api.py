@@ -27,8 +27,10 @@ from kcl.diagnostics import Code, Diagnostic, KclError, Severity, Span, error, r
 from kcl.emit import yaml_text
 from kcl.emit.planning import PlanOptions, plan, plan_documents
 from kcl.emit.selection import select, selector_path
+from kcl.evaluator.coverage import Coverage
 from kcl.evaluator.dialect import KCL, KCL_0_12, KONFIG_2023, PRESETS, Dialect, dialect_of
 from kcl.evaluator.evaluate import Evaluation, evaluate, findings
+from kcl.evaluator.observing import Observation
 from kcl.evaluator.prepared import without_plugins
 from kcl.evaluator.provenance import Site, SiteKind
 from kcl.evaluator.runtime import Compiling, Limits
@@ -91,6 +93,7 @@ __all__ = [
     "BoundedFileSystem",
     "Bounds",
     "Code",
+    "Coverage",
     "Diagnostic",
     "Dialect",
     "EntryPointCode",
@@ -100,6 +103,7 @@ __all__ = [
     "KclError",
     "KeptProvenance",
     "Manifest",
+    "Observation",
     "OsFileSystem",
     "OverlayFileSystem",
     "ParseCache",
@@ -190,6 +194,7 @@ def run(
     access: Callable[[Access], Access] | None = None,
     plugins: PluginFinder | None = None,
     cache: ParseCache | None = None,
+    observation: Observation | None = None,
 ) -> RunResult:
     """Loads and evaluates a program. Raises ProgramError when it is wrong.
 
@@ -204,6 +209,7 @@ def run(
     may read files below its root and `work_dir`, and write none; `access` is given those capabilities and answers
     others. With a `BoundedFileSystem` nothing outside its bounds is read, whatever files, settings, kcl.mod or the
     program name. `plugins` finds what `import kcl_plugin.NAME` may mean; without it no plugin is found.
+    `observation` is told what the evaluation does.
 
     What a store in `cache` holds of an earlier run of the same is answered, and nothing evaluated, while all that the
     result rests on has not changed; see `kcl.results.kept`.
@@ -229,10 +235,12 @@ def run(
     bounds = bounds_of(read_from)
     if bounds is not None:
         asked = replace(asked, bounds=bounds)
-    kept = cache.results if cache is not None and access is None and is_disk(read_from) else None
+    kept = (
+        cache.results if cache is not None and access is None and observation is None and is_disk(read_from) else None
+    )
     name = None if kept is None else asked.name(cache.secrets if cache is not None else BUILT_IN)
     if cache is None or kept is None or name is None:
-        return _run(asked, RecordingFileSystem(read_from), access, plugins, cache)
+        return _run(asked, RecordingFileSystem(read_from), access, plugins, cache, observation=observation)
     found = kept.look_up(name)
     if found is not None:
         return found
@@ -270,6 +278,7 @@ def _run(
     plugins: PluginFinder | None,
     cache: ParseCache | None,
     on_more: Callable[[str], None] = _nobody,
+    observation: Observation | None = None,
 ) -> RunResult:
     """As `run`. `on_more` is told when the result is a matter of more than files, what is asked and `access`."""
     folder, dialect = asked.folder, asked.dialect
@@ -320,12 +329,20 @@ def _run(
                         cache.checks,
                         prepared,
                         cache.compiling(COMPILING),
+                        observation,
                     )
             else:
                 with _library(granted, plugins) as (library, extensions):
                     compiling = None if has_plugins else COMPILING  # calls must not be made twice
                     evaluation = evaluate(
-                        loaded.program, library, values, chosen, bounds, known.checks, compiling=compiling
+                        loaded.program,
+                        library,
+                        values,
+                        chosen,
+                        bounds,
+                        known.checks,
+                        compiling=compiling,
+                        observation=observation,
                     )
                     used = extensions.files if extensions is not None else used
             shown = asked.output or PlanOptions(

@@ -54,6 +54,7 @@ _ELSEWHERE: Final[Mapping[str, tuple[str, str]]] = {
     "fmt": ("kcl.tools.fmt", "lay out files"),
     "lint": ("kcl.tools.lint", "find what is allowed and yet unwise"),
     "test": ("kcl.tools.test", "run the tests of packages"),
+    "cover": ("kcl.tools.coverage", "report which lines programs reach"),
     "vet": ("kcl.tools.vet", "hold data against a schema"),
     "doc": ("kcl.tools.doc", "make pages out of schemas"),
     "import": ("kcl.tools.imports", "make schemas out of other formats"),

@@ -40,7 +40,7 @@ SITE_KINDS = {
 
 @lowers(ast.Config)
 def lower_config(node: ast.Config, scope: Scope) -> Evaluate:
-    if _is_data(node) and not _in_a_loop(scope):
+    if _is_data(node) and not _in_a_loop(scope) and not _is_counted(scope):
         whole = _data(node, scope)
         return lambda environment: whole
     inner = child(scope, ConfigScope)
@@ -108,6 +108,12 @@ def _data_config(node: ast.Config, scope: Scope) -> KDict:
     result.sites = sites or None
     result.operators = operators or None
     return result
+
+
+def _is_counted(scope: Scope) -> bool:
+    """Whether somebody wants to know of each entry whether it was evaluated."""
+    observation = scope.module.runtime.observation
+    return observation is not None and observation.coverage is not None
 
 
 def _in_a_loop(scope: Scope) -> bool:
@@ -447,7 +453,7 @@ def _map(
 
 @lowers(ast.List)
 def _list(node: ast.List, scope: Scope) -> Evaluate:
-    if _is_data(node) and not _in_a_loop(scope):
+    if _is_data(node) and not _in_a_loop(scope) and not _is_counted(scope):
         whole = _data(node, scope)
         return lambda environment: whole
     steps = [lower_list_item(item, scope) for item in node.items]

@@ -16,6 +16,7 @@ from kcl.collection import paused
 from kcl.diagnostics import Code, Diagnostic, KclError
 from kcl.evaluator.deep_threads import in_deep_thread
 from kcl.evaluator.dialect import KCL, Dialect
+from kcl.evaluator.observing import Observation
 from kcl.evaluator.operations import equals, kind
 from kcl.evaluator.packages import File
 from kcl.evaluator.prepared import Prepared
@@ -77,20 +78,24 @@ def evaluate(
     checks: CheckCache | None = None,
     prepared: Prepared | None = None,
     compiling: Compiling | None = None,
+    observation: Observation | None = None,
 ) -> Evaluation:
     """Evaluates a program. Raises KclError if it is wrong; no other exception comes from the program's doing.
 
     `checks` keeps what the checker finds out about packages, for the next evaluation of the same files. `prepared`
     keeps the code of its packages likewise, and values of imported variables; its library must be this one and tell it
     of what is asked of the world (`Prepared.note_use`), and the program import no plugins.
-    `compiling` says what gets generated code; without it nothing does. The results are the same.
+    `compiling` says what gets generated code; without it nothing does. The results are the same. `observation` is
+    told what happens meanwhile.
 
     Runs in a thread of its own with a stack deep enough for nested calls, so it may be called from any thread.
     """
     limits = limits or Limits()
     try:
         return _in_deep_thread(
-            lambda: _evaluate(program, library, options or {}, dialect, limits, checks, prepared, compiling)
+            lambda: _evaluate(
+                program, library, options or {}, dialect, limits, checks, prepared, compiling, observation
+            )
         )
     except KclError as problem:
         if not limits.debug:
@@ -174,16 +179,19 @@ def _evaluate(
     checks: CheckCache | None,
     prepared: Prepared | None,
     compiling: Compiling | None,
+    observation: Observation | None,
 ) -> Evaluation:
+    if observation is not None and observation.coverage is not None:
+        compiling = None  # what is generated counts nothing
     found = check(program, library.types, rules_of(dialect), checks)
     if found:
         raise KclError(tuple(found))
     preparing = prepared or Prepared(library)
     in_use = packages_in_use(program, checks)
     try:
-        return _evaluate_checked(program, in_use, preparing, options, dialect, limits, compiling)
+        return _evaluate_checked(program, in_use, preparing, options, dialect, limits, compiling, observation)
     except StartOver:
-        return _evaluate_checked(program, in_use, preparing, options, dialect, limits, None)
+        return _evaluate_checked(program, in_use, preparing, options, dialect, limits, None, observation)
     finally:
         if prepared is None:
             preparing.dissolve()
@@ -197,8 +205,11 @@ def _evaluate_checked(
     dialect: Dialect,
     limits: Limits,
     compiling: Compiling | None,
+    observation: Observation | None,
 ) -> Evaluation:
-    runtime = prepared.runtime(program, options, dialect, limits, compiling)
+    runtime = prepared.runtime(program, options, dialect, limits, compiling, observation)
+    if observation is not None:
+        observation.begin(runtime.printed)
     for path, package in program.packages.items():
         if path != MAIN_PACKAGE:
             prepared.prepare(package)

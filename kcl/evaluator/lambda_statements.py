@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kcl.diagnostics import KclError
 from kcl.evaluator.attributes import load_path
 from kcl.evaluator.lexical import Scope, Variable, is_local, local_variable
 from kcl.evaluator.lowering import lower, lower_tracked, may_be_left_out
@@ -14,6 +15,7 @@ from kcl.evaluator.runtime_types import pack
 from kcl.evaluator.type_lowering import lower_type
 from kcl.evaluator.union import bit_or
 from kcl.evaluator.value import UNDEFINED, Sites, Value, ValueFailure
+from kcl.records import replace
 from kcl.syntax import ast
 
 
@@ -180,6 +182,8 @@ def _if(node: ast.If, scope: Scope) -> Evaluate:
 def lower_assert(node: ast.Assert, scope: Scope) -> Evaluate:
     """Code that raises KclError with the assertion's message if it does not hold."""
     where = scope.module.where(node)
+    observation = scope.module.runtime.observation
+    reasons = None if observation is None else observation.asserting(node, scope.module.module)
     test = lower(node.test, scope)
     condition = None if node.cond is None else lower(node.cond, scope)
     message = None if node.message is None else lower(node.message, scope)
@@ -193,7 +197,12 @@ def lower_assert(node: ast.Assert, scope: Scope) -> Evaluate:
             return UNDEFINED
         text = "" if message is None else message(environment)
         if not holds:
-            raise evaluation_error(text if isinstance(text, str) else "", where.span)
+            problem = evaluation_error(text if isinstance(text, str) else "", where.span)
+            raise problem if reasons is None else _with_notes(problem, reasons())
         return UNDEFINED
 
     return run
+
+
+def _with_notes(problem: KclError, notes: tuple[str, ...]) -> KclError:
+    return KclError(tuple(replace(each, notes=(*each.notes, *notes)) for each in problem.diagnostics))

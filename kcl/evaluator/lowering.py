@@ -50,16 +50,21 @@ def lowers_tracked(*kinds: type) -> Callable[[_F], _F]:
 
 def lower(node: ast.Expr, scope: Scope) -> Evaluate:
     """Code for an expression."""
-    return _LOWER[type(node)](node, scope)
+    evaluate = _LOWER[type(node)](node, scope)
+    observation = scope.module.runtime.observation
+    return evaluate if observation is None else observation.around(node, scope.module.module, evaluate)
 
 
 def lower_tracked(node: ast.Expr, scope: Scope) -> Evaluate:
     """Tracked code for an expression."""
     tracked = _TRACKED.get(type(node))
-    if tracked is not None:
-        return tracked(node, scope)
-    evaluate = lower(node, scope)
     runtime = scope.module.runtime
+    if tracked is not None:
+        evaluate = tracked(node, scope)
+        return (
+            evaluate if runtime.observation is None else runtime.observation.around(node, scope.module.module, evaluate)
+        )
+    evaluate = lower(node, scope)
 
     def run(environment: Environment) -> Value:
         value = evaluate(environment)

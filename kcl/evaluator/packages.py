@@ -201,7 +201,12 @@ def _merged_expression(merged: Merged, scope: Scope, contexts: list[ModuleContex
         inner = ConfigScope(contexts[placed.file], scope.unit, GlobalScope(contexts[placed.file], scope.unit))
         inner.variables = variables  # type: ignore[assignment]  # one configuration, whichever file an entry is from
         steps.append(lower_item(placed.item, inner))
-    return schema_expression_code(schema_expression(merged.statement), scope, config_code(steps, inner))
+    code = schema_expression_code(schema_expression(merged.statement), scope, config_code(steps, inner))
+    observation = scope.module.runtime.observation
+    if observation is not None:
+        for index, statement in merged.parts:
+            code = observation.around(schema_expression(statement), contexts[index].module, code)
+    return code
 
 
 def _isolated(code: Evaluate, unit: Unit, context: ModuleContext) -> Evaluate:

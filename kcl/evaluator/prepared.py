@@ -16,6 +16,7 @@ from typing import Final
 
 from kcl.diagnostics import Diagnostic
 from kcl.evaluator.dialect import Dialect
+from kcl.evaluator.observing import Observation
 from kcl.evaluator.packages import File, imports_of, prepared_files
 from kcl.evaluator.runtime import Compiling, Limits, Runtime
 from kcl.evaluator.value import Library, SchemaInstance, Value
@@ -60,7 +61,7 @@ class Prepared:
     _mains: dict[tuple[str, ...], list[File]] = field(default_factory=dict)
     """By the paths of their files, the main packages, the last one used at the end."""
     _runtime: Runtime | None = None
-    _rules: tuple[str, Dialect, Limits] | None = None
+    _rules: tuple[str, Dialect, Limits, Observation | None] | None = None
     _packages: dict[str, Package] = field(default_factory=dict)
     _imported: Imported | None = None
     """What the last program imported."""
@@ -79,12 +80,13 @@ class Prepared:
         dialect: Dialect,
         limits: Limits,
         compiling: Compiling | None,
+        observation: Observation | None = None,
     ) -> Runtime:
         """The state for an evaluation of the program, with the packages in it that were prepared before."""
-        rules = (program.root, dialect, limits)
+        rules = (program.root, dialect, limits, observation)
         runtime = self._runtime
         if runtime is None or rules != self._rules or len(runtime.table) > _MOST_SITES:
-            runtime = self._runtime = Runtime(program, self.library, options, dialect, limits, self.memo)
+            runtime = self._runtime = Runtime(program, self.library, options, dialect, limits, self.memo, observation)
             self._rules = rules
             self._packages.clear()
             self.files.clear()

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from kcl.diagnostics import Code, Diagnostic, KclError, Label, Span, error
 from kcl.evaluator.dialect import Dialect
+from kcl.evaluator.observing import Observation
 from kcl.evaluator.operations import Arithmetic
 from kcl.evaluator.provenance import SiteKind, SiteTable
 from kcl.evaluator.value import Library, SchemaInstance, Sites, Value, ValueFailure
@@ -131,8 +132,10 @@ class Runtime:
         dialect: Dialect,
         limits: Limits,
         memo: Memo,
+        observation: Observation | None = None,
     ) -> None:
         self.memo = memo
+        self.observation = observation
         self.library = library
         self.dialect = dialect
         self.arithmetic = Arithmetic(limits.strict_range_check, limits.debug)

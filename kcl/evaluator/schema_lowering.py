@@ -50,6 +50,10 @@ def compile_body(schema: SchemaType) -> CompiledBody:
             if isinstance(statement, ast.SchemaAttr):
                 optional[name] = statement.optional
     statements = lower_statements(node.body, body, scope, ignore)
+    observation = module.runtime.observation
+    if observation is not None and observation.coverage is not None:
+        coverage = observation.coverage
+        statements.insert(0, lambda environment, variables, first: coverage.reach(node, module.module))
     return CompiledBody(
         unit,
         scope,

@@ -28,6 +28,8 @@ class Merged:
 
     statement: ast.Unification | ast.Assign
     items: tuple[PlacedItem, ...]
+    parts: tuple[tuple[int, ast.Unification | ast.Assign], ...]
+    """All that were joined, this one too, each with the index of its file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +71,7 @@ def find_merges(files: Sequence[Sequence[ast.Stmt]]) -> Merges:
             for item in config.items
         ]
         last = places[-1][1]
-        merged[id(last)] = Merged(last, tuple(_grouped(items)))
+        merged[id(last)] = Merged(last, tuple(_grouped(items)), tuple(places))
         dropped.update(id(statement) for _, statement in places[:-1])
     return Merges(merged, frozenset(dropped))
 

@@ -1,0 +1,128 @@
+"""`kcl cover`: which lines and branches whole programs reach."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NoReturn, TextIO
+
+from kcl.api import Coverage, Observation, OsFileSystem, ParseCache, ProgramError, downloaded_folder, run
+from kcl.bounded import Allowance, BadAllowance
+from kcl.bounded.watchdog import Exceeded, Watchdog, problem
+from kcl.diagnostics import KclError, render
+from kcl.evaluator.coverage import Reached
+from kcl.loader import default_settings_file
+from kcl.terminal import harmless_lines
+from kcl.tools.coverage import report
+
+OK, FAILED, USAGE, NO_PROGRAMS = 0, 1, 2, 5
+
+
+class _UsageError(Exception):
+    """The command line makes no sense; the text is the whole message."""
+
+
+def _parser(stdout: TextIO) -> argparse.ArgumentParser:
+    class Parser(argparse.ArgumentParser):
+        def error(self, message: str) -> NoReturn:
+            raise _UsageError(f"{self.format_usage()}{self.prog}: error: {message}")
+
+        def _print_message(self, message: str, file: Any = None) -> None:
+            stdout.write(message)
+
+    parser = Parser(
+        prog="kcl cover",
+        description="Run programs and report which lines and branches of KCL they reach.",
+        epilog="exit status: 0 done, 1 a program failed or too little is reached, 2 the command line is wrong, "
+        "5 there are no programs",
+    )
+    parser.add_argument(
+        "folders",
+        nargs="+",
+        metavar="FOLDER",
+        help="what `kcl run` in it runs; with /... all folders below that have a kcl.yaml",
+    )
+    report.add_options(parser)
+    return parser
+
+
+def main(
+    argv: Sequence[str],
+    *,
+    cwd: str | Path,
+    stdin: TextIO,
+    stdout: TextIO,
+    stderr: TextIO,
+    environment: Mapping[str, str] | None = None,
+) -> int:
+    """Runs the programs one after the other and answers the exit status."""
+    folder = os.path.abspath(cwd)
+    try:
+        arguments = _parser(stdout).parse_args(list(argv))
+        programs = list(dict.fromkeys(_programs(arguments.folders, folder)))
+        allowance = Allowance.of_environment(environment or {})
+    except SystemExit:  # --help was printed
+        return OK
+    except (_UsageError, BadAllowance) as found:
+        stderr.write(f"{found}\n")
+        return USAGE
+    if not programs:
+        stderr.write("kcl cover: no folder below has a kcl.yaml that says what is run: nothing was run\n")
+        return NO_PROGRAMS
+    return _cover(arguments, programs, folder, allowance, environment or {}, stdout, stderr)
+
+
+def _cover(
+    arguments: argparse.Namespace,
+    programs: Sequence[str],
+    cwd: str,
+    allowance: Allowance,
+    environment: Mapping[str, str],
+    stdout: TextIO,
+    stderr: TextIO,
+) -> int:
+    coverage, cache = Coverage(), ParseCache()
+    observation = Observation(coverage=coverage)
+    failed = 0
+    running = [""]
+
+    def exceeded(what: Exceeded, allowed: Allowance, where: str) -> None:
+        stderr.write(f"{running[0]}: {problem(what, allowed)[0]}\n")
+        stderr.flush()
+
+    watchdog = Watchdog(exceeded, str)
+    for program in programs:
+        running[0] = os.path.relpath(program, cwd)
+        watchdog.begin(allowance)
+        try:
+            run((), work_dir=program, vendor_dir=downloaded_folder(environment), cache=cache, observation=observation)
+        except KclError as found:
+            failed += 1
+            sources = found.sources if isinstance(found, ProgramError) else {}
+            stderr.write(harmless_lines(f"{running[0]}: failed\n{render(found.diagnostics, sources)}"))
+        finally:
+            watchdog.end()
+    reached: dict[str, Reached] = coverage.taken()
+    stdout.write(f"{len(programs)} programs, {failed} failed\n")
+    well = report.write(arguments, "kcl cover", programs, reached, cwd, stdout, stderr)
+    return OK if well and not failed else FAILED
+
+
+def _programs(paths: Sequence[str], cwd: str) -> Iterator[str]:
+    files = OsFileSystem()
+    for path in paths:
+        base, dots, rest = path.partition("...")
+        start = os.path.normpath(os.path.join(cwd, base))
+        if rest.strip("/"):
+            raise _UsageError(f"kcl cover: {path}: `...` stands at the end of a path, for all folders below it")
+        if not os.path.isdir(start):
+            raise _UsageError(f"kcl cover: {path}: there is no such folder")
+        if not dots:
+            yield start
+            continue
+        for folder, below, _ in os.walk(start):
+            below[:] = sorted(name for name in below if not name.startswith("."))
+            if default_settings_file(folder, files) is not None:
+                yield folder

@@ -1,0 +1,61 @@
+"""What is asked of a test and what came of it, as plain data that goes from process to process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from kcl.evaluator.coverage import Reached
+from kcl.records import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One test to run. `covered` asks what it reaches."""
+
+    folder: str
+    files: tuple[str, ...]
+    name: str
+    covered: bool = False
+
+    def data(self) -> dict[str, Any]:
+        return {"folder": self.folder, "files": self.files, "name": self.name, "covered": self.covered}
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> Case:
+        return cls(data["folder"], tuple(data["files"]), data["name"], data["covered"])
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a test. `failure` is "" where it passed, else all that is to say, in lines."""
+
+    seconds: float
+    failure: str = ""
+    printed: str = ""
+    reached: Mapping[str, Reached] = field(default_factory=dict)
+
+    @property
+    def passed(self) -> bool:
+        return not self.failure
+
+    def data(self) -> dict[str, Any]:
+        reached = {
+            path: [
+                [[*place, count] for place, count in file.points.items()],
+                [[*place, *counts] for place, counts in file.decisions.items()],
+            ]
+            for path, file in self.reached.items()
+        }
+        return {"seconds": self.seconds, "failure": self.failure, "printed": self.printed, "reached": reached}
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> Outcome:
+        reached = {
+            path: Reached(
+                {(start, end): count for start, end, count in points},
+                {(start, end): [true, false] for start, end, true, false in decisions},
+            )
+            for path, (points, decisions) in data["reached"].items()
+        }
+        return cls(data["seconds"], data["failure"], data["printed"], reached)
