@@ -64,6 +64,9 @@ _ELSEWHERE: Final[Mapping[str, tuple[str, str]]] = {
 """Commands of their own: the module whose `main(argv, *, cwd, stdin, stdout, stderr, environment)` runs it, and what
 it is about. A module is imported when its command is called, and need not be there."""
 
+_EVALUATING: Final = frozenset({"cover", "vet"})
+"""Those of them that evaluate programs in the process that they are started in."""
+
 
 class _UsageError(Exception):
     """The command line makes no sense; the text is the whole message."""
@@ -328,9 +331,21 @@ def _write(printed: str, text: str, path: str, stdout: TextIO, stderr: TextIO) -
 def entry() -> int:
     """The command of this process."""
     arguments = sys.argv[1:]
+    if arguments and arguments[0] in _EVALUATING:
+        return supervised(_of_environment, cast(TextIO, WithoutOrders(sys.stderr)), lambda: str(whereabouts() or ""))
     if arguments and arguments[0] in _ELSEWHERE:
         return of_this_process(_nobody)
     return supervised(of_this_process, cast(TextIO, WithoutOrders(sys.stderr)), lambda: str(whereabouts() or ""))
+
+
+def _of_environment(begin: Callable[[Allowance], None]) -> int:
+    """A command that evaluates programs in this process: all of it takes what the environment allows."""
+    try:
+        begin(Allowance.of_environment(os.environ))
+    except BadAllowance as problem:
+        sys.stderr.write(f"kcl {sys.argv[1]}: {problem}\n")
+        return USAGE
+    return of_this_process(_nobody)
 
 
 def of_this_process(begin: Callable[[Allowance], None]) -> int:

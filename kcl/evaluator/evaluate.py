@@ -181,8 +181,8 @@ def _evaluate(
     compiling: Compiling | None,
     observation: Observation | None,
 ) -> Evaluation:
-    if observation is not None and observation.coverage is not None:
-        compiling = None  # what is generated counts nothing
+    if observation is not None and not observation.allows_generated_code:
+        compiling = None
     found = check(program, library.types, rules_of(dialect), checks)
     if found:
         raise KclError(tuple(found))

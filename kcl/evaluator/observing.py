@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
+from kcl.diagnostics import Diagnostic
 from kcl.evaluator.coverage import Coverage
 from kcl.evaluator.operations import kind
 from kcl.evaluator.value import UNDEFINED, Value
@@ -29,16 +30,26 @@ class Observation:
     """Wraps the code of one evaluation, or of several one after the other.
 
     With `coverage` it is counted which expressions are evaluated; generated code is then not used. With
-    `explains_assertions` an assertion that fails says in notes what the sides of its comparison were.
+    `explains_assertions` an assertion that fails says in notes what the sides of its comparison were. With
+    `gathers_checks` a check of a schema that fails is noted, and the evaluation goes on.
     """
 
-    def __init__(self, *, coverage: Coverage | None = None, explains_assertions: bool = False) -> None:
+    def __init__(
+        self, *, coverage: Coverage | None = None, explains_assertions: bool = False, gathers_checks: bool = False
+    ) -> None:
         self.coverage = coverage
         self.explains_assertions = explains_assertions
+        self.failed_checks: list[Diagnostic] | None = [] if gathers_checks else None
+        """What checks of schemas have found, where the evaluation goes on after them."""
         self._last: dict[Place, Value] = {}
         """The value an operand of an assertion had last."""
         self._operands: set[Place] = set()
         self._printed: list[str] = []
+
+    @property
+    def allows_generated_code(self) -> bool:
+        """What is generated counts nothing, and ends at the first check that fails."""
+        return self.coverage is None and self.failed_checks is None
 
     def begin(self, printed: list[str]) -> None:
         """An evaluation begins, which adds to `printed` what the program prints."""

@@ -171,6 +171,8 @@ def lower_check(node: ast.Check, scope: Scope) -> Evaluate:
     condition = None if node.cond is None else lower(node.cond, scope)
     message = None if node.message is None else lower(node.message, scope)
     needs_no_message = may_be_left_out(node.message)
+    observation = module.runtime.observation
+    gathered = None if observation is None else observation.failed_checks
 
     def run(environment: Environment) -> Value:
         if condition is not None and not truthy(condition(environment)):
@@ -181,7 +183,11 @@ def lower_check(node: ast.Check, scope: Scope) -> Evaluate:
         text = "" if message is None else message(environment)
         if holds:
             return True
-        raise _check_failure(place, text if isinstance(text, str) else "", environment[0])
+        problem = _check_failure(place, text if isinstance(text, str) else "", environment[0])
+        if gathered is None:
+            raise problem
+        gathered.extend(problem.diagnostics)
+        return True
 
     return run
 

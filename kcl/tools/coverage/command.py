@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
 from kcl.api import Coverage, Observation, OsFileSystem, ParseCache, ProgramError, downloaded_folder, run
-from kcl.bounded import Allowance, BadAllowance
-from kcl.bounded.watchdog import Exceeded, Watchdog, problem
 from kcl.diagnostics import KclError, render
 from kcl.evaluator.coverage import Reached
 from kcl.loader import default_settings_file
@@ -62,23 +60,21 @@ def main(
     try:
         arguments = _parser(stdout).parse_args(list(argv))
         programs = list(dict.fromkeys(_programs(arguments.folders, folder)))
-        allowance = Allowance.of_environment(environment or {})
     except SystemExit:  # --help was printed
         return OK
-    except (_UsageError, BadAllowance) as found:
+    except _UsageError as found:
         stderr.write(f"{found}\n")
         return USAGE
     if not programs:
         stderr.write("kcl cover: no folder below has a kcl.yaml that says what is run: nothing was run\n")
         return NO_PROGRAMS
-    return _cover(arguments, programs, folder, allowance, environment or {}, stdout, stderr)
+    return _cover(arguments, programs, folder, environment or {}, stdout, stderr)
 
 
 def _cover(
     arguments: argparse.Namespace,
     programs: Sequence[str],
     cwd: str,
-    allowance: Allowance,
     environment: Mapping[str, str],
     stdout: TextIO,
     stderr: TextIO,
@@ -86,24 +82,15 @@ def _cover(
     coverage, cache = Coverage(), ParseCache()
     observation = Observation(coverage=coverage)
     failed = 0
-    running = [""]
-
-    def exceeded(what: Exceeded, allowed: Allowance, where: str) -> None:
-        stderr.write(f"{running[0]}: {problem(what, allowed)[0]}\n")
-        stderr.flush()
-
-    watchdog = Watchdog(exceeded, str)
     for program in programs:
-        running[0] = os.path.relpath(program, cwd)
-        watchdog.begin(allowance)
         try:
             run((), work_dir=program, vendor_dir=downloaded_folder(environment), cache=cache, observation=observation)
         except KclError as found:
             failed += 1
             sources = found.sources if isinstance(found, ProgramError) else {}
-            stderr.write(harmless_lines(f"{running[0]}: failed\n{render(found.diagnostics, sources)}"))
-        finally:
-            watchdog.end()
+            stderr.write(
+                harmless_lines(f"{os.path.relpath(program, cwd)}: failed\n{render(found.diagnostics, sources)}")
+            )
     reached: dict[str, Reached] = coverage.taken()
     stdout.write(f"{len(programs)} programs, {failed} failed\n")
     well = report.write(arguments, "kcl cover", programs, reached, cwd, stdout, stderr)
