@@ -77,8 +77,18 @@ from kcl.source import (
 from kcl.stdlib import Access, build_library, to_value
 from kcl.syntax import ParseResult
 from kcl.syntax import parse as _parse
-from kcl.syntax.edit import replace_value
-from kcl.syntax.sites import replace_at
+from kcl.syntax.edit import expression_text, replace_value
+from kcl.syntax.sites import (
+    Enclosing,
+    Written,
+    attributes_of,
+    configured,
+    enclosing_at,
+    literals_at,
+    literals_named,
+    replace_at,
+    written_at,
+)
 
 if TYPE_CHECKING:
     from kcl.evaluator.value import Library
@@ -96,6 +106,7 @@ __all__ = [
     "Coverage",
     "Diagnostic",
     "Dialect",
+    "Enclosing",
     "EntryPointCode",
     "FileCode",
     "FileSystem",
@@ -122,10 +133,17 @@ __all__ = [
     "SourceChanged",
     "Span",
     "Store",
+    "Written",
     "argument_value",
+    "attributes_of",
+    "configured",
     "downloaded_folder",
+    "enclosing_at",
+    "expression_text",
     "finding",
     "folder_for",
+    "literals_at",
+    "literals_named",
     "load_settings",
     "names_entries",
     "parse",
@@ -135,6 +153,7 @@ __all__ = [
     "replace_value",
     "run",
     "whereabouts",
+    "written_at",
     "yaml_text",
 ]
 

@@ -27,8 +27,16 @@ async def set_field(edits: WhatIf, compile_: Compile, id_: ResourceId, path: Fie
     Raises `EditFailed` where that can't be had by replacing one value; `edits` are as before then.
     """
     before = (await compile_(edits.inputs)).spec
-    site = _site(before, id_, path, value, edits)
+    site = site_of(before, id_, path, value, edits)
     edited = edits.set_value(site, value)
+    await prove(edited, compile_, id_, path, value, site, edits)
+    return edited
+
+
+async def prove(
+    edited: WhatIf, compile_: Compile, id_: ResourceId, path: FieldPath, value: Any, site: SourceSite, edits: WhatIf
+) -> None:
+    """Raises `EditFailed` unless the field has the value in what `compile_` makes of the edited source."""
     try:
         after = (await compile_(edited.inputs)).spec
     except EngineError as error:
@@ -38,10 +46,9 @@ async def set_field(edits: WhatIf, compile_: Compile, id_: ResourceId, path: Fie
             id_, path, f"with the value at {site.relative_to(edits.root)} replaced, the stack would not compile", line
         ) from None
     _check(after, id_, path, value, site, edits)
-    return edited
 
 
-def _site(spec: Spec, id_: ResourceId, path: FieldPath, value: Any, edits: WhatIf) -> SourceSite:
+def site_of(spec: Spec, id_: ResourceId, path: FieldPath, value: Any, edits: WhatIf) -> SourceSite:
     """Returns where the field itself is written; raises `EditFailed` with what there is instead."""
     resource = spec.get(id_)
     if resource is None:
@@ -69,7 +76,7 @@ def _check(spec: Spec, id_: ResourceId, path: FieldPath, value: Any, site: Sourc
     resource = spec.get(id_)
     if resource is None:
         raise _failed(id_, path, f"with the value at {place} replaced, the resource would be another one", place)
-    if not _is_same(find(resource.attributes, path), value):
+    if not is_same(find(resource.attributes, path), value):
         raise _failed(id_, path, f"with the value at {place} replaced, the field would still not be as given", place)
 
 
@@ -77,7 +84,8 @@ def _failed(id_: ResourceId, path: FieldPath, why: str, place: str) -> EditFaile
     return EditFailed(f"{format_path(path)} of {id_}: {why}", where=place, hint="edit the file instead")
 
 
-def _is_same(found: Any, wanted: Any) -> bool:
+def is_same(found: Any, wanted: Any) -> bool:
+    """Whether what a Spec holds is the value; None where it has nothing is the same."""
     match wanted:
         case None:
             return found is None or found is MISSING
@@ -85,10 +93,10 @@ def _is_same(found: Any, wanted: Any) -> bool:
             return (
                 isinstance(found, Mapping)
                 and found.keys() == wanted.keys()
-                and all(_is_same(found[key], each) for key, each in wanted.items())
+                and all(is_same(found[key], each) for key, each in wanted.items())
             )
         case list() | tuple():
-            return isinstance(found, list) and len(found) == len(wanted) and all(map(_is_same, found, wanted))
+            return isinstance(found, list) and len(found) == len(wanted) and all(map(is_same, found, wanted))
         case _:
             # True is 1 in Python, and not in KCL
             return isinstance(found, bool) == isinstance(wanted, bool) and bool(found == wanted)

@@ -98,6 +98,16 @@ class WhatIf:
             _write(path, text)
         return self.files
 
+    def restore(self) -> None:
+        """Gives files that `write` wrote the texts they had, where nobody wrote them since."""
+        for path, text in self.originals.items():
+            if _read(path) != self.edits[path]:
+                continue
+            if text is None:
+                path.unlink()
+            else:
+                _write(path, text)
+
     def _patch(self, path: Path) -> str:
         name = path.relative_to(self.root).as_posix()
         original = self.originals[path]

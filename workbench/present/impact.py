@@ -24,8 +24,8 @@ _TONES = {
 _MOST_FILES = 5
 
 
-def lines(report: ImpactReport, glyphs: Glyphs, now: datetime) -> Iterator[Line]:
-    """Yields what a terminal shows, the sum last."""
+def lines(report: ImpactReport, glyphs: Glyphs, now: datetime, *, live_hint: bool = True) -> Iterator[Line]:
+    """Yields what a terminal shows, the sum last; with `live_hint` how to ask clusters as well."""
     for stack in report.affected:
         yield from _stack_lines(stack, report.root, glyphs, now)
         yield line("")
@@ -42,7 +42,7 @@ def lines(report: ImpactReport, glyphs: Glyphs, now: datetime) -> Iterator[Line]
         if doubt.hint:
             yield line(Span(f"  {glyphs.arrow} {doubt.hint}", Tone.MUTED))
     yield _sum(report, glyphs)
-    if all(each.live is None for each in report.stacks):
+    if live_hint and all(each.live is None for each in report.stacks):
         yield line(Span("clusters were not asked: --live compares with what is there", Tone.MUTED))
 
 

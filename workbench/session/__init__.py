@@ -14,6 +14,7 @@ cancelled, and may run side by side on one event loop.
 """
 
 from workbench.session.drifting import Drifting
+from workbench.session.editing import Editing
 from workbench.session.impacting import Impacting
 from workbench.session.judging import Judging
 from workbench.session.recovering import Recovering
@@ -21,7 +22,7 @@ from workbench.session.rolling_out import RollingOut
 from workbench.session.state_keeping import StateKeeping
 
 
-class Session(Drifting, Impacting, Judging, RollingOut, Recovering, StateKeeping):
+class Session(Drifting, Editing, Impacting, Judging, RollingOut, Recovering, StateKeeping):
     """See the module. Methods that take a `Stack` take one of `tree()` or `select()`."""
 
 

@@ -1,0 +1,127 @@
+"""`wb set`: fields of the output are set at the lines that decide them."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.workbench.cli.command import Wb
+from tests.workbench.cli.test_impact import commit, git
+
+_SAMPLE = Path(__file__).parents[3] / "sample-konfig"
+
+
+@pytest.fixture
+def sample(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    root = tmp_path / "konfig"
+    shutil.copytree(_SAMPLE, root)
+    monkeypatch.chdir(root)
+    git(root, "init", "-q")
+    commit(root)
+    return root
+
+
+def changed(root: Path) -> list[str]:
+    lines = git(root, "diff", "--unified=0").splitlines()
+    return [each for each in lines if each[:1] in "+-" and not each.startswith(("+++", "---"))]
+
+
+def test_the_line_that_wins_is_edited_and_nothing_else(wb: Wb, sample: Path) -> None:
+    ended = wb("set", "checkout/prod", "Deployment/web", "spec.replicas=6", "--yes")
+    assert ended.code == 0, ended.text
+    assert changed(sample) == ["-    replicas = 4", "+    replicas = 6"]
+    assert "1 of 14 stacks change" in ended.out
+    assert "replicas: 6" in wb("compile", "checkout/prod").out
+
+
+def test_a_file_of_the_project_shows_what_changes_in_its_other_stacks(wb: Wb, sample: Path) -> None:
+    path = "spec.template.spec.containers[name=web].image"
+    ended = wb("set", "checkout/prod", "Deployment/web", f"{path}=shop/web:3", "--dry-run")
+    assert ended.code == 0, ended.text
+    assert "3 of 14 stacks change" in ended.out and "checkout/dev" in ended.out
+    assert changed(sample) == []
+
+
+def test_here_overrides_for_one_stack(wb: Wb, sample: Path) -> None:
+    path = "spec.template.spec.containers[name=web].image"
+    ended = wb("set", "checkout/prod", "Deployment/web", f"{path}=shop/web:3", "--where", "here", "--yes")
+    assert ended.code == 0, ended.text
+    assert "1 of 14 stacks change" in ended.out
+    assert changed(sample) == ['+    image = "shop/web:3"']
+
+
+def test_a_shared_model_is_edited_only_where_that_is_said(wb: Wb, sample: Path) -> None:
+    words = ("set", "checkout/prod", "Deployment/web", "spec.progressDeadlineSeconds=66", "--yes")
+    ended = wb(*words)
+    assert ended.code == 1 and "models/frontend/server.k:" in ended.err and "--where here" in ended.err, ended.text
+    assert changed(sample) == []
+    ended = wb(*words, "--where", "here")
+    assert ended.code == 0 and "1 of 14 stacks change" in ended.out, ended.text
+    assert changed(sample) == ["+    rollout.deadlineSeconds = 66"]
+    git(sample, "checkout", "-q", ".")
+    ended = wb(*words, "--where", "source")
+    assert ended.code == 0 and "of 14 stacks change" in ended.out, ended.text
+    assert git(sample, "diff", "--name-only") == "models/frontend/server.k"
+
+
+def test_what_is_computed_is_refused_with_what_feeds_it(wb: Wb, sample: Path) -> None:
+    ended = wb("set", "checkout/prod", "Deployment/web", "spec.maxUnavailable=x", "--yes")
+    assert ended.code == 1 and "it has no field" in ended.err, ended.text
+    main = sample / "storefront/checkout/prod/main.k"
+    main.write_text(
+        main.read_text().replace("replicas = 4", "replicas = 2 * _half").replace("web: ", "_half = 2\nweb: ")
+    )
+    ended = wb("set", "checkout/prod", "Deployment/web", "spec.replicas=6", "--yes")
+    assert ended.code == 1, ended.text
+    assert "storefront/checkout/prod/main.k:6" in ended.err and "computed from `2 * _half`" in ended.err
+    assert "2 at storefront/checkout/prod/main.k:4" in ended.err
+    assert "replicas = 2 * _half" in main.read_text()
+
+
+def test_the_type_of_the_source_stays(wb: Wb, sample: Path) -> None:
+    ended = wb("set", "checkout/prod", "ConfigMap/cart-config", "data.BASKET_DAYS=120", "--yes")
+    assert ended.code == 0, ended.text
+    assert changed(sample) == ['-    config.BASKET_DAYS = "90"', '+    config.BASKET_DAYS = "120"']
+    ended = wb("set", "checkout/prod", "Deployment/web", "spec.replicas=many", "--yes")
+    assert ended.code == 1 and len(changed(sample)) == 2, ended.text
+
+
+def test_a_commit_holds_the_edit_and_nothing_else(wb: Wb, sample: Path) -> None:
+    git(sample, "config", "user.name", "t")
+    git(sample, "config", "user.email", "t@example.org")
+    (sample / "other.txt").write_text("staged\n")
+    git(sample, "add", "other.txt")
+    words = ("set", "checkout/prod", "Deployment/web", "--yes", "--commit")
+    ended = wb(*words, "spec.replicas=6", "-m", "More of them")
+    assert ended.code == 0, ended.text
+    assert git(sample, "show", "--format=%s", "--name-only") == "More of them\n\nstorefront/checkout/prod/main.k"
+    assert git(sample, "diff", "--cached", "--name-only") == "other.txt"
+    main = sample / "storefront/checkout/prod/main.k"
+    main.write_text(main.read_text() + "# being worked on\n")
+    before = main.read_text()
+    ended = wb(*words, "spec.replicas=7")
+    assert ended.code == 1 and "not committed" in ended.err and main.read_text() == before, ended.text
+
+
+def test_nothing_is_written_without_a_yes(wb: Wb, sample: Path) -> None:
+    ended = wb("set", "checkout/prod", "Deployment/web", "spec.replicas=6")
+    assert ended.code == 4 and "--yes" in ended.err and changed(sample) == []
+
+
+def test_a_secret_is_in_neither_the_patch_nor_the_fields(wb: Wb, root: Path) -> None:
+    secret = "correct-horse-battery-9"
+    main = root / "web/dev/main.k"
+    main.write_text(main.read_text() + f'front: server.Server {{token = "{secret}"}}\n')
+    resource = next(each for each in wb("compile", "web/dev", "-o", "json").json() if ":Secret:" in each["id"])["id"]
+    for format_ in ("text", "json", "yaml"):
+        ended = wb("set", "web/dev", resource, f"stringData.token={secret[::-1]}", "--dry-run", "-o", format_)
+        assert ended.code == 0 and "masked#" in ended.out and "this line has a secret" in ended.out, ended.text
+        assert secret not in ended.text and secret[::-1] not in ended.text, ended.text
+
+
+def test_a_secret_is_not_named_as_what_feeds_a_field(wb: Wb, sample: Path) -> None:
+    ended = wb("set", "checkout/prod", "Secret/web-secrets", "data.SESSION_KEY=correct-horse", "--dry-run")
+    assert ended.code == 1 and "is computed" in ended.err, ended.text
+    assert "orchard-development-session-key" not in ended.text and "correct-horse" not in ended.text, ended.text

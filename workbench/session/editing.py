@@ -1,0 +1,124 @@
+"""Edits of the source by the fields they set: made, proven, and what they do to all stacks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from workbench.project import Stack, WorkbenchError
+from workbench.session.changing import Changing
+
+if TYPE_CHECKING:
+    # The engine pulls in the language; a session that only lists stacks must not pay for it.
+    from workbench.engine.compile import CompileInputs
+    from workbench.engine.impact import Compiled, ImpactReport, StackImpact
+    from workbench.engine.masking import Seal
+    from workbench.engine.setting import FieldSet, Where
+    from workbench.engine.whatif import WhatIf
+
+
+class Editing(Changing):
+    """Sets fields of the output at the lines that decide them."""
+
+    async def set_fields(
+        self,
+        stack: Stack,
+        resource: str,
+        values: Mapping[str, str],
+        inputs: CompileInputs | None = None,
+        *,
+        where: Where | None = None,
+    ) -> tuple[WhatIf, tuple[FieldSet, ...]]:
+        """Returns edits after which the fields of a resource have the values, written nowhere yet; see `setting`.
+
+        `resource` is an id or Kind/name, `values` texts by paths. Raises `EditFailed` where one of them can't be had.
+        """
+        from workbench.engine.setting import Where as Places
+        from workbench.engine.setting import assign
+        from workbench.present import explain, paths
+
+        edits = self.whatif(stack, inputs)
+        found = explain.find((await self.compile(stack, edits.inputs)).spec, resource)
+        done: list[FieldSet] = []
+        for path, text in values.items():
+            edits, one = await assign(
+                edits,
+                lambda given: self.compile(stack, given),
+                stack,
+                found.id,
+                paths.parse(path),
+                text,
+                where or Places.AUTO,
+            )
+            done.append(one)
+        return edits, tuple(done)
+
+    async def effect(self, edits: WhatIf) -> ImpactReport:
+        """Returns what edits do to every stack that reads one of their files, by compiling with and without them."""
+        import anyio
+
+        from workbench.engine.impact import ImpactReport, State
+        from workbench.engine.masking import Seal
+        from workbench.engine.worker_pools import cores
+
+        tree = self.tree()
+        touched = set(self.affected(edits.files).stacks)
+        stacks = [each for each in tree.stacks() if each.path in touched]
+        limiter, seal = anyio.CapacityLimiter(cores()), Seal.random()
+        impacts: dict[int, StackImpact] = {}
+
+        async def one(number: int, stack: Stack) -> None:
+            async with limiter:
+                impacts[number] = await self._effect_on(stack, edits, seal)
+
+        async with anyio.create_task_group() as tasks:
+            for number, stack in enumerate(stacks):
+                tasks.start_soon(one, number, stack)
+        every = [impacts[number] for number in range(len(stacks))]
+        shown = tuple(each for each in every if each.reads or each.state is not State.SAME)
+        total = sum(1 for _ in tree.stacks())
+        return ImpactReport(self.root, "the files", "this edit", edits.files, shown, total)
+
+    async def _effect_on(self, stack: Stack, edits: WhatIf, seal: Seal) -> StackImpact:
+        import anyio.to_thread
+
+        from workbench.engine.impact import compare
+
+        before = await self._side(stack, edits.base, "before")
+        is_read = not before.failure and any(each in before.read for each in edits.files)
+        after = await self._side(stack, edits.inputs, "after") if is_read or before.failure else before
+        return await anyio.to_thread.run_sync(compare, before, after, edits.files, seal)
+
+    async def _side(self, stack: Stack, inputs: CompileInputs, name: str) -> Compiled:
+        from workbench.engine.impact import Compiled, Failure
+
+        side = Compiled(stack, self.tree().clusters)
+        try:
+            compiled = await self.compile(stack, inputs)
+        except WorkbenchError as error:
+            failure = Failure(name, error.message, error.where, error.hint)
+            return replace(side, failure=failure, read=self._read.get(stack.path, frozenset()))
+        return replace(side, spec=compiled.spec, read=compiled.dependencies)
+
+    async def write_edits(self, stack: Stack, edits: WhatIf, expected: Sequence[FieldSet]) -> None:
+        """Writes the files and compiles them once more, as they are on disk.
+
+        Raises `EditFailed` where a field does not have its value then; the files are as before.
+        """
+        from workbench.engine.errors import EditFailed
+        from workbench.engine.setting import is_missed
+
+        edits.write()
+        try:
+            is_wrong = is_missed((await self.compile(stack, edits.base)).spec, expected)
+        except BaseException:
+            edits.restore()
+            raise
+        if is_wrong:
+            edits.restore()
+            raise EditFailed(
+                "compiled from the disk, a field does not have the value: the files are as before",
+                where=stack.name,
+                hint="somebody else may be editing them: try again",
+            )
