@@ -27,7 +27,7 @@ from kcl.loader.load import (
     load,
 )
 from kcl.loader.manifest import MANIFEST_NAME, Manifest, find_root, read_manifest
-from kcl.loader.overrides import overridden_texts
+from kcl.loader.overrides import overridden_text, overridden_texts, path_steps
 from kcl.loader.profile import ProfileRun, profile_run
 from kcl.loader.program import MAIN_PACKAGE, Import, ImportKind, Module, Package, Program
 from kcl.loader.settings import (
@@ -66,8 +66,10 @@ __all__ = [
     "load_settings",
     "load_yaml",
     "merge_settings",
+    "overridden_text",
     "overridden_texts",
     "parse_argument",
+    "path_steps",
     "profile_run",
     "read_manifest",
 ]

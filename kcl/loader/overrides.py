@@ -10,7 +10,7 @@ The texts of the main files are changed as a person would change them, and the r
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Final
 
 from kcl.diagnostics import Code, KclError, error
@@ -44,17 +44,67 @@ def overridden_texts(program: Program, specs: Sequence[str]) -> dict[str, str]:
     The last main file that declares the variable is changed, and the last of all where none does. A value that is no
     expression, or a bare word that names nothing, is text. Raises KclError for a spec that makes no sense.
     """
-    return _Texts(program).overridden(specs)
+    modules = program.main.modules
+    imported = {alias for module in modules for alias in module.imports}
+    return _Texts({module.name: module.source.text for module in modules}, imported).overridden(specs)
+
+
+def overridden_text(source: SourceFile, specs: Sequence[str], imports: Sequence[str] = ()) -> str:
+    """The text of one file when each of `specs` is written into it, and what `imports` name (`a.b`, `a.b as c`) is
+    imported.
+
+    Raises KclError for a spec or an import that makes no sense, for a text with syntax errors, and for what would make
+    it one.
+    """
+    result = parse(source)
+    if result.diagnostics:
+        raise KclError(result.diagnostics)
+    text = _with_imports(source, imports)
+    tree = parse(SourceFile(source.path, text)).module
+    imported = {_alias(each) for each in tree.body if isinstance(each, ast.Import)}
+    after = _Texts({source.path: text}, imported).overridden(specs).get(source.path, text)
+    result = parse(SourceFile(source.path, after))
+    if result.diagnostics:
+        raise KclError(result.diagnostics)
+    return after
+
+
+def _alias(statement: ast.Import) -> str:
+    return statement.alias or statement.names[-1]
+
+
+def _with_imports(source: SourceFile, imports: Sequence[str]) -> str:
+    """The text with imports after those it has, each once."""
+    body = parse(source).module.body
+    present = [each for each in body if isinstance(each, ast.Import)]
+    said = {(each.path, _alias(each)) for each in present}
+    lines: list[str] = []
+    for text in imports:
+        found = parse(SourceFile("import", f"import {text}\n"))
+        if found.diagnostics or len(found.module.body) != 1 or not isinstance(found.module.body[0], ast.Import):
+            raise _failure(f"invalid import path '{text}', write it as a.b or a.b as c")
+        statement = found.module.body[0]
+        if (statement.path, _alias(statement)) not in said:
+            said.add((statement.path, _alias(statement)))
+            lines.append(f"import {text.strip()}\n")
+    if not lines:
+        return source.text
+    if not present:
+        return "".join(lines) + "\n" + source.text
+    end = source.text.find("\n", present[-1].end)
+    gap = "" if end >= 0 else "\n"
+    at = len(source.text) if end < 0 else end + 1
+    return source.text[:at] + gap + "".join(lines) + source.text[at:]
 
 
 class _Texts:
     """The main files of a program while overrides are written into them, one after the other."""
 
-    def __init__(self, program: Program) -> None:
-        self._program = program
+    def __init__(self, texts: Mapping[str, str], imported: Set[str]) -> None:
+        self._texts = texts
         self._changed: dict[str, str] = {}
-        self._names = {name for module in program.main.modules for name in _declared(module.tree)}
-        self._names |= {alias for module in program.main.modules for alias in module.imports}
+        self._names = {name for path, text in texts.items() for name in _declared(parse(SourceFile(path, text)).module)}
+        self._names |= imported
 
     def overridden(self, specs: Sequence[str]) -> dict[str, str]:
         for spec in specs:
@@ -73,7 +123,7 @@ class _Texts:
         kind = operator[1].strip()
         if kind != "-" and not value:
             raise _failure(f"invalid override '{spec}', {_USAGE}")
-        steps = _steps(path[0].strip(), spec)
+        steps = path_steps(path[0].strip(), spec)
         if not isinstance(steps[0], str) or not steps[0].isidentifier():
             raise _failure(f"invalid override '{spec}', its path must begin with the name of a variable")
         return _Override(spec, steps[0], tuple(steps[1:]), kind, self._expression(value) if value else "")
@@ -90,8 +140,8 @@ class _Texts:
 
     def _source(self, variable: str) -> SourceFile | None:
         """The file that the variable is changed in, None when no file declares it."""
-        for module in reversed(self._program.main.modules):
-            source = SourceFile(module.name, self._changed.get(module.name, module.source.text))
+        for name, text in reversed(tuple(self._texts.items())):
+            source = SourceFile(name, self._changed.get(name, text))
             if variable in _declared(parse(source).module):
                 return source
         return None
@@ -103,25 +153,25 @@ class _Texts:
                 self._declare(override)
             return
         if override.operator == "-":
-            for module in self._program.main.modules:
-                text = self._changed.get(module.name, module.source.text)
-                after = remove_value(SourceFile(module.name, text), override.variable, override.path)
+            for name, original in self._texts.items():
+                text = self._changed.get(name, original)
+                after = remove_value(SourceFile(name, text), override.variable, override.path)
                 if after != text:
-                    self._changed[module.name] = after
+                    self._changed[name] = after
             return
         self._changed[source.path] = self._written(source, override)
 
     def _declare(self, override: _Override) -> None:
         """A variable that no file has, at the end of the last one."""
-        module = self._program.main.modules[-1]
+        name, original = next(reversed(tuple(self._texts.items())))
         value = override.value
         for step in reversed(override.path):
             if isinstance(step, int):
                 raise _failure(f"the override '{override.spec}' names item {step} of a list that is nowhere")
             value = f"{{{expression_text(step)} = {value}}}"
-        text = self._changed.get(module.name, module.source.text)
+        text = self._changed.get(name, original)
         gap = "" if not text or text.endswith("\n") else "\n"
-        self._changed[module.name] = f"{text}{gap}{override.variable} = {value}\n"
+        self._changed[name] = f"{text}{gap}{override.variable} = {value}\n"
 
     def _written(self, source: SourceFile, override: _Override) -> str:
         present = locate_value(source, override.variable, override.path)
@@ -173,7 +223,8 @@ def _is_dotted(text: str) -> bool:
     return bool(text) and not (len(body) == 1 and isinstance(body[0], ast.ExprStmt)) and "=" in text
 
 
-def _steps(path: str, spec: str) -> list[str | int]:
+def path_steps(path: str, spec: str) -> list[str | int]:
+    """The names and indexes of a path such as `a."b.c"[0]`. Raises KclError, naming `spec`, for what makes no sense."""
     steps: list[str | int] = []
     position = 0
     while position < len(path):

@@ -84,6 +84,13 @@ NEW = (
     ("explain", "vault/dev", "ConfigMap/again", "data.in_jwt"),
     ("explain", "vault/dev", "Deployment/web", "spec.template.spec.containers[name=web].env[name=JWT].value"),
     ("explain", "vault/dev", "CronJob/night", "spec.jobTemplate.spec.template.spec.containers[name=job].env"),
+    *(
+        ("set", "vault/dev", "Secret/texts", "stringData.text-0=other", "--where", where, "--dry-run", "-o", format_)
+        for where in ("source", "here")
+        for format_ in ("text", "json", "yaml")
+    ),
+    ("set", "vault/dev", "Secret/encoded", "data.word-0=other", "--dry-run"),
+    ("set", "vault/dev", "ConfigMap/settings", "data.url-word=other", "--dry-run"),
     ("migrate", "--check", "vault/dev"),
     ("migrate", "vault/dev"),
     *(("policy", "vault/dev", "-o", format_) for format_ in ("table", "json", "yaml")),
@@ -159,7 +166,7 @@ LAST = (
 APPLIED = ("apply", "../out/a.plan", "--confirm", "yes", "--timeout", "1")
 EVERY = (*NEW, *OF_THE_REPOSITORY, APPLIED, *DRIFTED, *RELEASED, *ROLLED_OUT, *LAST)
 TAKE_OPTIONS = (
-    *("compile", "diff", "impact", "ci", "drift", "plan", "apply", "destroy", "watch", "explain", "migrate"),
+    *("compile", "diff", "impact", "ci", "drift", "plan", "apply", "destroy", "watch", "explain", "set", "migrate"),
     *("policy", "run", "rollback", "release diff", "rollout start", "rollout resume", "rollout rollback"),
 )
 WRONG = ("release forget", "release move", "run", "trust provider", "trust backend", "watch", "migrate")

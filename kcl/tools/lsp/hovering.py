@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os
 
-from kcl.patterns import pattern
 from kcl.records import dataclass
 from kcl.semantic.types import FunctionType, ModuleType, SchemaType, Type
 from kcl.source import SourceFile
 from kcl.syntax import ast
 from kcl.tools.checked import LIBRARY
+from kcl.tools.docstrings import of_attribute, plain
 from kcl.tools.lsp.resolving import Name, name_at
 from kcl.tools.lsp.views import View
-
-_ATTRIBUTE_LINE = pattern(r"^(?P<indent>[ \t]*)(?P<name>[\w$-]+)[ \t]*(?::.*)?$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,33 +92,9 @@ def documentation(found: Name) -> str:
     """What was written about a name, "" if nothing was."""
     node = found.node
     if isinstance(node, ast.Schema | ast.Rule):
-        return _plain(node.doc.value) if node.doc is not None else ""
+        return plain(node.doc.value) if node.doc is not None else ""
     if found.owner is not None and found.owner.doc is not None:
-        return _of_attribute(_plain(found.owner.doc.value), found.text)
-    return ""
-
-
-def _plain(text: str) -> str:
-    lines = text.strip("\n").split("\n")
-    indents = [len(each) - len(each.lstrip()) for each in lines[1:] if each.strip()]
-    cut = min(indents, default=0)
-    return "\n".join([lines[0].strip(), *(each[cut:].rstrip() for each in lines[1:])]).strip()
-
-
-def _of_attribute(doc: str, name: str) -> str:
-    """The lines that a schema's documentation has about an attribute, in the style of numpy."""
-    lines = doc.split("\n")
-    for at, line in enumerate(lines):
-        found = _ATTRIBUTE_LINE.match(line)
-        if found is None or found["name"] != name:
-            continue
-        indent = len(found["indent"])
-        said: list[str] = []
-        for each in lines[at + 1 :]:
-            if each.strip() and len(each) - len(each.lstrip()) <= indent:
-                break
-            said.append(each.strip())
-        return " ".join(each for each in said if each)
+        return of_attribute(plain(found.owner.doc.value), found.text)
     return ""
 
 
