@@ -1,0 +1,39 @@
+"""`kcl import`: KCL out of custom resource definitions, OpenAPI, JSON Schema, YAML, JSON, TOML and Terraform schemas.
+
+documents    reading what is imported
+failure      what cannot be imported, and why
+shapes       one model of what a schema says, whatever it was written in
+names        names of schemas, files and packages
+literals     values and texts as KCL writes them
+types        shapes to types and schemas
+checks       what types cannot say, as conditions
+writer       schemas to the text of a file
+crds         custom resource definitions
+openapi      OpenAPI documents, those of Kubernetes first
+json_schema  JSON Schema documents
+data         plain values
+terraform    schemas of providers
+output       all files or none
+command      the command line
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TextIO
+
+
+def main(
+    argv: Sequence[str],
+    *,
+    cwd: str | Path,
+    stdin: TextIO,
+    stdout: TextIO,
+    stderr: TextIO,
+    environment: Mapping[str, str] | None = None,
+) -> int:
+    """Runs the command; exit status 0, 1 when something cannot be imported or written, 2 for a wrong command line."""
+    from kcl.tools.imports.command import run_command
+
+    return run_command(argv, cwd=str(cwd), stdin=stdin, stdout=stdout, stderr=stderr)

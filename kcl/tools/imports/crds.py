@@ -1,0 +1,194 @@
+"""Custom resource definitions: a package for each version, a file for each kind, as packages are published."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from kcl.patterns import pattern
+from kcl.records import dataclass
+from kcl.tools.imports import literals, names
+from kcl.tools.imports.documents import Document
+from kcl.tools.imports.failure import ImportFailure
+from kcl.tools.imports.results import Generated, notes_of
+from kcl.tools.imports.shapes import KUBERNETES, OBJECT, STRING, Reader, Shape
+from kcl.tools.imports.types import Attribute, Type, Typing
+from kcl.tools.imports.writer import file_text
+
+_NAME: Final = pattern(r"[A-Za-z0-9](?:[-A-Za-z0-9.]*[A-Za-z0-9])?")
+_META: Final = "k8s.apimachinery.pkg.apis.meta.v1"
+_DESCRIPTIONS: Final = {
+    "apiVersion": "The version of the schema of this object: the group of its API and the version in it.",
+    "kind": "The kind of resource that this object is.",
+    "metadata": "metadata",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """One version of one definition."""
+
+    source: str
+    group: str
+    version: str
+    kind: str
+    schema: Any
+    where: str
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def full_name(self) -> str:
+        return names.schema_name(f"{names.group_words(self.group)}_{self.version}_{self.kind}")
+
+
+def is_definition(value: Any) -> bool:
+    return (
+        isinstance(value, Mapping)
+        and value.get("kind") in ("CustomResourceDefinition", "CustomResourceDefinitionList", "List")
+        and _has_definition(value)
+    )
+
+
+def _has_definition(value: Mapping[str, Any]) -> bool:
+    if value.get("kind") == "CustomResourceDefinition":
+        return True
+    items = value.get("items")
+    return isinstance(items, list) and any(is_definition(each) or value["kind"] != "List" for each in items)
+
+
+def generate(documents: Iterable[Document]) -> list[Generated]:
+    """The files for all definitions in some documents. What else is in them is left out, and noted.
+
+    Raises ImportFailure where there is none, or one makes no sense.
+    """
+    sources: list[str] = []
+    kinds: dict[tuple[str, str, str], _Kind] = {}
+    left: list[str] = []
+    for document in documents:
+        sources.append(document.name)
+        for each in _kinds(document, document.value, left):
+            known = kinds.setdefault((each.group, each.version, each.kind), each)
+            if known is not each and known.schema != each.schema:
+                raise ImportFailure(
+                    f"{each.source}: {each.api_version} {each.kind} is defined otherwise in {known.source}: "
+                    "import one of them"
+                )
+    if not kinds:
+        named = ", ".join(dict.fromkeys(sources)) or "the input"
+        raise ImportFailure(f"{named}: holds no CustomResourceDefinition: is it meant for another --mode?")
+    taken: dict[tuple[str, str], int] = {}
+    for each in kinds.values():
+        at = (names.package_part(each.version), names.schema_name(each.kind))
+        taken[at] = taken.get(at, 0) + 1
+    results = [
+        _generated(each, taken[names.package_part(each.version), names.schema_name(each.kind)] > 1)
+        for each in kinds.values()
+    ]
+    if left:
+        results[0].notes.extend(left)
+    return results
+
+
+def _kinds(document: Document, value: Any, left: list[str]) -> Iterator[_Kind]:
+    where = document.name
+    if not isinstance(value, Mapping):
+        raise ImportFailure(f"{where}: is no Kubernetes object: a mapping with apiVersion and kind is")
+    if value.get("kind") in ("List", "CustomResourceDefinitionList") and isinstance(value.get("items"), list):
+        for each in value["items"]:
+            if isinstance(each, Mapping) and value["kind"] == "CustomResourceDefinitionList":
+                each = {"kind": "CustomResourceDefinition", **each}
+            yield from _kinds(document, each, left)
+        return
+    if value.get("kind") != "CustomResourceDefinition":
+        left.append(f"{where}: a {value.get('kind', 'mapping without kind')!s:.80} is left out")
+        return
+    spec = value.get("spec")
+    if not isinstance(spec, Mapping):
+        raise ImportFailure(f"{where}: a CustomResourceDefinition without spec")
+    group, kind = (
+        spec.get("group"),
+        (spec.get("names") or {}).get("kind") if isinstance(spec.get("names"), Mapping) else None,
+    )
+    for word, given in (("spec.group", group), ("spec.names.kind", kind)):
+        if not isinstance(given, str) or _NAME.fullmatch(given) is None:
+            raise ImportFailure(f"{where}: {word} is not a name: {given!r:.80}")
+    assert isinstance(group, str) and isinstance(kind, str)
+    shared = (
+        (spec.get("validation") or {}).get("openAPIV3Schema") if isinstance(spec.get("validation"), Mapping) else None
+    )
+    versions = spec.get("versions")
+    if not versions and spec.get("version"):
+        versions = [{"name": spec["version"]}]  # v1beta1 had one
+    if not isinstance(versions, list) or not versions:
+        raise ImportFailure(f"{where}: {group} {kind}: there is no version in spec.versions")
+    for each in versions:
+        name = each.get("name") if isinstance(each, Mapping) else None
+        if not isinstance(name, str) or _NAME.fullmatch(name) is None:
+            raise ImportFailure(f"{where}: {group} {kind}: the name of a version is not a name: {name!r:.80}")
+        own = each.get("schema")
+        schema = own.get("openAPIV3Schema") if isinstance(own, Mapping) else None
+        yield _Kind(where, group, name, kind, shared if schema is None else schema, f"{where}: {group}/{name} {kind}")
+
+
+def _generated(of: _Kind, is_shared_name: bool) -> Generated:
+    extra = []
+    if of.schema is None:
+        extra.append(f"{of.where}: has no schema: any content is accepted")
+        shape = Shape("", types=(OBJECT,), is_open=True)
+    else:
+        shape = _reader(of).read(of.schema, "")
+    fixed = _fixed(of, shape)
+    full = of.full_name
+    typing = Typing()
+    name = full if is_shared_name else names.schema_name(of.kind)
+    typing.reserve("v1")
+    made = typing.root(shape, name, full, fixed)
+    made.fixed = dict.fromkeys(fixed, "")
+    if is_shared_name:
+        extra.append(f"{of.where}: is named {name}, since another group has this kind too")
+    stem = names.file_stem(f"{names.group_words(of.group)}_{of.version}_{names.snake(of.kind)}".lower())
+    text = file_text(
+        typing, [f"import {_META}"] if any(each.type.text == "v1.ObjectMeta" for each in made.attributes) else []
+    )
+    return Generated(
+        (names.package_part(of.version), f"{stem}.k"), text, [*extra, *notes_of(of.where, typing)], needs_k8s=True
+    )
+
+
+def _reader(of: _Kind) -> Reader:
+    def resolve(ref: str, where: str) -> str:
+        raise ImportFailure(f"{of.where}: {where}/$ref: definitions of resources hold no references: {ref!r:.80}")
+
+    return Reader(KUBERNETES, resolve)
+
+
+def _fixed(of: _Kind, shape: Shape) -> dict[str, Attribute]:
+    """What every object has. Of metadata, what the API server takes, whatever the definition says of it."""
+    found = {}
+    for name, given in (("apiVersion", of.api_version), ("kind", of.kind)):
+        own = shape.properties.get(name)
+        described = own.description if own is not None and own.description else _DESCRIPTIONS[name]
+        text = literals.text_literal(given)
+        found[name] = Attribute(
+            name,
+            Type(text, frozenset({"str"}), holds_enum=True),
+            Shape("", types=(STRING,), description=described),
+            False,
+            text,
+        )
+    own = shape.properties.get("metadata")
+    described = own.description if own is not None and own.description else _DESCRIPTIONS["metadata"]
+    notes = []
+    if own is not None and any(name for name in own.properties):
+        notes.append("what the definition asks of metadata beside what all objects have")
+    found["metadata"] = Attribute(
+        "metadata",
+        Type("v1.ObjectMeta", frozenset({"object"})),
+        Shape("", types=(OBJECT,), description=described),
+        "metadata" not in shape.required,
+        notes=notes,
+    )
+    return found

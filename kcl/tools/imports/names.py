@@ -1,0 +1,111 @@
+"""Names of schemas, attributes, files and packages. A name from outside decides no path and ends no string."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from kcl.patterns import pattern
+
+RESERVED: Final = frozenset(
+    [
+        "import",
+        "as",
+        "rule",
+        "schema",
+        "mixin",
+        "protocol",
+        "check",
+        "for",
+        "assert",
+        "if",
+        "elif",
+        "else",
+        "or",
+        "and",
+        "not",
+        "in",
+        "is",
+        "lambda",
+        "all",
+        "any",
+        "filter",
+        "map",
+        "type",
+        "True",
+        "False",
+        "None",
+        "Undefined",
+    ]
+)
+TYPE_WORDS: Final = frozenset(["int", "float", "str", "bool", "any"])
+_KINDS_OF_SCHEMAS: Final = ("Mixin", "Protocol")
+"""A schema of such a name is a mixin or a protocol, and may not have all that a schema has."""
+_IDENTIFIER: Final = pattern(r"[A-Za-z_][A-Za-z0-9_]*")
+_WORDS: Final = pattern(r"[A-Za-z0-9]+")
+_LONGEST_FILE_NAME: Final = 200
+
+
+def is_identifier(name: str) -> bool:
+    return _IDENTIFIER.fullmatch(name) is not None
+
+
+def attribute(name: str) -> str:
+    """A name as an attribute of a schema is declared."""
+    if not is_identifier(name):
+        from kcl.tools.imports.literals import text_literal
+
+        return text_literal(name)
+    return f"${name}" if name in RESERVED else name
+
+
+def key(name: str) -> str:
+    """A name as a key in a configuration."""
+    if is_identifier(name) and name not in RESERVED:
+        return name
+    from kcl.tools.imports.literals import text_literal
+
+    return text_literal(name)
+
+
+def camel(text: str) -> str:
+    """`dns-names` and `dnsNames` both as `DnsNames`; "" where no letter or digit is left."""
+    return "".join(word[0].upper() + word[1:] for word in _WORDS.findall(text))
+
+
+def schema_name(text: str) -> str:
+    """A name for a schema: of letters, digits and _, and never a word of the language."""
+    name = camel(text) or "Schema"
+    if name[0].isdigit():
+        name = f"T{name}"
+    special = name in RESERVED | TYPE_WORDS or name.endswith(_KINDS_OF_SCHEMAS)
+    return f"{name}_" if special else name
+
+
+def snake(text: str) -> str:
+    """`DHCPOptions` as `d_h_c_p_options`, as published packages name their files."""
+    spread = re.sub(r"(?<!^)(?=[A-Z])", "_", text)
+    return re.sub(r"[^a-z0-9]+", "_", spread.lower()).strip("_")
+
+
+def spoken(text: str) -> str:
+    """`jobCleanUpPolicy` as `job clean up policy`."""
+    spread = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", " ", text)
+    return re.sub(r"[^A-Za-z0-9]+", " ", spread).strip().lower()
+
+
+def file_stem(text: str) -> str:
+    """What a file may be called; never one that KCL leaves out of its package (`_x.k`, `x_test.k`)."""
+    stem = re.sub(r"[^A-Za-z0-9_]+", "_", text).strip("_")[:_LONGEST_FILE_NAME] or "schema"
+    return f"{stem}_" if stem.endswith("_test") else stem
+
+
+def package_part(text: str) -> str:
+    """One part of an import path."""
+    part = re.sub(r"[^A-Za-z0-9_]+", "_", text).strip("_") or "package"
+    return f"v{part}" if part[0].isdigit() else f"{part}_" if part in RESERVED | TYPE_WORDS else part
+
+
+def group_words(group: str) -> str:
+    """A group of an API with its dots as `_`; a part of one letter stays with the one before, as officially."""
+    return re.sub(r"\.([a-z])-", r"\1_", group).replace(".", "_").replace("-", "_")
