@@ -30,8 +30,7 @@ def test_published_definitions_compile_in_both_compilers(tmp_path: Path) -> None
         for folder in sorted({(tmp_path / line).parent for line in ran.out.splitlines()}):
             files = sorted(folder.glob("*.k"))
             made += len(files)
-            for compile_ in (lambda *given: ours(*given, cache), theirs):
-                problem = compile_(files, folder, packages)
+            for problem in (ours(files, folder, packages, cache), theirs(files, folder, packages)):
                 if problem:
                     problems.append(f"{path}: {problem[:500]}")
     assert problems == []

@@ -272,7 +272,7 @@ class Checking:
         if holds and place.type.schema is not None:
             made = place.type.schema
             return [text for each in self._whole_conditions(made) for text in each(place)]
-        external = self._typing._external(ref)
+        external = self._typing.external(ref)
         if external is not None:
             return []
         if holds and not place.type.is_any and not self._is_recursive(ref):
@@ -606,10 +606,16 @@ class Checking:
             return [text for each in shape.all_of for text in self._branch_list(each, place)]
 
         def any_of(place: _Place) -> list[str]:
+            apart = self._apart(shape.any_of, place)
+            if apart is not None:
+                return apart
             texts = [self._branch(each, place) for each in shape.any_of]
             return [] if "True" in texts else ["(" + " or ".join(dict.fromkeys(texts)) + ")"]
 
         def one_of(place: _Place) -> list[str]:
+            apart = self._apart(shape.one_of, place)
+            if apart is not None:
+                return apart
             texts = [self._branch(each, place) for each in shape.one_of]
             if len(texts) == 1:
                 return [] if texts[0] == "True" else texts
@@ -643,6 +649,27 @@ class Checking:
         if shape.condition is not None:
             parts.append(conditional)
         return parts
+
+    def _apart(self, branches: Sequence[Shape], place: _Place) -> list[str] | None:
+        """Conditions for alternatives of different kinds, one for each; None where kinds do not tell them apart."""
+        all_kinds: list[frozenset[str]] = []
+        for each in branches:
+            kinds = self._typing.static_kinds(each)
+            if kinds is None or each.is_nullable or not kinds or any(kinds & other for other in all_kinds):
+                return None
+            all_kinds.append(kinds)
+        if place.type.is_any or not place.text or place.type.schema is not None:
+            return None
+        known = place.type.kinds
+        union = frozenset().union(*all_kinds)
+        found = [] if known <= union else [self._has_kind(place, union)]
+        for each, kinds in zip(branches, all_kinds, strict=True):
+
+            def inner(place: _Place, each: Shape = each, kinds: frozenset[str] = kinds) -> list[str]:
+                return self.conditions(each, _Place(self._any(place), Type("any", kinds)), False)
+
+            found += self._of_kind(set(kinds), known & union, place, [inner])
+        return found
 
     def _branch(self, shape: Shape, place: _Place) -> str:
         if place.type.is_any:

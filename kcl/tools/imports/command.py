@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NoReturn, TextIO
 
 from kcl.terminal import harmless, harmless_lines
-from kcl.tools.imports import crds
+from kcl.tools.imports import crds, data, json_schema, openapi, terraform
 from kcl.tools.imports.documents import Document, read_all
 from kcl.tools.imports.failure import ImportFailure
 from kcl.tools.imports.names import package_part
@@ -17,7 +17,15 @@ from kcl.tools.imports.results import Generated
 
 OK, FAILED, USAGE = 0, 1, 2
 _MOST_SHOWN: Final = 20
-_MODES: Final[Mapping[str, Callable[[Sequence[Document]], list[Generated]]]] = {"crd": crds.generate}
+_MODES: Final[Mapping[str, Callable[[Sequence[Document]], list[Generated]]]] = {
+    "crd": crds.generate,
+    "jsonschema": json_schema.generate,
+    "openapi": openapi.generate,
+    "terraform": terraform.generate,
+    "yaml": data.generate,
+    "json": data.generate,
+    "toml": data.generate,
+}
 
 
 class _UsageError(Exception):
@@ -66,6 +74,8 @@ def run_command(argv: Sequence[str], *, cwd: str, stdin: TextIO, stdout: TextIO,
         generated = _MODES[mode](documents)
         folder = os.path.join(arguments.output, package_part(arguments.package))
         files = {each.path: each.text for each in generated}
+        if any(each.needs_root for each in generated) and not os.path.exists(os.path.join(cwd, folder, "kcl.mod")):
+            files["kcl.mod",] = f'[package]\nname = "{package_part(arguments.package)}"\nversion = "0.1.0"\n'
         written = write_all(os.path.join(cwd, folder), folder, files, arguments.force, arguments.skip_existing)
     except ImportFailure as problem:
         stderr.write(f"kcl import: {harmless_lines(str(problem))}\n")
@@ -84,6 +94,15 @@ def mode_of(documents: Sequence[Document]) -> str:
     """Which mode documents are for. Raises ImportFailure where it cannot be told."""
     if any(crds.is_definition(each.value) for each in documents):
         return "crd"
+    for is_one, mode in (
+        (openapi.is_openapi, "openapi"),
+        (terraform.is_provider_schema, "terraform"),
+        (json_schema.is_json_schema, "jsonschema"),
+    ):
+        if all(is_one(each.value) for each in documents):
+            return mode
+    if all(isinstance(each.value, dict | list) for each in documents):
+        return "yaml"
     raise ImportFailure(f"{documents[0].name}: what it holds cannot be told: name it with --mode")
 
 

@@ -22,9 +22,7 @@ def flat(shape: Shape) -> Shape:
     """The shape with as much of its `all_of` taken in as can be. A lone reference becomes the reference itself."""
     if len(shape.all_of) == 1 and shape.all_of[0].ref and _says_nothing(shape):
         other = shape.all_of[0]
-        return replace(
-            shape, all_of=(), ref=other.ref, types=(), is_nullable=shape.is_nullable and not _is_plain(shape)
-        )
+        return replace(shape, all_of=(), ref=other.ref, is_nullable=False)
     if not shape.all_of:
         return shape
     left: list[Shape] = []
@@ -41,8 +39,9 @@ def flat(shape: Shape) -> Shape:
 
 def with_references(shape: Shape, target: Callable[[str], Shape]) -> Shape:
     """As `flat`, with the objects that `all_of` refers to taken in as well."""
-    if not any(each.ref for each in shape.all_of):
-        return flat(shape)
+    merged = flat(shape)
+    if merged.ref or not any(each.ref for each in merged.all_of):
+        return merged
     seen: set[str] = set()
 
     def opened(of: Shape) -> Shape:
@@ -61,10 +60,6 @@ def _says_nothing(shape: Shape) -> bool:
         getattr(shape, each.name) == getattr(_BARE, each.name) for each in fields(shape) if each.name not in ignored
     )
     return same and not shape.types and not shape.rules
-
-
-def _is_plain(shape: Shape) -> bool:
-    return not shape.types
 
 
 def _merged(one: Shape, other: Shape) -> Shape | None:

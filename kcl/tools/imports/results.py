@@ -14,6 +14,8 @@ class Generated:
     text: str
     notes: list[str] = field(default_factory=list)
     needs_k8s: bool = False
+    needs_root: bool = False
+    """Its imports begin at the folder of the package, which therefore needs a kcl.mod."""
 
 
 def notes_of(where: str, typing: Typing) -> list[str]:

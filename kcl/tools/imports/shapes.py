@@ -282,10 +282,11 @@ class Reader:
                 message = _text(each.get("message"))
                 rule = " ".join(_text(each.get("rule")).split())
                 said.append(f"rule {rule} is not checked" + (f" ({' '.join(message.split())})" if message else ""))
-        if schema.get("x-kubernetes-int-or-string") is True and shape.any_of:
-            told = {each.types for each in shape.any_of}
-            if told == {(INTEGER,), (STRING,)}:
+        if shape.types == (INTEGER, STRING):
+            if _says_again(shape.any_of):
                 shape = replace(shape, any_of=())
+            if _says_again(shape.one_of):
+                shape = replace(shape, one_of=())
         if schema.get("x-kubernetes-preserve-unknown-fields") is True:
             types = shape.types
             if not types and shape.properties:
@@ -346,6 +347,11 @@ class Reader:
         if isinstance(given, bool) or not isinstance(given, int | float) or given != given:
             raise ImportFailure(f"{where}/{word}: is a number, not {_kind(given)}")
         return int(given) if isinstance(given, float) and given.is_integer() and abs(given) < 2**53 else given
+
+
+def _says_again(branches: tuple[Shape, ...]) -> bool:
+    """Whether alternatives say no more than int-or-string does."""
+    return {each.types for each in branches} == {(INTEGER,), (STRING,)}
 
 
 def _or(given: int | None, default: int) -> int:

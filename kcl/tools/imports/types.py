@@ -108,7 +108,7 @@ class Typing:
     ) -> None:
         self.definitions = definitions
         self.made: list[Made] = []
-        self._external = external
+        self.external = external
         self._taken: dict[str, int] = {}
         self._of_definition: dict[str, Type] = {}
         self._in_progress: set[str] = set()
@@ -132,6 +132,13 @@ class Typing:
                 return made
         return self._schema(shape, name, inner, fixed or {})
 
+    def definition(self, ref: str, shape: Shape, name: str) -> Made:
+        """A schema for a definition, under a name of its own; references to the definition mean it."""
+        made = self._begun(shape, name)
+        self._of_definition[ref] = Type(made.name, _KINDS[OBJECT], schema=made)
+        self._fill(made, made.name, {})
+        return made
+
     def type_of(self, shape: Shape, name: str) -> Type:
         """The type for a shape; schemas it needs get names that begin with `name`."""
         shape = self.opened(shape)
@@ -151,7 +158,7 @@ class Typing:
     # --- Kinds of types ---
 
     def _referred(self, ref: str) -> Type:
-        known = self._of_definition.get(ref) or self._external(ref)
+        known = self._of_definition.get(ref) or self.external(ref)
         if known is not None:
             return known
         if ref in self._in_progress:
@@ -161,9 +168,8 @@ class Typing:
         self._in_progress.add(ref)
         try:
             if is_schema(shape):
-                made = self._begun(shape, name)
-                self._of_definition[ref] = found = Type(made.name, _KINDS[OBJECT], schema=made)
-                self._fill(made, made.name, {})
+                self.definition(ref, shape, name)
+                return self._of_definition[ref]
             else:
                 found = self.type_of(shape, name)
                 self._of_definition[ref] = found
@@ -194,7 +200,7 @@ class Typing:
             return ANY
         taken: set[str] = set()
         for each in branches:
-            kinds = self._static_kinds(each)
+            kinds = self.static_kinds(each)
             if kinds is None or taken & kinds & {"list", "object"}:
                 return ANY
             taken |= kinds
@@ -204,14 +210,14 @@ class Typing:
                 found.append(self.type_of(each, f"{name}Of{at}"))
         return replace(_union(found), holds_enum=False) if found else ANY
 
-    def _static_kinds(self, shape: Shape, depth: int = 0) -> frozenset[str] | None:
+    def static_kinds(self, shape: Shape, depth: int = 0) -> frozenset[str] | None:
         """The kinds of an alternative, None where it has no type of its own."""
         shape = self.opened(shape)
         if shape.ref:
-            external = self._external(shape.ref)
+            external = self.external(shape.ref)
             if external is not None:
                 return external.kinds
-            return None if depth > 10 else self._static_kinds(self.definitions[shape.ref], depth + 1)
+            return None if depth > 10 else self.static_kinds(self.definitions[shape.ref], depth + 1)
         if shape.types == (NULL,):
             return frozenset()
         if shape.enum is not None:
@@ -256,7 +262,7 @@ class Typing:
     def _attribute(self, owner: Shape, name: str, inner: str) -> Attribute:
         shape = self.opened(owner.properties[name])
         found = self.type_of(shape, names.schema_name(inner))
-        target = self.opened(self.definitions[shape.ref]) if shape.ref and not self._external(shape.ref) else shape
+        target = self.opened(self.definitions[shape.ref]) if shape.ref and not self.external(shape.ref) else shape
         nullable = target.is_nullable or shape.is_nullable
         default = ""
         notes = []
@@ -277,7 +283,7 @@ class Typing:
         shape = self.opened(shape)
         if shape.ref:
             return depth < 50 and (
-                self._external(shape.ref) is not None or self.fits(self.definitions[shape.ref], given, depth + 1)
+                self.external(shape.ref) is not None or self.fits(self.definitions[shape.ref], given, depth + 1)
             )
         if given is None:
             return shape.is_nullable
