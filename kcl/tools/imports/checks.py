@@ -30,13 +30,13 @@ _IS_CALLED: Final = ("len", "typeof", "isunique", "str", "int")
 HELPERS: Final = {
     "_regex_match": "_regex_match = regex.match",
     "_any": "_any = lambda value: any -> any { value }",
-    "_length": "_length = lambda text: any -> int { len([_c for _c in text]) }",
-    "_is_object": (
-        "_is_object = lambda value: any -> bool { "
-        'typeof(value) not in ["None", "UndefinedType", "bool", "float", "int", "list", "str"] }'
-    ),
     "_len": "_len = len",
     "_typeof": "_typeof = typeof",
+    "_length": "_length = lambda text: any -> int { _len([_c for _c in text]) }",
+    "_is_object": (
+        "_is_object = lambda value: any -> bool { "
+        '_typeof(value) not in ["None", "UndefinedType", "bool", "float", "int", "list", "str"] }'
+    ),
     "_isunique": "_isunique = isunique",
     "_str": "_str = str",
     "_int": "_int = int",
@@ -80,6 +80,7 @@ class Checking:
         self._typing = typing
         self._whole: dict[int, list[Callable[[_Place], list[str]]]] = {}
         self._busy: set[int] = set()
+        self._within_itself: list[Made] = []
         self._depth = 0
         self._functions: dict[str, str] = {}
         self._notes: list[str] = []
@@ -93,8 +94,11 @@ class Checking:
         for made in self._typing.made:
             if not made.base:
                 self._whole_conditions(made)
-        roots = self._unowned()
-        for made in roots:
+        within_itself = {id(made): made for made in self._within_itself}
+        for made in within_itself.values():
+            if self._whole.get(id(made)):
+                made.notes.append("what depends on which names are set is not checked where it is part of itself")
+        for made in self._unowned():
             if self._whole.get(id(made)):
                 made.notes.append(
                     "what depends on which names are set is checked only where another schema has this as attribute"
@@ -105,6 +109,9 @@ class Checking:
                 if name in taken:
                     made.checks = [_renamed(each, name) for each in made.checks]
                     self.used.add(f"_{name}")
+        for helper, needed in (("_length", "_len"), ("_is_object", "_typeof")):
+            if helper in self.used:
+                self.used.add(needed)  # officially a function sees the attributes of the schema that calls it
 
     def _unowned(self) -> list[Made]:
         """Schemas that no attribute has as its type."""
@@ -130,7 +137,7 @@ class Checking:
         if known is not None:
             return known
         if id(made) in self._busy:
-            made.notes.append("what depends on the names that are set is not checked where it is part of itself")
+            self._within_itself.append(made)
             return []
         self._busy.add(id(made))
         found: list[Callable[[_Place], list[str]]] = []
@@ -325,11 +332,7 @@ class Checking:
         if known <= wanted:
             return [text for each in parts for text in each(place)]
         whole = place.whole()
-        dynamic = place if place.type.is_any else _Place(self._any(place), ANY)
-        if place.type.schema is not None and wanted == {"object"}:
-            dynamic = place
-        if (place.type.element is not None and wanted == {"list"}) or wanted == {"str"}:
-            dynamic = place
+        dynamic = place if place.type.is_any else _Place(self._any(place), place.type)
         conditions = [text for each in parts for text in each(dynamic)]
         if not conditions:
             return []

@@ -128,7 +128,7 @@ def _place(name: str) -> tuple[tuple[str, ...], str]:
 
 
 def _without_empty(shape: Shape) -> Shape:
-    """Without a default `{}`, `""` or 0: Kubernetes writes them for what has none, and they would hide what is missing."""
+    """Without a default `{}`, `""` or 0: Kubernetes has them where nothing is one, and they hide what is missing."""
     return replace(shape, has_default=False) if shape.has_default and not shape.default else shape
 
 

@@ -133,8 +133,8 @@ class Reader:
         dialect = self._dialect
         types, nullable = self._types(schema, where)
         enum, enum_has_null = self._enum(schema, where)
-        if enum_has_null and not schema.get("type"):
-            nullable = True
+        if enum is not None:
+            nullable = nullable and enum_has_null
         first, items = self._items(schema, where)
         additional, is_open = self._additional(schema, where)
         minimum, above = self._bound(schema, where, "minimum", "exclusiveMinimum")

@@ -274,6 +274,11 @@ class Typing:
             else:
                 notes.append("the default is left out, since the schema refuses it")
         required = name in owner.required
+        constant = (
+            _literals(shape, 1) if required and not nullable and not shape.ref and shape.enum is not None else None
+        )
+        if constant is not None and len(shape.enum or ()) == 1:
+            found, default = constant, constant.text  # which says what happens anyway
         if name.startswith("_") and names.is_identifier(name):
             notes.append("KCL prints no names that begin with _")
         return Attribute(name, found, shape, not required or nullable, default, notes)
@@ -336,11 +341,14 @@ def _has_type(given: Any, kind: str) -> bool:
             return given is None
 
 
-def _literals(shape: Shape) -> Type | None:
-    """A union of literals; None where one of the values has none."""
+def _literals(shape: Shape, least: int = 2) -> Type | None:
+    """A union of literals; None where one of the values has none.
+
+    One alone is a type for what must be set: of what is optional it is not agreed whether it sets itself.
+    """
     enum = shape.enum or ()
     kept = [each for each in enum if not shape.types or any(_has_type(each, kind) for kind in shape.types)]
-    if not kept or len(kept) > _MOST_LITERALS:
+    if not least <= len(kept) <= _MOST_LITERALS:
         return None
     kinds: set[str] = set()
     for each in kept:
