@@ -153,11 +153,8 @@ class Checking:
             def unit(place: _Place, each=each) -> list[str]:  # type: ignore[no-untyped-def]
                 inner = place.member(each.name, each.type)
                 conditions = self.conditions(each.shape, inner, True)
-                if not each.is_optional:
-                    return conditions
-                if not place.text:
-                    guard = "" if not conditions else f" if {inner.text} not in [None, Undefined]"
-                    return [f"{text}{guard}" for text in conditions]
+                if not place.text:  # what is required is guarded as well, so that it is told as missing
+                    return [f"{text} if {inner.text} not in [None, Undefined]" for text in conditions]
                 return [f"({inner.text} in [None, Undefined] or {_joined([text])})" for text in conditions]
 
             self._add(made, found, unit, here)

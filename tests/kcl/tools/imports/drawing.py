@@ -49,7 +49,8 @@ def drawn(schema: dict[str, Any], rng: random.Random, depth: int = 0) -> Any:
         case "array":
             least = schema.get("minItems", 0)
             count = least if depth > _MOST_DEPTH else min(least + rng.randrange(3), schema.get("maxItems", 9))
-            return [drawn(schema.get("items", {}), rng, depth + 1) for _ in range(count)]
+            items = schema.get("items")
+            return [drawn(items if isinstance(items, dict) else {}, rng, depth + 1) for _ in range(count)]
         case "integer" | "number":
             return _number(schema, rng, kinds)
         case "boolean":
