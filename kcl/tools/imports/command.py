@@ -72,11 +72,12 @@ def run_command(argv: Sequence[str], *, cwd: str, stdin: TextIO, stdout: TextIO,
         documents = read_all(arguments.files, cwd, stdin)
         mode = arguments.mode if arguments.mode != "auto" else mode_of(documents)
         generated = _MODES[mode](documents)
-        folder = os.path.join(arguments.output, package_part(arguments.package))
-        files = {each.path: each.text for each in generated}
-        if any(each.needs_root for each in generated) and not os.path.exists(os.path.join(cwd, folder, "kcl.mod")):
-            files["kcl.mod",] = f'[package]\nname = "{package_part(arguments.package)}"\nversion = "0.1.0"\n'
-        written = write_all(os.path.join(cwd, folder), folder, files, arguments.force, arguments.skip_existing)
+        package = package_part(arguments.package)
+        files = {(package, *each.path): each.text for each in generated}
+        root = os.path.join(cwd, arguments.output)
+        if any(each.needs_root for each in generated) and not os.path.exists(os.path.join(root, package, "kcl.mod")):
+            files[package, "kcl.mod"] = f'[package]\nname = "{package}"\nversion = "0.1.0"\n'
+        written = write_all(root, arguments.output, files, arguments.force, arguments.skip_existing)
     except ImportFailure as problem:
         stderr.write(f"kcl import: {harmless_lines(str(problem))}\n")
         return FAILED
