@@ -124,7 +124,7 @@ def _compared(
     cache, packages = ParseCache(), {"k8s": K8S}
     count = 0
     found = list(_kinds(path))
-    shared = Counter((version, kind) for _, version, kind, _ in found)
+    shared = Counter((version, kind) for _, version, kind in {each[:3] for each in found})
     for group, version, kind, schema in found:
         if shared[version, kind] > 1:  # of two groups: both have their full names
             kind = schema_name(f"{group_words(group)}_{version}_{kind}")

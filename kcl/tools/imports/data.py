@@ -31,23 +31,19 @@ def generate(documents: Sequence[Document]) -> list[Generated]:
 
 
 def _text(values: list[Any]) -> str:
-    if len(values) == 1 and isinstance(values[0], dict) and all(_is_variable(name) for name in values[0]):
+    has_hidden = any(_has_hidden(each) for each in values)
+    if len(values) == 1 and isinstance(values[0], dict) and not has_hidden and all(map(names.is_identifier, values[0])):
         lines = [header()]
         for name, each in values[0].items():
             lines.append(f"{names.attribute(name)} = " + "\n".join(literals.lines_of(each)))
         return "\n".join(lines) + "\n"
-    if len(values) == 1 and not isinstance(values[0], dict):
-        return (
-            f"{header()}import manifests\n\n_documents = "
-            + "\n".join(literals.lines_of(values))
-            + "\n\nmanifests.yaml_stream(_documents)\n"
-        )
-    return (
-        f"{header()}import manifests\n\n_documents = "
-        + "\n".join(literals.lines_of(values))
-        + "\n\nmanifests.yaml_stream(_documents)\n"
-    )
+    listed = "\n".join(literals.lines_of(values))
+    options = ", {ignore_private = False}" if has_hidden else ""
+    return f"{header()}import manifests\n\n_documents = {listed}\n\nmanifests.yaml_stream(_documents{options})\n"
 
 
-def _is_variable(name: str) -> bool:
-    return names.is_identifier(name) and not name.startswith("_")
+def _has_hidden(value: Any) -> bool:
+    """Whether it has a name that KCL prints only when it is told to."""
+    if isinstance(value, dict):
+        return any(name.startswith("_") or _has_hidden(each) for name, each in value.items())
+    return isinstance(value, list) and any(_has_hidden(each) for each in value)
