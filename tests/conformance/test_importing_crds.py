@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -44,3 +46,39 @@ def test_what_holds_no_definition_is_refused_and_named(tmp_path: Path) -> None:
             assert ran.status == 1
             assert path.name in ran.err
     assert list(tmp_path.iterdir()) == []
+
+
+_ATTRIBUTE = re.compile(r"^    (\$?\w+)(\?)?: ([^=\n]+?)(?: = .*)?$")
+
+
+def _declared(files: Iterable[Path]) -> dict[tuple[str, str], str]:
+    """The types of all attributes, by schema and name."""
+    found, schema = {}, ""
+    for path in files:
+        for line in path.read_text().splitlines():
+            if line.startswith("schema "):
+                schema = line.removeprefix("schema ").rstrip(":")
+            elif (match := _ATTRIBUTE.match(line)) is not None:
+                found[schema, match[1]] = f"{match[2] or ''}: {match[3]}"
+    return found
+
+
+def test_schemas_are_those_of_the_published_packages(tmp_path: Path) -> None:
+    """Files, schemas and attributes have the same names and types; karpenter was published from other definitions."""
+    same = different = 0
+    for folder in sorted(corpus("crds").iterdir()):
+        published = {path.name: path for path in (corpus("kcl-modules") / folder.name).rglob("*.k")}
+        if not published or folder.name == "karpenter":
+            continue
+        for path in sorted(folder.glob("*.yaml")):
+            if is_template(path):
+                continue
+            ran = imported(tmp_path, "-m", "crd", "-f", "-q", "-p", folder.name, str(path))
+            assert ran.status == 0, ran.err
+        for made in sorted((tmp_path / folder.name.replace("-", "_")).rglob("*.k")):
+            if made.name in published:
+                ours_, theirs_ = _declared([made]), _declared([published[made.name]])
+                same += sum(ours_.get(key) == of for key, of in theirs_.items())
+                different += sum(ours_.get(key) != of for key, of in theirs_.items())
+    assert same > 500
+    assert different <= same // 50, (same, different)

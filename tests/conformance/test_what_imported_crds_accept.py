@@ -19,7 +19,7 @@ import yaml
 
 from kcl.api import ParseCache
 from kcl.tools.imports.literals import value as literal
-from kcl.tools.imports.names import group_words, schema_name
+from kcl.tools.imports.names import group_words, kind_name, schema_name
 from tests.kcl.conformance import corpus
 from tests.kcl.tools.imports.drawing import CannotDraw, changed, drawn
 from tests.kcl.tools.imports.importing import K8S, imported, is_template, ours, theirs
@@ -128,6 +128,7 @@ def _compared(
     for group, version, kind, schema in found:
         if shared[version, kind] > 1:  # of two groups: both have their full names
             kind = schema_name(f"{group_words(group)}_{version}_{kind}")
+        kind = kind_name(kind)
         plain = as_json_schema(schema)
         for name in ("apiVersion", "kind", "metadata"):
             plain.get("properties", {}).pop(name, None)

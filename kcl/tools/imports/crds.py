@@ -81,10 +81,10 @@ def generate(documents: Iterable[Document]) -> list[Generated]:
         raise ImportFailure(f"{named}: holds no CustomResourceDefinition: is it meant for another --mode?")
     taken: dict[tuple[str, str], int] = {}
     for each in kinds.values():
-        at = (names.package_part(each.version), names.schema_name(each.kind))
+        at = (names.package_part(each.version), names.kind_name(each.kind))
         taken[at] = taken.get(at, 0) + 1
     results = [
-        _generated(each, taken[names.package_part(each.version), names.schema_name(each.kind)] > 1)
+        _generated(each, taken[names.package_part(each.version), names.kind_name(each.kind)] > 1)
         for each in kinds.values()
     ]
     if left:
@@ -143,7 +143,7 @@ def _generated(of: _Kind, is_shared_name: bool) -> Generated:
     fixed = _fixed(of, shape)
     full = of.full_name
     typing = Typing()
-    name = full if is_shared_name else names.schema_name(of.kind)
+    name = full if is_shared_name else names.kind_name(of.kind)
     typing.reserve("v1")
     made = typing.root(shape, name, full, fixed)
     made.fixed = dict.fromkeys(fixed, "")

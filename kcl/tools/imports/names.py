@@ -43,6 +43,31 @@ _KINDS_OF_SCHEMAS: Final = ("Mixin", "Protocol")
 """A schema of such a name is a mixin or a protocol, and may not have all that a schema has."""
 _IDENTIFIER: Final = pattern(r"[A-Za-z_][A-Za-z0-9_]*")
 _WORDS: Final = pattern(r"[A-Za-z0-9]+")
+_PARTS: Final = pattern(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+[0-9]*|[A-Z]+[0-9]*|[0-9]+")
+_INITIALISMS: Final = frozenset(
+    (
+        *(
+            "API",
+            "ASCII",
+            "CPU",
+            "CSS",
+            "DNS",
+            "EOF",
+            "GUID",
+            "HTML",
+            "HTTP",
+            "HTTPS",
+            "ID",
+            "IP",
+            "JSON",
+            "LHS",
+            "QPS",
+        ),
+        *("RAM", "RHS", "RPC", "SLA", "SMTP", "SQL", "SSH", "TCP", "TLS", "TTL", "UDP", "UI", "UID", "URI", "URL"),
+        *("UTF8", "UUID", "VM", "XML", "XSRF", "XSS"),
+    )
+)
+"""Words that names of published schemas have in capitals, as those of Go have."""
 _LONGEST_FILE_NAME: Final = 200
 
 
@@ -69,8 +94,19 @@ def key(name: str) -> str:
 
 
 def camel(text: str) -> str:
-    """`dns-names` and `dnsNames` both as `DnsNames`; "" where no letter or digit is left."""
-    return "".join(word[0].upper() + word[1:] for word in _WORDS.findall(text))
+    """`dns-names` and `dnsNames` both as `DNSNames`; "" where no letter or digit is left."""
+    return "".join(_capitalized(word) for word in _WORDS.findall(text))
+
+
+def _capitalized(word: str) -> str:
+    text = "".join(part.upper() if part.upper() in _INITIALISMS else part for part in _PARTS.findall(word))
+    return text[0].upper() + text[1:]
+
+
+def kind_name(kind: str) -> str:
+    """The name of a kind as it is, where it can be the name of a schema."""
+    name = schema_name(kind)
+    return kind if is_identifier(kind) and name.lower() == kind.lower() else name
 
 
 def schema_name(text: str) -> str:
