@@ -6,6 +6,8 @@ KONFIG_WORKBENCH_FORMATTED=all reads every file and 2,000 generated programs; wi
 from __future__ import annotations
 
 import os
+import random
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import fields
 
@@ -13,9 +15,11 @@ import pytest
 
 from kcl.source import SourceFile
 from kcl.syntax import ast, parse
-from kcl.tools.fmt import Malformed, formatted
+from kcl.tools.fmt import Altered, Malformed, formatted
 from tests.differential.programs import program
 from tests.kcl.conformance import corpus
+from tests.properties.fuzz import own_programs
+from tests.properties.mutation import mutated
 from tests.properties.readings import CORPORA, programs, sample, text_of
 
 _EVERY = 1 if os.environ.get("KONFIG_WORKBENCH_FORMATTED") == "all" else 10
@@ -34,6 +38,19 @@ def test_files_of_the_sample_keep_tree_and_comments() -> None:
 
 def test_generated_programs_keep_tree_and_comments() -> None:
     assert _laid_out(program(seed) for seed in range(_GENERATED)) > _GENERATED * 0.9
+
+
+def test_mutated_programs_are_laid_out_or_refused() -> None:
+    rng, texts = random.Random(5), [*map(text_of, sample()), *own_programs()]
+    found: Counter[str] = Counter()
+    for _ in range(20_000 // _EVERY):
+        text = mutated(rng, rng.choice(texts), texts)
+        try:
+            found["laid out"] += _laid_out([text])
+        except Altered:
+            found["left as it is"] += 1
+    assert found["laid out"] > 200
+    assert found["left as it is"] < found["laid out"] * 0.01
 
 
 def _laid_out(texts: Iterable[str]) -> int:

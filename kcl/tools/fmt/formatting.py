@@ -31,10 +31,13 @@ class Malformed(Refused):
 
 
 class Altered(Refused):
-    """Laid out again the text would say something else, which is a bug of ours or a layout that only looks like one."""
+    """Laid out the text would say something else: KCL takes layouts in which the level of a line means little."""
 
     def __init__(self, path: str, what: str) -> None:
-        super().__init__(f"{path} is left as it is: laid out again it would have other {what}")
+        super().__init__(
+            f"{path} is left as it is: laid out it would have other {what}; "
+            "put closing brackets on lines of their own and try again"
+        )
 
 
 @dataclass(frozen=True, slots=True)

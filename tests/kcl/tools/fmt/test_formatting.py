@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kcl.tools.fmt import Malformed, formatted
+from kcl.tools.fmt import Altered, Malformed, formatted
 
 BLANKS = {
     "x=1+2*-3": "x = 1 + 2 * -3",
@@ -82,6 +82,12 @@ def test_lines(name: str) -> None:
     text, expected = LINES[name]
     assert formatted(text) == expected
     assert formatted(expected) == expected
+
+
+def test_a_text_that_would_say_something_else_is_refused() -> None:
+    """Indented, as it should be, the entry would have to be left by a line of its own."""
+    with pytest.raises(Altered, match=r"main.k is left as it is: .* closing brackets on lines of their own"):
+        formatted('a = B {\nc = "d"}\n\ne = 1\n', "main.k")
 
 
 def test_a_text_with_syntax_errors_is_refused_with_what_is_wrong() -> None:
