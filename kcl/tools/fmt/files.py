@@ -17,6 +17,8 @@ from kcl.tools.fmt.formatting import Malformed, Refused, formatted
 BELOW: Final = "..."
 """As the last part of a path: the folder and all below it."""
 MOST_BYTES: Final = 64 << 20
+_MOST_SHOWN: Final = 3
+"""Errors of one file: the first is nearly always what the others follow from."""
 _SUFFIX: Final = ".k"
 
 
@@ -115,8 +117,11 @@ def decoded(data: bytes, path: str) -> str:
 def explained(refusal: Refused) -> str:
     """What is said of a text that is left as it is."""
     if isinstance(refusal, Malformed):
-        source = refusal.source
-        return report(refusal.diagnostics, {source.path: source.text}, "pretty")
+        source, more = refusal.source, len(refusal.diagnostics) - _MOST_SHOWN
+        shown = report(refusal.diagnostics[:_MOST_SHOWN], {source.path: source.text}, "pretty")
+        return shown + (
+            f"{harmless(source.path)}: {more} more errors follow from these or after them\n" if more > 0 else ""
+        )
     return f"{harmless(str(refusal))}\n"
 
 

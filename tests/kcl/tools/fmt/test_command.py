@@ -133,3 +133,11 @@ def test_help(folder: Path) -> None:
 def test_several_processes_do_what_one_does(folder: Path) -> None:
     assert fmt(folder, "-j", "2", "./...") == (OK, "a.k\nsub/c.k\n", "")
     assert (folder / "sub/c.k").read_text() == FINE
+
+
+def test_of_many_errors_the_first_are_shown(folder: Path) -> None:
+    (folder / "0.k").write_text("x = (\n" * 9)
+    status, _, err = fmt(folder, "0.k")
+    assert status == FAILED
+    assert err.count("InvalidSyntax") == 3
+    assert "0.k: " in err and " more errors" in err
