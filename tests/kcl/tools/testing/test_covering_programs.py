@@ -1,0 +1,83 @@
+"""`kcl cover`: which lines of models no program reaches, and no report without a program."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from kcl.cli import main
+
+_FILES = {
+    "kcl.mod": '[package]\nname = "p"\n',
+    "models/size.k": "size = lambda n: int -> str {\n    'large' if n > 9 else 'small'\n}\n",
+    "models/never.k": "schema Never:\n    a: int = 1\n",
+    "stacks/one/kcl.yaml": "kcl_cli_configs:\n  file:\n    - main.k\n",
+    "stacks/one/main.k": "import models.size\nx = size.size(1)\n",
+    "stacks/two/kcl.yaml": "kcl_cli_configs:\n  file:\n    - main.k\n",
+    "stacks/two/main.k": "import models.size\nx = size.size(10)\n",
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for name, text in _FILES.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def _cover(folder: Path, *argv: str) -> tuple[int, str, str]:
+    out, err = io.StringIO(), io.StringIO()
+    status = main(["cover", *argv], cwd=folder, stdin=io.StringIO(), stdout=out, stderr=err, environment={})
+    return status, out.getvalue(), err.getvalue()
+
+
+def _row(out: str, name: str) -> list[str]:
+    return next(line for line in out.splitlines() if line.startswith(name)).split()
+
+
+def test_what_several_programs_reach_together(folder: Path) -> None:
+    status, out, err = _cover(folder, "stacks/...", "--of", "models")
+    assert (status, err) == (0, "")
+    assert out.startswith("2 programs, 0 failed\n")
+    assert _row(out, "models/size.k")[1:6] == ["2", "0", "2", "0", "100.0%"]
+    assert _row(out, "models/never.k")[1:] == ["2", "2", "0", "0", "0.0%", "1-2"]
+
+
+def test_what_one_program_reaches(folder: Path) -> None:
+    _, out, _ = _cover(folder, "stacks/one", "--lcov", "one.info", "--coverage-xml", "one.xml")
+    assert _row(out, "models/size.k")[-1] == "2->true"
+    assert "BRDA:2,0,0,0\nBRDA:2,0,1,1\n" in (folder / "one.info").read_text()
+    lines = ElementTree.parse(folder / "one.xml").getroot().iter("line")
+    assert "50% (1/2)" in {each.get("condition-coverage") for each in lines}
+
+
+def test_a_program_that_fails_is_named_and_the_others_count(folder: Path) -> None:
+    (folder / "stacks/one/main.k").write_text("x: int = 'a'\n")
+    status, out, err = _cover(folder, "stacks/...", "--of", "models/size.k")
+    assert status == 1
+    assert "stacks/one: failed" in err
+    assert "2 programs, 1 failed" in out
+    assert _row(out, "models/size.k")[-1] == "2->false"
+
+
+@pytest.mark.parametrize(
+    ("argv", "status", "said"),
+    [
+        (["models/..."], 5, "no folder below has a kcl.yaml"),
+        (["none"], 2, "there is no such folder"),
+        ([], 2, "usage: kcl cover"),
+        (["stacks/one", "--of", "none.k"], 1, "cannot read"),
+        (["stacks/one", "--of", "stacks/empty"], 1, "there are no KCL files below it"),
+        (["stacks/one", "--fail-under", "100"], 1, "less than 100%"),
+        (["stacks/one", "--fail-under", "nan"], 1, "less than nan%"),
+    ],
+)
+def test_nothing_measured_is_no_success(argv: list[str], status: int, said: str, folder: Path) -> None:
+    (folder / "stacks/empty").mkdir()
+    found, _, err = _cover(folder, *argv)
+    assert found == status
+    assert said in err
