@@ -42,6 +42,14 @@ def _parser(stdout: TextIO) -> argparse.ArgumentParser:
         metavar="FOLDER",
         help="what `kcl run` in it runs; with /... all folders below that have a kcl.yaml",
     )
+    parser.add_argument(
+        "-Y",
+        "--setting",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a settings file in each folder that has it, such as ci-test/settings.yaml",
+    )
     report.add_options(parser)
     return parser
 
@@ -84,7 +92,14 @@ def _cover(
     failed = 0
     for program in programs:
         try:
-            run((), work_dir=program, vendor_dir=downloaded_folder(environment), cache=cache, observation=observation)
+            run(
+                (),
+                work_dir=program,
+                settings=_settings(program, arguments.setting),
+                vendor_dir=downloaded_folder(environment),
+                cache=cache,
+                observation=observation,
+            )
         except KclError as found:
             failed += 1
             sources = found.sources if isinstance(found, ProgramError) else {}
@@ -95,6 +110,14 @@ def _cover(
     stdout.write(f"{len(programs)} programs, {failed} failed\n")
     well = report.write(arguments, "kcl cover", programs, reached, cwd, stdout, stderr)
     return OK if well and not failed else FAILED
+
+
+def _settings(folder: str, names: Sequence[str]) -> list[str]:
+    """The settings files of a folder: its own, which say what is run, and those of these names that it has."""
+    files = OsFileSystem()
+    own = default_settings_file(folder, files)
+    there = [name for name in names if files.is_file(os.path.join(folder, name))]
+    return [*([] if own is None else [os.path.basename(own)]), *there] if there else []
 
 
 def _programs(paths: Sequence[str], cwd: str) -> Iterator[str]:

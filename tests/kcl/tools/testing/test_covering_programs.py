@@ -55,6 +55,15 @@ def test_what_one_program_reaches(folder: Path) -> None:
     assert "50% (1/2)" in {each.get("condition-coverage") for each in lines}
 
 
+def test_settings_of_each_program_that_has_them(folder: Path) -> None:
+    (folder / "stacks/one/main.k").write_text("import models.size\nx = size.size(option('n'))\n")
+    (folder / "stacks/one/ci").mkdir()
+    (folder / "stacks/one/ci/settings.yaml").write_text("kcl_options:\n  - key: n\n    value: 11\n")
+    status, out, err = _cover(folder, "stacks/...", "-Y", "ci/settings.yaml", "--of", "models/size.k")
+    assert (status, err) == (0, "")
+    assert _row(out, "models/size.k")[-1] == "2->false"
+
+
 def test_a_program_that_fails_is_named_and_the_others_count(folder: Path) -> None:
     (folder / "stacks/one/main.k").write_text("x: int = 'a'\n")
     status, out, err = _cover(folder, "stacks/...", "--of", "models/size.k")
