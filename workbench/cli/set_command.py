@@ -60,7 +60,7 @@ def command(
     RESOURCE is an id or Kind/name; PATH is written as in spec.template.spec.containers[name=web].image. It shows the
     edit, and what it changes in this stack and in all others that use the file. A value that is computed is refused.
 
-    Exit code: 0 done, 1 no edit does it, 4 not confirmed.
+    Exit code: 0 done, 1 no edit does it, 4 not confirmed, or another stack would break.
     """
     if message and not commits:
         raise click.UsageError("--message is for --commit")
@@ -88,8 +88,11 @@ def command(
     if not edits.files:
         output.talk(f"{output.glyphs.good} {found.name} has these values already: nothing to write")
         return
-    if report.is_different and not report.is_certain:
-        output.talk(Span(f"{output.glyphs.bad} some stacks do not compile: see above", Tone.BAD))
+    if broken := _broken(report):
+        said = f"with this edit {', '.join(broken)} would no longer compile: see above. Nothing was written."
+        output.talk(Span(f"{output.glyphs.bad} {said}", Tone.BAD))
+        output.talk(f"{output.glyphs.arrow} --where here overrides the value for {found.name} alone")
+        ctx.exit(ExitCode.REFUSED)
     if dry_run:
         output.talk("nothing was written")
         return
@@ -108,6 +111,11 @@ def command(
 
         made = commit(session.root, edits.files, message or _message(found, resource, done))
         output.talk(f"{output.glyphs.good} commit {made}")
+
+
+def _broken(report: ImpactReport) -> list[str]:
+    """Returns the stacks that compile as things are, and would not with the edit."""
+    return [each.stack for each in report.stacks if each.failures and all(one.side == "after" for one in each.failures)]
 
 
 def _parsed(assignments: tuple[str, ...]) -> dict[str, str]:

@@ -202,10 +202,11 @@ class _Setting:
         if written is not None and not written.is_plain:
             shown = " ".join(written.text.split())
             said += f" from `{shown[:_LONGEST]}{'...' if len(shown) > _LONGEST else ''}`"
-        elif site.kind.startswith("option "):
-            said = f"{format_path(self._path)} is given from outside, by {site.kind}"
+        given = next((each.kind for each in chain if each.kind.startswith("option ")), "")
         fed = [each async for each in self._feeding(site, present)]
         hint = f"it follows from {'; '.join(fed)}" if fed else "edit that line"
+        if given and not fed:
+            hint = f"it is given by {given}: give another value there, or with -D"
         return Computed(self._masked(said), where=place, hint=self._masked(hint))
 
     def _masked(self, text: str) -> str:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.workbench.cli.command import Wb
 from tests.workbench.cli.test_impact import commit, git
+from workbench.engine.errors import EditFailed
+from workbench.session import Session
+from workbench.settings import Settings
 
 _SAMPLE = Path(__file__).parents[3] / "sample-konfig"
 
@@ -80,6 +84,12 @@ def test_what_is_computed_is_refused_with_what_feeds_it(wb: Wb, sample: Path) ->
     assert "replicas = 2 * _half" in main.read_text()
 
 
+def test_what_an_option_gives_names_the_option(wb: Wb, sample: Path) -> None:
+    ended = wb("set", "checkout/prod", "Deployment/web", "metadata.namespace=other", "--yes")
+    assert ended.code == 1 and "it is given by option project" in ended.err, ended.text
+    assert changed(sample) == []
+
+
 def test_the_type_of_the_source_stays(wb: Wb, sample: Path) -> None:
     ended = wb("set", "checkout/prod", "ConfigMap/cart-config", "data.BASKET_DAYS=120", "--yes")
     assert ended.code == 0, ended.text
@@ -125,3 +135,28 @@ def test_a_secret_is_not_named_as_what_feeds_a_field(wb: Wb, sample: Path) -> No
     ended = wb("set", "checkout/prod", "Secret/web-secrets", "data.SESSION_KEY=correct-horse", "--dry-run")
     assert ended.code == 1 and "is computed" in ended.err, ended.text
     assert "orchard-development-session-key" not in ended.text and "correct-horse" not in ended.text, ended.text
+
+
+def test_an_edit_that_breaks_another_stack_is_refused(wb: Wb, root: Path) -> None:
+    prod, base = root / "web/prod/main.k", root / "web/base/base.k"
+    prod.write_text(prod.read_text() + 'assert front.image == "front:1"\n')
+    before = base.read_text()
+    path = "spec.template.spec.containers[name=front].image"
+    ended = wb("set", "web/dev", "Deployment/front", f"{path}=front:2", "--yes")
+    assert ended.code == 4 and "web/prod would no longer compile" in ended.err, ended.text
+    assert base.read_text() == before
+    ended = wb("set", "web/dev", "Deployment/front", f"{path}=front:2", "--yes", "--where", "here")
+    assert ended.code == 0 and base.read_text() == before, ended.text
+
+
+async def test_files_are_as_before_where_the_disk_does_not_prove_it(root: Path, tmp_path: Path) -> None:
+    settings = Settings(tmp_path / "state", tmp_path / "state", user="ann", host="box")
+    async with Session.open(root, settings=settings) as session:
+        stack = session.select("web/dev")
+        edits, done = await session.set_fields(stack, "Deployment/front", {"spec.replicas": "5"})
+        before = (root / "web/dev/main.k").read_text()
+        with pytest.raises(EditFailed, match="as before"):
+            await session.write_edits(stack, edits, [replace(done[0], after=6)])
+        assert (root / "web/dev/main.k").read_text() == before
+        await session.write_edits(stack, edits, done)
+        assert "replicas = 5" in (root / "web/dev/main.k").read_text()

@@ -18,7 +18,7 @@ from typing import Any
 import anyio
 
 from runtimes.base import FieldPath, ResourceId, format_path
-from workbench.engine.compile import CompileInputs
+from workbench.engine.compile import CompileFailed, CompileInputs
 from workbench.engine.errors import EditFailed
 from workbench.engine.fields import MISSING, find
 from workbench.engine.setting import Computed, Where, assign
@@ -58,7 +58,11 @@ def other(value: Any) -> str:
 
 async def tried(session: Session, stack: Stack, figures: Figures, every: int, first: int) -> int:
     """Tries the fields, and holds each edit against another compilation and the text of the file."""
-    spec = (await session.compile(stack)).spec
+    try:
+        spec = (await session.compile(stack)).spec
+    except CompileFailed:
+        figures.counts["stacks that do not compile as they are"] += 1
+        return first
     number = first
     for resource in spec:
         for path, value in scalars(resource.attributes):
@@ -81,14 +85,14 @@ async def one(
         try:
             edited, done = await assign(start, compile_, stack, id_, path, other(value), where)
         except Computed as error:
-            kind = "refused: computed" if str(error.hint).startswith("it follows") else "refused: computed, no literal"
+            told(name, error)
+            kind = f"refused: computed, {'fed by literals' if error.hint.startswith('it follows') else error.hint[:15]}"
             figures.wrong += [] if error.message and error.where else [f"{name}: no reason"]
             break
         except EditFailed as error:
+            told(name, error)
             figures.wrong += [] if error.message and error.where else [f"{name}: no reason"]
-            kind = (
-                "refused: would not compile" if "not compile" in error.message else f"refused: {error.message[:0]}other"
-            )
+            kind = "refused: would not compile" if "not compile" in error.message else "refused: other"
             continue
         after = (await compile_(edited.inputs)).spec.get(id_)
         is_set = after is not None and find(after.attributes, path) not in (MISSING, value)
@@ -100,6 +104,11 @@ async def one(
         kind = f"proven, {where}"
         break
     figures.counts[kind] += 1
+
+
+def told(name: str, error: EditFailed) -> None:
+    if "--show" in sys.argv:
+        sys.stdout.write(f"{name}: {error.message} ({error.where}; {error.hint})\n")
 
 
 async def over(root: Path, every: int, state: Path) -> Figures:
