@@ -162,7 +162,24 @@ def _written_like(old: str, value: Any) -> str:
     """The text of a value, in the quotes of what it replaces where they take it."""
     if isinstance(value, str) and old[:1] == "'" != old[1:2] and not any(each in value for each in "'\\$\n\r\t"):
         return f"'{value}'" if value.isprintable() else expression_text(value)
+    if isinstance(value, str) and "\n" in value and old[:3] in ('"""', "'''"):
+        text = f"{old[:3]}{_CONTINUED if old[3:].startswith(_CONTINUED) else ''}{value}{old[:3]}"
+        if all(_reads_as(text, value, dedent) for dedent in (True, False)):
+            return text
     return expression_text(value)
+
+
+_CONTINUED = "\\\n"
+"""What stands before the first line of a text that begins on the next one."""
+
+
+def _reads_as(text: str, value: str, dedent: bool) -> bool:
+    result = parse(SourceFile("value.k", f"value = {text}\n"), dedent=dedent)
+    match result.module.body:
+        case [ast.Assign(value=ast.Str(value=said))]:
+            return said == value and not result.diagnostics
+        case _:
+            return False
 
 
 def _written(source: SourceFile, node: ast.Node) -> Written:

@@ -56,3 +56,14 @@ def test_a_file_with_syntax_errors_is_refused() -> None:
 def test_what_has_no_literal_is_refused() -> None:
     with pytest.raises(TypeError):
         replace_at("a = 1", 1, 1, object())
+
+
+def test_a_text_of_several_lines_stays_one() -> None:
+    text = 'a = """\\\none {\n  two\n}\n"""  # note\n'
+    assert replace_at(text, 1, 1, "one {\n  three\n}\n") == text.replace("two", "three")
+    assert replace_at(text, 1, 1, "one\n${two}") == 'a = "one\\n\\${two}"  # note\n'
+
+
+def test_single_quotes_stay_where_they_can() -> None:
+    assert replace_at("a = 'x'  # note\n", 1, 1, "y") == "a = 'y'  # note\n"
+    assert replace_at("a = 'x'\n", 1, 1, "it's") == 'a = "it\'s"\n'
