@@ -81,6 +81,10 @@ def run_command(argv: Sequence[str], *, cwd: str, stdin: TextIO, stdout: TextIO,
     except ImportFailure as problem:
         stderr.write(f"kcl import: {harmless_lines(str(problem))}\n")
         return FAILED
+    except RecursionError:
+        named = ", ".join(dict.fromkeys(harmless(each) for each in arguments.files))
+        stderr.write(f"kcl import: {named[:400]}: its schemas are nested too deeply, or in one another\n")
+        return FAILED
     stdout.writelines(f"{path}\n" for path in written)
     unchanged = len(files) - len(written)
     stderr.write(f"{len(written)} files written, {unchanged} left as they are\n")

@@ -22,7 +22,7 @@ _KINDS: Final[Mapping[str, frozenset[str]]] = {
 }
 KINDS: Final = frozenset({"str", "int", "float", "bool", "list", "object"})
 _MOST_LITERALS: Final = 500
-_DEEPEST_NAME: Final = 200
+_LONGEST_NAME: Final = 200
 
 
 def kinds_of(shape: Shape) -> frozenset[str]:
@@ -109,13 +109,14 @@ class Typing:
         self.definitions = definitions
         self.made: list[Made] = []
         self.external = external
-        self._taken: dict[str, int] = {}
+        self._taken: set[str] = set()
         self._of_definition: dict[str, Type] = {}
         self._in_progress: set[str] = set()
+        self._unfinished: dict[str, Made] = {}
 
     def reserve(self, name: str) -> None:
         """Keeps a name from being given to another schema."""
-        self._taken[name] = 1
+        self._taken.add(name)
 
     def opened(self, shape: Shape) -> Shape:
         """The shape with `all_of` taken in."""
@@ -232,17 +233,23 @@ class Typing:
     # --- Schemas ---
 
     def _schema(self, shape: Shape, name: str, inner: str, fixed: Mapping[str, Attribute]) -> Made:
+        known = self._unfinished.get(shape.where)
+        if known is not None:
+            return known  # `allOf` takes in the object that it is part of
         made = self._begun(shape, name)
+        if shape.where:
+            self._unfinished[shape.where] = made
         self._fill(made, inner if inner != name else made.name, fixed)
+        self._unfinished.pop(shape.where, None)
         return made
 
     def _begun(self, shape: Shape, name: str) -> Made:
-        if len(name) > _DEEPEST_NAME:
-            name = name[:_DEEPEST_NAME]
-        count = self._taken.get(name, 0)
-        self._taken[name] = count + 1
-        if count:
-            return self._begun(shape, f"{name}{count + 1}")
+        name = wanted = name[:_LONGEST_NAME]
+        count = 1
+        while name in self._taken:
+            count += 1
+            name = f"{wanted}{count}"
+        self._taken.add(name)
         made = Made(name, shape, shape.description)
         self.made.append(made)
         return made

@@ -155,3 +155,14 @@ def test_references_that_lead_nowhere_are_refused(ref: str, tmp_path: Path) -> N
     ran = imported(tmp_path, "a.json")
     assert ran.status == 1
     assert ran.err.startswith("kcl import: a.json: ")
+
+
+def test_all_of_that_takes_in_itself_ends(tmp_path: Path) -> None:
+    node = {
+        "type": "object",
+        "properties": {"next": {"allOf": [{"$ref": "#/$defs/node"}, {"required": ["v"]}]}, "v": {}},
+    }
+    (tmp_path / "a.json").write_text(json.dumps({**node, "$defs": {"node": node}}))
+    assert imported(tmp_path, "a.json").status == 0
+    assert theirs([tmp_path / "models/a.k"], tmp_path, {}) == ""
+    assert ours([tmp_path / "models/a.k"], tmp_path, {}) == ""

@@ -143,6 +143,7 @@ _BY_HAND: dict[str, list[Any]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", _PROPERTIES)
 def test_accepts_what_the_schema_accepts(name: str, tmp_path: Path) -> None:
     schema = _PROPERTIES[name]
