@@ -141,7 +141,8 @@ class Expressions(Containers, Calls):
             value = self.value(node.operand, scope)
             return self.knows(self.source.assign(f"not {value}"), "bool")
         if node.op is ast.UnaryOp.MINUS and isinstance(node.operand, ast.Int) and node.operand.suffix is None:
-            return self.literal(-node.operand.value)
+            if node.operand.value != INT64_MIN:
+                return self.literal(-node.operand.value)
         return self.closure(node, scope)
 
     def _either(self, node: ast.Binary, scope: Scope, tracked: bool) -> tuple[str, str]:

@@ -375,6 +375,8 @@ class Arithmetic:
     def negate(self, value: Value) -> Value:
         if type(value) not in _NUMBERS:
             raise ValueFailure(f"bad operand type for unary -: '{kind(value)}'")
+        if value == INT64_MIN and type(value) is int:
+            return value  # as it is written: its digits alone, without the sign, pass the largest number and wrap
         return self._checked(-value)
 
 

@@ -151,9 +151,9 @@ class LiteralDefault:
 
 
 def literal_default(node: ast.SchemaAttr) -> LiteralDefault | None:
-    """The default of an attribute that is declared without one but of a type with one value."""
+    """The default of an attribute that must have a value, is declared without one, and of a type with one value."""
     type_ = node.type
-    if node.value is not None or not isinstance(type_, ast.LiteralType):
+    if node.optional or node.value is not None or not isinstance(type_, ast.LiteralType):
         return None
     if type_.suffix is not None and isinstance(type_.value, int):
         return LiteralDefault(number_multiplier(type_.value, type_.suffix))

@@ -160,3 +160,19 @@ def test_rules_check_their_host(values: Values, finding: Values) -> None:
     program = "protocol PProtocol:\n    n: int\nrule Small for PProtocol:\n    n < 10, 'too big'\na = Small {n = %s}\n"
     assert values(program % 1)["a"] == {"n": 1}
     assert finding(program % 11)[1] == "Instance check failed"
+
+
+def test_only_an_attribute_that_must_have_a_value_takes_the_one_value_of_its_type(values: Values) -> None:
+    program = 'schema S:\n    a: "x"\n    b?: "x"\n    c?: "x" = "x"\n    d?: 1\n'
+    assert values(f"{program}s = S {{}}\n")["s"] == {"a": "x", "c": "x"}
+    many = "".join(f"s{number} = S {{}}\n" for number in range(50))
+    assert values(program + many)["s49"] == {"a": "x", "c": "x"}, "also once code is generated"
+
+
+def test_the_smallest_integer_may_be_written(values: Values) -> None:
+    """Its digits alone wrap, as in the official compiler, and are what they were with the sign before them."""
+    program = (
+        "a = -9223372036854775808\nf = lambda n {\n    n if n < -9223372036854775808 else -9223372036854775808\n}\n"
+    )
+    assert values(f"{program}b = [f(n) for n in range(50)][49]\n")["b"] == -(2**63)
+    assert values("a = -9223372036854775808 + 1\n")["a"] == 1 - 2**63
