@@ -15,6 +15,9 @@ import os
 from kcl.cache.runs import key_of, look_up
 from kcl.cache.store import Store, folder_for
 
+_NOBODY_READS = 141
+"""As a shell tells of a program that SIGPIPE ended."""
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,7 +81,13 @@ def main() -> int:
 def process() -> "NoReturn":
     """The process `kcl`. After a run, taking the interpreter apart would take longer than all that it does itself."""
     if not _runs(sys.argv[1:]):
-        sys.exit(main())
+        try:
+            status = main()
+            sys.stdout.flush()
+        except BrokenPipeError:  # whoever read what is printed has gone, and wants no more of it
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            status = _NOBODY_READS
+        sys.exit(status)
     status = main()
     try:
         sys.stdout.flush()

@@ -53,7 +53,14 @@ def main(
     """Prints what is found on stdout, and on stderr how many, or what could not be read."""
     parser = _Parser(stdout)
     add = parser.add_argument
-    add("paths", nargs="*", default=["."], metavar="PATH", help="files, and folders with all below them; . if left out")
+    add(
+        "paths",
+        nargs="*",
+        default=["."],
+        metavar="PATH",
+        help="files, folders, FOLDER/... with all below; . if left out",
+    )
+    add("-R", "--recursive", action="store_true", help="folders with all below them")
     add("--select", action="append", default=[], metavar="CODES", help="these rules and no others, by code or name")
     add("--ignore", action="append", default=[], metavar="CODES", help="not these rules")
     add("--fix", action="store_true", help="mend what can be mended safely, and tell the rest")
@@ -71,7 +78,7 @@ def main(
         stdout.writelines(f"{code.number}  {code.title}\n" for code in RULES)
         return _CLEAN
     folder = os.path.abspath(cwd)
-    paths, missing = files_of(arguments.paths, folder)
+    paths, missing = files_of(arguments.paths, folder, recursive=arguments.recursive)
     if not paths:
         _tell_unread(missing, folder, stderr)
         return _USAGE

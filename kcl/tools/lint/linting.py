@@ -45,18 +45,22 @@ class Linted:
     texts: Mapping[str, str]
 
 
-def files_of(paths: Iterable[str], cwd: str) -> tuple[tuple[str, ...], tuple[Unread, ...]]:
-    """The .k files that paths name, absolute and each once: a folder is all below it, but hidden folders."""
+def files_of(paths: Iterable[str], cwd: str, *, recursive: bool = False) -> tuple[tuple[str, ...], tuple[Unread, ...]]:
+    """The .k files that paths name, absolute and each once.
+
+    A folder is the files in it; `FOLDER/...`, or any folder if `recursive`, all below it but hidden folders.
+    """
     found: dict[str, None] = {}
     unread: list[Unread] = []
     for name in paths:
+        is_deep = recursive or name == "..." or name.endswith("/...")
         path = os.path.normpath(os.path.join(cwd, name.removesuffix("...") or "."))
         if os.path.isdir(path):
-            before = len(found)
-            for each in _below(path, unread):
-                found[each] = None
-            if len(found) == before and not any(each.startswith(path) for each in found):
-                unread.append(Unread(path, "there are no .k files in it"))
+            inside = list(_below(path, unread, recursive=is_deep))
+            found.update(dict.fromkeys(inside))
+            if not inside:
+                more = "" if is_deep else "; for folders below it say ./..."
+                unread.append(Unread(path, f"there is no file that ends in .k in it{more}"))
         elif os.path.isfile(path):
             found[path] = None
         else:
@@ -148,12 +152,12 @@ def _of(subject: Subject, rules: frozenset[Code]) -> Iterator[Finding]:
     yield from (Finding(each) for each in (*wrong, *idle))
 
 
-def _below(folder: str, unread: list[Unread]) -> Iterator[str]:
+def _below(folder: str, unread: list[Unread], *, recursive: bool = True) -> Iterator[str]:
     def note(problem: OSError) -> None:
         unread.append(Unread(str(problem.filename), problem.strerror or "can't be read"))
 
     for where, folders, names in os.walk(folder, onerror=note):
-        folders[:] = sorted(each for each in folders if not each.startswith(_HIDDEN))
+        folders[:] = sorted(each for each in folders if recursive and not each.startswith(_HIDDEN))
         for path in (os.path.join(where, each) for each in sorted(names) if each.endswith(".k")):
             if os.path.isfile(path):  # who opens a pipe waits for ever
                 yield path

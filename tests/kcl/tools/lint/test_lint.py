@@ -151,7 +151,7 @@ def test_a_fix_that_would_break_the_program_is_refused(tmp_path: Path) -> None:
     }.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
-    _Ran(tmp_path, "--fix", "--error_format", "short", ".")
+    _Ran(tmp_path, "--fix", "--error_format", "short", "./...")
     assert (tmp_path / "base/base.k").read_text() == "import math\na = 1\n"
 
 
@@ -184,7 +184,10 @@ def test_folders_are_looked_through_but_hidden_ones(tmp_path: Path) -> None:
     for name in ("a/b/c.k", ".git/d.k", "e.k"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("import math\n")
-    assert _Ran(tmp_path, "--error_format", "short").found == ["1 W0411", "1 W0411"]
+    assert _Ran(tmp_path, "--error_format", "short").found == ["1 W0411"]
+    assert _Ran(tmp_path, "--error_format", "short", "-R").found == ["1 W0411", "1 W0411"]
+    deep = _Ran(tmp_path, "a")
+    assert deep.status == 2 and "say ./..." in deep.err
     assert _Ran(tmp_path, "--error_format", "short", "./...", "e.k").found == ["1 W0411", "1 W0411"]
 
 
