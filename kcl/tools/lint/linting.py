@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from kcl.caches import ParseCache
@@ -14,6 +14,7 @@ from kcl.loader.program import Module
 from kcl.patterns import pattern
 from kcl.records import dataclass
 from kcl.source import FileSystem
+from kcl.syntax.walking import walk
 from kcl.tools.checked import Analysis, analyse
 from kcl.tools.lint.rules import ASKED_FOR, RULES, Finding, Subject
 from kcl.tools.lint.suppressions import apply, read
@@ -85,7 +86,7 @@ def lint(
     cache = cache or ParseCache()
     rules = frozenset(select if select is not None else set(RULES) - ASKED_FOR) - ignore
     wanted = set(paths)
-    words: dict[str, Callable[[str], int]] = {}
+    words: dict[str, _Words] = {}
     diagnostics: dict[tuple[object, ...], Diagnostic] = {}
     findings: list[Finding] = []
     texts: dict[str, str] = {}
@@ -119,15 +120,15 @@ def lint(
                 continue
             if _is_broken(module, analysis):
                 continue
-            root = find_root(os.path.dirname(name), files) or os.path.dirname(name)
-            if root not in words:
-                words[root] = _occurrences(root, files)
+            counting = _Words(name, files)
+            counting = words.setdefault(counting.folder, counting)
             subject = Subject(
                 name,
                 module.source.text,
                 module.tree,
                 [each.tree for each in modules if each is not module],
-                words[root],
+                counting,
+                tuple(walk(module.tree)),
             )
             for finding in _of(subject, rules):
                 findings.append(finding)
@@ -177,16 +178,26 @@ def _unreadable(path: str, files: FileSystem) -> str:
     return ""
 
 
-def _occurrences(root: str, files: FileSystem) -> Callable[[str], int]:
-    """How often a word stands in the files below a folder; those that cannot be read may hold any word."""
-    counted: Counter[str] = Counter()
-    unread: list[Unread] = []
-    for path in _below(root, unread):
-        try:
-            counted.update(_WORD.findall(files.read_text(path)))
-        except (OSError, UnicodeDecodeError):
-            unread.append(Unread(path, ""))
-    return (lambda _word: 2) if unread else counted.__getitem__
+class _Words:
+    """How often words stand in the files of a repository, or of a folder that is in none; counted when asked."""
+
+    def __init__(self, path: str, files: FileSystem) -> None:
+        root = find_root(os.path.dirname(path), files)
+        self.folder, self._is_deep = root or os.path.dirname(path), root is not None
+        self._files = files
+        self._counted: Counter[str] | None = None
+        self._unread: list[Unread] = []
+
+    def __call__(self, word: str) -> int:
+        """Two for any word where a file can't be read: it may hold it."""
+        if self._counted is None:
+            self._counted = Counter()
+            for path in _below(self.folder, self._unread, recursive=self._is_deep):
+                try:
+                    self._counted.update(_WORD.findall(self._files.read_text(path)))
+                except (OSError, UnicodeDecodeError):
+                    self._unread.append(Unread(path, ""))
+        return 2 if self._unread else self._counted[word]
 
 
 def _is_broken(module: Module, analysis: Analysis) -> bool:

@@ -42,6 +42,8 @@ class Subject:
     tree: ast.Module
     siblings: Sequence[ast.Module]
     occurrences: Callable[[str], int]
+    nodes: Sequence[ast.Node]
+    """All of the tree: what most rules go through."""
 
 
 Rule = Callable[[Subject], Iterator[Finding]]
@@ -86,10 +88,10 @@ def _unused_import(subject: Subject) -> Iterator[Finding]:
 
 
 def _dead_value(subject: Subject) -> Iterator[Finding]:
-    for node in walk(subject.tree):
+    for node in subject.nodes:
         if isinstance(node, ast.Config):
             yield from _dead_entries(subject, node)
-    for body in _bodies(subject.tree):
+    for body in _bodies(subject):
         yield from _dead_assignments(subject, body)
 
 
@@ -123,6 +125,8 @@ def _dead_assignments(subject: Subject, body: Sequence[ast.Stmt]) -> Iterator[Fi
     pending: dict[str, ast.Assign] = {}
     for statement in body:
         if not isinstance(statement, ast.Assign) or len(statement.targets) != 1 or statement.targets[0].path:
+            if not pending:
+                continue
             names = {each.id for each in walk(statement) if isinstance(each, ast.Name)}
             names |= {each.name for each in walk(statement) if isinstance(each, ast.Target)}
             for name in names:
@@ -130,7 +134,7 @@ def _dead_assignments(subject: Subject, body: Sequence[ast.Stmt]) -> Iterator[Fi
             if isinstance(statement, ast.Schema | ast.Rule | ast.If):
                 pending.clear()
             continue
-        for each in walk(statement.value):
+        for each in walk(statement.value) if pending else ():
             if isinstance(each, ast.Name):
                 pending.pop(each.id, None)
             elif isinstance(each, ast.Lambda | ast.SchemaExpr | ast.Call):
@@ -150,7 +154,7 @@ def _unused_variable(subject: Subject) -> Iterator[Finding]:
         for target in statement.targets if isinstance(statement, ast.Assign) else ():
             if target.name.startswith("_") and not target.path and subject.occurrences(target.name) <= 1:
                 yield _unused(subject, target.name, target.start, target.name_end)
-    for node in walk(subject.tree):
+    for node in subject.nodes:
         if isinstance(node, ast.Schema):
             for each in node.body:
                 if isinstance(each, ast.Assign):
@@ -171,7 +175,7 @@ def _unused_locals(subject: Subject, node: ast.Lambda) -> Iterator[Finding]:
 
 
 def _self_comparison(subject: Subject) -> Iterator[Finding]:
-    for node in walk(subject.tree):
+    for node in subject.nodes:
         if not isinstance(node, ast.Compare):
             continue
         operands = [node.left, *node.comparators]
@@ -188,7 +192,7 @@ _STRICT: Final = frozenset((ast.CompareOp.NE, ast.CompareOp.LT, ast.CompareOp.GT
 
 
 def _constant_condition(subject: Subject) -> Iterator[Finding]:
-    for node in walk(subject.tree):
+    for node in subject.nodes:
         match node:
             case ast.If() | ast.ListIf() | ast.ConfigIf() | ast.IfExpr():
                 conditions: list[ast.Expr | None] = [node.cond]
@@ -219,7 +223,7 @@ def _shadowed_import(subject: Subject) -> Iterator[Finding]:
     imported = {each.name: each for each in subject.tree.imports()}
     if not imported:
         return
-    for node in walk(subject.tree):
+    for node in subject.nodes:
         match node:
             case ast.Param():
                 names = [(node.name, node.start)]
@@ -275,9 +279,9 @@ def _heads(tree: ast.Module) -> set[str]:
     return found
 
 
-def _bodies(tree: ast.Module) -> Iterator[Sequence[ast.Stmt]]:
-    yield tree.body
-    for node in walk(tree):
+def _bodies(subject: Subject) -> Iterator[Sequence[ast.Stmt]]:
+    yield subject.tree.body
+    for node in subject.nodes:
         if isinstance(node, ast.Lambda):
             yield node.body
 

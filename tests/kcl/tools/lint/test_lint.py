@@ -87,6 +87,15 @@ def test_a_private_name_that_another_file_mentions_is_no_finding(tmp_path: Path)
     assert "W3002" not in _Ran(tmp_path, "main.k").out
 
 
+def test_a_file_of_no_package_is_held_against_its_own_folder_alone(tmp_path: Path) -> None:
+    """The folders below may be somebody's whole home."""
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "b.k").write_text("b = '_a'\n")
+    assert _lint(tmp_path, "_a = 1\n").found == ["1 W3002"]
+    (tmp_path / "beside.k").write_text("b = '_a'\n")
+    assert _lint(tmp_path, "_a = 1\n").found == []
+
+
 ALLOWED = {
     "behind": ("_a = 1  # kcl-lint: allow W3002 because a script reads it\n", []),
     "by name, above": ("# kcl-lint: allow UnusedVariable because a script reads it\n\n# more\n_a = 1\n", []),
