@@ -1,0 +1,382 @@
+"""`kcl_lib.api`: the calls of the official client, each answered here.
+
+Calls raise `ServiceError`, whose text is the report, where the official ones raise. A relative path is one of the
+process's folder. What is not there raises `NotImplementedError`, which says what to use instead.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Mapping
+from typing import Any, Final, NoReturn
+
+from kcl import whole_file
+from kcl.api import PlanOptions, ProgramError, Settings, run
+from kcl.bounded import Allowance
+from kcl.compat.messages import (
+    CliConfig,
+    Error,
+    ExecProgramArgs,
+    ExecProgramResult,
+    ExternalPkg,
+    FormatCodeArgs,
+    FormatCodeResult,
+    FormatPathArgs,
+    FormatPathResult,
+    GetVersionResult,
+    KeyValuePair,
+    LintPathArgs,
+    LintPathResult,
+    ListOptionsResult,
+    ListVariablesArgs,
+    ListVariablesResult,
+    LoadSettingsFilesArgs,
+    LoadSettingsFilesResult,
+    MapEntry,
+    Message,
+    OptionHelp,
+    OverrideFileArgs,
+    OverrideFileResult,
+    ParseFileArgs,
+    ParseFileResult,
+    ParseProgramArgs,
+    ParseProgramResult,
+    PingArgs,
+    PingResult,
+    Position,
+    RenameArgs,
+    RenameCodeArgs,
+    RenameCodeResult,
+    RenameResult,
+    TestArgs,
+    TestCaseInfo,
+    TestResult,
+    UpdateDependenciesArgs,
+    UpdateDependenciesResult,
+    ValidateCodeArgs,
+    ValidateCodeResult,
+    Variable,
+    VariableList,
+)
+from kcl.diagnostics import Code, Diagnostic, KclError
+from kcl.evaluator.runtime import Limits
+from kcl.loader import LoadRequest, load, load_settings, merge_settings, overridden_text, parse_argument
+from kcl.reports import report
+from kcl.source import InMemoryFileSystem, OsFileSystem, OverlayFileSystem, SourceFile
+from kcl.stdlib.matching import tried
+from kcl.stdlib.patterns import PatternError, compiled
+from kcl.tools.fmt import formatted
+from kcl.tools.fmt.files import Wish, found, lay_out
+from kcl.tools.fmt.formatting import Refused
+from kcl.tools.lint import lint
+from kcl.tools.lint.linting import files_of
+from kcl.tools.query import variables as listing
+from kcl.tools.query.arguments import arguments
+from kcl.tools.query.reading import Unreadable, source, sources
+from kcl.tools.test.cases import Case
+from kcl.tools.test.pool import run_all
+from kcl.tools.test.suites import find
+from kcl.tools.vet import data as vetted
+from kcl.tools.vet.validation import SchemaFile, Validator, schemas
+
+_OFFICIAL: Final = "0.13.2"
+"""The version of the official compiler that this implementation is held against."""
+
+
+class ServiceError(Exception):
+    """A call failed; the text says why, as a report."""
+
+
+class API:
+    """The service. Calls keep nothing from one to the next."""
+
+    def ping(self, args: PingArgs) -> PingResult:
+        return PingResult(args.value)
+
+    def get_version(self) -> GetVersionResult:
+        told = f"Version: {_OFFICIAL}-konfig-workbench\nPlatform: python\nGitCommit: none"
+        return GetVersionResult(_OFFICIAL, told)
+
+    def exec_program(self, args: ExecProgramArgs) -> ExecProgramResult:
+        """Runs a program. A failure of the run itself is the result's `err_message`; all else is raised."""
+        folder = os.path.abspath(args.work_dir or os.curdir)
+        names = [os.path.join(folder, each) for each in args.k_filename_list]
+        settings = Settings(
+            options=tuple(parse_argument(f"{each.name}={each.value}") for each in args.args),
+            overrides=tuple(args.overrides),
+            path_selector=tuple(args.path_selector),
+            package_maps=_maps(args.external_pkgs),
+            sort_keys=args.sort_keys or None,
+        )
+        try:
+            result = run(
+                list(args.k_filename_list) if args.k_code_list else names,
+                work_dir=folder,
+                settings=[settings],
+                texts=dict(zip(args.k_filename_list, args.k_code_list, strict=False)),
+                output=PlanOptions(show_hidden=args.show_hidden, disable_none=args.disable_none),
+                limits=Limits(strict_range_check=args.strict_range_check, debug=bool(args.debug)),
+            )
+        except ProgramError as problem:
+            text = report(problem.diagnostics, problem.sources, "pretty")
+            if all(each.code is Code.EVALUATION for each in problem.diagnostics):
+                return ExecProgramResult(log_message=problem.printed, err_message=text)
+            raise ServiceError(text) from None
+        except KclError as problem:
+            raise ServiceError(report(problem.diagnostics, {}, "pretty")) from None
+        yaml = "" if args.disable_yaml_result else result.yaml().removesuffix("\n")
+        return ExecProgramResult(_on_one_line(result.json()), yaml, result.printed)
+
+    def parse_file(self, args: ParseFileArgs) -> ParseFileResult:
+        texts = {args.path: args.source} if args.source else {}
+        paths, deps, errors = _loaded([args.path], texts, args.external_pkgs)
+        return ParseFileResult([each for each in deps if each not in paths], errors)
+
+    def parse_program(self, args: ParseProgramArgs) -> ParseProgramResult:
+        texts = dict(zip(args.paths, args.sources, strict=False))
+        paths, _, errors = _loaded(args.paths, texts, args.external_pkgs)
+        return ParseProgramResult(paths, errors)
+
+    def load_package(self, args: object) -> NoReturn:
+        raise NotImplementedError("symbols are told by the language server: kcl lsp")
+
+    def get_schema_type_mapping(self, args: object) -> NoReturn:
+        raise NotImplementedError("attributes of schemas are told by kcl query schemas")
+
+    def list_options(self, args: ParseProgramArgs) -> ListOptionsResult:
+        try:
+            calls = arguments(sources(args.paths, os.getcwd()))
+        except Unreadable as problem:
+            raise ServiceError(str(problem)) from None
+        told = [OptionHelp(each.name, each.type, each.is_required, each.default, each.help) for each in calls]
+        return ListOptionsResult(told)
+
+    def list_variables(self, args: ListVariablesArgs) -> ListVariablesResult:
+        try:
+            every = listing.variables(sources(args.files, os.getcwd()))
+        except Unreadable as problem:
+            return ListVariablesResult(parse_errors=[_error(str(problem))])
+        chosen: Mapping[str, list[listing.Variable]] = every
+        if args.specs:
+            chosen = {each: listing.at_path(every, each.split(".")) for each in args.specs}
+        return ListVariablesResult({name: VariableList(list(map(_variable, each))) for name, each in chosen.items()})
+
+    def override_file(self, args: OverrideFileArgs) -> OverrideFileResult:
+        """Writes values into a file; all else in it stays as it is."""
+        path = os.path.abspath(args.file)
+        try:
+            file = source(path, os.curdir)
+            text = overridden_text(file, args.specs, args.import_paths)
+        except (Unreadable, KclError) as problem:
+            return OverrideFileResult(False, [_error(str(problem))])
+        if text != file.text:
+            whole_file.save(path, text.encode())
+        return OverrideFileResult(True)
+
+    def format_code(self, args: FormatCodeArgs) -> FormatCodeResult:
+        try:
+            return FormatCodeResult(formatted(args.source).encode())
+        except Refused as problem:
+            raise ServiceError(str(problem)) from None
+
+    def format_path(self, args: FormatPathArgs) -> FormatPathResult:
+        cwd = os.getcwd()
+        outcomes = [
+            lay_out(each, cwd, Wish(writes=not args.dry_run, diff=False))
+            for each in found(args.path, cwd, recursive=False)
+        ]
+        failed = [each.problem for each in outcomes if each.problem]
+        if failed:
+            raise ServiceError("\n".join(failed))
+        return FormatPathResult([each.path for each in outcomes if each.is_changed])
+
+    def lint_path(self, args: LintPathArgs) -> LintPathResult:
+        paths, missing = files_of(args.paths, os.getcwd())
+        linted = lint(paths, OsFileSystem())
+        unread = [f"{each.path}: {each.why}" for each in (*missing, *linted.unread)]
+        if unread:
+            raise ServiceError("\n".join(unread))
+        return LintPathResult([each.message for each in linted.diagnostics])
+
+    def validate_code(self, args: ValidateCodeArgs) -> ValidateCodeResult:
+        """Holds data against a schema, the first of the code where none is named."""
+        text, name = args.data, "data"
+        if args.datafile:
+            file = source(args.datafile, os.getcwd())
+            text, name = file.text, file.path
+        try:
+            documents = vetted.documents(text, args.format.lower() or "json")
+        except vetted.BadData as problem:
+            return ValidateCodeResult(False, str(problem))
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.abspath(args.file) if args.file else os.path.join(folder, "schema.k")
+            code = args.code or source(path, os.curdir).text
+            if not args.file:
+                whole_file.save(path, code.encode())
+            known = schemas(code, path)
+            if not known:
+                raise ServiceError("there is no schema in the code")
+            schema = SchemaFile(path, code, args.schema or known[0], args.attribute_name or "value")
+            validator = Validator(schema, {})
+            said = []
+            for document in documents:
+                findings = validator.validate(document, name, text)
+                said.append(report(findings.diagnostics, findings.sources, "pretty"))
+        message = "".join(said)
+        return ValidateCodeResult(not message, message)
+
+    def rename(self, args: RenameArgs) -> RenameResult:
+        """Renames a variable or schema of a package in its files. Raises `ServiceError` where that is not safe."""
+        texts = {os.path.abspath(each): source(each, os.getcwd()).text for each in args.file_paths}
+        changed = _renamed(os.path.abspath(args.package_root), args.symbol_path, texts, args.new_name, on_disk=True)
+        for path, text in changed.items():
+            whole_file.save(path, text.encode())
+        return RenameResult(sorted(changed))
+
+    def rename_code(self, args: RenameCodeArgs) -> RenameCodeResult:
+        root, codes = os.path.abspath(args.package_root), args.source_codes
+        return RenameCodeResult(_renamed(root, args.symbol_path, codes, args.new_name, on_disk=False))
+
+    def test(self, args: TestArgs) -> TestResult:
+        """Runs tests; raises `ServiceError` where a file cannot be read or there are none."""
+        tests, unreadable = find(args.pkg_list, os.getcwd())
+        if unreadable:
+            raise ServiceError("\n".join(f"{each.path}: {each.reason}" for each in unreadable))
+        if args.run_regexp:
+            try:
+                pattern = compiled(args.run_regexp)
+            except PatternError as problem:
+                raise ServiceError(f"{args.run_regexp!r} is no regular expression: {problem}") from None
+            tests = [each for each in tests if tried(pattern, each.name).search(each.name)]
+        if not tests:
+            raise ServiceError(f"there are no tests in {' '.join(args.pkg_list)}")
+        cases = [Case(each.folder, each.files, each.name) for each in tests]
+        info = [
+            TestCaseInfo(tests[index].name, outcome.failure, round(outcome.seconds * 1e6), outcome.printed)
+            for index, outcome in run_all(cases, Allowance(), os.environ, 1, fail_fast=args.fail_fast)
+        ]
+        return TestResult(info)
+
+    def load_settings_files(self, args: LoadSettingsFilesArgs) -> LoadSettingsFilesResult:
+        files = OsFileSystem()
+        try:
+            read = [load_settings(os.path.abspath(each), files, shown_as=each) for each in args.files]
+        except KclError as problem:
+            raise ServiceError(report(problem.diagnostics, {}, "pretty")) from None
+        merged = merge_settings(read)
+        options = [KeyValuePair(key, json.dumps(value, ensure_ascii=False)) for key, value in merged.options]
+        config = CliConfig(
+            list(merged.files),
+            merged.output or "",
+            list(merged.overrides),
+            list(merged.path_selector),
+            bool(merged.strict_range_check),
+            bool(merged.disable_none),
+            bool(merged.debug),
+            bool(merged.sort_keys),
+            bool(merged.show_hidden),
+        )
+        return LoadSettingsFilesResult(config, options)
+
+    def update_dependencies(self, args: UpdateDependenciesArgs) -> UpdateDependenciesResult:
+        """Downloads what kcl.mod asks for; raises `ServiceError` where that fails."""
+        from kcl.packages.commands import main
+
+        said = ""
+        for words in (["update"], *([["vendor"]] if args.vendor else []), ["metadata"]):
+            out, complaint = io.StringIO(), io.StringIO()
+            folder = os.path.abspath(args.manifest_path)
+            if main(words, cwd=folder, stdin=io.StringIO(), stdout=out, stderr=complaint, environment=os.environ):
+                raise ServiceError(complaint.getvalue())
+            said = out.getvalue()
+        packages = json.loads(said)["packages"]
+        told = [ExternalPkg(name, each["manifest_path"]) for name, each in packages.items()]
+        return UpdateDependenciesResult(told)
+
+
+def _maps(packages: Iterable[ExternalPkg]) -> dict[str, str]:
+    return {each.pkg_name: each.pkg_path for each in packages}
+
+
+def _on_one_line(text: str) -> str:
+    try:
+        return json.dumps(json.loads(text), ensure_ascii=False)
+    except ValueError:  # several documents
+        return text.removesuffix("\n")
+
+
+def _loaded(
+    paths: list[str], texts: Mapping[str, str], packages: Iterable[ExternalPkg]
+) -> tuple[list[str], list[str], list[Error]]:
+    """The files of the main package, all files of the program, and what is wrong with how they are written."""
+    folder = os.getcwd()
+    there = {os.path.abspath(path): text for path, text in texts.items()}
+    files = OverlayFileSystem(OsFileSystem(), there)
+    request = LoadRequest(
+        files=tuple(os.path.abspath(each) for each in paths), work_dir=folder, package_maps=_maps(packages)
+    )
+    try:
+        found = load(request, files)
+    except KclError as problem:
+        raise ServiceError(report(problem.diagnostics, there, "pretty")) from None
+    program = found.program
+    main = [each.source.path for each in program.main.modules]
+    every = [each.source.path for package in program.packages.values() for each in package.modules]
+    return main, every, [_told(each, found.sources) for each in found.diagnostics]
+
+
+def _told(diagnostic: Diagnostic, texts: Mapping[str, str]) -> Error:
+    position = Position()
+    if diagnostic.primary is not None:
+        path = diagnostic.primary.path
+        at = SourceFile(path, texts.get(path, "")).position(diagnostic.primary.start)
+        position = Position(at.line, at.column, path)
+    return Error(diagnostic.severity.value, diagnostic.code.number, [Message(diagnostic.message, position)])
+
+
+def _error(text: str) -> Error:
+    return Error("error", Code.INVALID_SYNTAX.number, [Message(text)])
+
+
+def _variable(each: listing.Variable) -> Variable:
+    return Variable(
+        each.text,
+        each.type,
+        each.operator,
+        list(map(_variable, each.items)),
+        [MapEntry(key, _variable(value)) for key, value in each.entries],
+    )
+
+
+def _renamed(root: str, symbol: str, texts: Mapping[str, str], new: str, *, on_disk: bool) -> dict[str, str]:
+    """The files of a package that change. `symbol` is a variable or schema, `folder:name` one of a folder below."""
+    from kcl.tools.lsp.documents import edited
+    from kcl.tools.lsp.outline import top_level
+    from kcl.tools.lsp.referring import Refusal, renamed
+    from kcl.tools.lsp.sessions import Session
+
+    package, _, path = symbol.rpartition(":")
+    name, _, rest = path.partition(".")
+    if rest:
+        raise ServiceError(f"{symbol}: only variables and schemas of a package are renamed")
+    base: Any = OsFileSystem() if on_disk else InMemoryFileSystem({f"{root}/kcl.mod": "", **texts})
+    session = Session(base)
+    for file, text in texts.items():
+        session.open(file, text, None)
+    folder = os.path.join(root, *package.split(".")) if package else root
+    for file, text in texts.items():
+        if os.path.dirname(file) != folder:
+            continue
+        for found_name, _, offset in top_level(text, name):
+            if found_name != name:
+                continue
+            edits = renamed(session, file, offset, new)
+            if isinstance(edits, Refusal):
+                raise ServiceError(f"{symbol} is not renamed: {edits.reason}")
+            return {
+                each: edited(session.documents.text(each) or "", made, session.columns) for each, made in edits.items()
+            }
+    raise ServiceError(f"{symbol} is not declared in the files given")
