@@ -83,7 +83,8 @@ def process() -> "NoReturn":
     if not _runs(sys.argv[1:]):
         try:
             status = main()
-            sys.stdout.flush()
+            if not sys.stdout.closed:  # as it is once an editor was served
+                sys.stdout.flush()
         except BrokenPipeError:  # whoever read what is printed has gone, and wants no more of it
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             status = _NOBODY_READS
