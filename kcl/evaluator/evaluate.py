@@ -191,7 +191,6 @@ def _evaluate(
     try:
         return _evaluate_checked(program, in_use, preparing, options, dialect, limits, compiling, observation)
     except StartOver:
-        preparing.forget_values(failed=True)  # values of imported packages may hold functions of generated code
         return _evaluate_checked(program, in_use, preparing, options, dialect, limits, None, observation)
     finally:
         if prepared is None:
