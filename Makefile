@@ -11,7 +11,7 @@ MOTO := $(VENV)/.moto
 # tests start wb hundreds of times: Python keeps what it compiled, even where the environment says otherwise
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo test soak check format bench fuzz fuzz-files screenshots lock sbom pythons clean
+.PHONY: demo test soak check format bench fuzz fuzz-files screenshots lock sbom pythons vscode clean
 
 demo: $(STAMP)
 	@$(BIN)/wb demo
@@ -56,6 +56,14 @@ fuzz-files: $(STAMP)
 
 screenshots: $(STAMP)
 	$(BIN)/python -m tests.screenshots docs/screenshots
+
+# The extension of VS Code, from packages of npm alone, as docs/vscode/package-lock.json has them: build/vscode/*.vsix.
+# None of their install scripts is run, and it is published nowhere.
+vscode:
+	@command -v npm >/dev/null || { echo "npm is not here: install Node.js 20 or newer" >&2; exit 1; }
+	mkdir -p build/vscode
+	cp -r docs/vscode/. LICENSE build/vscode/
+	cd build/vscode && npm ci --ignore-scripts --no-audit --no-fund && npm run package
 
 # What is installed: exact versions with their hashes, from .ci/locked. LOCKED=no takes the newest that pyproject allows.
 LOCK := .ci/locked

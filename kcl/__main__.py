@@ -12,7 +12,7 @@ if __name__ == "__main__" and not sys.flags.safe_path and sys.path:
 
 import os
 
-from kcl.cache.runs import key_of, look_up
+from kcl.cache.runs import failed, key_of, look_up
 from kcl.cache.store import Store, folder_for
 
 _NOBODY_READS = 141
@@ -31,13 +31,20 @@ def _runs(arguments: list[str]) -> bool:
     return bool(arguments) and (arguments[0] == "run" or arguments[0].endswith(".k"))
 
 
-def _kept(arguments: list[str]) -> str | None:
-    """What this very command line printed before, if it would print the same now."""
+def _kept(arguments: list[str]) -> tuple[str, int] | None:
+    """What this very command line printed or said before, and its status, if it would be the same now."""
     if arguments[0] != "run":
         arguments = ["run", *arguments]
     folder = folder_for(os.environ)
     key = None if folder is None else key_of(arguments, os.getcwd(), os.environ)
-    return None if folder is None or key is None else look_up(Store(folder), key)
+    if folder is None or key is None:
+        return None
+    store = Store(folder)
+    text = look_up(store, key)
+    if text is not None:
+        return text, 0
+    said = look_up(store, failed(key))
+    return None if said is None else (said, 1)
 
 
 def _run() -> int:
@@ -67,9 +74,15 @@ def main() -> int:
         from kcl.cli import entry
 
         return entry()
-    text = _kept(arguments)
-    if text is None:
+    kept = _kept(arguments)
+    if kept is None:
         return _run()
+    text, status = kept
+    if status:
+        from kcl.terminal import harmless_lines  # what is said is shown wherever it goes
+
+        sys.stderr.write(harmless_lines(text))
+        return status
     if sys.stdout.isatty():
         from kcl.terminal import harmless_lines  # another program gets the text as it is
 

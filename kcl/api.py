@@ -23,7 +23,7 @@ from kcl.cache.store import Store, folder_for
 from kcl.caches import ParseCache
 from kcl.collection import paused_for_run
 from kcl.compiler import GENERATED
-from kcl.diagnostics import Code, Diagnostic, KclError, Severity, Span, error, render
+from kcl.diagnostics import Code, Diagnostic, Hint, KclError, Severity, Span, error, render
 from kcl.emit import yaml_text
 from kcl.emit.planning import PlanOptions, plan, plan_documents
 from kcl.emit.selection import select, selector_path
@@ -78,6 +78,7 @@ from kcl.stdlib import Access, build_library, to_value
 from kcl.syntax import ParseResult
 from kcl.syntax import parse as _parse
 from kcl.syntax.edit import expression_text, replace_value
+from kcl.syntax.removal import remove_value
 from kcl.syntax.sites import (
     Enclosing,
     Written,
@@ -110,6 +111,7 @@ __all__ = [
     "EntryPointCode",
     "FileCode",
     "FileSystem",
+    "Hint",
     "InMemoryFileSystem",
     "KclError",
     "KeptProvenance",
@@ -149,9 +151,11 @@ __all__ = [
     "parse",
     "portable",
     "raised_at",
+    "remove_value",
     "replace_at",
     "replace_value",
     "run",
+    "taught",
     "whereabouts",
     "written_at",
     "yaml_text",
@@ -162,18 +166,26 @@ COMPILING: Compiling | None = GENERATED
 
 
 class ProgramError(KclError):
-    """The program is wrong. Carries the texts that its diagnostics point into, and what was printed before."""
+    """The program is wrong. Carries the texts that its diagnostics point into, and what was printed before.
+
+    `dependency_names` are the paths of all that this rests on, None where that is not known.
+    """
 
     def __init__(
-        self, diagnostics: tuple[Diagnostic, ...], sources: Mapping[str, str] | None = None, printed: str = ""
+        self,
+        diagnostics: tuple[Diagnostic, ...],
+        sources: Mapping[str, str] | None = None,
+        printed: str = "",
+        dependency_names: frozenset[str] | None = None,
     ) -> None:
         super().__init__(diagnostics)
         self.sources = sources or {}
         self.printed = printed
+        self.dependency_names = dependency_names
 
-    def render(self, *, official_columns: bool = False) -> str:
-        """The diagnostics with source lines and carets."""
-        return render(self.diagnostics, self.sources, official_columns=official_columns)
+    def render(self, *, official_columns: bool = False, guided: bool = False) -> str:
+        """The diagnostics with source lines and carets; `guided` as people want to read them, with hints."""
+        return render(self.diagnostics, self.sources, official_columns=official_columns, guided=guided)
 
 
 def parse(text: str, path: str = "main.k", *, dedent: bool = True) -> ParseResult:
@@ -304,6 +316,7 @@ def _run(
     sources: dict[str, str] = {}
     extensions: PluginModules | None = None
     known = cache or ParseCache()
+    reached: Loaded | None = None
     with paused_for_run(known.files):
         try:
             merged, givers = _settings(asked.files, asked.settings, folder, reader, known.memo)
@@ -320,6 +333,7 @@ def _run(
             )
             loaded = load(request, reader, known.loads)
             sources.update(loaded.sources)
+            reached = loaded
             if has_errors(loaded.diagnostics):
                 raise KclError(_with_findings(loaded, folder, reader, dialect or dialect_of(loaded.manifest)))
             changes = asked.overrides or merged.overrides
@@ -372,9 +386,10 @@ def _run(
                 cache.write()
         except KclError as problem:
             printed = extensions.printed if extensions is not None else ""
-            raise ProgramError(
-                problem.diagnostics, _with_texts(sources, problem.diagnostics, reader), printed
-            ) from None
+            texts = _with_texts(sources, problem.diagnostics, reader)
+            told = taught(problem.diagnostics, texts, reached, reader)
+            rests = None if reached is None else _watched(reached.program.dependencies | reader.seen, asked.bounds)
+            raise ProgramError(told, texts, printed, rests) from None
     return RunResult(
         documents=documents,
         provenance=replace(evaluation.provenance, givers=givers),
@@ -405,11 +420,40 @@ def _with_findings(loaded: Loaded, folder: str, reader: FileSystem, dialect: Dia
     return (*(item for item in loaded.diagnostics if item not in found), *found)
 
 
+def taught(
+    diagnostics: tuple[Diagnostic, ...],
+    sources: Mapping[str, str],
+    loaded: Loaded | None = None,
+    file_system: FileSystem | None = None,
+) -> tuple[Diagnostic, ...]:
+    """The diagnostics with hints on what mends them, and with those marked that follow from others; see kcl.teaching.
+
+    `sources` maps their paths to texts. What could be imported is looked for around the program `loaded`.
+    """
+    # Programs without errors need none of it.
+    from kcl.loader.neighbours import Neighbours
+    from kcl.teaching import taught as _taught
+
+    around = None
+    if loaded is not None and file_system is not None:
+        around = Neighbours(loaded.program.root, loaded.externals, file_system)
+    return _taught(diagnostics, sources, around)
+
+
 def _with_texts(
     sources: Mapping[str, str], diagnostics: Sequence[Diagnostic], file_system: FileSystem
 ) -> Mapping[str, str]:
     """`sources` and the other files that diagnostics point into, such as kcl.mod."""
-    places = [span for item in diagnostics for span in (item.primary, *(label.span for label in item.labels)) if span]
+    places = [
+        span
+        for item in diagnostics
+        for span in (
+            item.primary,
+            *(label.span for label in item.labels),
+            *(label.span for hint in item.hints for label in hint.labels),
+        )
+        if span
+    ]
     texts = dict(sources)
     for path in {span.path for span in places} - texts.keys():
         with suppress(OSError, UnicodeDecodeError, KclError):

@@ -5,7 +5,7 @@
     kcl fmt | lint | test | ...    the tools below kcl.tools, where they are there
 
 `run` prints what the official command prints: the program's output on stdout, diagnostics on stderr; exit status 0, 1
-when the program is wrong, 2 when the command line is, 64 for a command that is not there yet.
+when the program is wrong, 2 when the command line is.
 
 Nothing here is kept between calls or belongs to the process, so one process can run thousands, several at a time.
 """
@@ -18,16 +18,29 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final, NoReturn, TextIO, cast
+from typing import Final, TextIO, cast
 
 from kcl import whole_file
-from kcl.api import KCL, PRESETS, Access, KclError, ParseCache, PlanOptions, ProgramError, RunResult, Settings, run
+from kcl.api import (
+    KCL,
+    PRESETS,
+    Access,
+    Code,
+    Diagnostic,
+    KclError,
+    ParseCache,
+    PlanOptions,
+    ProgramError,
+    RunResult,
+    Settings,
+    run,
+)
 from kcl.bounded import Allowance, BadAllowance, parse_deadline, parse_memory
 from kcl.bounded.supervising import supervised
-from kcl.cache.runs import keep, key_of, look_up
+from kcl.cache.runs import failed, keep, key_of, look_up
 from kcl.cache.store import Store, folder_for
+from kcl.command_line import HelpPrinted, UsageError, parser_class
 from kcl.evaluator.runtime import Limits
 from kcl.evaluator.whereabouts import whereabouts
 from kcl.loader import (
@@ -47,7 +60,7 @@ from kcl.reports import FORMATS, report
 from kcl.source import FileSystem, OsFileSystem, RecordingFileSystem
 from kcl.terminal import WithoutOrders
 
-OK, FAILED, USAGE, NOT_THERE = 0, 1, 2, 64
+OK, FAILED, USAGE = 0, 1, 2
 _STDIN_NAME: Final = "stdin.k"
 _ELSEWHERE: Final[Mapping[str, tuple[str, str]]] = {
     "mod": ("kcl.packages.commands", "packages: what this one needs, and where it comes from"),
@@ -64,42 +77,27 @@ _ELSEWHERE: Final[Mapping[str, tuple[str, str]]] = {
     "lsp": ("kcl.tools.lsp", "serve editors"),
 }
 """Commands of their own: the module whose `main(argv, *, cwd, stdin, stdout, stderr, environment)` runs it, and what
-it is about. A module is imported when its command is called, and need not be there."""
+it is about. A module is imported when its command is called."""
 
 _EVALUATING: Final = frozenset({"cover", "vet"})
 """Those of them that evaluate programs in the process that they are started in."""
 
 
-class _UsageError(Exception):
-    """The command line makes no sense; the text is the whole message."""
-
-
-class _Parser(argparse.ArgumentParser):
-    """Never ends the process for a mistake."""
-
-    def error(self, message: str) -> NoReturn:
-        raise _UsageError(f"{self.format_usage()}{self.prog}: error: {message}")
+_FOUND_BY_RUNNING: Final = frozenset({Code.EVALUATION, Code.PLUGIN})
+"""What may have to do with more than files: how long something took, or what another process did."""
 
 
 def _parser(stdout: TextIO) -> argparse.ArgumentParser:
     listed = "\n".join(f"  {name:<8} {about}" for name, (_, about) in _ELSEWHERE.items())
 
-    class Printing(_Parser):
-        """Prints help where it is told to."""
-
-        def _print_message(self, message: str, file: Any = None) -> None:
-            stdout.write(message)
-
-    parser = Printing(
+    parser = parser_class(stdout)(
         prog="kcl",
         description="Run KCL programs.",
         epilog=f"other commands, each with --help:\n{listed}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     # What commands are called is said, or a whole usage would be put together to find it out.
-    commands = parser.add_subparsers(
-        prog=parser.prog, dest="command", required=True, metavar="COMMAND", parser_class=Printing
-    )
+    commands = parser.add_subparsers(prog=parser.prog, dest="command", required=True, metavar="COMMAND")
     command = commands.add_parser("run", help="evaluate files and print the result")
     add = command.add_argument
     add("files", nargs="*", metavar="FILE", help="files or folders; - reads standard input")
@@ -121,6 +119,7 @@ def _parser(stdout: TextIO) -> argparse.ArgumentParser:
     add("-v", "--verbose", action="count", default=0, help="name the files that were read")
     add("-q", "--quiet", action="store_true", help="say nothing of warnings")
     add("--error_format", choices=FORMATS, default="pretty", help="how diagnostics are written")
+    add("--all_errors", "--all-errors", action="store_true", help="print all official messages, and nothing of ours")
     add("--no_style", action="store_true", help="accepted for compatibility")
     add("--deadline", metavar="SECONDS", help="how long the program may take; else KCL_DEADLINE, else 60")
     add("--max_memory", "--max-memory", metavar="SIZE", help="such as 512M or 2G; else KCL_MAX_MEMORY, else 2G")
@@ -164,12 +163,16 @@ def main(
         if kept is not None:
             stdout.write(kept)
             return OK
+        said = look_up(store, failed(key))
+        if said is not None:
+            stderr.write(said)
+            return FAILED
     try:
         arguments = _parser(stdout).parse_args(list(argv))
-    except _UsageError as problem:
+    except UsageError as problem:
         stderr.write(f"{problem}\n")
         return USAGE
-    except SystemExit:  # --help was printed
+    except HelpPrinted:
         return OK
     files = RecordingFileSystem(OsFileSystem(clock))
     uses: list[str] = []
@@ -180,16 +183,21 @@ def main(
         result, output = _run(arguments, folder, stdin, environment, cache, files, uses.append)
     except ProgramError as problem:
         stdout.write(problem.printed)
-        stderr.write(report(problem.diagnostics, problem.sources, arguments.error_format))
+        said = _reported(problem.diagnostics, problem.sources, arguments)
+        stderr.write(said)
+        if store is not None and key is not None and not uses and _is_of_files(problem):
+            paths = files.seen | (problem.dependency_names or frozenset())
+            only_files = not any("=" in each for each in argv)
+            keep(store, failed(key), said, paths, started, only_files=only_files, clock=clock)
         return FAILED
     except KclError as problem:
-        stderr.write(report(problem.diagnostics, {}, arguments.error_format))
+        stderr.write(_reported(problem.diagnostics, {}, arguments))
         return FAILED
-    except _UsageError as problem:
+    except UsageError as problem:
         stderr.write(f"{problem}\n")
         return USAGE
     if result.diagnostics and not arguments.quiet:
-        stderr.write(report(result.diagnostics, result.sources, arguments.error_format))
+        stderr.write(_reported(result.diagnostics, result.sources, arguments))
     if arguments.verbose:
         stderr.write("".join(f"read {path}\n" for path in sorted(result.sources)))
     text = result.json() if arguments.format == "json" else result.yaml()
@@ -203,15 +211,23 @@ def main(
     return OK
 
 
+def _is_of_files(problem: ProgramError) -> bool:
+    """Whether the files alone say that the program is wrong, whenever they are read."""
+    is_found_before = all(each.code not in _FOUND_BY_RUNNING for each in problem.diagnostics)
+    return problem.dependency_names is not None and not problem.printed and is_found_before
+
+
+def _reported(diagnostics: Sequence[Diagnostic], sources: Mapping[str, str], arguments: argparse.Namespace) -> str:
+    """Who names the dialect of a compiler compares with it, and gets its words as they are."""
+    official_only = arguments.all_errors or arguments.dialect is not None
+    return report(diagnostics, sources, arguments.error_format, official_only=official_only)
+
+
 def _elsewhere(
     argv: Sequence[str], cwd: str, stdin: TextIO, stdout: TextIO, stderr: TextIO, environment: Mapping[str, str]
 ) -> int:
     """A command that has a module of its own."""
-    name = argv[0]
-    module, _ = _ELSEWHERE[name]
-    if find_spec(module) is None:
-        stderr.write(f"kcl {name}: this command is not there yet\n")
-        return NOT_THERE
+    module, _ = _ELSEWHERE[argv[0]]
     run_command = import_module(module).main
     return int(run_command(argv[1:], cwd=cwd, stdin=stdin, stdout=stdout, stderr=stderr, environment=environment))
 
@@ -224,7 +240,7 @@ def _allowance(arguments: argparse.Namespace, environment: Mapping[str, str]) ->
         if arguments.max_memory is not None:
             allowance = replace(allowance, max_memory_bytes=parse_memory(arguments.max_memory, "--max-memory"))
     except BadAllowance as problem:
-        raise _UsageError(f"kcl run: {problem}") from None
+        raise UsageError(f"kcl run: {problem}") from None
     return allowance
 
 
@@ -315,7 +331,7 @@ def _packages(given: Sequence[str], cwd: str) -> dict[str, str]:
     for text in given:
         name, equals, folder = text.partition("=")
         if not equals or not name or not folder:
-            raise _UsageError(f"kcl run: -E takes NAME=FOLDER, got '{text}'")
+            raise UsageError(f"kcl run: -E takes NAME=FOLDER, got '{text}'")
         packages[name] = os.path.join(cwd, folder)
     return packages
 

@@ -5,6 +5,9 @@ short      a line each: `main.k:2:5: error[E2G22]: expected int, got str`
 arcanist   JSON, the messages a linter gives to Arcanist
 sarif      JSON of the Static Analysis Results Interchange Format 2.1.0
 github     a workflow command of GitHub Actions each, which shows it at its line
+
+What follows from another diagnostic is counted in `pretty` and `github`, which people read, and is there in the others,
+which programs do.
 """
 
 from __future__ import annotations
@@ -14,15 +17,25 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from kcl.diagnostics import Diagnostic, Severity, Span, render
+from kcl.diagnostics import Diagnostic, Severity, Span, following, render
+from kcl.records import replace
 from kcl.source import SourceFile
 
 FORMATS: Final = ("pretty", "short", "arcanist", "sarif", "github")
 _SARIF_SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def report(diagnostics: Sequence[Diagnostic], sources: Mapping[str, str], form: str) -> str:
-    """The diagnostics as text that ends with a newline, "" for none. `sources` maps their paths to file texts."""
+def report(
+    diagnostics: Sequence[Diagnostic], sources: Mapping[str, str], form: str, *, official_only: bool = False
+) -> str:
+    """The diagnostics as text that ends with a newline, "" for none. `sources` maps their paths to file texts.
+
+    With `official_only` nothing is left out and nothing of ours added, as in `render`.
+    """
+    if official_only:
+        diagnostics = [replace(each, hints=(), follows=False) for each in diagnostics]
+    shown = [each for each in diagnostics if not each.follows]
+    left = len(diagnostics) - len(shown)
     match form:
         case "short":
             return "".join(_line(diagnostic, sources) for diagnostic in diagnostics)
@@ -31,9 +44,10 @@ def report(diagnostics: Sequence[Diagnostic], sources: Mapping[str, str], form: 
         case "sarif":
             return _json(_sarif(diagnostics, sources))
         case "github":
-            return "".join(_annotation(diagnostic, sources) for diagnostic in diagnostics)
+            lines = "".join(_annotation(diagnostic, sources) for diagnostic in shown)
+            return f"{lines}::notice ::{_data(following(left))}\n" if left else lines
         case _:
-            return render(diagnostics, sources, official_columns=True)
+            return render(diagnostics, sources, official_columns=True, guided=True)
 
 
 def _json(data: Any) -> str:
@@ -62,7 +76,12 @@ def _annotation(diagnostic: Diagnostic, sources: Mapping[str, str]) -> str:
     path, line, column = _place(diagnostic.primary, sources)
     place = f"file={_property(path)},line={line},col={column}," if line else f"file={_property(path)}," if path else ""
     title = _property(f"{diagnostic.code.number} {diagnostic.code.title}")
-    return f"::{diagnostic.severity} {place}title={title}::{_data(diagnostic.message)}\n"
+    return f"::{diagnostic.severity} {place}title={title}::{_data(_said(diagnostic))}\n"
+
+
+def _said(diagnostic: Diagnostic) -> str:
+    """The message and its hints, where there is one text for all."""
+    return "\n".join((diagnostic.message, *(f"help: {hint.message}" for hint in diagnostic.hints)))
 
 
 def _data(text: str) -> str:
@@ -82,7 +101,7 @@ def _message(diagnostic: Diagnostic, sources: Mapping[str, str]) -> dict[str, An
         "code": diagnostic.code.number,
         "severity": str(diagnostic.severity),
         "name": diagnostic.code.title,
-        "description": diagnostic.message,
+        "description": _said(diagnostic),
     }
 
 
@@ -97,13 +116,14 @@ def _result(diagnostic: Diagnostic, sources: Mapping[str, str]) -> dict[str, Any
     result: dict[str, Any] = {
         "ruleId": diagnostic.code.number,
         "level": "error" if diagnostic.severity is Severity.ERROR else "warning",
-        "message": {"text": diagnostic.message},
+        "message": {"text": _said(diagnostic)},
     }
     if diagnostic.primary is not None:
         result["locations"] = [_location(diagnostic.primary, sources)]
-    if diagnostic.labels:
+    labels = [*diagnostic.labels, *(label for hint in diagnostic.hints for label in hint.labels)]
+    if labels:
         result["relatedLocations"] = [
-            {**_location(label.span, sources), "message": {"text": label.message}} for label in diagnostic.labels
+            {**_location(label.span, sources), "message": {"text": label.message}} for label in labels
         ]
     return result
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import datetime
+from types import MappingProxyType
 
 from runtimes.base import Runtime, Workspace
 from workbench.audit import Actor, AuditTrail
@@ -17,6 +18,7 @@ from workbench.engine.identities import check_clusters, follow
 from workbench.engine.places import ClusterPlace, Place, WorkspacePlace
 from workbench.engine.plan import Plan
 from workbench.engine.scrubbing import scrubbed
+from workbench.release.contract import HeldLock
 from workbench.release.lock import renewing
 from workbench.release.shared import Goes, Releases
 
@@ -35,10 +37,11 @@ async def applying(
     confirm: str,
     reason: str,
     rollout: str = "",
+    held: Mapping[str, HeldLock] = MappingProxyType({}),
 ) -> AsyncIterator[Applying]:
     """Executes an approved plan. Before any write it raises as `Session.apply` says."""
     async with releases.working(
-        goes, user=actor.user, host=actor.host, clusters=plan.identities, asked=plan.clusters
+        goes, user=actor.user, host=actor.host, clusters=plan.identities, asked=plan.clusters, also=held
     ) as work:
         prior = work.history.latest
         if (prior.revision if prior else 0) != plan.prior or work.history.next_revision != plan.revision:

@@ -36,7 +36,7 @@ from workbench.engine.compile import CompiledStack, CompileInputs
 from workbench.engine.errors import EngineError, Refused, ReleaseFailure
 from workbench.engine.identities import Followed, Reached, Waiting, follow, former_of, identify, refuse_others
 from workbench.engine.masking import Seal
-from workbench.engine.narrowing import Narrowed, to_clusters, to_workspace
+from workbench.engine.narrowing import Narrowed, to_clusters, to_workspace, without
 from workbench.engine.place_kinds import WORKSPACE, kind_of
 from workbench.engine.placement import PROJECT, STACK, ownership, place
 from workbench.engine.places import ClusterPlace, Place
@@ -50,7 +50,7 @@ from workbench.engine.release_changes import ReleaseChanges, compare_versions, o
 from workbench.engine.spec import Spec
 from workbench.engine.survey import survey
 from workbench.engine.workspace import terraform
-from workbench.project import Stack, UnknownCluster, discover
+from workbench.project import Stack, StackPath, UnknownCluster, discover
 from workbench.project.masking import read_masking
 from workbench.release import ReleaseStore
 from workbench.release.history import History
@@ -68,6 +68,7 @@ class Planner:
 
     `judge` reads the policies, and raises what is wrong with their files.
     `read_only` says why nothing may be written to a stack, empty where it may.
+    `rollouts` says which rollouts of a stack have not ended.
     `screen` seals what is shown: one for as long as the planner lives, so that a secret looks the same in all it shows.
     """
 
@@ -80,6 +81,7 @@ class Planner:
     now: Callable[[], datetime]
     judge: Callable[[], Judge]
     read_only: Callable[[Stack], str]
+    rollouts: Callable[[StackPath, History], AsyncIterator[str]]
     screen: Seal = field(default_factory=Seal.random, repr=False)
     waiting: Waiting = field(default_factory=Waiting)
 
@@ -157,6 +159,7 @@ class Planner:
         dry_run_all: bool = False,
         choice: Choice = EVERYTHING,
         replaces: Choice = EVERYTHING,
+        forgets: frozenset[ResourceId] = frozenset(),
         salt: bytes | None = None,
         bound: Mapping[str, ClusterIdentity] | None = None,
     ) -> Plan:
@@ -169,6 +172,8 @@ class Planner:
         spec = await self._spec(stack, inputs)
         history = await self._history(stack, spec)
         places = destinations(self.root, stack, clusters, spec, history.latest)
+        if forgets:
+            spec = without(spec, forgets)
         return await self._plan(
             stack,
             spec,
@@ -183,6 +188,7 @@ class Planner:
             dry_run_all=dry_run_all,
             choice=choice,
             replaces=replaces,
+            forgets=forgets,
             bound=bound,
         )
 
@@ -406,6 +412,7 @@ class Planner:
         gaps: tuple[Gap, ...] = (),
         choice: Choice = EVERYTHING,
         replaces: Choice = EVERYTHING,
+        forgets: frozenset[ResourceId] = frozenset(),
         bound: Mapping[str, ClusterIdentity] | None = None,
         rolls_back_to: int = 0,
     ) -> Plan:
@@ -426,6 +433,7 @@ class Planner:
             adopts=adopts,
             dry_run_all=dry_run_all,
             replaces=replaces,
+            forgets=forgets,
         )
         found = _with_history(found, history)
         others = () if prior is not None and prior.resources else self.releases.store.elsewhere(stack.path)
@@ -454,7 +462,11 @@ class Planner:
             choice=choice,
             replaces=tuple(each.text for each in replaces.only),
         )
-        return await self.judged(replace(plan, guards=(*plan.guards, *_history_guard(plan, history))), stack)
+        under_way = [each async for each in self.rollouts(stack.path, history)]
+        plan = replace(
+            plan, guards=(*plan.guards, *_history_guard(plan, history)), warnings=(*plan.warnings, *under_way)
+        )
+        return await self.judged(plan, stack)
 
     async def judged(self, plan: Plan, stack: Stack) -> Plan:
         """Returns the plan with what policies say of it now."""
@@ -473,6 +485,7 @@ class Planner:
         adopts: bool = False,
         dry_run_all: bool = False,
         replaces: Choice = EVERYTHING,
+        forgets: frozenset[ResourceId] = frozenset(),
     ) -> tuple[StackDiff, bool]:
         """Returns the difference, and whether it looked for what is to be deleted: not where something is withheld."""
         prior = at.prior
@@ -503,6 +516,7 @@ class Planner:
                 accept_lost=accept_lost,
                 dry_run_all=dry_run_all,
                 replaces=replaces.fitting(_subjects(spec, asked)),
+                forgets=forgets,
             )
         gaps = [*narrowed.gaps, *found.gaps, *self._renamed(stack, found)]
         if prune:

@@ -1,5 +1,9 @@
 """What a run printed, taken again while everything it rests on is the same.
 
+So is what was said of a program that is wrong, where the files alone say so: what the parser, the loader and the
+checker find, and types that were wrong as it ran. Other failures of a run are not kept: it may have been out of time
+or memory.
+
 A program is a function of the files it reads and looks for, the command line, and what it asks the world for. An entry
 holds the stamps of those files; its key tells everything else. A run that asked for the time, a file's content, a
 random number or the environment, that wrote anything, or warned of anything, is not kept. What may have printed a
@@ -59,6 +63,11 @@ def _does_more(argument: str) -> bool:
         if letter in "ohv":
             return True
     return False
+
+
+def failed(key: str) -> str:
+    """The name of the entry for what was said by the run whose output would have that name."""
+    return f"failed-{key}"
 
 
 def look_up(store: Store, key: str) -> str | None:

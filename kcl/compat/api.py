@@ -1,7 +1,8 @@
 """`kcl_lib.api`: the calls of the official client, each answered here.
 
 Calls raise `ServiceError`, whose text is the report, where the official ones raise. A relative path is one of the
-process's folder. What is not there raises `NotImplementedError`, which says what to use instead.
+process's folder. A field that asks for what is not there is refused, by `ServiceError` too: an answer would look as if
+it were heeded.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import json
 import os
 import tempfile
 from collections.abc import Iterable, Mapping
-from typing import Any, Final, NoReturn
+from importlib.metadata import version
+from typing import Any, Final
 
 from kcl import whole_file
 from kcl.api import PlanOptions, ProgramError, Settings, run
@@ -46,7 +48,6 @@ from kcl.compat.messages import (
     ParseProgramResult,
     PingArgs,
     PingResult,
-    Position,
     RenameArgs,
     RenameCodeArgs,
     RenameCodeResult,
@@ -61,18 +62,41 @@ from kcl.compat.messages import (
     Variable,
     VariableList,
 )
-from kcl.diagnostics import Code, Diagnostic, KclError
+from kcl.compat.plugin import REGISTERED, Registered
+from kcl.compat.programs import ServiceError, as_error, checked, refuse_errors
+from kcl.compat.schema_types import by_package, mapping, symbols
+from kcl.compat.type_messages import (
+    Decorator,
+    Example,
+    FunctionType,
+    GetSchemaTypeMappingArgs,
+    GetSchemaTypeMappingResult,
+    GetSchemaTypeMappingUnderPathResult,
+    IndexSignature,
+    KclType,
+    LoadPackageArgs,
+    LoadPackageResult,
+    Parameter,
+    SchemaTypes,
+    Scope,
+    ScopeIndex,
+    Symbol,
+    SymbolIndex,
+)
+from kcl.diagnostics import Code, KclError
 from kcl.evaluator.runtime import Limits
 from kcl.loader import LoadRequest, load, load_settings, merge_settings, overridden_text, parse_argument
 from kcl.reports import report
-from kcl.source import InMemoryFileSystem, OsFileSystem, OverlayFileSystem, SourceFile
+from kcl.source import InMemoryFileSystem, OsFileSystem, OverlayFileSystem
 from kcl.stdlib.matching import tried
 from kcl.stdlib.patterns import PatternError, compiled
 from kcl.tools.fmt import formatted
-from kcl.tools.fmt.files import Wish, found, lay_out
+from kcl.tools.fmt.files import Wish, lay_out
 from kcl.tools.fmt.formatting import Refused
 from kcl.tools.lint import lint
 from kcl.tools.lint.linting import files_of
+from kcl.tools.lsp.views import View
+from kcl.tools.paths import found
 from kcl.tools.query import variables as listing
 from kcl.tools.query.arguments import arguments
 from kcl.tools.query.reading import Unreadable, source, sources
@@ -82,26 +106,94 @@ from kcl.tools.test.suites import find
 from kcl.tools.vet import data as vetted
 from kcl.tools.vet.validation import SchemaFile, Validator, schemas
 
+__all__ = [
+    "API",
+    "CliConfig",
+    "Decorator",
+    "Error",
+    "Example",
+    "ExecProgramArgs",
+    "ExecProgramResult",
+    "ExternalPkg",
+    "FormatCodeArgs",
+    "FormatCodeResult",
+    "FormatPathArgs",
+    "FormatPathResult",
+    "FunctionType",
+    "GetSchemaTypeMappingArgs",
+    "GetSchemaTypeMappingResult",
+    "GetSchemaTypeMappingUnderPathResult",
+    "GetVersionResult",
+    "IndexSignature",
+    "KclType",
+    "KeyValuePair",
+    "LintPathArgs",
+    "LintPathResult",
+    "ListOptionsResult",
+    "ListVariablesArgs",
+    "ListVariablesResult",
+    "LoadPackageArgs",
+    "LoadPackageResult",
+    "LoadSettingsFilesArgs",
+    "LoadSettingsFilesResult",
+    "MapEntry",
+    "Message",
+    "OptionHelp",
+    "OverrideFileArgs",
+    "OverrideFileResult",
+    "Parameter",
+    "ParseFileArgs",
+    "ParseFileResult",
+    "ParseProgramArgs",
+    "ParseProgramResult",
+    "PingArgs",
+    "PingResult",
+    "RenameArgs",
+    "RenameCodeArgs",
+    "RenameCodeResult",
+    "RenameResult",
+    "SchemaTypes",
+    "Scope",
+    "ScopeIndex",
+    "ServiceError",
+    "Symbol",
+    "SymbolIndex",
+    "TestArgs",
+    "TestCaseInfo",
+    "TestResult",
+    "UpdateDependenciesArgs",
+    "UpdateDependenciesResult",
+    "ValidateCodeArgs",
+    "ValidateCodeResult",
+    "Variable",
+    "VariableList",
+]
+
 _OFFICIAL: Final = "0.13.2"
 """The version of the official compiler that this implementation is held against."""
-
-
-class ServiceError(Exception):
-    """A call failed; the text says why, as a report."""
 
 
 class API:
     """The service. Calls keep nothing from one to the next."""
 
+    def __init__(self, plugins: Registered | None = None) -> None:
+        """`plugins` are those that programs may import, by default what `kcl.compat.plugin` was told of."""
+        self._plugins = REGISTERED if plugins is None else plugins
+
     def ping(self, args: PingArgs) -> PingResult:
         return PingResult(args.value)
 
     def get_version(self) -> GetVersionResult:
-        told = f"Version: {_OFFICIAL}-konfig-workbench\nPlatform: python\nGitCommit: none"
+        ours = version("konfig-workbench")
+        told = f"Version: {_OFFICIAL} (konfig-workbench {ours})\nPlatform: python\nGitCommit: unknown"
         return GetVersionResult(_OFFICIAL, told)
 
     def exec_program(self, args: ExecProgramArgs) -> ExecProgramResult:
         """Runs a program. A failure of the run itself is the result's `err_message`; all else is raised."""
+        _refuse(args, _UNHEEDED)
+        form = args.error_format or "pretty"
+        if form not in _FORMS:
+            raise ServiceError(f"error_format: there is {', '.join(_FORMS)}, not {form!r}")
         folder = os.path.abspath(args.work_dir or os.curdir)
         names = [os.path.join(folder, each) for each in args.k_filename_list]
         settings = Settings(
@@ -119,14 +211,15 @@ class API:
                 texts=dict(zip(args.k_filename_list, args.k_code_list, strict=False)),
                 output=PlanOptions(show_hidden=args.show_hidden, disable_none=args.disable_none),
                 limits=Limits(strict_range_check=args.strict_range_check, debug=bool(args.debug)),
+                plugins=self._plugins,
             )
         except ProgramError as problem:
-            text = report(problem.diagnostics, problem.sources, "pretty")
+            text = report(problem.diagnostics, problem.sources, form, official_only=True)
             if all(each.code is Code.EVALUATION for each in problem.diagnostics):
                 return ExecProgramResult(log_message=problem.printed, err_message=text)
             raise ServiceError(text) from None
         except KclError as problem:
-            raise ServiceError(report(problem.diagnostics, {}, "pretty")) from None
+            raise ServiceError(report(problem.diagnostics, {}, form, official_only=True)) from None
         yaml = "" if args.disable_yaml_result else result.yaml().removesuffix("\n")
         return ExecProgramResult(_on_one_line(result.json()), yaml, result.printed)
 
@@ -140,11 +233,29 @@ class API:
         paths, _, errors = _loaded(args.paths, texts, args.external_pkgs)
         return ParseProgramResult(paths, errors)
 
-    def load_package(self, args: object) -> NoReturn:
-        raise NotImplementedError("symbols are told by the language server: kcl lsp")
+    def load_package(self, args: LoadPackageArgs) -> LoadPackageResult:
+        """Symbols and scopes of all packages of a program; what is wrong with it is in the answer."""
+        if args.load_builtin:
+            raise ServiceError("load_builtin: symbols of the library are not told")
+        given = args.parse_args
+        texts = dict(zip(given.paths, given.sources, strict=False))
+        analysis, view = checked(given.paths, texts, given.external_pkgs, os.getcwd())
+        answer = LoadPackageResult()
+        for each in analysis.diagnostics:
+            is_parsed = each.code is Code.INVALID_SYNTAX or view is None
+            (answer.parse_errors if is_parsed else answer.type_errors).append(as_error(each, analysis.sources))
+        if view is not None:
+            answer.paths = [each.source.path for each in view.program.main.modules]
+            symbols(view, {os.path.abspath(each): each for each in texts}, answer)
+        return answer
 
-    def get_schema_type_mapping(self, args: object) -> NoReturn:
-        raise NotImplementedError("attributes of schemas are told by kcl query schemas")
+    def get_schema_type_mapping(self, args: GetSchemaTypeMappingArgs) -> GetSchemaTypeMappingResult:
+        """The schemas of the main package and what holds one; raises `ServiceError` where the program is wrong."""
+        return GetSchemaTypeMappingResult(mapping(*_understood(args.exec_args), args.schema_name))
+
+    def get_schema_type_mapping_under_path(self, args: GetSchemaTypeMappingArgs) -> GetSchemaTypeMappingUnderPathResult:
+        """The schemas of every package that the program consists of."""
+        return GetSchemaTypeMappingUnderPathResult(by_package(*_understood(args.exec_args), args.schema_name))
 
     def list_options(self, args: ParseProgramArgs) -> ListOptionsResult:
         try:
@@ -155,6 +266,7 @@ class API:
         return ListOptionsResult(told)
 
     def list_variables(self, args: ListVariablesArgs) -> ListVariablesResult:
+        _refuse(args.options, ("merge_program",))
         try:
             every = listing.variables(sources(args.files, os.getcwd()))
         except Unreadable as problem:
@@ -196,13 +308,14 @@ class API:
     def lint_path(self, args: LintPathArgs) -> LintPathResult:
         paths, missing = files_of(args.paths, os.getcwd())
         linted = lint(paths, OsFileSystem())
-        unread = [f"{each.path}: {each.why}" for each in (*missing, *linted.unread)]
+        unread = [each.text for each in (*missing, *linted.unread)]
         if unread:
             raise ServiceError("\n".join(unread))
         return LintPathResult([each.message for each in linted.diagnostics])
 
     def validate_code(self, args: ValidateCodeArgs) -> ValidateCodeResult:
         """Holds data against a schema, the first of the code where none is named."""
+        _refuse(args, ("external_pkgs",))
         text, name = args.data, "data"
         if args.datafile:
             file = source(args.datafile, os.getcwd())
@@ -224,7 +337,7 @@ class API:
             said = []
             for document in documents:
                 findings = validator.validate(document, name, text)
-                said.append(report(findings.diagnostics, findings.sources, "pretty"))
+                said.append(report(findings.diagnostics, findings.sources, "pretty", official_only=True))
         message = "".join(said)
         return ValidateCodeResult(not message, message)
 
@@ -242,6 +355,9 @@ class API:
 
     def test(self, args: TestArgs) -> TestResult:
         """Runs tests; raises `ServiceError` where a file cannot be read or there are none."""
+        _refuse(args, ("coverage",))
+        if args.exec_args != ExecProgramArgs():
+            raise ServiceError("exec_args: tests are run as the files around them say, and by nothing else")
         tests, unreadable = find(args.pkg_list, os.getcwd())
         if unreadable:
             raise ServiceError("\n".join(f"{each.path}: {each.reason}" for each in unreadable))
@@ -265,7 +381,7 @@ class API:
         try:
             read = [load_settings(os.path.abspath(each), files, shown_as=each) for each in args.files]
         except KclError as problem:
-            raise ServiceError(report(problem.diagnostics, {}, "pretty")) from None
+            raise ServiceError(report(problem.diagnostics, {}, "pretty", official_only=True)) from None
         merged = merge_settings(read)
         options = [KeyValuePair(key, json.dumps(value, ensure_ascii=False)) for key, value in merged.options]
         config = CliConfig(
@@ -297,6 +413,34 @@ class API:
         return UpdateDependenciesResult(told)
 
 
+_UNHEEDED: Final = (
+    "print_override_ast",
+    "include_schema_type_path",
+    "compile_only",
+    "format",
+    "emit_attribute_metadata",
+    "sourcemap_output",
+)
+_FORMS: Final = ("pretty", "short", "arcanist", "sarif", "github")
+
+
+def _refuse(args: object, names: Iterable[str]) -> None:
+    """Raises `ServiceError` for fields that are given and would not be heeded."""
+    if given := [each for each in names if getattr(args, each)]:
+        raise ServiceError(f"{', '.join(given)}: there is no such thing here; leave it out")
+
+
+def _understood(args: ExecProgramArgs) -> tuple[View, dict[str, str]]:
+    """The checked program that a run with these arguments would be of, and what files given as text are called."""
+    folder = os.path.abspath(args.work_dir or os.curdir)
+    texts = dict(zip(args.k_filename_list, args.k_code_list, strict=False))
+    analysis, view = checked(args.k_filename_list, texts, args.external_pkgs, folder)
+    refuse_errors(analysis)
+    if view is None:
+        raise ServiceError("there are no files to look into")
+    return view, {os.path.join(folder, each): each for each in texts}
+
+
 def _maps(packages: Iterable[ExternalPkg]) -> dict[str, str]:
     return {each.pkg_name: each.pkg_path for each in packages}
 
@@ -321,20 +465,11 @@ def _loaded(
     try:
         found = load(request, files)
     except KclError as problem:
-        raise ServiceError(report(problem.diagnostics, there, "pretty")) from None
+        raise ServiceError(report(problem.diagnostics, there, "pretty", official_only=True)) from None
     program = found.program
     main = [each.source.path for each in program.main.modules]
     every = [each.source.path for package in program.packages.values() for each in package.modules]
-    return main, every, [_told(each, found.sources) for each in found.diagnostics]
-
-
-def _told(diagnostic: Diagnostic, texts: Mapping[str, str]) -> Error:
-    position = Position()
-    if diagnostic.primary is not None:
-        path = diagnostic.primary.path
-        at = SourceFile(path, texts.get(path, "")).position(diagnostic.primary.start)
-        position = Position(at.line, at.column, path)
-    return Error(diagnostic.severity.value, diagnostic.code.number, [Message(diagnostic.message, position)])
+    return main, every, [as_error(each, found.sources) for each in found.diagnostics]
 
 
 def _error(text: str) -> Error:

@@ -56,6 +56,11 @@ class GetVersionResult:
 
 
 @dataclass(slots=True)
+class ListMethodResult:
+    method_name_list: list[str] = field(default_factory=list)
+
+
+@dataclass(slots=True)
 class ParseFileArgs:
     path: str = ""
     source: str = ""
@@ -101,19 +106,30 @@ class ListOptionsResult:
 
 @dataclass(slots=True)
 class ExecProgramArgs:
+    """Heeded by no run are `verbose`, and `fast_eval`, which only says how."""
+
     work_dir: str = ""
     k_filename_list: list[str] = field(default_factory=list)
     k_code_list: list[str] = field(default_factory=list)
     args: list[Argument] = field(default_factory=list)
     overrides: list[str] = field(default_factory=list)
     disable_yaml_result: bool = False
+    print_override_ast: bool = False
     strict_range_check: bool = False
     disable_none: bool = False
+    verbose: int = 0
     debug: int = 0
     sort_keys: bool = False
     external_pkgs: list[ExternalPkg] = field(default_factory=list)
+    include_schema_type_path: bool = False
+    compile_only: bool = False
     show_hidden: bool = False
     path_selector: list[str] = field(default_factory=list)
+    fast_eval: bool = False
+    error_format: str = ""
+    format: str = ""
+    emit_attribute_metadata: bool = False
+    sourcemap_output: str = ""
 
 
 @dataclass(slots=True)
@@ -189,9 +205,15 @@ class VariableList:
 
 
 @dataclass(slots=True)
+class ListVariablesOptions:
+    merge_program: bool = False
+
+
+@dataclass(slots=True)
 class ListVariablesArgs:
     files: list[str] = field(default_factory=list)
     specs: list[str] = field(default_factory=list)
+    options: ListVariablesOptions = field(default_factory=ListVariablesOptions)
 
 
 @dataclass(slots=True)
@@ -209,6 +231,7 @@ class ValidateCodeArgs:
     schema: str = ""
     attribute_name: str = ""
     format: str = ""
+    external_pkgs: list[ExternalPkg] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -278,9 +301,11 @@ class RenameCodeResult:
 
 @dataclass(slots=True)
 class TestArgs:
+    exec_args: ExecProgramArgs = field(default_factory=ExecProgramArgs)
     pkg_list: list[str] = field(default_factory=list)
     run_regexp: str = ""
     fail_fast: bool = False
+    coverage: bool = False
 
 
 @dataclass(slots=True)

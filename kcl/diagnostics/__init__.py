@@ -9,24 +9,29 @@ language raises for a program that is wrong; what is wrong is in its `diagnostic
 from kcl.diagnostics.diagnostic import (
     Code,
     Diagnostic,
+    Hint,
     KclError,
     Label,
+    Replacement,
     Severity,
     Span,
     error,
     warning,
 )
-from kcl.diagnostics.rendering import Position, position, render
+from kcl.diagnostics.rendering import Position, following, position, render
 
 __all__ = [
     "Code",
     "Diagnostic",
+    "Hint",
     "KclError",
     "Label",
     "Position",
+    "Replacement",
     "Severity",
     "Span",
     "error",
+    "following",
     "position",
     "render",
     "warning",

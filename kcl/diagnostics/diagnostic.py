@@ -62,6 +62,7 @@ class Code(Enum):
     CONSTANT_CONDITION = ("W3004", "ConstantCondition")
     MISSING_DOCUMENTATION = ("W3005", "MissingDocumentation")
     SHADOWED_IMPORT = ("W3006", "ShadowedImport")
+    DUPLICATE_KEY = ("W3007", "DuplicateKey")
     SUPPRESSION = ("W3900", "UnfitSuppression")
 
     @property
@@ -102,12 +103,39 @@ class Label:
 
 
 @dataclass(frozen=True, slots=True)
+class Replacement:
+    """`text` in place of the characters of `span`."""
+
+    span: Span
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hint:
+    """Beside the official words, what a person needs to mend it.
+
+    `labels` show places, and `edits` are what mends the program, all of them together; none where only the person can
+    know. A hint is right or it is not there.
+    """
+
+    message: str
+    labels: tuple[Label, ...] = ()
+    edits: tuple[Replacement, ...] = ()
+
+    def __post_init__(self) -> None:
+        _shorten(self)
+
+
+@dataclass(frozen=True, slots=True)
 class Diagnostic:
     """One finding about a program, for a person to read.
 
     `message` is one phrase and stands alone. `primary` is the place to change, None when no place
     in a file is at fault (an option that is missing, say). `labels` point at the other places that
     explain it, `notes` say what to do next, `suggestions` what else to try. `line_only` as in `Label`.
+
+    All these are the official compiler's. `hints` are ours, and so is `follows`: that this is there only because of
+    another one, which is shown instead.
     """
 
     code: Code
@@ -118,6 +146,8 @@ class Diagnostic:
     notes: tuple[str, ...] = ()
     suggestions: tuple[str, ...] = ()
     line_only: bool = False
+    hints: tuple[Hint, ...] = ()
+    follows: bool = False
 
     def __post_init__(self) -> None:
         _shorten(self)
@@ -126,7 +156,7 @@ class Diagnostic:
             object.__setattr__(self, "suggestions", tuple(map(_shortened, self.suggestions)))
 
 
-def _shorten(said: Label | Diagnostic) -> None:
+def _shorten(said: Label | Hint | Diagnostic) -> None:
     if len(said.message) > _LONGEST_MESSAGE:
         object.__setattr__(said, "message", _shortened(said.message))
 

@@ -7,7 +7,8 @@
       |     ^ expected int, got str(test)
       |
 
-Labels follow as further blocks, then `note:` and `suggestion:` lines.
+Labels follow as further blocks, then `note:` and `suggestion:` lines. What we say beside the official words comes last:
+the places of hints, and `help:` lines. Diagnostics that follow from others are counted at the end.
 """
 
 from __future__ import annotations
@@ -56,17 +57,32 @@ def render(
     sources: Mapping[str, str],
     *,
     official_columns: bool = False,
+    guided: bool = False,
 ) -> str:
     """The diagnostics one after the other, each ended by a newline; "" for none.
+
+    These are the official words, all of them. `guided` is for people: hints are shown, and diagnostics that follow from
+    others are counted.
 
     `sources` maps the paths in spans to file texts; a file that is missing there is named without
     its line. With `official_columns`, places marked `line_only` are shown as the official
     compiler shows them, at column 1 without a caret, where we know better.
     """
-    return "\n".join(_diagnostic(diagnostic, sources, official_columns) for diagnostic in diagnostics)
+    given = list(diagnostics)
+    shown = [each for each in given if not each.follows] if guided else given
+    parts = [_diagnostic(each, sources, official_columns, with_hints=guided) for each in shown]
+    if len(shown) < len(given):
+        parts.append(f"note: {following(len(given) - len(shown))}\n")
+    return "\n".join(parts)
 
 
-def _diagnostic(diagnostic: Diagnostic, sources: Mapping[str, str], official_columns: bool) -> str:
+def following(count: int) -> str:
+    """What is said of so many diagnostics that are not shown."""
+    more = "1 more message" if count == 1 else f"{count} more messages"
+    return f"{more} may follow from the above; kcl run --all-errors shows all"
+
+
+def _diagnostic(diagnostic: Diagnostic, sources: Mapping[str, str], official_columns: bool, *, with_hints: bool) -> str:
     code = diagnostic.code
     header = f"{diagnostic.severity}[{code.number}]: {code.title}"
     if official_columns and code is Code.RECURSIVE_LOAD:
@@ -82,6 +98,10 @@ def _diagnostic(diagnostic: Diagnostic, sources: Mapping[str, str], official_col
             lines += _block(label, sources, official_columns)
     lines += [f"note: {note}" for note in diagnostic.notes]
     lines += [f"suggestion: {suggestion}" for suggestion in diagnostic.suggestions]
+    for hint in diagnostic.hints if with_hints else ():
+        for label in hint.labels:
+            lines += ["", *_block(label, sources, official_columns=False)]
+        lines.append(f"help: {hint.message}")
     return "\n".join(lines) + "\n"
 
 

@@ -171,7 +171,11 @@ def _lambda(node: ast.Lambda, scope: Scope) -> Evaluate:
     runtime = module.runtime
 
     def run(environment: Environment) -> Value:
-        return Lambda(code.generated if code.generated and runtime.compiling else code, environment)
+        plain = Lambda(code, environment)
+        generated = code.generated
+        if generated is None or runtime.compiling is None or not (inner.captures or generated.scope.captures):
+            return plain
+        return Lambda(generated, environment, plain)
 
     return run
 

@@ -11,7 +11,7 @@ is one, at its head, for its instances.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 from kcl.evaluator.operations import truthy
@@ -19,6 +19,7 @@ from kcl.evaluator.value import Value
 from kcl.loader.program import Module
 from kcl.records import dataclass, field
 from kcl.syntax import ast
+from kcl.syntax.walking import children
 
 Evaluate = Callable[[list[Any]], Value]
 """As `runtime.Evaluate`, of which this knows nothing."""
@@ -188,7 +189,7 @@ class _Parts:
         self.decisions.add((node.start, node.end))
         self._point(node)
 
-    def _inside(self, node: ast.Expr) -> None:
+    def _inside(self, node: ast.Node) -> None:
         match node:
             case _ if isinstance(node, _LEAVES):
                 return
@@ -220,7 +221,7 @@ class _Parts:
                     self._decision(node.cond)
                 self._point(node.body)
             case _:
-                for child in _children(node):
+                for child in children(node):
                     self._inside(child)
 
     def _clauses(self, clauses: Sequence[ast.CompClause]) -> None:
@@ -255,36 +256,3 @@ class _Parts:
                     self._inside(node.value)
                 else:
                     self._point(node.value)
-
-
-def _children(node: ast.Expr) -> Iterator[ast.Expr]:
-    """The expressions directly in one that decides nothing."""
-    match node:
-        case ast.JoinedStr():
-            yield from (part.value for part in node.parts if isinstance(part, ast.FormattedValue))
-        case ast.Paren() | ast.Cast() | ast.Selector():
-            yield node.value
-        case ast.Unary():
-            yield node.operand
-        case ast.Binary():
-            yield node.left
-            yield node.right
-        case ast.Compare():
-            yield node.left
-            yield from node.comparators
-        case ast.Subscript():
-            yield node.value
-            yield node.index
-        case ast.Slice():
-            yield node.value
-            yield from (each for each in (node.lower, node.upper, node.step) if each is not None)
-        case ast.Call():
-            yield node.func
-            yield from node.args
-            yield from (each.value for each in node.keywords)
-        case ast.SchemaExpr():
-            yield from node.args
-            yield from (each.value for each in node.keywords)
-            yield node.config
-        case _:
-            return

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 
-from kcl.diagnostics import Code
+from kcl.diagnostics import Code, KclError
 from kcl.evaluator import operations
 from kcl.evaluator.attributes import load_attribute, sites_of
 from kcl.evaluator.lexical import Scope, is_local, reader
@@ -122,6 +122,17 @@ def _formatted(part: ast.FormattedValue, scope: Scope, evaluate: Evaluate) -> Ca
 # --- Operators ---
 
 
+def _of_operands(
+    problem: KclError, values: Iterable[Value], operands: Sequence[ast.Expr], scope: Scope, environment: Environment
+) -> KclError:
+    """The failure of an operation, with what is missing of its operands."""
+    if not any(value is UNDEFINED for value in values):
+        return problem
+    from kcl.evaluator.explaining import missing  # nothing fails in most runs
+
+    return missing(problem, operands, scope, environment)
+
+
 @lowers(ast.Unary)
 def _unary(node: ast.Unary, scope: Scope) -> Evaluate:
     operand = lower(node.operand, scope)
@@ -140,7 +151,7 @@ def _unary(node: ast.Unary, scope: Scope) -> Evaluate:
         try:
             return apply(value)
         except ValueFailure as failure:
-            raise where.located(failure) from None
+            raise _of_operands(where.located(failure), (value,), (node.operand,), scope, environment) from None
 
     return run
 
@@ -185,7 +196,8 @@ def _binary_code(node: ast.Binary, scope: Scope, left: Evaluate, right: Evaluate
         try:
             return apply(one, other)
         except ValueFailure as failure:
-            raise where.located(failure) from None
+            operands = node.left, node.right
+            raise _of_operands(where.located(failure), (one, other), operands, scope, environment) from None
 
     return run
 
@@ -238,7 +250,8 @@ def _compare(node: ast.Compare, scope: Scope) -> Evaluate:
             try:
                 return test(left, right)
             except ValueFailure as failure:
-                raise where.located(failure) from None
+                operands = node.left, *node.comparators
+                raise _of_operands(where.located(failure), (left, right), operands, scope, environment) from None
 
         return run_one
 
@@ -250,7 +263,8 @@ def _compare(node: ast.Compare, scope: Scope) -> Evaluate:
                 if not test(left, right):
                     return False
             except ValueFailure as failure:
-                raise where.located(failure) from None
+                operands = node.left, *node.comparators
+                raise _of_operands(where.located(failure), (left, right), operands, scope, environment) from None
             left = right
         return True
 
@@ -361,7 +375,7 @@ def selector_of(node: ast.Selector, scope: Scope, evaluate: Evaluate) -> Evaluat
         try:
             return load_attribute(runtime, value, name)
         except ValueFailure as failure:
-            raise where.located(failure) from None
+            raise _of_operands(where.located(failure), (value,), (node.value,), scope, environment) from None
 
     return run
 
@@ -390,7 +404,7 @@ def _tracked_selector(node: ast.Selector, scope: Scope) -> Evaluate:
         try:
             return load_attribute(runtime, value, name)
         except ValueFailure as failure:
-            raise where.located(failure) from None
+            raise _of_operands(where.located(failure), (value,), (node.value,), scope, environment) from None
 
     return run
 
@@ -411,7 +425,7 @@ def _subscript_code(node: ast.Subscript, scope: Scope, tracked: bool) -> Evaluat
         try:
             return operations.subscript(value, at)
         except ValueFailure as failure:
-            raise where.located(failure) from None
+            raise _of_operands(where.located(failure), (value,), (node.value,), scope, environment) from None
 
     return run
 

@@ -64,16 +64,21 @@ class LambdaCode:
 
 
 class Lambda:
-    """A function value: the code, and the outer variables it uses as they were when it was created."""
+    """A function value: the code, and the outer variables it uses as they were when it was created.
 
-    __slots__ = ("_captured", "_code", "_frame")
+    Generated code that captures variables has places of its own for them. `plain` is then the same function without
+    generated code: the value may be kept, and called by an evaluation that is done again without it.
+    """
+
+    __slots__ = ("_captured", "_code", "_frame", "_plain")
 
     is_type = False
     is_function = True
     name = "lambda"
 
-    def __init__(self, code: LambdaCode, outer: Environment) -> None:
+    def __init__(self, code: LambdaCode, outer: Environment, plain: Lambda | None = None) -> None:
         self._code = code
+        self._plain = plain
         self._frame = outer[0]
         self._captured = [(slot, outer[outer_slot]) for outer_slot, slot in code.scope.captures]
 
@@ -84,7 +89,10 @@ class Lambda:
     def __call__(self, args: Sequence[Value], kwargs: Mapping[str, Value], where: Where) -> Value:
         code = self._code
         runtime = code.module.runtime
-        if runtime.compiling is not None and code.body is None:
+        if runtime.compiling is None:
+            if self._plain is not None:
+                return self._plain(args, kwargs, where)
+        elif code.body is None:
             generated = code.generated_by(runtime.compiling)
             if generated is not None and not self._captured and not generated.scope.captures:
                 code = generated

@@ -184,6 +184,9 @@ def lower_check(node: ast.Check, scope: Scope) -> Evaluate:
         if holds:
             return True
         problem = _check_failure(place, text if isinstance(text, str) else "", environment[0])
+        from kcl.evaluator.explaining import written  # nothing fails in most runs
+
+        problem = written(problem, node.test, environment[0], module.runtime)
         if gathered is None:
             raise problem
         gathered.extend(problem.diagnostics)

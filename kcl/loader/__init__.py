@@ -10,6 +10,7 @@ profile.py       what kcl.mod says is run
 requirement.py   what it asks for
 lock.py          kcl.mod.lock
 checksum.py      the checksum of a package
+neighbours.py    what else an import could have named
 dependencies.py  where on this machine the packages are
 settings.py      kcl.yaml, settings files, top-level arguments
 overrides.py     other values for a run

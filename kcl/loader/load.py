@@ -98,6 +98,8 @@ class Loaded:
     diagnostics: tuple[Diagnostic, ...]
     sources: Mapping[str, str]
     """Text by path of every file read: what `render` needs."""
+    externals: Mapping[str, str] = field(default_factory=dict)
+    """The folders of packages outside of the program, by the names they are imported by."""
 
 
 def load(request: LoadRequest, file_system: FileSystem, cache: LoadCache | None = None) -> Loaded:
@@ -173,7 +175,9 @@ class _Loader:
             dedents=self._dedent,
             dependencies=frozenset(self._read),
         )
-        return Loaded(program, manifest, tuple(self._diagnostics), self._sources)
+        folders = {name: each.folder for name, each in self._dependencies.items() if each.folder is not None}
+        externals = {**folders, **self._externals}
+        return Loaded(program, manifest, tuple(self._diagnostics), self._sources, externals)
 
     # ---------------------------------------------------------------- files named in the request
 

@@ -18,9 +18,10 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, NoReturn, TextIO
+from typing import Final, TextIO
 
 from kcl import whole_file
+from kcl.command_line import HelpPrinted, UsageError, parser_class
 from kcl.diagnostics import KclError, render
 from kcl.loader.checksum import checksum
 from kcl.loader.dependencies import find_dependencies
@@ -52,15 +53,6 @@ EDITION: Final = "v0.11.2"
 _FILES: Final = OsFileSystem()
 
 
-class _UsageError(Exception):
-    """The command line makes no sense; the text is the whole message."""
-
-
-class _Parser(argparse.ArgumentParser):
-    def error(self, message: str) -> NoReturn:
-        raise _UsageError(f"{self.format_usage()}{self.prog}: error: {message}\n")
-
-
 @dataclass(frozen=True, slots=True)
 class _Call:
     """One command that was given, and where it may write."""
@@ -77,14 +69,8 @@ class _Call:
 
 
 def _parser(stdout: TextIO) -> argparse.ArgumentParser:
-    class Printing(_Parser):
-        """Prints help where it is told to."""
-
-        def _print_message(self, message: str, file: Any = None) -> None:
-            stdout.write(message)
-
-    parser = Printing(prog="kcl mod", description="Packages: what this one needs, and where it comes from.")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=Printing)
+    parser = parser_class(stdout)(prog="kcl mod", description="Packages: what this one needs, and where it comes from.")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     def command(name: str, does: Callable[[_Call], int], about: str) -> argparse.ArgumentParser:
         made = commands.add_parser(name, help=about, description=about)
@@ -135,14 +121,14 @@ def main(
     """Runs one command and answers its exit status: 0, 1 when it could not be done, 2 when it makes no sense."""
     try:
         arguments = _parser(stdout).parse_args(list(argv))
-    except _UsageError as problem:
-        stderr.write(str(problem))
+    except UsageError as problem:
+        stderr.write(f"{problem}\n")
         return USAGE
-    except SystemExit:  # --help was printed
+    except HelpPrinted:
         return OK
     try:
         return int(arguments.does(_Call(arguments, Path(cwd).absolute(), environment, stdout, stderr)))
-    except _UsageError as problem:
+    except UsageError as problem:
         stderr.write(f"kcl mod {arguments.command}: {problem}\n")
         return USAGE
     except PackageFailure as problem:
@@ -191,16 +177,16 @@ def _write_lock(root: Path, resolution: Resolution, call: _Call) -> None:
 
 
 def _source_of(call: _Call) -> Requirement | None:
-    """What the arguments ask for, None when they name no package. Raises _UsageError when they contradict."""
+    """What the arguments ask for, None when they name no package. Raises UsageError when they contradict."""
     arguments = call.arguments
     given = [text for text in (arguments.source, arguments.git, arguments.oci, arguments.path) if text]
     if not given:
         return None
     if len(given) > 1:
-        raise _UsageError(f"only one package at a time, got {' and '.join(given)}")
+        raise UsageError(f"only one package at a time, got {' and '.join(given)}")
     states = [name for name in ("tag", "branch", "commit") if getattr(arguments, name)]
     if len(states) > 1:
-        raise _UsageError(f"only one of --tag, --branch and --commit can hold, got {' and '.join(states)}")
+        raise UsageError(f"only one of --tag, --branch and --commit can hold, got {' and '.join(states)}")
     text = given[0]
     kind = _kind(text, call)
     name, version = "", arguments.tag
@@ -216,7 +202,7 @@ def _source_of(call: _Call) -> Requirement | None:
         case "oci":
             place = oci_place("oci://" + text.partition("://")[2])
             if place is None:
-                raise _UsageError(f"'{text}' is no address of a package, write oci://HOST/PATH")
+                raise UsageError(f"'{text}' is no address of a package, write oci://HOST/PATH")
             source = OciSource(*place, arguments.tag)
             name = repository_name(place[1])
         case _:
@@ -224,7 +210,7 @@ def _source_of(call: _Call) -> Requirement | None:
             version = arguments.tag or in_name
             source = OciSource("", "", version)
     if kind != "git" and (arguments.branch or arguments.commit):
-        raise _UsageError("--branch and --commit are for git repositories")
+        raise UsageError("--branch and --commit are for git repositories")
     span = line_of_key("", "", "", "")
     return Requirement(getattr(arguments, "rename", "") or name, name, source, span, version)
 
@@ -252,7 +238,7 @@ def _init(call: _Call) -> int:
     root = Path(call.folder, name) if name else call.folder
     package = Path(name).name if name else root.name
     if not package.replace("-", "_").isidentifier():
-        raise _UsageError(f"'{package}' cannot be the name of a package: letters, digits, - and _ make one")
+        raise UsageError(f"'{package}' cannot be the name of a package: letters, digits, - and _ make one")
     if (root / MANIFEST_NAME).exists():
         raise PackageFailure(f"{root / MANIFEST_NAME} is there already")
     root.mkdir(parents=True, exist_ok=True)
@@ -271,16 +257,16 @@ def _add(call: _Call) -> int:
     root, manifest = _package(call)
     requirement = _source_of(call)
     if requirement is None:
-        raise _UsageError("say which package: NAME, NAME:VERSION, a folder, --git URL, --oci URL or --path FOLDER")
+        raise UsageError("say which package: NAME, NAME:VERSION, a folder, --git URL, --oci URL or --path FOLDER")
     if isinstance(requirement.source, LocalSource):
         if Path(requirement.source.path).resolve() == root.resolve():
-            raise _UsageError("a package cannot depend on itself")
+            raise UsageError("a package cannot depend on itself")
         written = requirement.source.written
         if not Path(written).is_absolute():
             written = os.path.relpath(requirement.source.path, root)
         requirement = replace(requirement, source=replace(requirement.source, written=written))
     if import_name(manifest.name) == requirement.name:
-        raise _UsageError(f"this package is called '{manifest.name}' itself; --rename gives the other another name")
+        raise UsageError(f"this package is called '{manifest.name}' itself; --rename gives the other another name")
     others = tuple(item for item in manifest.requirements if item.name != requirement.name)
     locked = {
         name: item for name, item in read_lock(str(root), _FILES).items() if import_name(name) != requirement.name
@@ -309,7 +295,7 @@ def _update(call: _Call) -> int:
             raise PackageFailure(f"'{name}' is no dependency of this package", f"run 'kcl mod add {text}'")
         if version:
             if not isinstance(found.source, OciSource | GitSource):
-                raise _UsageError(f"'{name}' is a folder, which has no versions")
+                raise UsageError(f"'{name}' is a folder, which has no versions")
             source: Source = replace(found.source, tag=version)
             if isinstance(source, GitSource):
                 source = replace(source, branch="", commit="")
@@ -424,7 +410,7 @@ def _push(call: _Call) -> int:
     if call.arguments.target:
         target = oci_place(call.arguments.target)
         if target is None:
-            raise _UsageError(f"'{call.arguments.target}' is no address, write oci://HOST/PATH")
+            raise UsageError(f"'{call.arguments.target}' is no address, write oci://HOST/PATH")
         source = OciSource(*target, tag)
     wanted = Requirement(manifest.name, manifest.name, source, line_of_key("", "", "", ""), tag)
     registry, place = _resolver(call).registry_of(wanted)

@@ -19,6 +19,7 @@ runs the program: there are none by default, as in the official command line too
     worker.py    the process that holds the plugin's code
     guard.py     ends that process with everything it started, and limits its memory
     process.py   starts it bare, and listens to what it answers and prints
+    forking.py   makes it of this process instead, for functions that are in no file
     code.py      where the code of a plugin is, and who decides about it
     host.py      the program's side: starts the worker, holds calls to signatures and time limits
 """

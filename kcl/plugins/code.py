@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from kcl.plugins.contract import DEFAULT_MEMORY_BYTES, DEFAULT_TIMEOUT_SECONDS
+from kcl.plugins.contract import DEFAULT_MEMORY_BYTES, DEFAULT_TIMEOUT_SECONDS, Plugin
 from kcl.records import dataclass, field
 
 
@@ -29,6 +29,13 @@ class EntryPointCode:
     name: str
 
 
+@dataclass(frozen=True, slots=True)
+class ForkedCode:
+    """A plugin of functions that exist in this process: its own is a fork of it."""
+
+    plugin: Plugin = field(repr=False)
+
+
 def _nobody(secret: Any) -> None:
     """Hears of secrets where nobody else does."""
 
@@ -37,7 +44,7 @@ def _nobody(secret: Any) -> None:
 class PluginCode:
     """A plugin that may run. `timeout_seconds` is the most a call may take, `budget_seconds` all calls of one run."""
 
-    code: FileCode | EntryPointCode
+    code: FileCode | EntryPointCode | ForkedCode
     settings: Mapping[str, str] = field(default_factory=dict, repr=False)
     timeout_seconds: float = DEFAULT_TIMEOUT_SECONDS
     budget_seconds: float = 120.0

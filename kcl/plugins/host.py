@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, Final
 
 from kcl.evaluator.value import Builtin, Value, ValueFailure
-from kcl.plugins.code import EntryPointCode, FileCode, PluginCode, PluginFinder, PluginRefused
+from kcl.plugins.code import EntryPointCode, FileCode, ForkedCode, PluginCode, PluginFinder, PluginRefused
 from kcl.plugins.process import PluginProcess
 from kcl.stdlib.access import Access
 from kcl.stdlib.conversion import to_plain, to_value
@@ -159,6 +159,8 @@ class _Worker:
                 load: dict[str, Any] = {"file": path, "text": text}
             case EntryPointCode(group, name):
                 load = {"entryPoint": [group, name]}
+            case ForkedCode():
+                load = {"forked": True}
         try:
             self._process = PluginProcess(self.plugin)
         except OSError as error:

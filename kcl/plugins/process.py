@@ -19,7 +19,8 @@ from typing import Final
 
 from kcl.bounded.search_path import search_path
 from kcl.patterns import pattern
-from kcl.plugins.code import PluginCode
+from kcl.plugins.code import ForkedCode, PluginCode
+from kcl.plugins.forking import Forked
 
 LARGEST_ANSWER_BYTES: Final = 32 * 1024 * 1024
 LARGEST_LOG_BYTES: Final = 64 * 1024
@@ -42,15 +43,7 @@ class PluginProcess:
         self.lines: queue.Queue[bytes | None] = queue.Queue()
         alive, self._lifeline = os.pipe()
         try:
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "kcl.plugins.worker", str(alive), str(plugin.memory_bytes)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=environment(os.environ, plugin.environment),
-                pass_fds=(alive,),
-                start_new_session=True,  # a ^C here is not meant for it
-            )
+            self._process = _started(plugin, alive)
         except OSError:
             os.close(self._lifeline)
             raise
@@ -124,6 +117,21 @@ class PluginProcess:
                 room = LARGEST_LOG_BYTES - len(self._log)
                 self._log += chunk[:room]
                 self._lost += max(0, len(chunk) - room)
+
+
+def _started(plugin: PluginCode, alive: int) -> subprocess.Popen[bytes] | Forked:
+    surroundings = environment(os.environ, plugin.environment)
+    if isinstance(plugin.code, ForkedCode):
+        return Forked(plugin, plugin.code.plugin, alive, surroundings)
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", "kcl.plugins.worker", str(alive), str(plugin.memory_bytes)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=surroundings,
+        pass_fds=(alive,),
+        start_new_session=True,  # a ^C here is not meant for it
+    )
 
 
 def environment(inherited: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:

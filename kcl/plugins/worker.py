@@ -3,7 +3,7 @@
 It is a process of its own so that a function that never returns can be ended, and so that nothing of it stays in the
 program that asked. One JSON object a line in each direction:
 
-    {"load": {"file": PATH, "text": CODE} | {"entryPoint": [GROUP, NAME]}, "settings": {...}}
+    {"load": {"file": PATH, "text": CODE} | {"entryPoint": [GROUP, NAME]} | {"forked": true}, "settings": {...}}
         → {"functions": [{"signature": ..., "timeoutSeconds": ..., "what": ...}]}
     {"call": NAME, "args": [...], "named": {...}, "seconds": 5.0}
         → {"answer": VALUE}
@@ -36,7 +36,8 @@ def main() -> NoReturn:
     guarded(answer_requests, alive, memory_bytes)
 
 
-def answer_requests() -> int:
+def answer_requests(forked: Plugin | None = None) -> int:
+    """`forked` is a plugin that this process had when it was forked."""
     requests, answers = _own_channels()
     plugin = Plugin()
     settings: Mapping[str, str] = {}
@@ -48,7 +49,7 @@ def answer_requests() -> int:
 
             def load(wanted: dict[str, Any] = request["load"]) -> dict[str, Any]:
                 nonlocal plugin
-                plugin = _load(wanted)
+                plugin = forked if forked is not None and "forked" in wanted else _load(wanted)
                 return {"functions": [_described(each) for each in plugin.functions.values()]}
 
             reply = _guarded(load, code_of)

@@ -15,6 +15,8 @@ from kcl.patterns import pattern
 from kcl.records import dataclass
 from kcl.secrecy import names, shapes
 
+MASK: Final = "«masked»"
+"""What stands for a secret wherever one would be shown."""
 _TOKEN: Final = pattern(r"[\w.~+/=:@#$%^&*!-]{4,4096}")
 _SHORTEST: Final = 8
 _SIGNS: Final = ("secret", "passw", "passphrase", "pwd", "token", "jwt", "dsn", "credential", "terraform")

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from kcl.records import dataclass, fields, is_dataclass
+from kcl.records import dataclass
 from kcl.source import SourceFile
 from kcl.syntax import ast
 from kcl.syntax.edit import expression_text
 from kcl.syntax.parser import parse
+from kcl.syntax.walking import walk
 
 
 def replace_at(text: str, line: int, column: int, value: Any) -> str:
@@ -61,7 +62,7 @@ def written_at(text: str, line: int, column: int) -> Written:
 def literals_at(text: str, line: int, column: int) -> tuple[Written, ...]:
     """Returns the plain values within the expression at a place, in order. Raises `ValueError` as `replace_at`."""
     source, module = _read(text)
-    inside = _nodes(_placed(source, module, line, column))
+    inside = walk(_placed(source, module, line, column))
     return tuple(_written(source, node) for node in inside if isinstance(node, _SCALARS))
 
 
@@ -74,7 +75,7 @@ def literals_named(text: str, name: str) -> tuple[Written, ...]:
         source, module = _read(text)
     except ValueError:
         return ()
-    given = (value for node in _nodes(module) for value in _given(node, name))
+    given = (value for node in walk(module) for value in _given(node, name))
     return tuple(_written(source, value) for value in given if isinstance(value, _SCALARS))
 
 
@@ -132,7 +133,7 @@ def attributes_of(text: str, schema: str) -> tuple[str, ...]:
         _, module = _read(text)
     except ValueError:
         return ()
-    declared = (each for each in _nodes(module) if isinstance(each, ast.SchemaAttr))
+    declared = (each for each in walk(module) if isinstance(each, ast.SchemaAttr))
     return tuple(
         each.name for each in declared if isinstance(each.type, ast.NamedType) and each.type.names[-1] == schema
     )
@@ -186,7 +187,7 @@ def _written(source: SourceFile, node: ast.Node) -> Written:
     place = source.position(node.start)
     is_plain, value = _plain(node)
     names: dict[str, None] = {}
-    for each in () if is_plain else _nodes(node):
+    for each in () if is_plain else walk(node):
         if isinstance(each, ast.Selector | ast.Name):
             names.setdefault(each.name if isinstance(each, ast.Selector) else each.id)
     return Written(place.line, place.column, source.text[node.start : node.end], is_plain, value, tuple(names))
@@ -312,7 +313,7 @@ def _value_at(module: ast.Module, offset: int) -> ast.Node | None:
     """Prefers the value of what begins at the offset; of several (`a.b.c = 1`) the innermost."""
     named: ast.Node | None = None
     plain: ast.Node | None = None
-    for node in _nodes(module):
+    for node in walk(module):
         match node:
             case ast.Entry(key=key, value=value) if key.start == offset and _is_written(value):
                 named = value
@@ -335,16 +336,3 @@ def _is_value(node: ast.Node) -> bool:
     return isinstance(
         node, ast.Int | ast.Float | ast.Str | ast.JoinedStr | ast.Constant | ast.List | ast.Config | ast.SchemaExpr
     )
-
-
-def _nodes(node: Any) -> Iterator[ast.Node]:
-    """Every node below, outer before inner. Iterative: nesting is as deep as users make it."""
-    pending = [node]
-    while pending:
-        current = pending.pop()
-        if isinstance(current, list | tuple):
-            pending.extend(reversed(current))
-        elif isinstance(current, ast.Node):
-            yield current
-            if is_dataclass(current):
-                pending.extend(getattr(current, each.name) for each in reversed(fields(current)))

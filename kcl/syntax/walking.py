@@ -24,9 +24,9 @@ def children(node: ast.Node) -> Iterator[ast.Node]:
 
 
 def walk(root: ast.Node) -> Iterator[ast.Node]:
-    """A node and all below it, in no order that anybody should rest on; as deep as the tree is."""
+    """A node and all below it, outer before inner, in the order of `children`. Iterative: as deep as the tree is."""
     pending = [root]
     while pending:
         node = pending.pop()
         yield node
-        pending.extend(children(node))
+        pending.extend(reversed(list(children(node))))

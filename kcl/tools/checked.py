@@ -11,12 +11,21 @@ from kcl.caches import ParseCache
 from kcl.diagnostics import Code, Diagnostic, KclError, error
 from kcl.evaluator.dialect import KCL, Dialect, dialect_of
 from kcl.evaluator.evaluate import findings
-from kcl.loader import LoadRequest, load
+from kcl.loader import Loaded, LoadRequest, has_errors, load
+from kcl.loader.neighbours import Neighbours
 from kcl.loader.program import Program
 from kcl.records import dataclass
 from kcl.source import FileSystem
 from kcl.stdlib import Access, build_library
+from kcl.teaching import taught
 from kcl.tools.units import Unit
+
+
+def _taught(found: tuple[Diagnostic, ...], loaded: Loaded, files: FileSystem) -> tuple[Diagnostic, ...]:
+    if not has_errors(found):
+        return found
+    return taught(found, loaded.sources, Neighbours(loaded.program.root, loaded.externals, files))
+
 
 LIBRARY = build_library(Access())
 
@@ -45,7 +54,7 @@ def analyse(unit: Unit, files: FileSystem, cache: ParseCache, packages: str | No
         else:
             checked = findings(loaded.program, LIBRARY, dialect, cache.checks)
             found = (*(item for item in loaded.diagnostics if item not in checked), *checked)
-        return Analysis(unit, found, loaded.program, dialect, loaded.sources)
+        return Analysis(unit, _taught(found, loaded, files), loaded.program, dialect, loaded.sources)
     except KclError as problem:
         return Analysis(unit, problem.diagnostics, None, KCL, {})
     except (OSError, UnicodeDecodeError) as problem:

@@ -26,9 +26,8 @@ from functools import lru_cache, partial
 from typing import Any, Final
 from urllib.parse import quote, quote_plus, unquote
 
-from kcl.secrecy.rules import BUILT_IN, is_secret_name
+from kcl.secrecy.rules import BUILT_IN, MASK, is_secret_name
 
-MASK: Final = "«masked»"
 _SHORTEST_PART: Final = 8
 _SHORTEST: Final = 4
 _SHORTEST_NUMBER: Final = 6

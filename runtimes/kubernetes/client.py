@@ -60,6 +60,10 @@ class Client:
         return self._transport.connection.identity
 
     @property
+    def transport(self) -> Transport:
+        return self._transport
+
+    @property
     def limits(self) -> Limits:
         return self._transport.limits
 

@@ -30,13 +30,15 @@ _AGGREGATED = ",".join(
 
 @dataclass(frozen=True, slots=True)
 class ApiResource:
-    """One kind of one group version. `plural` is its name in paths."""
+    """One kind of one group version. `plural` is its name in paths; people also call it `singular` or a short name."""
 
     api_version: str
     kind: str
     plural: str
     is_namespaced: bool
     verbs: frozenset[str]
+    singular: str = ""
+    short_names: tuple[str, ...] = ()
 
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
         """The path of one object, or without `name` of a collection; `namespace` "" spans all namespaces."""
@@ -104,6 +106,8 @@ class Discovery:
                     plural=entry["name"],
                     is_namespaced=bool(entry.get("namespaced")),
                     verbs=frozenset(entry.get("verbs") or ()),
+                    singular=str(entry.get("singularName") or ""),
+                    short_names=_short_names(entry),
                 )
                 for entry in _entries(reply.body)
                 if "/" not in entry["name"]  # a subresource
@@ -146,10 +150,16 @@ def _aggregated_kinds(api_version: str, version: Mapping[str, Any]) -> dict[str,
             plural=entry["resource"],
             is_namespaced=entry.get("scope") == "Namespaced",
             verbs=frozenset(entry.get("verbs") or ()),
+            singular=str(entry.get("singularResource") or ""),
+            short_names=_short_names(entry),
         )
         for entry in version.get("resources") or ()
         if entry.get("verbs")  # else only its subresources are served
     }
+
+
+def _short_names(entry: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(str(each) for each in entry.get("shortNames") or ())
 
 
 def _entries(document: Any) -> list[Mapping[str, Any]]:

@@ -24,6 +24,7 @@ from runtimes.base import (
     Moved,
     NotThere,
     ObjectRef,
+    Occurrence,
     Owned,
     PlanRequest,
     Prediction,
@@ -34,7 +35,8 @@ from runtimes.base import (
     WatchReport,
     WatchRequest,
 )
-from runtimes.kubernetes import fields, normalize
+from runtimes.base.tables import LiveKind, LiveTable
+from runtimes.kubernetes import fields, normalize, tables
 from runtimes.kubernetes.client import FIELD_MANAGER, Client, Object
 from runtimes.kubernetes.credentials import may_name, without_consent
 from runtimes.kubernetes.discovery import ApiResource
@@ -44,6 +46,7 @@ from runtimes.kubernetes.operations import KubernetesOperations
 from runtimes.kubernetes.predict import predict
 from runtimes.kubernetes.records import KubernetesRecords
 from runtimes.kubernetes.transport import Limits, Transport
+from runtimes.kubernetes.tree import occurrence
 from runtimes.kubernetes.watch import watching
 
 _ATTEMPTS = 10
@@ -219,6 +222,21 @@ class KubernetesRuntime:
             each for part in ("initContainers", "containers", "ephemeralContainers") for each in parts.get(part) or ()
         ]
         return [str(each["name"]) for each in every]
+
+    async def kinds(self) -> tuple[LiveKind, ...]:
+        """See `Listable`."""
+        return tuple(tables.kind_of(each) for each in await self._client.discovery.every() if "list" in each.verbs)
+
+    async def events(self, id_: KubernetesId, uid: str) -> tuple[Occurrence, ...]:
+        """See `Listable`."""
+        resource = await self._client.discovery.resource("v1", "Event")
+        found = await self._client.list(resource, id_.namespace, fields=f"involvedObject.uid={uid}")
+        about = {"kind": id_.kind, "metadata": {"namespace": id_.namespace, "name": id_.name, "uid": uid}}
+        return tuple(occurrence(about, each) for each in found.items)
+
+    async def table(self, kind: LiveKind, namespace: str = "", *, most: int = 5000) -> LiveTable:
+        """See `Listable`."""
+        return await tables.read(self._client.transport, kind, namespace, most)
 
     async def owned(self, labels: Mapping[str, str]) -> Owned:
         """Finds what was applied by the workbench and carries the labels, apart from what another object owns.

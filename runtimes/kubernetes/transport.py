@@ -33,10 +33,10 @@ from kubernetes.aio.client.configuration import Configuration
 from kubernetes.aio.client.rest import RESTClientObject
 from multidict import CIMultiDict
 
-from kcl.secrecy.rules import BUILT_IN
+from kcl.secrecy.rules import BUILT_IN, MASK
 from runtimes.base import Misconfigured, Overloaded, RuntimeFailure, Unauthenticated, Unreachable
 from runtimes.base.documents import OverLimit, load_json
-from runtimes.base.secret_texts import MASK, secret_texts
+from runtimes.base.secret_texts import secret_texts
 from runtimes.kubernetes import lost
 from runtimes.kubernetes.credentials import Credentials, Grant
 from runtimes.kubernetes.failures import failure

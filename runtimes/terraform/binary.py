@@ -15,6 +15,8 @@ from runtimes.terraform.process import Command, run
 
 NAMES = ("terraform", "tofu")
 _OLDEST = (1, 5, 0)  # the first that has import blocks
+FORGETTING_VERSION = (1, 7, 0)
+"""The first with `removed` blocks, terraform and tofu alike."""
 _JSON_INIT = (1, 9, 0)
 _PATIENCE_SECONDS = 30.0
 

@@ -8,6 +8,7 @@ schemas.json              what the providers say of their resources
 run.json                  the apply that runs, or the last one and what is unsure after it (record.py)
 seen.json                 what the state had when it was last read whole (seen.py)
 terraform.tfstate.last    a copy of a local state, made when it was last read whole (restoring.py)
+terraform.tfstate.before-forgetting-N   the state of serial N, before something of it was forgotten; the last five
 plan.tfplan, *.jsonl      only while in use: a saved plan holds secrets in clear
 lock                      held by the workbench that works here
 """
@@ -33,6 +34,7 @@ from runtimes.base import Misconfigured, Overloaded
 from runtimes.base.documents import load_json
 
 _POLL_SECONDS = 0.05
+_COPIES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,16 @@ class Folder:
     def last_state(self) -> Path:
         """A copy of a local state, as it was when it was last read whole."""
         return self.path / "terraform.tfstate.last"
+
+    def before_forgetting(self, serial: int) -> Path:
+        """Returns where the state of that serial is left, as it was before something of it was forgotten."""
+        return self.path / f"terraform.tfstate.before-forgetting-{serial}"
+
+    def remove_old_copies(self) -> None:
+        """Leaves the newest ones of what `before_forgetting` names; raises OSError."""
+        copies = self.path.glob("terraform.tfstate.before-forgetting-*")
+        for each in sorted(copies, key=lambda one: one.stat().st_mtime_ns)[:-_COPIES]:
+            each.unlink(missing_ok=True)
 
     @property
     def plan(self) -> Path:

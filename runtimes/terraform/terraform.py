@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from runtimes.base import Finding, Misconfigured, ProviderUse, RuntimeFailure
+from runtimes.base import Finding, Misconfigured, ProviderUse, ResourceId, RuntimeFailure
 from runtimes.base.documents import load_json
 from runtimes.terraform import binary, cli_config, diagnostics, events, lock, restoring, schema, uses
 from runtimes.terraform.arguments import Arguments
-from runtimes.terraform.binary import Binary
+from runtimes.terraform.binary import FORGETTING_VERSION, Binary
 from runtimes.terraform.configuration import Configuration
 from runtimes.terraform.folder import Folder, is_in_use, read_json
 from runtimes.terraform.process import Command, Running, end_orphans, run, start, start_waiting
@@ -142,6 +142,16 @@ class Terraform:
         done = read_json(self.folder.initialised)
         is_same = isinstance(done, Mapping) and done.get("digest") == self._init_digest(configuration)
         return is_same and (self.folder.path / ".terraform").is_dir()
+
+    def refuse_forgetting(self, ids: Collection[ResourceId]) -> None:
+        """Raises `Misconfigured` where this terraform knows no way to forget something in a plan."""
+        found = self._known_binary
+        if ids and found.number < FORGETTING_VERSION:
+            wanted = ".".join(map(str, FORGETTING_VERSION))
+            raise Misconfigured(
+                f"forgetting a resource takes terraform or tofu {wanted}, and {found.path} is {found.version}",
+                hint="name a newer one in WB_TERRAFORM",
+            )
 
     async def initialise(self, configuration: Configuration, *, forgets: bool = False, moves: bool = False) -> None:
         """Runs `terraform init`; the configuration must have been written. Raises `RuntimeFailure`.

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from kcl import whole_file
 from runtimes.base import (
     Finding,
     LiveResource,
@@ -129,6 +130,8 @@ class TerraformWorkspace:
                 if attempt.errors:
                     raise diagnostics.failure(attempt.errors, place=self.place, doing="plan")
                 accept(attempt.plan)
+                if request.forgets:
+                    await self._back_up(terraform, attempt.configured.prior)
                 run = await self._start(terraform, attempt)
                 try:
                     await run.life()
@@ -138,6 +141,19 @@ class TerraformWorkspace:
             finally:
                 if not record.load(terraform.folder).is_open:
                     terraform.folder.remove_leftovers()
+
+    async def _back_up(self, terraform: Terraform, prior: PriorState) -> None:
+        """Leaves the state as it is; raises `RuntimeFailure` where that can't be done: then nothing is forgotten."""
+        path = terraform.folder.before_forgetting(prior.serial)
+        try:
+            whole_file.write(path, await terraform.state())
+            terraform.folder.remove_old_copies()
+        except OSError as error:
+            raise RuntimeFailure(
+                f"the state can't be copied before something of it is forgotten: {path}: {error.strerror}",
+                target=self.place,
+                hint="free some space; nothing was forgotten",
+            ) from error
 
     async def _save(self, terraform: Terraform, request: WorkspacePlanRequest, attempt: _Attempt) -> _Saved | None:
         if attempt.errors or attempt.shown is None:
@@ -314,7 +330,9 @@ class TerraformWorkspace:
             kept = tuple(each for each in known.doubts if each.id not in adoptions.not_there)
             record.save(terraform.folder, replace(known, doubts=kept))
         findings = (*planned.findings, *adoptions.findings, *adoption.unasked(known.doubts, request.resources))
-        attempt = await self._attempt(terraform, configured, planned, findings, always_show or bool(adoptions.chosen))
+        attempt = await self._attempt(
+            terraform, configured, planned, findings, always_show or bool(adoptions.chosen or request.forgets)
+        )
         attempt = self._accounted(terraform, attempt, losses, adoptions)
         if recorded is not None and not losses.lost:
             restoring.keep_copy(terraform.folder, recorded)
@@ -374,6 +392,7 @@ class TerraformWorkspace:
         else:
             result = plan.unchanged(prior, written, schemas=schemas)
         twice = adoption.taken_twice(result, lambda id_: _provider_of(id_, written, prior))
+        result = _alone(result, configured)
         result = replace(result, findings=tuple(dict.fromkeys((*findings, *result.findings, *twice))))
         return _Attempt(configured, _limited(result, configured.request), (*planned.errors, *twice), shown)
 
@@ -389,6 +408,7 @@ class TerraformWorkspace:
         `recorded` is the state, where it could be read before that.
         """
         folder = terraform.folder
+        terraform.refuse_forgetting(request.forgets)
         before = (*former.load(folder), *request.former)
 
         prior = self._read(recorded) if recorded is not None else None
@@ -401,6 +421,7 @@ class TerraformWorkspace:
                 required_version=self._settings.required_version,
                 schemas=schemas,
                 adopt=adopt,
+                forget=request.forgets,
                 state=prior,
                 former=before,
             )
@@ -517,6 +538,19 @@ def _provider_of(id_: TerraformId, written: Configuration, prior: PriorState) ->
     """Returns the provider's source and configuration of a resource; None where neither side knows it."""
     recorded = prior.resources.get(id_)
     return written.aliases.get(id_) or ((recorded.source, recorded.alias) if recorded else None)
+
+
+def _alone(found: WorkspacePlan, configured: _Configured) -> WorkspacePlan:
+    """Of a plan that forgets, leaves what is forgotten; what was to be and is in no state is said."""
+    forgets = configured.request.forgets
+    if not forgets:
+        return found
+    absent = sorted(forgets - configured.prior.resources.keys(), key=str)
+    missing = (
+        Finding(True, "the state has no such resource, so there is nothing to forget", id=each) for each in absent
+    )
+    kept = tuple(each for each in found.resources if each.id in forgets)
+    return replace(found, resources=kept, findings=(*found.findings, *missing))
 
 
 def _limited(found: WorkspacePlan, request: WorkspacePlanRequest) -> WorkspacePlan:

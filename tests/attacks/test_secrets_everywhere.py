@@ -7,20 +7,25 @@ itself, and `wb compile` to a pipe, which is what its user asked for.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import shutil
 import subprocess
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
 
 from tests.attacks.opened_vault import Opened, opened_vault
 from tests.attacks.secret_repository import ENVIRONMENT
+from tests.kcl.tools.lsp.editor import Editor
 from tests.workbench.cli.command import Ended, Wb
+from tests.workbench.serving.conftest import piped
 from workbench.cli.main import wb as COMMAND
 
 GIT = shutil.which("git")
@@ -28,6 +33,8 @@ Surface = tuple[str, str]
 """The words of a command, and a format: empty where it has but one."""
 KNOW_NO_REPOSITORY = ("demo", "sandbox ")
 """Begin the names of those that work on clusters, clouds and a repository of their own, which have no secrets."""
+SERVES_EDITORS = "lsp"
+"""Has a test of its own: what it tells it tells by its protocol."""
 
 
 @pytest.fixture
@@ -98,6 +105,7 @@ NEW = (
     *(("state", "show", "vault/dev", "any", "-o", format_) for format_ in ("table", "json", "yaml")),
     ("state", "migrate", "vault/dev", "--yes"),
     ("state", "unlock", "vault/dev", "none"),
+    ("state", "forget", "vault/dev", "any", "--dry-run"),
     ("plan", "vault/dev", "--out", "../out/a.plan"),
     ("apply", "vault/dev", "--dry-run"),
     ("run", "vault/dev/main.k"),
@@ -130,7 +138,7 @@ DRIFTED = (
     ("plan", "-o", "json", "vault/dev"),
     *((verb, "-o", format_, "vault/dev") for verb in ("diff", "plan") for format_ in ("table", "json", "yaml") if ALL),
     ("diff", "vault/dev", "--drift"),
-    *(("drift", "vault/dev", "-o", format_) for format_ in ("table", "json", "yaml")),
+    *((verb, "vault/dev", "-o", format_) for verb in ("drift", "fleet") for format_ in ("table", "json", "yaml")),
     *(("watch", "vault/dev", "--timeout", "1", "-o", format_) for format_ in ("table", "json")),
     ("apply", "vault/dev", "--force", "--confirm", "vault/dev", "--timeout", "1"),
 )
@@ -152,6 +160,7 @@ ROLLED_OUT = (
     ("rollout", "start", "vault/dev", "--yes", "-o", "table"),
     *(("rollout", "status", "-o", format_) for format_ in ("table", "json")),
     ("rollout", "pause"),
+    ("rollout", "unlock"),
     ("rollout", "approve", "all"),
     ("rollout", "resume"),
     *(("rollout", "list", "-o", format_) for format_ in ("table", "json")),
@@ -164,9 +173,25 @@ LAST = (
     ("cache", "clear"),
 )
 APPLIED = ("apply", "../out/a.plan", "--confirm", "yes", "--timeout", "1")
-EVERY = (*NEW, *OF_THE_REPOSITORY, APPLIED, *DRIFTED, *RELEASED, *ROLLED_OUT, *LAST)
+SERVED = (("serve",),)
+"""What a server answers has a test of its own."""
+EVERY = (*SERVED, *NEW, *OF_THE_REPOSITORY, APPLIED, *DRIFTED, *RELEASED, *ROLLED_OUT, *LAST)
 TAKE_OPTIONS = (
-    *("compile", "diff", "impact", "ci", "drift", "plan", "apply", "destroy", "watch", "explain", "set", "migrate"),
+    *(
+        "compile",
+        "diff",
+        "impact",
+        "ci",
+        "drift",
+        "fleet",
+        "plan",
+        "apply",
+        "destroy",
+        "watch",
+        "explain",
+        "set",
+        "migrate",
+    ),
     *("policy", "run", "rollback", "release diff", "rollout start", "rollout resume", "rollout rollback"),
 )
 WRONG = ("release forget", "release move", "run", "trust provider", "trust backend", "watch", "migrate")
@@ -175,6 +200,7 @@ WRONG = ("release forget", "release move", "run", "trust provider", "trust backe
 
 def test_every_command_and_every_format_is_in_the_table() -> None:
     known = {(words, format_) for words, format_ in surfaces() if not words.startswith(KNOW_NO_REPOSITORY)}
+    known -= {(SERVES_EDITORS, "")}
     assert {*map(surface, EVERY)} == known and len(known) > 40
 
 
@@ -226,6 +252,94 @@ async def test_no_command_shows_keeps_or_hands_on_a_secret(opened: Opened) -> No
         leaking[f"given to {name}"] = [each for each in opened.leaks(given) if each not in of_the_shell(name)]
     assert not any(leaking.values()), {name: found for name, found in leaking.items() if found}
     assert "masked#" in shown["diff -o json vault/dev"] and "drift" in shown["diff -o table vault/dev"]
+
+
+async def test_an_editor_is_told_no_secret(opened: Opened) -> None:
+    told = await asyncio.to_thread(_told_in_an_editor, Path("vault/dev/main.k"), opened.vault.arguments)
+    assert "`stringData.text-0` of `v1:Secret:" in told and "all 1 stack looked at" in told
+    assert not opened.leaks(told)
+
+
+def _told_in_an_editor(file: Path, given: Sequence[str]) -> str:
+    """All that hovers and lenses of a file say, but for the name that is pointed at: it is in the file."""
+    file = file.resolve()
+    root, document = file.parents[2], {"textDocument": {"uri": file.as_uri()}}
+    told = []
+    with Editor(root, command=("workbench", "-w", str(root), "lsp", *given)) as editor:
+        editor.open(file)
+        lines = file.read_text().splitlines()
+        editor.ask("textDocument/codeLens", document)
+        editor.until("workspace/codeLens/refresh")
+        for number, line in enumerate(lines):
+            position = {"line": number, "character": len(line) - len(line.lstrip()) + 1}
+            found = editor.ask("textDocument/hover", document | {"position": position})
+            said = "" if found is None else found["contents"]["value"]
+            told.append(re.sub(r"^```kcl\n[\w$]+:", "", said))
+        told += [each["command"]["title"] for each in editor.ask("textDocument/codeLens", document)]
+        texts = r'("(?!apiVersion|kind|name|image|type)[^"\n]+": ")([^"\n\\]{3,})"'
+        editor.edit(file, {"text": re.sub(texts, r'\1\2x"', file.read_text())})
+        told.append(editor.ask("workspace/executeCommand", {"command": "kcl.effect", "arguments": []}))
+        assert "masked#" in told[-1]
+    return "\n".join(told)
+
+
+async def test_no_answer_of_the_server_has_a_secret(opened: Opened) -> None:
+    """Nor what it says beside. The stack is asked for as it is, with the options that its user gives."""
+    words = opened.vault.arguments
+    options = dict(each.split("=", 1) for flag, each in pairwise(words) if flag == "-D")
+    settings = [each for flag, each in pairwise(words) if flag == "-Y"]
+    stack: dict[str, Any] = {"stack": "vault/dev", "options": options, "settings": settings}
+    files, settings_files = found("*.k"), found("settings.yaml")
+    given = {
+        **options,
+        **{each["key"]: each["value"] for each in json.loads(text_of(settings_files[0]))["kcl_options"]},
+    }
+    args = [{"name": name, "value": json.dumps(value)} for name, value in given.items()]
+    code = re.sub(r"^_plugged = .*$", "_plugged = {issued = 1, door = 1, file = 1}", text_of(files[0]), flags=re.M)
+    code = code.replace("import kcl_plugin.safe\n", "")  # official methods have no plugins
+    run = {"k_filename_list": files, "k_code_list": [code], "args": args}
+    requests: list[tuple[str, dict[str, Any]]] = [
+        ("wb.methods", {}),
+        ("wb.stacks", {}),
+        *((f"wb.{verb}", stack) for verb in ("compile", "diff", "plan")),
+        ("wb.watch", {**stack, "timeoutSeconds": 1}),
+        ("wb.explain", {**stack, "resource": "Secret/texts", "path": "stringData.text-0"}),
+        ("wb.explain", {**stack, "resource": "ConfigMap/settings"}),
+        ("wb.set", {**stack, "resource": "Secret/texts", "values": {"stringData.text-0": "other"}}),
+        ("wb.apply", {"plan": "none"}),
+        ("KclService.ExecProgram", run),
+        ("KclService.GetSchemaTypeMapping", {"exec_args": run}),
+        ("KclService.ListVariables", {"files": files}),
+        ("KclService.ListOptions", {"paths": files}),
+        ("KclService.LoadPackage", {"parse_args": {"paths": files}}),
+        ("KclService.ParseProgram", {"paths": files}),
+        ("KclService.LintPath", {"paths": files}),
+        ("KclService.LoadSettingsFiles", {"files": settings_files}),
+    ]
+    sent = [
+        json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+        for number, (method, params) in enumerate(requests)
+    ]
+    ended, replies, said = await piped(sent="\n".join(sent).encode())
+    by_id = {each["id"]: each for each in replies if "id" in each}
+    leaking = {
+        f"{method} {sorted(params)}": opened.leaks(json.dumps(by_id[number], ensure_ascii=False))
+        for number, (method, params) in enumerate(requests)
+    }
+    assert {name: what for name, what in leaking.items() if what} == {}
+    assert (ended, opened.leaks(said), opened.leaks(json.dumps(replies))) == (0, [], [])
+    failed = {requests[number][0]: each["error"] for number, each in by_id.items() if "error" in each}
+    assert failed.keys() == {"wb.apply", "wb.watch"}, failed  # what was watched ends with the input
+    ran = by_id[next(number for number, (method, _) in enumerate(requests) if method == "KclService.ExecProgram")]
+    assert len(ran["result"]["yaml_result"]) > 5000 and "«" in ran["result"]["log_message"], ran
+
+
+def text_of(name: str) -> str:
+    return Path(name).read_text()
+
+
+def found(glob: str) -> list[str]:
+    return [str(each) for each in sorted(Path("vault/dev").glob(glob))]
 
 
 @contextmanager

@@ -26,12 +26,13 @@ from workbench.engine.rollout.values import (
     Began,
     Halted,
     Part,
+    Record,
     RolledBack,
     Stage,
     Target,
     Waits,
 )
-from workbench.release import encoding
+from workbench.release import encoding, rollout_packing, stored
 
 _LARGEST: Final = 20_000
 _SAMPLE: Final = Path(__file__).parents[2] / "sample-konfig"
@@ -176,6 +177,7 @@ def seeds() -> dict[str, list[bytes]]:
         ],
     }
     found["rollout"] = [_rollout()]
+    found["kept rollout"] = [_kept_rollout()]
     for kind, files in found.items():
         table = TOML if "kcl.mod" in kind else YAML if kind.endswith("yaml") or kind == "kubeconfig" else JSON
         files += [text.encode() for text in table.values() if len(text) < _LARGEST]
@@ -198,11 +200,19 @@ async def _records() -> tuple[bytes, bytes]:
 
 
 def _rollout() -> bytes:
+    return b"".join(_json(encode(each)) + b"\n" for each in _rollout_records())
+
+
+def _kept_rollout() -> bytes:
+    return stored.secret(rollout_packing.pack(_rollout_records(), 3, namespace="rollouts", repository="shop"))
+
+
+def _rollout_records() -> tuple[Record, ...]:
     now, target = datetime(2026, 11, 1, tzinfo=UTC), Target("shop/dev", "hangzhou", "web")
     stage = Stage("a", ((target,), (Target("shop/dev", "hangzhou", "api"),)), 1, 60.0, True, 600.0)
     parts = {"shop/dev": Part(3, "d", ("a reason",))}
-    records = (
-        Began(now, "r-00000000", "ann", "box", "why", (stage,), (), parts, b"salt"),
+    return (
+        Began(now, "r-00000000", "ann", "box", "why", (stage,), (), parts, b"salt", {"shop/dev": "hangzhou"}),
         Waits(now, "a"),
         Asked(now, Ask.APPROVE, "ann", "box", "", "a"),
         BatchBegan(now, "a", 0, "ann", "box"),
@@ -213,7 +223,6 @@ def _rollout() -> bytes:
         Asked(now, Ask.ABORT, "ann", "box"),
         RolledBack(now, "shop/dev", 5),
     )
-    return b"".join(_json(encode(each)) + b"\n" for each in records)
 
 
 def _audit() -> bytes:

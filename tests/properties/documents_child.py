@@ -29,15 +29,19 @@ from runtimes.terraform.state import UnreadableState, read_prior
 from workbench.audit import AuditTrail
 from workbench.engine import plan_file
 from workbench.engine.compiled_index import INDEX_FILE, Index
+from workbench.engine.rollout.progress import Progress
 from workbench.present.glyphs import UNICODE
-from workbench.present.rollout import document, progress_lines, row
+from workbench.present.rollout import Shown, document, progress_lines, row
 from workbench.project import WorkbenchError
 from workbench.project.plugins import read_allowed_plugins
 from workbench.project.readiness import read_readiness
 from workbench.project.rollout import read_rollout
-from workbench.release import encoding
+from workbench.release import encoding, rollout_packing, stored
+from workbench.release.former_rollouts import FormerRollouts
+from workbench.release.kept_rollouts import Runner
+from workbench.release.known_rollouts import Known
 from workbench.release.recoveries import RecoveryStore
-from workbench.release.rollouts import RolloutStore
+from workbench.release.rollout_packing import stands
 from workbench.session import Session
 from workbench.settings import Settings
 
@@ -112,14 +116,27 @@ def _recovery(home: Path) -> None:
 
 
 def _rollout(home: Path) -> None:
-    found = RolloutStore(home, home / "repository").read(ROLLOUT)
-    document(found, is_running=False)
-    tuple(progress_lines(found, UNICODE, is_running=False))
-    row(found, is_running=True)
+    """One as an older version left it."""
+    records = FormerRollouts(home).records(ROLLOUT)
+    assert records is not None
+    _show(stands(records, ROLLOUT))
 
 
-def _rollout_placed(home: Path) -> str:
-    return str(RolloutStore(home, home / "repository")._path(ROLLOUT).relative_to(home))
+def _kept_rollout(home: Path) -> None:
+    """One as it is kept now, and the lease of whoever carries it out."""
+    data = (home / "kept-rollout").read_bytes()
+    name = rollout_packing.name("shop", ROLLOUT)
+    secret = stored.read_secret(data, "rollouts", name, "1")
+    found = rollout_packing.unpack(secret, "shop") if secret is not None else None
+    if found is not None:
+        _show(found.progress())
+
+
+def _show(at: Progress) -> None:
+    shown = Shown(Known(at, "hangzhou", Runner("ann@box", at.began.at, 45.0)), at.began.at)
+    document(shown)
+    tuple(progress_lines(shown, UNICODE))
+    row(shown)
 
 
 def _placed(home: Path) -> str:
@@ -141,7 +158,8 @@ KINDS: Final[Mapping[str, tuple[str | Callable[[Path], str], Callable[[Path], ob
     "former.json": ("former.json", _workspace),
     "audit": ("audit/2026-11.jsonl", _audit),
     "recovery": (_placed, _recovery),
-    "rollout": (_rollout_placed, _rollout),
+    "rollout": (f"{ROLLOUT}.jsonl", _rollout),
+    "kept rollout": ("kept-rollout", _kept_rollout),
 }
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from tests.properties.documents import fuzz
 from tests.properties.documents_child import KINDS
 
-FILES = int(os.environ.get("KONFIG_WORKBENCH_DAMAGED_FILES", "150"))
+FILES = int(os.environ.get("KONFIG_WORKBENCH_DAMAGED_FILES", "170"))
 
 
 def test_damaged_files_end_in_a_message(tmp_path: Path) -> None:

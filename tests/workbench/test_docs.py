@@ -25,9 +25,13 @@ from workbench.project import discover
 from workbench.session import Session
 from workbench.settings import Settings
 from workbench.tui import app as tui_app
+from workbench.tui import commands
 from workbench.tui.frame import Frame
 from workbench.tui.screens.browse import BrowseScreen
 from workbench.tui.screens.diff import DiffScreen
+from workbench.tui.screens.fleet import FleetScreen
+from workbench.tui.screens.live import LiveScreen
+from workbench.tui.screens.live_object import LiveObjectScreen
 from workbench.tui.screens.plan import PlanScreen
 from workbench.tui.screens.reconcile import ReconcileScreen
 from workbench.tui.screens.recovery import RecoveryScreen
@@ -274,12 +278,15 @@ _KEYS: dict[str, tuple[type, ...]] = {
     "Everywhere": (tui_app.WorkbenchApp, Frame, Prompt),
     "In tables": (ResourceTable,),
     "Browse": (BrowseScreen,),
+    "Fleet": (FleetScreen,),
     "Spec": (SpecScreen,),
     "Live diff": (DiffScreen,),
     "Plan": (PlanScreen,),
     "Reconcile": (ReconcileScreen,),
     "What if": (WhatIfScreen, Editor),
     "Recovery": (RecoveryScreen,),
+    "Live objects": (LiveScreen,),
+    "Live object": (LiveObjectScreen,),
 }
 _NOT_BINDINGS = {"In tables": {"gg"}}
 """Two plain keys one after the other, which a binding cannot be."""
@@ -309,7 +316,7 @@ def test_every_screen_with_keys_is_in_the_table_above() -> None:
 def test_every_typed_command_is_documented() -> None:
     section = _sections(_page("screens.md"))["Commands after a colon"]
     documented = {code.split()[0] for cell in _first_cells(section) for code in _codes(cell)}
-    assert documented == {*tui_app._COMMANDS, "stack", "recover", "allow-writes", "q", "quit"}
+    assert documented == {*tui_app._COMMANDS, *commands.PLACES, "stack", "recover", "allow-writes", "q", "quit"}
 
 
 # --- the environment

@@ -39,12 +39,11 @@ def command(context: Context, globs: tuple[str, ...], workdir: Path | None, form
             for stack in stacks:
                 output.data(stack.name)
         case "json" | "yaml":
-            from workbench.present import clusters, documents
+            from workbench.present import documents
 
-            document = documents.tree(tree)
+            document = documents.tree(tree, session.clusters())
             names = {stack.name for stack in stacks}
             document["stacks"] = [each for each in document["stacks"] if each["stack"] in names]
-            document["clusters"] = clusters.places_document(session.clusters())
             if format_ == "json":
                 output.json(document)
             else:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _COMMANDS = {
     "ls": "list projects, stacks and components",
+    "fleet": "show what is wrong right now, over all stacks: health, sync, drift, last release, and why",
     "compile": "print a stack's Spec as one YAML list",
     "diff": "show what an apply would change live, with the source line behind every field",
     "impact": "show which stacks, resources and fields a change of files affects",
@@ -47,7 +48,9 @@ _COMMANDS = {
     "release": "list, show and compare the releases of stacks, and what hinders the next one",
     "state": "look at the state of Terraform resources, move it to another backend, unlock it",
     "trust": "decide what a repository may use on this machine",
+    "lsp": "serve an editor, which is told what lines do in which stacks",
     "plugins": "list and trust the Python functions that the KCL of the repository may call",
+    "serve": "answer programs: the verbs and the official KCL service, as JSON-RPC",
     "cache": "inspect and clear the cache of the KCL compiler",
     "sandbox": "serve embedded clusters to practise on",
     "demo": "show the main job on two sandbox clusters, no cluster needed",

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,10 +30,13 @@ if TYPE_CHECKING:
     from workbench.cli.main import Context
     from workbench.cli.output import Output
     from workbench.engine.compile import CompileInputs
+    from workbench.engine.errors import Locked
     from workbench.engine.plan import Plan
     from workbench.engine.rollout.execute import RolloutRun
     from workbench.engine.rollout.planned import PlannedRollout
     from workbench.engine.rollout.progress import Progress
+    from workbench.engine.rollout.values import Stage
+    from workbench.release.known_rollouts import Found, Known
     from workbench.session import Session
 
 
@@ -38,7 +44,8 @@ if TYPE_CHECKING:
 def command() -> None:
     """Roll a change out in stages and batches, as rollout.yaml says; halt where it is not healthy.
 
-    Where no ID is given, it is the only rollout that has not ended, else the newest that was begun on this machine.
+    Where no ID is given, it is the only rollout that has not ended, else the newest one, on whatever machine it was
+    begun.
     """
 
 
@@ -89,6 +96,10 @@ def start(
         async with session, while_asking(session, output):
             return await session.plan_rollout(*globs, file=file, inputs=given)
 
+    async def begin(phrase: str) -> str:
+        async with session:
+            return await session.begin_rollout(planned, confirm=phrase)
+
     planned = anyio.run(plan)
     if format_ == "json":
         output.json({"apiVersion": "wb/v1", "kind": "PlannedRollout", **present.planned_document(planned)})
@@ -105,7 +116,7 @@ def start(
     phrase = _confirmed(planned, yes, confirm, output)
     if phrase is None:
         ctx.exit(ExitCode.REFUSED)
-    id_ = session.begin_rollout(planned, confirm=phrase)
+    id_ = anyio.run(begin, phrase)
     output.line(
         Span(id_, Tone.STRONG), Span("  wb rollout status shows where it stands, from any terminal", Tone.MUTED)
     )
@@ -126,9 +137,10 @@ def resume(
     workdir: Path | None,
     reason: str,
 ) -> None:
-    """Go on with a rollout that was paused, halted or stopped, from the batch it is in.
+    """Go on with a rollout that was paused, halted or stopped, from the batch it is in, on whatever machine.
 
-    Options and settings have to be those it was started with.
+    Options and settings have to be those it was started with. While somebody else carries it out, or may do so, it is
+    refused: who is gone without a word is given up a minute after it was last heard.
 
     Exit code: as of wb rollout start.
     """
@@ -137,10 +149,17 @@ def resume(
     context: Context = ctx.obj
     session = context.open(workdir=workdir)
     session.reason = reason or session.reason
-    id_ = _named(session, id_)
-    at = session.ask_rollout(id_, Ask.RESUME)
+
+    async def ask() -> Progress:
+        async with session:
+            known = await _named(session, id_)
+            if session.is_rolling_out(known):
+                raise _carried_out(known)
+            return await session.ask_rollout(known.id, Ask.RESUME)
+
+    at = anyio.run(ask)
     session.reason = reason or at.began.reason
-    ctx.exit(_carry_out(session, id_, inputs(options, settings), context.output))
+    ctx.exit(_carry_out(session, at.began.id, inputs(options, settings), context.output))
 
 
 @command.command("approve")
@@ -162,7 +181,7 @@ def approve(ctx: click.Context, id_: str, stage: str, workdir: Path | None, reas
 @reason_option
 @click.pass_context
 def pause(ctx: click.Context, id_: str, workdir: Path | None, reason: str) -> None:
-    """Have a rollout stop after the batch it is in, from whichever terminal."""
+    """Have a rollout stop after the batch it is in, from whichever machine."""
     from workbench.engine.rollout.values import Ask
 
     _ask(ctx, id_, Ask.PAUSE, workdir, reason)
@@ -191,13 +210,17 @@ def status(ctx: click.Context, id_: str, workdir: Path | None, format_: str) -> 
 
     context: Context = ctx.obj
     session = context.open(workdir=workdir)
-    id_ = _named(session, id_)
-    at = session.rollout_progress(id_)
-    is_running = session.is_rolling_out(id_)
+
+    async def look() -> Known:
+        async with session:
+            return await _named(session, id_)
+
+    known = anyio.run(look)
+    shown = present.Shown(known, datetime.now(UTC))
     if format_ == "json":
-        context.output.json({"apiVersion": "wb/v1", "kind": "Rollout", **present.document(at, is_running=is_running)})
+        context.output.json({"apiVersion": "wb/v1", "kind": "Rollout", **present.document(shown)})
     else:
-        context.output.lines(present.progress_lines(at, context.output.glyphs, is_running=is_running))
+        context.output.lines(present.progress_lines(shown, context.output.glyphs))
 
 
 @command.command("list")
@@ -205,33 +228,68 @@ def status(ctx: click.Context, id_: str, workdir: Path | None, format_: str) -> 
 @format_option("table", "json")
 @click.pass_context
 def list_(ctx: click.Context, workdir: Path | None, format_: str) -> None:
-    """List the rollouts of the repository that were begun on this machine, the newest first."""
-    from workbench.engine.rollout.progress import Progress
+    """List the rollouts of the repository, from whichever machine, the newest first.
+
+    Exit code: 0 all of them; 1 one of them can't be read, or a place that may have others did not answer.
+    """
     from workbench.present import rollout as present
 
     context: Context = ctx.obj
     output = context.output
     session = context.open(workdir=workdir)
-    every = tuple(session.rollouts())
-    found = [(each, session.is_rolling_out(each.began.id)) for each in every if isinstance(each, Progress)]
-    broken = [each for each in every if not isinstance(each, Progress)]
+
+    async def look() -> Found:
+        async with session:
+            return await session.rollouts()
+
+    found, now = anyio.run(look), datetime.now(UTC)
+    shown = [present.Shown(each, now) for each in found.known]
     if format_ == "json":
-        documents = [present.document(each, is_running=is_running) for each, is_running in found]
         output.json(
             {
                 "apiVersion": "wb/v1",
                 "kind": "Rollouts",
-                "rollouts": documents,
-                "unreadable": {each.id: str(each.error) for each in broken},
+                "rollouts": [present.document(each) for each in shown],
+                "unreadable": {each.id: str(each.error) for each in found.unreadable},
+                "notKnown": {place or "this machine": each.message for place, each in found.silent.items()},
             }
         )
-    elif found:
-        output.table(present.COLUMNS, [present.row(each, is_running=is_running) for each, is_running in found])
-    elif not broken:
-        output.talk("no rollout was begun on this machine")
-    for each in broken:
-        output.talk(Span(f"! {each.id}: {each.error.message}", Tone.BAD), Span(f"  {each.error.hint}", Tone.MUTED))
-    ctx.exit(ExitCode.ERROR if broken else ExitCode.OK)
+    elif shown:
+        output.table(present.COLUMNS, [present.row(each) for each in shown])
+    elif not found.unreadable and not found.silent:
+        output.talk("there is no rollout of this repository")
+    for broken in found.unreadable:
+        said = f"! {broken.id}: {broken.error.message} ({broken.error.where})"
+        output.talk(Span(said, Tone.BAD), Span(f"  {broken.error.hint}", Tone.MUTED))
+    for place, error in found.silent.items():
+        said = f"! {place or 'this machine'}: which rollouts it has is not known: {error.message}"
+        output.talk(Span(said, Tone.BAD), Span(f"  {error.hint}" if error.hint else "", Tone.MUTED))
+    ctx.exit(ExitCode.ERROR if found.unreadable or found.silent else ExitCode.OK)
+
+
+@command.command("unlock")
+@click.argument("id_", metavar="[ID]", default="")
+@click.option(
+    "--holder", default="", metavar="HOLDER", help="take it from this holder, as it is named without the option"
+)
+@workdir_option
+@reason_option
+@click.pass_context
+def unlock(ctx: click.Context, id_: str, holder: str, workdir: Path | None, reason: str) -> None:
+    """Say who carries a rollout out, and take it from a process that is gone, without waiting for its lock to end."""
+    context: Context = ctx.obj
+    session = context.open(workdir=workdir)
+    session.reason = reason or session.reason
+
+    async def run() -> str:
+        async with session:
+            return await session.unlock_rollout((await _named(session, id_)).id, holder)
+
+    held = anyio.run(run)
+    if held:
+        context.output.line(Span("taken from " if holder else "carried out by ", Tone.STRONG), held)
+    else:
+        context.output.talk("nobody carries it out")
 
 
 @command.command("rollback")
@@ -273,17 +331,29 @@ def rollback(
     context: Context = ctx.obj
     output = context.output
     session = context.open(workdir=workdir)
-    id_ = _named(session, id_)
-    at = session.rollout_progress(id_)
-    session.reason = reason or f"rollback of rollout {id_}"
-    if session.is_rolling_out(id_):
-        output.talk(Span(f"it is carried out now: wb rollout pause {id_}, and wait for the batch", Tone.BAD))
-        ctx.exit(ExitCode.STALE)
+
+    async def look() -> Known:
+        async with session:
+            return await _named(session, id_)
+
+    async def abort() -> None:
+        async with session:
+            await session.ask_rollout(known.id, Ask.ABORT)
+
+    async def note(stack: str, revision: int) -> None:
+        async with session:
+            await session.record_rollback(known.id, stack, revision)
+
+    known = anyio.run(look)
+    at = known.progress
+    session.reason = reason or f"rollback of rollout {known.id}"
+    if session.is_rolling_out(known):
+        raise _carried_out(known)
     if not at.touched:
         output.talk("there is nothing to roll back: it made no release, or all of them are rolled back")
         ctx.exit(ExitCode.OK)
     if not at.has_ended:
-        session.ask_rollout(id_, Ask.ABORT)
+        anyio.run(abort)
     given = inputs(options, settings)
     for stack in at.touched:
         prior = at.began.parts[stack].prior
@@ -304,25 +374,45 @@ def rollback(
         code = apply_made(session, made, output, yes=yes, confirm=wanted if wanted in phrases else "", timeout=timeout)
         if code is not ExitCode.OK:
             ctx.exit(code)
-        session.record_rollback(id_, stack, made.revision if not made.is_empty else made.prior)
+        anyio.run(note, stack, made.revision if not made.is_empty else made.prior)
     output.talk(Span("all stacks of the rollout have again what they had before it", Tone.GOOD))
 
 
-def _named(session: Session, id_: str) -> str:
-    """Returns the id that was given, else the only rollout that goes on, else the newest; raises `ReleaseFailure`."""
+async def _named(session: Session, id_: str) -> Known:
+    """Returns the rollout of that id, else the only one that goes on, else the newest.
+
+    Raises `ReleaseFailure`, also where a place that may have others does not answer: it would be a guess then.
+    """
     from workbench.engine.errors import ReleaseFailure
-    from workbench.engine.rollout.progress import Progress
 
     if id_:
-        return id_
-    every = tuple(session.rollouts())
-    open_ = [each for each in every if not isinstance(each, Progress) or not each.has_ended]
-    if len(open_) > 1:
+        return await session.known_rollout(id_)
+    found = await session.rollouts()
+    for place, error in found.silent.items():
+        raise ReleaseFailure(
+            f"which rollouts there are is not known: {error.message}",
+            where=place or "this machine",
+            hint="name one: wb rollout list shows those that are known",
+        )
+    open_ = [each for each in found.known if not each.progress.has_ended]
+    if len(open_) + len(found.unreadable) > 1:
         raise ReleaseFailure("several rollouts have not ended: name one", hint="wb rollout list")
-    newest = next(iter(open_ or every), None)
+    if found.unreadable:
+        raise found.unreadable[0].error
+    newest = next(iter(open_ or found.known), None)
     if newest is None:
-        raise ReleaseFailure("no rollout was begun on this machine", hint="wb rollout start")
-    return newest.began.id if isinstance(newest, Progress) else newest.id
+        raise ReleaseFailure("there is no rollout of this repository", hint="wb rollout start")
+    return newest
+
+
+def _carried_out(known: Known) -> Locked:
+    from workbench.engine.errors import Locked
+
+    assert known.runner is not None, "who asks has looked"
+    error = Locked(known.runner.who, where=f"rollout {known.id}")
+    error.message = f"it is carried out now by {known.runner.who}"
+    error.hint = f"wb rollout pause {known.id}, and wait for the batch"
+    return error
 
 
 def _ask(ctx: click.Context, id_: str, what: object, workdir: Path | None, reason: str, stage: str = "") -> None:
@@ -333,16 +423,21 @@ def _ask(ctx: click.Context, id_: str, what: object, workdir: Path | None, reaso
     context: Context = ctx.obj
     session = context.open(workdir=workdir)
     session.reason = reason or session.reason
-    id_ = _named(session, id_)
-    at = session.ask_rollout(id_, what, stage=stage)
-    is_running = session.is_rolling_out(id_)
+
+    async def ask() -> Known:
+        async with session:
+            known = await _named(session, id_)
+            at = await session.ask_rollout(known.id, what, stage=stage)
+            return replace(await session.known_rollout(known.id), progress=at)
+
+    shown = present.Shown(anyio.run(ask), datetime.now(UTC))
     output = context.output
-    output.line(present.headline(at, output.glyphs, is_running=is_running))
-    if what is Ask.PAUSE and is_running:
+    output.line(present.headline(shown))
+    if what is Ask.PAUSE and shown.is_running:
         output.talk("it stops after the batch that it is in")
-    if what is Ask.ABORT and is_running:
+    if what is Ask.ABORT and shown.is_running:
         output.talk("it goes no further than the batch that it is in")
-    for each in present.next_steps(at, is_running=is_running):
+    for each in present.next_steps(shown):
         output.talk(f"{output.glyphs.arrow} {each}")
 
 
@@ -358,8 +453,9 @@ def _carry_out(session: Session, id_: str, given: CompileInputs, output: Output)
     from workbench.engine.rollout.execute import Picture
     from workbench.engine.rollout.values import BatchBegan
     from workbench.present import rollout as present
+    from workbench.release.known_rollouts import Known
 
-    stages = session.rollout_progress(id_).began.stages
+    stages: Sequence[Stage] = ()
     was_stopped = False
 
     async def show(run: RolloutRun) -> None:
@@ -376,8 +472,8 @@ def _carry_out(session: Session, id_: str, given: CompileInputs, output: Output)
             for each in present.event_lines(event, stages, output.glyphs):
                 output.line(each)
 
-    async def carry() -> None:
-        nonlocal was_stopped
+    async def carry() -> Progress:
+        nonlocal was_stopped, stages
 
         async def heed() -> None:
             nonlocal was_stopped
@@ -387,23 +483,26 @@ def _carry_out(session: Session, id_: str, given: CompileInputs, output: Output)
                 await run.interrupt(at_once=was_stopped)
                 was_stopped = True
 
-        async with session, session.rollout(id_, given) as run:
-            is_heard = threading.current_thread() is threading.main_thread() and callable(
-                signal.getsignal(signal.SIGINT)
-            )
-            if not is_heard:
-                await show(run)
-                return
-            with anyio.open_signal_receiver(signal.SIGINT) as signals:
-                async with anyio.create_task_group() as tasks:
-                    tasks.start_soon(heed)
+        async with session:
+            stages = (await session.rollout_progress(id_)).began.stages
+            async with session.rollout(id_, given) as run:
+                is_heard = threading.current_thread() is threading.main_thread() and callable(
+                    signal.getsignal(signal.SIGINT)
+                )
+                if not is_heard:
                     await show(run)
-                    tasks.cancel_scope.cancel()
+                else:
+                    with anyio.open_signal_receiver(signal.SIGINT) as signals:
+                        async with anyio.create_task_group() as tasks:
+                            tasks.start_soon(heed)
+                            await show(run)
+                            tasks.cancel_scope.cancel()
+            return await session.rollout_progress(id_)
 
-    anyio.run(carry)
-    at = session.rollout_progress(id_)
-    output.line(present.headline(at, output.glyphs, is_running=False))
-    for each in present.next_steps(at, is_running=False):
+    at = anyio.run(carry)
+    ended = present.Shown(Known(at, ""), datetime.now(UTC))
+    output.line(present.headline(ended))
+    for each in present.next_steps(ended):
         output.talk(f"{output.glyphs.arrow} {each}")
     if was_stopped:
         raise KeyboardInterrupt

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.command("set")
 @click.argument("stack")
 @click.argument("resource")
-@click.argument("assignments", nargs=-1, required=True, metavar="PATH=VALUE...")
+@click.argument("assignments", nargs=-1, required=True, metavar="PATH=VALUE|PATH-...")
 @click.option(
     "--where",
     type=click.Choice(("auto", "source", "here")),
@@ -59,6 +59,7 @@ def command(
 
     RESOURCE is an id or Kind/name; PATH is written as in spec.template.spec.containers[name=web].image. It shows the
     edit, and what it changes in this stack and in all others that use the file. A value that is computed is refused.
+    A field that is not there is added, PATH- takes one away; either only where nothing else is lost.
 
     Exit code: 0 done, 1 no edit does it, 4 not confirmed, or another stack would break.
     """
@@ -88,7 +89,7 @@ def command(
     if not edits.files:
         output.talk(f"{output.glyphs.good} {found.name} has these values already: nothing to write")
         return
-    if broken := _broken(report):
+    if broken := report.broken:
         said = f"with this edit {', '.join(broken)} would no longer compile: see above. Nothing was written."
         output.talk(Span(f"{output.glyphs.bad} {said}", Tone.BAD))
         output.talk(f"{output.glyphs.arrow} --where here overrides the value for {found.name} alone")
@@ -113,22 +114,21 @@ def command(
         output.talk(f"{output.glyphs.good} commit {made}")
 
 
-def _broken(report: ImpactReport) -> list[str]:
-    """Returns the stacks that compile as things are, and would not with the edit."""
-    return [each.stack for each in report.stacks if each.failures and all(one.side == "after" for one in each.failures)]
+def _parsed(assignments: tuple[str, ...]) -> dict[str, str | None]:
+    """Returns values by paths, None for PATH-.
 
-
-def _parsed(assignments: tuple[str, ...]) -> dict[str, str]:
-    """The last `=` outside of brackets and quotes parts a path from its value: paths have `[name=web]`."""
-    values: dict[str, str] = {}
+    The first `=` outside of brackets and quotes parts a path from its value: paths have `[name=web]`.
+    """
+    values: dict[str, str | None] = {}
     for each in assignments:
         at = _equals(each)
-        if at < 1:
-            raise click.UsageError(f"{each!r} is not PATH=VALUE, as in spec.replicas=3")
-        path = each[:at].strip()
+        is_removal = at < 0 and each.endswith("-")
+        path = each[:-1].strip() if is_removal else each[:at].strip()
+        if not path or (at < 1 and not is_removal):
+            raise click.UsageError(f"{each!r} is not PATH=VALUE, as in spec.replicas=3, nor PATH-")
         if path in values:
             raise click.UsageError(f"{path} is given twice")
-        values[path] = each[at + 1 :]
+        values[path] = None if is_removal else each[at + 1 :]
     return values
 
 

@@ -15,14 +15,15 @@ if TYPE_CHECKING:
     from runtimes.base import StateMove
     from workbench.cli.main import Context
     from workbench.engine.compile import CompileInputs
-    from workbench.engine.kept_state import KeptState
+    from workbench.engine.kept_state import KeptResource, KeptState
+    from workbench.engine.plan import Plan
     from workbench.project import Stack
     from workbench.session import Session
 
 
 @click.group("state")
 def command() -> None:
-    """Look at the state of a stack's Terraform resources, move it, unlock it."""
+    """Look at the state of a stack's Terraform resources, move it, unlock it, have it forget something."""
 
 
 @command.command("list")
@@ -130,6 +131,59 @@ def migrate(
     context.output.lines(kept_state.summary(state, context.output.glyphs))
     if moved.backup is not None:
         context.output.talk(f"as it was: {moved.backup}")
+
+
+@command.command("forget")
+@click.argument("stack")
+@click.argument("resources", metavar="RESOURCE...", nargs=-1, required=True)
+@click.option("--still-declared", is_flag=True, help="forget also what the configuration declares: it is created anew")
+@compile_options
+@workdir_option
+@click.option("--confirm", default="", metavar="PHRASE", help="confirm with the phrase that the plan asks for")
+@click.option("--dry-run", is_flag=True, help="show the plan and stop")
+@reason_option
+@click.pass_context
+def forget(
+    ctx: click.Context,
+    stack: str,
+    resources: tuple[str, ...],
+    still_declared: bool,
+    options: tuple[str, ...],
+    settings: tuple[str, ...],
+    workdir: Path | None,
+    confirm: str,
+    dry_run: bool,
+    reason: str,
+) -> None:
+    """Take resources out of the state and leave them where they are: nothing here manages them any more.
+
+    RESOURCE is an id, TYPE/NAME or terraform's own address of it. The state is copied first.
+
+    Exit code: 0 forgotten; 4 refused, as where the configuration still declares it, or not confirmed; 7 the plan is
+    out of date or somebody else holds the stack.
+    """
+    import anyio
+
+    from workbench.cli.applying import apply_made
+    from workbench.cli.progress import while_asking
+    from workbench.present import kept_state
+
+    context: Context = ctx.obj
+    output = context.output
+    session, found = find(context, stack, workdir)
+    session.reason = reason or session.reason
+
+    async def make() -> tuple[Plan, tuple[KeptResource, ...]]:
+        async with session, while_asking(session, output):
+            return await session.plan_forget(found, resources, inputs(options, settings), still_declared=still_declared)
+
+    made, chosen = anyio.run(make)
+    code = apply_made(session, made, output, confirm=confirm, dry_run=dry_run, watch=False)
+    if not dry_run and code in (ExitCode.OK, ExitCode.PARTIAL):
+        output.lines(kept_state.forgotten(chosen))
+    if not dry_run and (copy := session.state_before_forgetting(found)) is not None and code is not ExitCode.REFUSED:
+        output.talk(f"the state as it was: {copy}")
+    ctx.exit(code)
 
 
 @command.command("unlock")

@@ -13,6 +13,8 @@ masking    secrets as digests
 changes    what an apply would change, as values: `Change`, `FieldChange`, `StackDiff`
 diff       prediction → fields in their classes
 drift      what others changed, over many stacks and from look to look; taking it back or over
+fleet      one look at each stack of a repository, and what the looks together say
+live       live objects of any kind: which kind is meant, what clusters list of it
 plan       the bound plan; planning makes one
 events     what happens during an apply, as a closed union
 execute    plan → stream of events

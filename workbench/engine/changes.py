@@ -247,7 +247,7 @@ class StackDiff:
     it was compared with, 0 where no release of the stack can be read here. `notes` say what was left out on purpose.
     `cautions` are those of the warnings that call for more than a yes: it is not known for sure what exists.
     `identities` says which cluster each name is, for those that answered. `replaced` is what is to be
-    replaced as somebody asked for it.
+    replaced as somebody asked for it, `forgets` what is to leave Terraform's state and stay where it is.
     """
 
     spec: Spec = field(repr=False)
@@ -263,6 +263,7 @@ class StackDiff:
     cautions: tuple[str, ...] = ()
     identities: Mapping[str, ClusterIdentity] = field(default_factory=dict)
     replaced: frozenset[Address] = frozenset()
+    forgets: frozenset[ResourceId] = frozenset()
 
     @property
     def stack(self) -> str:

@@ -25,12 +25,12 @@ from types import MappingProxyType
 from typing import Any
 
 from kcl import api
-from kcl.diagnostics import Diagnostic, position
+from kcl.diagnostics import Diagnostic, Position, position
 from kcl.memo.inputs import Clock, now
 from kcl.reach import is_below
-from kcl.secrecy.rules import BUILT_IN, SecretRules
+from kcl.secrecy.rules import BUILT_IN, MASK, SecretRules
 from runtimes.base.documents import DocumentError, load_all_yaml, load_yaml, read_text
-from runtimes.base.secret_texts import MASK, telling, texts
+from runtimes.base.secret_texts import telling, texts
 from workbench.engine.errors import EngineError, SpecInvalid
 from workbench.engine.frames import MOST_BYTES
 from workbench.engine.masking import secret_texts_in
@@ -79,16 +79,24 @@ class CompileFailed(EngineError):
     """The KCL is wrong. `diagnostics` are the findings, `rendered` the same as text with source lines and carets, and
     what plugins printed.
 
-    `message` is the first finding and `where` its `file:line:column`.
+    `message` is the first finding and `where` its `file:line:column`. `places` are where the findings are, None for one
+    that is at no place.
     """
 
     def __init__(
-        self, message: str, *, where: str, diagnostics: tuple[Diagnostic, ...], rendered: str, hint: str = ""
+        self,
+        message: str,
+        *,
+        where: str,
+        diagnostics: tuple[Diagnostic, ...],
+        rendered: str,
+        hint: str = "",
+        places: tuple[Position | None, ...] = (),
     ) -> None:
         codes = " ".join(dict.fromkeys(each.code.number for each in diagnostics))
         hint = hint or f"correct the source (`kcl explain {codes}` says more); nothing was sent to a cluster"
         super().__init__(message, where=where, hint=hint)
-        self.diagnostics, self.rendered = diagnostics, rendered
+        self.diagnostics, self.rendered, self.places = diagnostics, rendered, places
 
 
 def new_cache(*, results: bool = True, secrets: SecretRules = BUILT_IN, clock: Clock = now) -> ParseCache:
@@ -347,9 +355,13 @@ def failed(
         where = f"{first.primary.path}:{place.line}:{place.column}"
 
     message = hidden(f"{first.code.title}: {first.message}")
-    diagnostics = tuple(replace(each, message=hidden(each.message)) for each in error.diagnostics)
-    said = "\n\n".join(each.rstrip("\n") for each in (error.render(), error.printed) if each)
-    return CompileFailed(message, where=where, diagnostics=diagnostics, rendered=hidden(said))
+    diagnostics = tuple(replace(each, message=hidden(each.message), hints=()) for each in error.diagnostics)
+    said = "\n\n".join(each.rstrip("\n") for each in (error.render(guided=True), error.printed) if each)
+    places = tuple(
+        None if each.primary is None else position(error.sources.get(each.primary.path, ""), each.primary.start)
+        for each in error.diagnostics
+    )
+    return CompileFailed(message, where=where, diagnostics=diagnostics, rendered=hidden(said), places=places)
 
 
 def shown(text: str, inputs: CompileInputs, rules: SecretRules = BUILT_IN, more: frozenset[str] = frozenset()) -> str:

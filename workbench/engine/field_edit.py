@@ -57,8 +57,8 @@ def site_of(spec: Spec, id_: ResourceId, path: FieldPath, value: Any, edits: Wha
     nearest = around[0].relative_to(edits.root) if around else ""
     present = find(resource.attributes, path)
     if present is MISSING:
-        near = get_close_matches(format_path(path), map(format_path, _paths(resource.attributes)), n=1, cutoff=0.8)
-        what = f"did you mean {near[0]}?" if near else f"what is around it is set at {nearest}: edit that file"
+        near = near_field(resource.attributes, path)
+        what = f"did you mean {near}?" if near else f"what is around it is set at {nearest}: edit that file"
         raise EditFailed(f"it has no field {format_path(path)}", where=str(id_), hint=what)
     if isinstance(present, Mapping | list) and not isinstance(value, Mapping | list | tuple | None):
         what = f"{format_path(path)} holds {len(present)} fields, and would lose them for one value"
@@ -100,6 +100,12 @@ def is_same(found: Any, wanted: Any) -> bool:
         case _:
             # True is 1 in Python, and not in KCL
             return isinstance(found, bool) == isinstance(wanted, bool) and bool(found == wanted)
+
+
+def near_field(body: Any, path: FieldPath) -> str:
+    """Returns the field that was probably meant where there is none at a path; "" if none is near."""
+    near = get_close_matches(format_path(path), map(format_path, _paths(body)), n=1, cutoff=0.8)
+    return near[0] if near else ""
 
 
 def _paths(body: Any, path: FieldPath = ()) -> Iterator[FieldPath]:

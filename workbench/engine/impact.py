@@ -156,6 +156,13 @@ class ImpactReport:
         return is_live_certain and not self.doubts and not any(each.state is State.UNKNOWN for each in self.stacks)
 
     @property
+    def broken(self) -> tuple[str, ...]:
+        """The stacks that compile before, and would not after."""
+        return tuple(
+            each.stack for each in self.stacks if each.failures and all(one.side == "after" for one in each.failures)
+        )
+
+    @property
     def summary(self) -> Summary:
         return Summary.of(change for each in self.stacks for change in each.changes)
 

@@ -20,6 +20,7 @@ from runtimes.base import (
 )
 from workbench.engine import values
 from workbench.engine.changes import Gap
+from workbench.engine.errors import Refused
 from workbench.engine.graph import found_references
 from workbench.engine.place_kinds import CLUSTER, kind_of
 from workbench.engine.spec import Spec
@@ -115,6 +116,16 @@ def _elsewhere(resource: Resource, known: Mapping[str, ResourceId]) -> tuple[Res
 def _after(resource: Resource, others: Iterable[ResourceId]) -> tuple[ResourceId, ...]:
     """Keeps in `dependsOn` what a reference said before a value took its place: a later deletion goes by it."""
     return tuple(dict.fromkeys((*resource.depends_on, *others)))
+
+
+def without(spec: Spec, forgets: frozenset[ResourceId]) -> Spec:
+    """Returns a Spec without what is to be forgotten; raises `Refused` where something that stays needs that."""
+    stays = tuple(each for each in spec.resources if each.id not in forgets)
+    needing = dict(_needing(stays, dict.fromkeys(forgets, ""), values.ids(spec)))
+    if needing:
+        said = [f"{id_} needs what is to be forgotten" for id_ in needing]
+        raise Refused(said, where=spec.stack, hint="take that out of the KCL as well, or forget it too")
+    return replace(spec, resources=stays, origins={id_: at for id_, at in spec.origins.items() if id_ not in forgets})
 
 
 def _without(

@@ -70,6 +70,7 @@ class Plan:
     follows the configuration. `policy` is what policies found, None where none are for the stack; a guard speaks for
     it. `is_part`: some of its steps were taken out, and what they were about is left as it is; `part` says which were
     chosen, None where nobody chose. `replaced` are replaced whether or not anything calls for it: what `replaces` fits.
+    `forgets` leave Terraform's state and stay where they are: such a plan is of them alone.
     """
 
     id: str
@@ -106,6 +107,7 @@ class Plan:
     part: Part | None = None
     replaces: tuple[str, ...] = ()
     replaced: frozenset[Address] = frozenset()
+    forgets: frozenset[ResourceId] = frozenset()
 
     @property
     def left_out(self) -> tuple[LeftOut, ...]:

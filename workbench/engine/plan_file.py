@@ -65,6 +65,9 @@ def save(plan: Plan, path: Path, root: Path) -> None:
     """Writes a file only its owner may read; raises `EngineError` for a plan over unsaved edits, or if it cannot."""
     if plan.inputs.overlay:
         raise EngineError("a plan over what-if edits cannot be saved", where=plan.stack, hint="write the edits first")
+    if plan.forgets:
+        hint = f"wb state forget {plan.stack} plans and asks"
+        raise EngineError("a plan that forgets is applied where it is made, and not saved", where=plan.stack, hint=hint)
     options = plan.inputs.options
     secret = withheld(plan.spec, options)
     content = {

@@ -111,6 +111,7 @@ def make_plan(
         part=part,
         replaces=replaces,
         replaced=diff.replaced,
+        forgets=diff.forgets,
     )
 
 
@@ -180,6 +181,7 @@ def _identity(
             *(["adopts"] if adopts else []),
             *([f"rolls back to {rolls_back_to}"] if rolls_back_to else []),
             *([part.said] if part is not None else []),
+            *(["forgets"] if diff.forgets else []),
         ],
     ]
     return "p-" + hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
@@ -286,7 +288,10 @@ def _former(steps: Mapping[Address, Change], prior: Release | None) -> dict[str,
 
 def _guards(diff: StackDiff, stack: Stack, *, force: bool, read_only: str, destroys: bool) -> tuple[Guard, ...]:
     whole = [each for each in diff.problems if kind_called(each.cluster).plans_whole]
-    away = [each for each in diff.problems if each.address is None and each not in whole]
+    at_large = [each for each in diff.problems if each.address is None and each not in whole]
+    # what no cluster is said of is a bucket that keeps releases: the clusters may well answer
+    stores = [each for each in at_large if each.cluster not in {*diff.clusters, *stack.clusters}]
+    away = [each for each in at_large if each not in stores]
     refused = [each for each in diff.problems if each.address is not None and each not in whole]
     conflicts = [each for each in diff.changes if each.conflicts]
     guards: list[Guard] = []
@@ -298,6 +303,8 @@ def _guards(diff: StackDiff, stack: Stack, *, force: bool, read_only: str, destr
             _checked("dry run accepted", not refused, _lines(refused), away),
             _checked("no conflicts", not conflicts or force, owned + forced, away),
         ]
+        if stores:
+            guards.insert(0, Guard("releases known", False, _lines(stores)))
     if diff.workspace:
         guards.insert(2, Guard(f"{diff.workspace} plans", not whole, _lines(whole)))
     guards.append(Guard("writing allowed", not read_only, read_only))
@@ -380,6 +387,9 @@ def _deletion_reasons(diff: StackDiff, prior: Release | None) -> Iterable[str]:
     pruned = [each for each in gone if each.action is Action.DELETE]
     owned = [each for each in prior.resources if each.cluster in (*diff.clusters, diff.workspace)] if prior else []
     owned += [each.address for each in gone if each.address.cluster == diff.workspace and each.address not in owned]
+    for each in diff.changes:
+        if each.action is Action.FORGET:
+            yield f"{each.address} is forgotten: it stays where it is, and nothing here changes or deletes it any more"
     for each in gone:
         if each.action is Action.REPLACE and each.address.cluster == diff.workspace:
             yield f"{each.address} is deleted and recreated: what it holds may be lost"

@@ -7,9 +7,9 @@ from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
-from kcl.secrecy.rules import BUILT_IN, SecretRules
+from kcl.secrecy.rules import BUILT_IN, MASK, SecretRules
 from runtimes.base import Address, KubernetesId, ObjectRef, TerraformId
-from runtimes.base.secret_texts import MASK, secret_texts
+from runtimes.base.secret_texts import secret_texts
 
 Said = TypeVar("Said")
 _IDENTITIES = (Address, KubernetesId, ObjectRef, TerraformId)

@@ -13,6 +13,7 @@ import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,10 +21,12 @@ from kcl import api
 from kcl.source import SourceFile
 from runtimes.base import FieldPath, ResourceId, format_path
 from runtimes.base.documents import DocumentError, load_yaml
+from workbench.engine.adding import add, remove
 from workbench.engine.compile import CompiledStack, CompileInputs
+from workbench.engine.edit_places import EditPlaces, Place
 from workbench.engine.errors import EditFailed, EngineError
 from workbench.engine.field_edit import is_same, prove, site_of
-from workbench.engine.fields import find
+from workbench.engine.fields import MISSING, find
 from workbench.engine.scrubbing import masked_text
 from workbench.engine.spec import SourceSite, Spec
 from workbench.engine.whatif import WhatIf
@@ -45,7 +48,7 @@ class Where(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FieldSet:
-    """One field that was set, at `place` (`file:line` of the source as it was)."""
+    """One field that was set, at `place` (`file:line` of the source as it was); None is what is not there."""
 
     id: ResourceId
     path: FieldPath
@@ -59,9 +62,9 @@ class Computed(EditFailed):
 
 
 async def assign(
-    edits: WhatIf, compile_: Compile, stack: Stack, id_: ResourceId, path: FieldPath, text: str, where: Where
+    edits: WhatIf, compile_: Compile, stack: Stack, id_: ResourceId, path: FieldPath, text: str | None, where: Where
 ) -> tuple[WhatIf, FieldSet]:
-    """Returns the edits with one more, after which the field has the value that `text` says.
+    """Returns the edits with one more, after which the field has the value that `text` says, or is gone for None.
 
     Raises `EditFailed` where no edit does that, `Computed` where the value is written nowhere; `edits` are as before.
     """
@@ -79,10 +82,13 @@ class _Setting:
         self._edits, self._compile, self._stack = edits, compile_, stack
         self._spec, self._read = compiled.spec, compiled.dependencies
         self._id, self._path = id_, path
+        self._places = EditPlaces(edits, stack, compiled.dependencies)
 
-    async def made(self, text: str, where: Where) -> tuple[WhatIf, FieldSet]:
+    async def made(self, text: str | None, where: Where) -> tuple[WhatIf, FieldSet]:
         resource = self._spec.get(self._id)
         present = None if resource is None else find(resource.attributes, self._path)
+        if text is None or (present is MISSING and self._path):
+            return await self._added_or_removed(text, present, where)
         wanted = value_of(text, present, format_path(self._path))
         decisive = site_of(self._spec, self._id, self._path, wanted, self._edits)
         site = self._literal(present)
@@ -100,6 +106,39 @@ class _Setting:
                 raise
             raise await self._computed(decisive, present) from None
         return edited, self._set(present, wanted, site)
+
+    async def _added_or_removed(self, text: str | None, present: Any, where: Where) -> tuple[WhatIf, FieldSet]:
+        def is_allowed(place: Place) -> bool:
+            match where:
+                case Where.SOURCE:
+                    return place.file.is_relative_to(self._edits.root)
+                case Where.HERE:
+                    return place.file.is_relative_to(self._stack.directory)
+                case _:
+                    return place.file.is_relative_to(self._stack.project_directory)
+
+        if text is None:
+            changed = await remove(self._places, self._compile, self._spec, self._id, self._path, is_allowed)
+            return changed.edits, self._set(present, None, changed.site)
+        wanted = value_of(text, self._beside(), format_path(self._path))
+        changed = await add(
+            self._places,
+            self._compile,
+            self._spec,
+            self._id,
+            self._path,
+            wanted,
+            is_allowed,
+            prefers_own=where is not Where.SOURCE,
+        )
+        return changed.edits, self._set(None, wanted, changed.site)
+
+    def _beside(self) -> Any:
+        """Returns a text where all that stands beside a new field are texts, as in labels and data; else None."""
+        resource = self._spec.get(self._id)
+        around = None if resource is None else find(resource.attributes, self._path[:-1])
+        beside = list(around.values()) if isinstance(around, Mapping) else []
+        return beside[0] if beside and all(isinstance(each, str) for each in beside) else None
 
     def _set(self, present: Any, wanted: Any, site: SourceSite) -> FieldSet:
         return FieldSet(self._id, self._path, present, wanted, site.relative_to(self._edits.root))
@@ -143,12 +182,14 @@ class _Setting:
     async def _overridden(self, site: SourceSite, present: Any, wanted: Any) -> tuple[WhatIf, FieldSet]:
         """Writes the value into the stack's own files, in the first place that gives the field the value."""
         text = api.expression_text(wanted)
-        for file, variable, keys in list(self._places(site))[:_MOST_TRIED]:
-            source = SourceFile(str(file), self._edits.text(file))
+        found = self._places.enclosing(site)
+        overriding = self._places.overriding(found) if found is not None and found.keys else ()
+        for place in islice(overriding, _MOST_TRIED):
+            source = SourceFile(str(place.file), self._edits.text(place.file))
             try:
-                edited = self._edits.edit(file, api.replace_value(source, variable, keys, text))
-                line = source.text.count("\n", 0, source.text.find(variable)) + 1
-                here = SourceSite(file, line, 1)
+                edited = self._edits.edit(place.file, api.replace_value(source, place.variable, place.keys, text))
+                line = source.text.count("\n", 0, source.text.find(place.variable)) + 1
+                here = SourceSite(place.file, line, 1)
                 await prove(edited, self._compile, self._id, self._path, wanted, here, self._edits)
             except (api.KclError, EngineError):
                 continue
@@ -158,38 +199,6 @@ class _Setting:
             where=site.relative_to(self._edits.root),
             hint="--where source edits this line, for all that use it",
         )
-
-    def _places(self, site: SourceSite) -> Iterator[tuple[Path, str, tuple[str, ...]]]:
-        """Yields files of the stack, variables and keys where what is written at a site may be overridden."""
-        try:
-            found = api.enclosing_at(self._edits.text(site.file), site.line, site.column)
-        except ValueError:
-            found = None
-        if found is None or not found.keys:
-            return
-        files = sorted(self._own_files())
-        configured = [(file, *each) for file in files for each in api.configured(self._edits.text(file))]
-        if not found.is_schema:
-            for file, name, above, _ in configured:
-                if name == found.name and not above:
-                    yield file, name, found.keys
-            return
-        attributes = {
-            each: None
-            for file in sorted(self._read)
-            if file.suffix == ".k" and file.is_relative_to(self._edits.root)
-            for each in api.attributes_of(self._edits.text(file), found.name)
-        }
-        for file, name, above, schema in configured:
-            if schema.rpartition(".")[2] == found.name:
-                yield file, name, (*above, *found.keys)
-        for file, name, above, _ in configured:
-            yield from ((file, name, (*above, each, *found.keys)) for each in attributes)
-        for file, name, above, _ in configured:
-            yield file, name, (*above, *found.keys)
-
-    def _own_files(self) -> Iterable[Path]:
-        return (each for each in self._read if each.suffix == ".k" and each.parent == self._stack.directory)
 
     # ---------------------------------------------------------------- what is computed
 

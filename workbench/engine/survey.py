@@ -22,7 +22,7 @@ from pathlib import Path
 
 import anyio
 
-from runtimes.base import Address
+from runtimes.base import Address, ResourceId
 from workbench.engine.changes import StackDiff
 from workbench.engine.graph import dependencies, waves
 from workbench.engine.place_kinds import CLUSTER, WORKSPACE
@@ -47,13 +47,15 @@ async def survey(
     accept_lost: bool = False,
     dry_run_all: bool = False,
     replaces: frozenset[Address] = frozenset(),
+    forgets: frozenset[ResourceId] = frozenset(),
 ) -> StackDiff:
     """Compares a placed Spec with what each place has; one that cannot be asked is a problem.
 
     `labels` select what the stack owns in clusters; `adopts` takes all that carries them as the stack's. `at` is now.
     Changes come in the order of applying, deletions last. Problems name source lines relative to `root`. `accept_lost`
     takes for gone what Terraform's state has lost. `dry_run_all` has clusters dry-run also what ownership tells.
-    `replaces` are to be deleted and made again although nothing else calls for it.
+    `replaces` are to be deleted and made again although nothing else calls for it. `forgets` are to leave Terraform's
+    state and stay where they are: the difference is of them alone then.
     """
     surveying = Surveying(
         spec,
@@ -65,6 +67,7 @@ async def survey(
         accept_lost=accept_lost,
         dry_run_all=dry_run_all,
         replaces=replaces,
+        forgets=forgets,
     )
     surveys = [each.survey(surveying) for each in places]
     async with anyio.create_task_group() as tasks:
@@ -87,4 +90,5 @@ async def survey(
         cautions=scrubbed(tuple(caution for each in answers for caution in each.cautions), secrets, spec.rules),
         gaps=scrubbed(tuple(gap for each in answers for gap in each.gaps), secrets, spec.rules),
         replaced=replaces,
+        forgets=forgets,
     )

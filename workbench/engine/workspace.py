@@ -67,11 +67,12 @@ Live = Mapping[str, LiveResource | None]
 class Recorded:
     """What is known of a workspace besides what it says itself. `released`: what the last release left in existence,
     with ids in the infrastructure. `accept_lost`: what the state has lost of that is taken for gone. `replaces` are
-    to be made anew."""
+    to be made anew, `forgets` to leave the state and stay: then nothing else is asked for."""
 
     released: Mapping[ResourceId, str] = field(default_factory=dict, repr=False)
     accept_lost: bool = False
     replaces: frozenset[ResourceId] = frozenset()
+    forgets: frozenset[ResourceId] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +89,14 @@ class Desired:
     def request(self, spec: Spec, known: Recorded, only: frozenset[ResourceId] | None = None) -> WorkspacePlanRequest:
         secrets = spec.secrets | self.secrets
         return WorkspacePlanRequest(
-            self.resources,
-            only,
+            tuple(each for each in self.resources if each.id not in known.forgets),
+            known.forgets or only,
             secrets,
             spec.former,
             known.released,
             accepts_lost=known.accept_lost,
             replaces=known.replaces if only is None else known.replaces & only,
+            forgets=known.forgets,
         )
 
 

@@ -5,12 +5,12 @@ Every document says what it is: `{"apiVersion": "wb/v1", "kind": ..., "status": 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from runtimes.base import Blocking, Unknown, format_path
+from runtimes.base import Blocking, ClusterIdentity, RuntimeFailure, Unknown, format_path
 from workbench.engine.changes import Change, FieldChange, Gap, Problem, StackDiff, Summary
 from workbench.engine.choice import Part
 from workbench.engine.masking import Masked
@@ -25,7 +25,8 @@ def _document(kind: str, status: str, **content: Any) -> dict[str, Any]:
     return {"apiVersion": "wb/v1", "kind": kind, "status": status, **content}
 
 
-def tree(konfig: KonfigTree) -> dict[str, Any]:
+def tree(konfig: KonfigTree, places: Mapping[str, ClusterIdentity | RuntimeFailure] | None = None) -> dict[str, Any]:
+    """`places` are its clusters as the kubeconfig has them, None where they are not told."""
     findings = list(konfig.all_findings())
     return _document(
         "Tree",
@@ -41,6 +42,7 @@ def tree(konfig: KonfigTree) -> dict[str, Any]:
             }
             for each in findings
         ],
+        **({} if places is None else {"clusters": clusters.places_document(places)}),
     )
 
 
@@ -273,6 +275,11 @@ def _field(field: FieldChange, root: Path) -> dict[str, Any]:
 
 def _source(chain: Chain, root: Path) -> list[str]:
     return [site.relative_to(root) for site in chain]
+
+
+def problems(found: StackDiff) -> list[dict[str, Any]]:
+    """What a diff could not find out."""
+    return [*map(_problem, found.problems), *map(_gap, found.gaps)]
 
 
 def _problem(each: Problem) -> dict[str, Any]:

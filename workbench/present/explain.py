@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
 from runtimes.base import FieldPath, KubernetesId, Resource, ResourceId, format_path, value_at
 from runtimes.base.secret_texts import secret_texts
 from workbench.engine.errors import EngineError
 from workbench.engine.masking import Seal, masked, sensitive_texts
 from workbench.engine.secret_options import every_secret
-from workbench.engine.spec import Spec
-from workbench.present import paths
+from workbench.engine.spec import SourceSite, Spec
+from workbench.present import documents, paths
 from workbench.present.text import Line, Span, Tone, line
 from workbench.present.yaml_lines import yaml_lines
 
@@ -44,8 +46,27 @@ def _short(id_: ResourceId) -> str:
     return f"{id_.kind if isinstance(id_, KubernetesId) else id_.resource_type}/{id_.name}"
 
 
-def lines(spec: Spec, resource_text: str, path_text: str, root: Path) -> Iterator[Line]:
-    """Yields the value, then each site of its chain with the source line it stands in."""
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One site of a chain; `text` is its source line, empty where that is not there or `is_hidden` for its secrets."""
+
+    site: SourceSite
+    text: str
+    is_hidden: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """A field. `shown` is its path as it may be shown, `value` what it is, masked; `chain` begins with what decides."""
+
+    resource: Resource
+    shown: str
+    value: Any
+    chain: tuple[Step, ...]
+
+
+def explained(spec: Spec, resource_text: str, path_text: str) -> Explained:
+    """Raises `EngineError` where there is no such resource, or it has no such field."""
     resource = find(spec, resource_text)
     path = paths.parse(path_text)
     seal = Seal.random().knowing(spec.secrets, spec.rules)
@@ -56,27 +77,51 @@ def lines(spec: Spec, resource_text: str, path_text: str, root: Path) -> Iterato
     said = path_text if shown is path else format_path(shown)
     if value is missing:
         raise EngineError(f"has no field {said!r}", where=str(resource.id), hint="`wb compile` shows its fields")
-    yield line(Span(f"{said or resource.id}", Tone.STRONG))
-    for each in yaml_lines(value, indent=1):
+    return Explained(resource, said, value, tuple(_chain(spec, resource, path)))
+
+
+def lines(spec: Spec, resource_text: str, path_text: str, root: Path) -> Iterator[Line]:
+    """Yields the value, then each site of its chain with the source line it stands in."""
+    found = explained(spec, resource_text, path_text)
+    yield line(Span(f"{found.shown or found.resource.id}", Tone.STRONG))
+    for each in yaml_lines(found.value, indent=1):
         yield each.text
-    yield from _chain(spec, resource, path, root)
+    if not found.chain:
+        yield line(Span("no source line is known for this", Tone.WARN))
+    for number, step in enumerate(found.chain):
+        lead = "set by " if number == 0 else "through"
+        kind = Span(f"  ({step.site.kind})" if step.site.kind else "", Tone.MUTED)
+        yield line(Span(f"{lead} ", Tone.MUTED), Span(step.site.relative_to(root), Tone.SOURCE), kind)
+        if step.is_hidden:
+            yield line(Span("        (this line has a secret in it and is not shown)", Tone.MUTED))
+        elif step.text:
+            yield line(Span(f"        {step.text}", Tone.PLAIN))
 
 
-def _chain(spec: Spec, resource: Resource, path: FieldPath, root: Path) -> Iterator[Line]:
-    chain = spec.chain(resource.id, path)
+def document(spec: Spec, resource_text: str, path_text: str, root: Path) -> dict[str, Any]:
+    """The same for programs."""
+    found = explained(spec, resource_text, path_text)
+    return {
+        "apiVersion": "wb/v1",
+        "kind": "Explanation",
+        "stack": spec.stack,
+        "resource": str(found.resource.id),
+        "path": found.shown,
+        "value": documents.plain(found.value),
+        "chain": [
+            {"source": each.site.relative_to(root), "how": each.site.kind, "text": each.text, "hidden": each.is_hidden}
+            for each in found.chain
+        ],
+    }
+
+
+def _chain(spec: Spec, resource: Resource, path: FieldPath) -> Iterator[Step]:
     hidden = {text for each in spec for text in sensitive_texts(each.attributes, spec.hidden(each))}
     shorter = frozenset(each for each in every_secret(spec) | hidden if len(each) >= _SHORTEST_SECRET)
-    if not chain:
-        yield line(Span("no source line is known for this", Tone.WARN))
-    for number, site in enumerate(chain):
-        lead = "set by " if number == 0 else "through"
-        kind = Span(f"  ({site.kind})" if site.kind else "", Tone.MUTED)
-        yield line(Span(f"{lead} ", Tone.MUTED), Span(site.relative_to(root), Tone.SOURCE), kind)
+    for site in spec.chain(resource.id, path):
         text = _source_line(site.file, site.line)
-        if _holds_secret(text, spec, shorter):
-            yield line(Span("        (this line has a secret in it and is not shown)", Tone.MUTED))
-        elif text:
-            yield line(Span(f"        {text}", Tone.PLAIN))
+        is_hidden = _holds_secret(text, spec, shorter)
+        yield Step(site, "" if is_hidden else text, is_hidden)
 
 
 def _holds_secret(text: str, spec: Spec, shorter: frozenset[str]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from workbench.engine.kept_state import KeptResource, KeptState
@@ -61,6 +61,17 @@ def lines(each: KeptResource) -> Iterator[Line]:
         yield line(Span(note, Tone.WARN))
     for shown in yaml_lines(each.body, indent=1):
         yield shown.text
+
+
+def forgotten(every: Iterable[KeptResource]) -> Iterator[Line]:
+    """Yields what was taken out of a state, by its id there, and how it is managed again."""
+    for each in every:
+        yield line("forgotten: ", Span(each.address, Tone.STRONG), Span(f"  {each.provider}", Tone.MUTED))
+        if each.uid:
+            said = f'  it is there as {each.uid}; to manage it again: extensions.importId = "{each.uid}" in its KCL'
+        else:
+            said = "  its id is not known, or secret: the copy of the state has it; extensions.importId takes it over"
+        yield line(Span(said, Tone.MUTED))
 
 
 def document(found: KeptState, only: KeptResource | None = None) -> dict[str, Any]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from workbench.engine.plan import Level
@@ -30,6 +31,7 @@ from workbench.present import durations, plan
 from workbench.present.glyphs import Glyphs
 from workbench.present.rows import Column, Row
 from workbench.present.text import Line, Span, Tone, line
+from workbench.release.known_rollouts import Known
 
 COLUMNS = (
     Column("Rollout"),
@@ -37,6 +39,7 @@ COLUMNS = (
     Column("Ready", right=True),
     Column("By"),
     Column("Began (UTC)"),
+    Column("Carried out by"),
     Column("Note", grow=True),
 )
 _TONES: Mapping[Phase, Tone] = {
@@ -145,20 +148,59 @@ _ASKED: Mapping[Ask, str] = {
 }
 
 
-def headline(at: Progress, glyphs: Glyphs, *, is_running: bool) -> Line:
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A rollout as it is shown at a moment."""
+
+    known: Known
+    now: datetime
+
+    @property
+    def at(self) -> Progress:
+        return self.known.progress
+
+    @property
+    def is_running(self) -> bool:
+        runner = self.known.runner
+        return runner is not None and runner.is_heard(self.now)
+
+    @property
+    def heard(self) -> str:
+        """Says who carries it out, and when that was heard last; empty where nobody does."""
+        runner = self.known.runner
+        if runner is None:
+            return ""
+        silent = runner.silent_seconds(self.now)
+        if runner.is_gone:
+            return f"{runner.who}: that process is gone"
+        if silent is None:
+            return f"{runner.who}: when it was last heard is not known"
+        if silent < -runner.lifetime_seconds:
+            return f"{runner.who}: its clock is {durations.short(-silent)} ahead of this one's"
+        return f"{runner.who}, last heard {durations.short(silent)} ago"
+
+
+def headline(shown: Shown) -> Line:
     """`r-1a2b3c4d  halted  13 of 36 targets ready`"""
+    at = shown.at
     return line(
         Span(at.began.id, Tone.STRONG),
         "  ",
-        _phase(at, is_running=is_running),
+        _phase(at, is_running=shown.is_running),
         f"  {len(at.done)} of {at.total} targets ready",
         Span(f"  {at.began.reason}" if at.began.reason else "", Tone.MUTED),
     )
 
 
-def progress_lines(at: Progress, glyphs: Glyphs, *, is_running: bool) -> Iterator[Line]:
+def progress_lines(shown: Shown, glyphs: Glyphs) -> Iterator[Line]:
     """Yields where a rollout stands, stage by stage, and what to do next."""
-    yield headline(at, glyphs, is_running=is_running)
+    at = shown.at
+    yield headline(shown)
+    if shown.heard:
+        yield line(Span("carried out by " if shown.is_running else "was carried out by ", Tone.MUTED), shown.heard)
+    where = shown.known.place or "this machine, for no other one to see"
+    yield line(Span(f"begun by {at.began.user}@{at.began.host} at {at.began.at:%Y-%m-%d %H:%M:%S} UTC", Tone.MUTED))
+    yield line(Span(f"recorded in {where}", Tone.MUTED))
     for number, stage in enumerate(at.began.stages, 1):
         yield stage_line(stage, number)
         for index, batch in enumerate(stage.batches):
@@ -181,12 +223,13 @@ def progress_lines(at: Progress, glyphs: Glyphs, *, is_running: bool) -> Iterato
         yield line(Span(f"  {stack}: ", Tone.MUTED), f"releases {made}, before it #{at.began.parts[stack].prior}", back)
     if at.halted is not None and at.phase is Phase.HALTED:
         yield from event_lines(at.halted, at.began.stages, glyphs)
-    for text in next_steps(at, is_running=is_running):
+    for text in next_steps(shown):
         yield line(Span(f"{glyphs.arrow} {text}", Tone.MUTED))
 
 
-def next_steps(at: Progress, *, is_running: bool) -> Iterator[str]:
+def next_steps(shown: Shown) -> Iterator[str]:
     """Yields the commands that make sense now."""
+    at, is_running = shown.at, shown.is_running
     id_ = at.began.id
     following = at.next()
     match at.phase:
@@ -204,24 +247,36 @@ def next_steps(at: Progress, *, is_running: bool) -> Iterator[str]:
         yield f"wb rollout rollback {id_}"
 
 
-def row(at: Progress, *, is_running: bool) -> Row:
+def row(shown: Shown) -> Row:
+    at = shown.at
     cells = (
         line(at.began.id),
-        line(_phase(at, is_running=is_running)),
+        line(_phase(at, is_running=shown.is_running)),
         line(f"{len(at.done)}/{at.total}"),
         line(f"{at.began.user}@{at.began.host}"),
         line(f"{at.began.at:%Y-%m-%d %H:%M:%S}"),
+        line(shown.heard),
         line(at.halted.why if at.halted is not None and at.phase is Phase.HALTED else at.began.reason),
     )
     return Row(at.began.id, cells)
 
 
-def document(at: Progress, *, is_running: bool) -> Mapping[str, Any]:
+def document(shown: Shown) -> Mapping[str, Any]:
+    at, runner = shown.at, shown.known.runner
+    silent = runner.silent_seconds(shown.now) if runner is not None else None
     halted = at.halted if at.phase is Phase.HALTED else None
     return {
         "id": at.began.id,
         "state": at.phase.value,
-        "running": is_running,
+        "running": shown.is_running,
+        "recordedIn": shown.known.place or None,
+        "runner": runner
+        and {
+            "who": runner.who,
+            "lastHeard": _time(runner.heard.astimezone(UTC)) if runner.heard is not None else None,
+            "secondsAgo": round(silent, 1) if silent is not None else None,
+            "gone": runner.is_gone,
+        },
         "ready": len(at.done),
         "targets": at.total,
         "user": at.began.user,

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from runtimes.base import KubernetesId, Resource, ResourceId
+from workbench.engine.compile import CompiledStack
 from workbench.engine.masking import Seal, masked, secret_names
+from workbench.engine.scrubbing import masked_text
 from workbench.engine.spec import Spec
 from workbench.present import documents
 from workbench.present.diff import source_text
@@ -57,3 +59,16 @@ def masked_documents(spec: Spec) -> list[dict[str, object]]:
             )
         found.append({**document, **{key: documents.plain(each) for key, each in shown.items()}})
     return found
+
+
+def document(compiled: CompiledStack) -> dict[str, object]:
+    """A compiled stack for programs that are not handed secrets: what it has, what is warned of, what was printed."""
+    spec = compiled.spec
+    return {
+        "apiVersion": "wb/v1",
+        "kind": "Spec",
+        "stack": spec.stack,
+        "resources": masked_documents(spec),
+        "warnings": [masked_text(each.message, spec.secrets, spec.rules) for each in compiled.diagnostics],
+        "log": masked_text(compiled.log, spec.secrets, spec.rules),
+    }

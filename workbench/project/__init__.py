@@ -1,7 +1,7 @@
 """The repository as files: where its root is, which projects, stacks and components it has, where stacks go.
 
 names        `project/stack`
-tree         what discovery finds, as values
+tree         what discovery finds, as values; owners says whom each stack belongs to
 discovery    path → tree
 components   what a stack configures, by a quick look at its text
 clusters     clusters.yaml: which stack goes to which clusters

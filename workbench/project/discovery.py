@@ -180,7 +180,10 @@ def _project(folder: Path, stack_folders: Sequence[Path], root: Path, clusters: 
     shared = base_components(folder)
     stacks = tuple(_stack(each, name, folder, root, clusters, doubts, terraform, shared) for each in stack_folders)
     domain = _spelled(folder.relative_to(root).parent.as_posix())
-    return Project(name, folder, "" if domain == "." else domain, stacks, labels, tuple(findings))
+    domain = "" if domain == "." else domain
+    tenant = content.get("tenant")
+    tenant = tenant if isinstance(tenant, str) else ""  # it decides nothing, so what else it may be is not refused
+    return Project(name, folder, domain, stacks, labels, tuple(findings), tenant)
 
 
 def _stack(

@@ -79,7 +79,10 @@ class Stack:
 
 @dataclass(frozen=True, slots=True)
 class Project:
-    """`domain` is the folder between the root and the project (`payments`), empty at the top."""
+    """`domain` is the folder between the root and the project (`payments`), empty at the top.
+
+    `tenant` is whom repositories of 2023 say a project belongs to, empty where it does not say.
+    """
 
     name: ProjectName
     directory: Path
@@ -87,6 +90,7 @@ class Project:
     stacks: tuple[Stack, ...]
     labels: Mapping[str, str] = field(default_factory=dict)
     findings: tuple[Finding, ...] = ()
+    tenant: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from workbench.engine.errors import ReleaseFailure
 from workbench.engine.release import Phase, Release
 from workbench.release.contract import Entry
 from workbench.release.encoding import BrokenRecord
+from workbench.release.kept_rollouts import Claim
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,7 @@ class Asked:
     denied: Mapping[str, ReleaseFailure] = field(default_factory=dict)
     silent: Mapping[str, RuntimeFailure] = field(default_factory=dict)
     unasked: Mapping[str, RuntimeFailure | ReleaseFailure] = field(default_factory=dict)
+    claims: Mapping[str, Claim] = field(default_factory=dict)
 
     def lacks_whole(self, repository: str) -> bool:
         """Whether the newest release of all that answered is known in part only, or there is none at all."""
@@ -52,7 +54,8 @@ class History:
     `is_shared`: the next one goes to the clusters. `problems` refuse a plan, `gaps` say what is not known, `warnings`
     what had to be passed over. `former` are those before the latest, newest first, which are read when asked for;
     `local` reads what this machine released itself, `local_release` one of `local_revisions`. `silent` are clusters
-    (or the bucket) that did not answer, `home` is where the whole of the latest one was found.
+    (or the bucket) that did not answer, `home` is where the whole of the latest one was found. `claims` are those of
+    rollouts on the stack, by who keeps its releases.
     """
 
     latest: Release | None
@@ -67,6 +70,7 @@ class History:
     local_release: Callable[[int], Release | None] = field(default=lambda revision: None)
     silent: Mapping[str, RuntimeFailure] = field(default_factory=dict)
     home: str = ""
+    claims: Mapping[str, Claim] = field(default_factory=dict)
 
     def refuse_unknown(self, stack: str) -> None:
         """Raises `ReleaseFailure` where what is known may be old, or may not be all there is."""
@@ -198,6 +202,7 @@ def merged(asked: Asked, repository: str, local: Release | None, next_local: int
         former=found.former,
         silent=asked.silent,
         home=found.home,
+        claims=asked.claims,
     )
 
 

@@ -8,6 +8,7 @@ from contextlib import suppress
 from runtimes.base import Forbidden, Moved, NotThere, RecordKeeper, RuntimeFailure, StoredSecret
 from workbench.engine.release import Release
 from workbench.release.contract import Entry, HeldLock, Holder, Overtaken
+from workbench.release.kept_rollouts import Claim, claim_of
 from workbench.release.lease import DEFAULT_TIMING, Timing, acquire, not_allowed, take_away
 from workbench.release.packing import Place, pack, pieces_of, stack_name, unpack
 
@@ -31,6 +32,11 @@ class KeptRecords:
         except Forbidden as error:
             raise not_allowed(self._keeper, self._place.namespace, error) from error
         return unpack(self._listed, self._place)
+
+    @property
+    def claim(self) -> Claim | None:
+        """The claim of a rollout on the stack, as `entries` found it."""
+        return claim_of(self._listed, self._place)
 
     async def create(self, release: Release, *, home: str = "") -> str:
         return await self._write(release, home, "")

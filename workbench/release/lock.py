@@ -63,6 +63,12 @@ class Lock:
             lock._write()
         return lock
 
+    @classmethod
+    def gone(cls, folder: Path, host: str) -> str:
+        """Returns the token of the holder of a folder's lock whose process on this machine is gone, empty for none."""
+        holder = cls(folder / "lock", "", host, "")._read()
+        return str(holder.get("token") or "") if holder is not None and _is_dead(holder, host) else ""
+
     def renew(self) -> None:
         """Moves the end of its time on; raises `ReleaseFailure` if it was lost."""
         with self._guard():

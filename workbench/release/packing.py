@@ -218,7 +218,7 @@ def _load(
     own = Place(place.namespace, place.stack, about["repository"])
     if secret.name != own.name(revision):
         raise BrokenRecord("is a copy: a record of this revision has another name")
-    release = decode(_unpacked(_joined(secret, about, by_name)))
+    release = decode(unpacked(_joined(secret, about, by_name)))
     if release.stack != str(place.stack) or release.revision != revision:
         raise BrokenRecord(f"is of release {release.revision} of another stack or revision than it says")
     return release
@@ -240,7 +240,7 @@ def _joined(secret: StoredSecret, about: dict[str, Any], by_name: Mapping[str, S
     return whole
 
 
-def _unpacked(data: bytes) -> bytes:
+def unpacked(data: bytes) -> bytes:
     """Unpacks no more than a record may have, whatever the data claim to be."""
     unpacker = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
     try:

@@ -16,6 +16,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
+from types import MappingProxyType
 from typing import Any
 
 import anyio
@@ -33,6 +34,7 @@ from workbench.release.contract import KEPT_RELEASES, Entry, HeldLock, Holder, N
 from workbench.release.encoding import SALT_BYTES
 from workbench.release.history import Asked, History, disposable, merged, part_of, unused
 from workbench.release.kept import KeptRecords
+from workbench.release.kept_rollouts import Claim
 from workbench.release.lease import DEFAULT_TIMING, Timing
 from workbench.release.lock import Lock
 from workbench.release.packing import Place, stack_name
@@ -116,10 +118,18 @@ class Releases:
 
     @asynccontextmanager
     async def working(
-        self, goes: Goes, *, user: str, host: str, clusters: Mapping[str, ClusterIdentity], asked: Iterable[str] = ()
+        self,
+        goes: Goes,
+        *,
+        user: str,
+        host: str,
+        clusters: Mapping[str, ClusterIdentity],
+        asked: Iterable[str] = (),
+        also: Mapping[str, HeldLock] = MappingProxyType({}),
     ) -> AsyncIterator[Work]:
         """Holds the stack, here and in its clusters: the home, and those of `asked`, which are to be written to. With a
-        bucket there alone, and in the cluster that had the last release before.
+        bucket there, in the cluster that had the last release before, and in the clusters all the same, as another
+        machine may keep its releases there. `also` are locks of the caller, without which no step begins.
 
         Raises `Locked`, `ReleaseFailure` or `RuntimeFailure`; nothing is written by then but locks.
         """
@@ -153,13 +163,39 @@ class Releases:
                 # it was the home before: what it keeps from now on says that it is no more
                 held[history.home], places[history.home] = await self._take(history.home, goes.stack, holder)
                 history = await self.read(goes)
-            async with running(_renewing(held)):
-                yield Work(self, goes, history, local, held, places if history.is_shared else {})
+            if home and self.bucket is not None:
+                await self._hold_clusters(goes, asked, holder, held)
+            async with running(renewed(held)):
+                for each in also.values():
+                    await each.check()
+                yield Work(self, goes, history, local, {**also, **held}, places if history.is_shared else {})
         finally:
             with anyio.CancelScope(shield=True):
                 for each in held.values():
                     await each.release()
             local.release()
+
+    async def _hold_clusters(self, goes: Goes, asked: Iterable[str], holder: Holder, held: dict[str, HeldLock]) -> None:
+        """Holds off whoever keeps the releases of the stack in its clusters: they hold it in each that they write to,
+        and in the first one. Where that is silent and nothing is written to it, it is left out: nobody can have it.
+        """
+        written_to = tuple(asked)
+        for cluster in dict.fromkeys((*self._clusters(goes)[:1], *written_to)):
+            if cluster in held:
+                continue
+            try:
+                records = await self._records(cluster, goes.stack)
+                if records is not None:
+                    held[cluster] = await records.lock(holder)
+            except NotAllowed as error:
+                raise ReleaseFailure(
+                    f"the stack can't be locked in {cluster}, where another machine may keep its releases",
+                    where=error.where,
+                    hint=f"it takes get, create and update of leases.coordination.k8s.io there ({error.message})",
+                ) from error
+            except RuntimeFailure:
+                if cluster in written_to:
+                    raise
 
     async def _take(self, cluster: str, stack: StackPath, holder: Holder) -> tuple[HeldLock, Records]:
         records = await self._records(cluster, stack)
@@ -197,12 +233,18 @@ class Releases:
 
         Raises `Locked` where somebody else has one, or `RuntimeFailure`.
         """
-        held: list[str] = []
-        for cluster in self.places(goes):
+        held: list[tuple[str, KeptRecords]] = []
+        for cluster in dict.fromkeys((*self.places(goes), *(self._clusters(goes) if self.bucket is not None else ()))):
             records = await self._records(cluster, goes.stack)
-            if records is not None and (who := await records.unlock(holder)):
-                held.append(who)
-        return tuple(dict.fromkeys(held))
+            if records is not None and (who := await records.unlock("")):
+                held.append((who, records))
+        if holder and held:
+            own = [each for each in held if _process(each[0]) == _process(holder)]
+            for who, records in own or held[:1]:
+                await records.unlock(who if own else holder)  # which another one's refuses
+            held = own
+        named = {_process(who): who for who, _ in reversed(held)}
+        return tuple(reversed(named.values()))
 
     def places(self, goes: Goes) -> tuple[str, ...]:
         """Returns who is asked for the releases of a stack, its home first; nobody where this machine keeps them."""
@@ -243,6 +285,7 @@ class Releases:
                 asked,
                 entries={**asked.entries, **found.entries},
                 silent={**asked.silent, **found.silent},
+                claims={**found.claims, **asked.claims},
                 unasked=found.denied,
             )
         if goes.others and clusters and asked.lacks_whole(self.repository):
@@ -260,6 +303,7 @@ class Releases:
         entries: dict[str, Sequence[Entry]] = {}
         denied: dict[str, ReleaseFailure] = {}
         silent: dict[str, RuntimeFailure] = {}
+        claims: dict[str, Claim] = {}
         keepless: set[str] = set()
 
         async def ask(cluster: str) -> None:
@@ -269,6 +313,8 @@ class Releases:
                     keepless.add(cluster)
                     return
                 entries[cluster] = await records.entries()
+                if (claim := records.claim) is not None:
+                    claims[cluster] = claim
             except NotAllowed as error:
                 if self.bucket is not None and cluster == self.bucket.place:
                     silent[cluster] = Forbidden(error.message, hint=error.hint)  # it is to be there, and nowhere else
@@ -283,7 +329,7 @@ class Releases:
         if clusters[0] in keepless:
             return None
         in_order = {each: entries[each] for each in clusters if each in entries}
-        return Asked(clusters[0], in_order, denied, silent)
+        return Asked(clusters[0], in_order, denied, silent, claims=claims)
 
     async def _records(self, cluster: str, stack: StackPath) -> KeptRecords | None:
         if self.bucket is not None and cluster == self.bucket.place:
@@ -398,6 +444,11 @@ def _for(cluster: str, release: Release, places: Iterable[str]) -> tuple[Release
     return (release, "") if cluster == home else (part_of(release, cluster), home)
 
 
+def _process(holder: str) -> str:
+    """Returns who holds a lease without since when: one process takes those of several clusters one after the other."""
+    return holder.partition(" since ")[0]
+
+
 def _unwritten(error: RuntimeFailure) -> ReleaseFailure:
     return ReleaseFailure(
         f"the release can't be written: {error.message}",
@@ -406,7 +457,9 @@ def _unwritten(error: RuntimeFailure) -> ReleaseFailure:
     )
 
 
-def _renewing(held: Mapping[str, HeldLock]) -> Callable[[], Coroutine[Any, Any, None]]:
+def renewed(held: Mapping[str, HeldLock]) -> Callable[[], Coroutine[Any, Any, None]]:
+    """Returns what keeps these locks, until it is cancelled."""
+
     async def renew_one(lock: HeldLock) -> None:
         while True:
             await anyio.sleep(_RENEWAL_SECONDS)

@@ -13,17 +13,18 @@ no cluster and no KCL; connections are made when a verb first needs them and clo
 cancelled, and may run side by side on one event loop.
 """
 
-from workbench.session.drifting import Drifting
 from workbench.session.editing import Editing
 from workbench.session.impacting import Impacting
 from workbench.session.judging import Judging
+from workbench.session.listing import ListingLive
+from workbench.session.looking import Looking, Watchlist
 from workbench.session.recovering import Recovering
 from workbench.session.rolling_out import RollingOut
 from workbench.session.state_keeping import StateKeeping
 
 
-class Session(Drifting, Editing, Impacting, Judging, RollingOut, Recovering, StateKeeping):
+class Session(Looking, Editing, Impacting, Judging, ListingLive, RollingOut, Recovering, StateKeeping):
     """See the module. Methods that take a `Stack` take one of `tree()` or `select()`."""
 
 
-__all__ = ["Session"]
+__all__ = ["Session", "Watchlist"]

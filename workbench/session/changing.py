@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from workbench.project import (
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from workbench.engine.policy.judging import Judge
     from workbench.engine.release_changes import ReleaseChanges
     from workbench.planner import Planner
+    from workbench.release.contract import HeldLock
 
 
 class Changing(Browsing, Compiling):
@@ -223,10 +225,13 @@ class Changing(Browsing, Compiling):
         return plan
 
     @asynccontextmanager
-    async def apply(self, plan: Plan, *, confirm: str = "", rollout: str = "") -> AsyncIterator[Applying]:
+    async def apply(
+        self, plan: Plan, *, confirm: str = "", rollout: str = "", held: Mapping[str, HeldLock] = MappingProxyType({})
+    ) -> AsyncIterator[Applying]:
         """Executes a plan; the events are `ApplyStarted` first and `ApplyFinished` last.
 
-        `rollout` is the id of the rollout that it is a part of, for its release.
+        `rollout` is the id of the rollout that it is a part of, for its release. `held` are locks of the caller
+        without which no step begins.
 
         What is yielded is iterated for events, and can be interrupted: then what was begun ends, and so do the events.
 
@@ -255,6 +260,7 @@ class Changing(Browsing, Compiling):
             confirm=confirm,
             reason=self.reason,
             rollout=rollout,
+            held=held,
         ) as events:
             yield events
 
@@ -272,6 +278,7 @@ class Changing(Browsing, Compiling):
                 now=self._now,
                 judge=self._judge,
                 read_only=self.read_only,
+                rollouts=self._rollouts().said_of,
             )
         return self._planner
 

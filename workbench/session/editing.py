@@ -25,14 +25,15 @@ class Editing(Changing):
         self,
         stack: Stack,
         resource: str,
-        values: Mapping[str, str],
+        values: Mapping[str, str | None],
         inputs: CompileInputs | None = None,
         *,
         where: Where | None = None,
     ) -> tuple[WhatIf, tuple[FieldSet, ...]]:
         """Returns edits after which the fields of a resource have the values, written nowhere yet; see `setting`.
 
-        `resource` is an id or Kind/name, `values` texts by paths. Raises `EditFailed` where one of them can't be had.
+        `resource` is an id or Kind/name, `values` texts by paths, None for a field to take away.
+        Raises `EditFailed` where one of them can't be had.
         """
         from workbench.engine.setting import Where as Places
         from workbench.engine.setting import assign

@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from workbench.engine.secret_references import SecretUse
     from workbench.planner import Planner
     from workbench.release import ReleaseStore
-    from workbench.release.shared import Releases
+    from workbench.release.rollouts import Rollouts
+    from workbench.release.shared import Goes, Releases
     from workbench.secret_stores import SecretStores
     from workbench.trust import Trust, Want
     from workbench.workspaces import ConnectWorkspace, Workspaces
@@ -255,6 +256,32 @@ class Opened:
         repository = identity(self._root, self._settings.repository) if namespace else ""
         bucket = Bucket(str(url), self._connections.bucket) if url is not None else None
         return Releases(self._store(), self._connections.runtime, repository, namespace, bucket=bucket)
+
+    def _rollouts(self) -> Rollouts:
+        from workbench.release.rollouts import Rollouts
+        from workbench.release.store import repository_name
+
+        actor = self._actor()
+        return Rollouts(
+            self._releases,
+            self._settings.state_dir / "rollouts" / repository_name(self._root),
+            self._root,
+            lambda: tuple(each.name for each in self.tree().clusters.clusters),
+            self._goes,
+            actor.user,
+            actor.host,
+            self._now,
+        )
+
+    def _goes(self, stack: str) -> Goes | None:
+        from workbench.planner import goes
+        from workbench.project import UnknownStack
+
+        try:
+            found = self.tree().stack(StackPath.parse(stack))
+            return replace(goes(self._root, found, (), self._store()), has_objects=True)
+        except UnknownStack:
+            return None
 
     def _store(self) -> ReleaseStore:
         from workbench.release import ReleaseStore

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,9 +20,11 @@ if TYPE_CHECKING:
     from workbench.engine.rollout.execute import RolloutRun
     from workbench.engine.rollout.planned import PlannedRollout
     from workbench.engine.rollout.progress import Progress
-    from workbench.engine.rollout.values import Ask, Record
+    from workbench.engine.rollout.values import Ask
     from workbench.engine.status import StatusTree
-    from workbench.release.rollouts import RolloutStore, Unreadable
+    from workbench.release.contract import HeldLock
+    from workbench.release.known_rollouts import Found, Known
+    from workbench.release.shared import Goes
 
 _ID_BYTES, _SALT_BYTES = 4, 32
 
@@ -58,16 +60,15 @@ class RollingOut(Changing, Watching):
 
         return replace(await plan_rollout(rules, every, plan), outside=outside)
 
-    def begin_rollout(self, planned: PlannedRollout, *, confirm: str = "") -> str:
+    async def begin_rollout(self, planned: PlannedRollout, *, confirm: str = "") -> str:
         """Records a rollout as it was planned, and returns its id; `rollout` carries it out.
 
-        Raises `Refused`, `ConfirmationRequired` or `ReleaseFailure`. Nothing is written to a cluster.
+        Raises `Refused`, also where another rollout of one of the stacks has not ended, on whatever machine, or nobody
+        can tell; `ConfirmationRequired`, `ReleaseFailure` or `RuntimeFailure`. No stack is changed.
         """
-        from workbench.engine.rollout.planned import refuse_overlapping
         from workbench.engine.scrubbing import scrubbed
 
         planned.approve(confirm)
-        refuse_overlapping(self.rollouts(), planned)
         reason = self.reason
         for each in planned.plans.values():
             reason = scrubbed(reason, each.spec.secrets, each.spec.rules)
@@ -76,7 +77,9 @@ class RollingOut(Changing, Watching):
         began = planned.began(
             id_, self._now(), user=actor.user, host=actor.host, reason=reason, salt=secrets.token_bytes(_SALT_BYTES)
         )
-        self._rollouts().begin(began)
+        rollouts = self._rollouts()
+        homes = await rollouts.homes(self._goes_of(planned.plans[each]) for each in began.parts)
+        await rollouts.begin(replace(began, homes=homes))
         self.audit().append(
             actor,
             self._now(),
@@ -88,75 +91,89 @@ class RollingOut(Changing, Watching):
         )
         return id_
 
-    def rollouts(self) -> Iterable[Progress | Unreadable]:
-        """Yields where each rollout of this repository stands that was begun on this machine, the newest first."""
-        return self._rollouts().all()
+    async def rollouts(self) -> Found:
+        """Returns all rollouts of this repository that are known, and which places did not say what they have."""
+        return await self._rollouts().all()
 
-    def rollout_progress(self, id_: str) -> Progress:
-        """Raises `ReleaseFailure` where there is no such rollout, or none that can be read."""
-        return self._rollouts().read(id_)
+    async def known_rollout(self, id_: str) -> Known:
+        """Returns a rollout, where it is kept and who carries it out.
 
-    def is_rolling_out(self, id_: str) -> bool:
-        """Tells whether a process of this machine carries it out now."""
-        return self._rollouts().is_running(id_)
+        Raises `ReleaseFailure` where there is none, or none that can be read, or where nobody can tell.
+        """
+        return await self._rollouts().find(id_)
 
-    def ask_rollout(self, id_: str, what: Ask, *, stage: str = "") -> Progress:
+    async def rollout_progress(self, id_: str) -> Progress:
+        """Raises as `known_rollout`."""
+        return (await self.known_rollout(id_)).progress
+
+    def is_rolling_out(self, known: Known) -> bool:
+        """Tells whether somebody carries it out now, as far as that is heard."""
+        return known.runner is not None and known.runner.is_heard(self._now())
+
+    async def ask_rollout(self, id_: str, what: Ask, *, stage: str = "") -> Progress:
         """Has a rollout pause before its next batch, go on, begin a stage, or never go on; returns where it stands.
 
-        Raises `Refused` where that cannot be, `ReleaseFailure` where it cannot be recorded.
+        Whoever carries it out hears of it before its next batch. Raises `Refused` where that cannot be,
+        `ReleaseFailure` or `RuntimeFailure` where it cannot be recorded.
         """
         from workbench.engine.rollout.planned import refuse_asking
         from workbench.engine.rollout.values import Asked
         from workbench.engine.scrubbing import scrubbed
         from workbench.project.masking import read_masking
 
-        actor, now = self._actor(), self._now()
-        refuse_asking(self._rollouts().read(id_), what, stage, is_read_only=self.settings.is_read_only)
+        actor, now, rollouts = self._actor(), self._now(), self._rollouts()
+        at = (await rollouts.find(id_)).progress
+        refuse_asking(at, what, stage, is_read_only=self.settings.is_read_only)
         self.audit().append(actor, now, action=f"rollout {what.value}", plan=id_, target=stage, reason=self.reason)
         reason = scrubbed(self.reason, self._secrets, read_masking(self._root))
-        self._rollouts().add(id_, Asked(now, what, actor.user, actor.host, reason, stage))
-        return self._rollouts().read(id_)
+        return await rollouts.add(id_, Asked(now, what, actor.user, actor.host, reason, stage))
+
+    async def unlock_rollout(self, id_: str, holder: str = "") -> str:
+        """Takes a rollout from whoever carried it out and is gone; returns who that was, empty for nobody.
+
+        With an empty `holder` it only looks. Raises `Refused` in a read-only session, `Locked` where somebody else
+        carries it out, and as `known_rollout`.
+        """
+        from workbench.engine.errors import Refused
+
+        if holder and self.settings.is_read_only:
+            raise Refused(["this session is read-only (WB_READONLY, or an untrusted repository)"])
+        held = await self._rollouts().unlock(id_, holder)
+        if holder and held:
+            self.audit().append(
+                self._actor(), self._now(), action="unlock", plan=id_, target=id_, cluster="", result="done",
+                detail=f"taken from {holder}", reason=self.reason,
+            )  # fmt: skip
+        return held
 
     @asynccontextmanager
     async def rollout(self, id_: str, inputs: CompileInputs | None = None) -> AsyncIterator[RolloutRun]:
         """Carries a rollout out from where it stands; `inputs` are those it was planned with.
 
         What is yielded is iterated for events and can be interrupted. It ends where the rollout is finished, halts,
-        waits for an approval, or is paused: `rollout_progress` says which. Raises `Locked` while another process of
-        this machine carries it out.
+        waits for an approval, or is paused: `rollout_progress` says which. Raises `Locked` while somebody else carries
+        it out, on whatever machine, and `Refused` where another rollout has one of its stacks by now.
         """
         from workbench.engine.rollout.execute import execute
 
-        actor = self._actor()
-        with self._rollouts().running(id_):
-            stacks = _Stacks(self, id_, inputs)
-            async with execute(
-                _Log(self._rollouts(), id_), stacks, self._now, user=actor.user, host=actor.host
-            ) as events:
+        actor, rollouts = self._actor(), self._rollouts()
+        async with rollouts.running(id_) as log:
+            stacks = _Stacks(self, id_, inputs, log.lock)
+            async with execute(log, stacks, self._now, user=actor.user, host=actor.host) as events:
                 yield events
+            await rollouts.close(log)
 
-    def record_rollback(self, id_: str, stack: str, revision: int) -> None:
+    async def record_rollback(self, id_: str, stack: str, revision: int) -> None:
         """Takes note that a stack has again what it had before the rollout; raises `ReleaseFailure`."""
         from workbench.engine.rollout.values import RolledBack
 
-        self._rollouts().add(id_, RolledBack(self._now(), stack, revision))
+        await self._rollouts().add(id_, RolledBack(self._now(), stack, revision))
 
-    def _rollouts(self) -> RolloutStore:
-        from workbench.release.rollouts import RolloutStore
+    def _goes_of(self, plan: Plan) -> Goes:
+        from workbench.planner import goes
 
-        return RolloutStore(self._settings.state_dir, self._root)
-
-
-@dataclass(frozen=True, slots=True)
-class _Log:
-    store: RolloutStore
-    id: str
-
-    def read(self) -> Progress:
-        return self.store.read(self.id)
-
-    def add(self, record: Record) -> None:
-        self.store.add(self.id, record)
+        ids = [*(each.id for each in plan.spec), *(each.address.id for each in plan.changes)]
+        return goes(self._root, self.select(plan.stack), ids, self._store())
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,12 +183,14 @@ class _Stacks:
     session: RollingOut
     id: str
     inputs: CompileInputs | None
+    lock: HeldLock
+    """That of the rollout: whoever lost it applies nothing more."""
 
     async def plan(self, stack: str) -> Plan:
         return await self.session.plan(self.session.select(stack), self.inputs)
 
     def apply(self, plan: Plan) -> AbstractAsyncContextManager[Applying]:
-        return self.session.apply(plan, confirm=plan.confirmation.phrase, rollout=self.id)
+        return self.session.apply(plan, confirm=plan.confirmation.phrase, rollout=self.id, held={self.id: self.lock})
 
     def watch(self, plan: Plan, addresses: Sequence[Address]) -> AbstractAsyncContextManager[AsyncIterator[StatusTree]]:
         return self.session.watch(self.session.select(plan.stack), spec=plan.spec, addresses=addresses)

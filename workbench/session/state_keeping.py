@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.project import TERRAFORM_PLACE, Stack
@@ -10,7 +12,8 @@ from workbench.session.changing import Changing
 if TYPE_CHECKING:
     from runtimes.base import StateKeeper, StateMove, StateRecord, WorkspacePlanRequest
     from workbench.engine.compile import CompileInputs
-    from workbench.engine.kept_state import KeptState
+    from workbench.engine.kept_state import KeptResource, KeptState
+    from workbench.engine.plan import Plan
     from workbench.engine.spec import Spec
 
 
@@ -25,6 +28,48 @@ class StateKeeping(Changing):
         """
         keeper, request, spec, problem = await self._keeper(stack, inputs)
         return self._kept(stack, await keeper.record(request), spec, problem)
+
+    async def plan_forget(
+        self,
+        stack: Stack,
+        resources: Iterable[str],
+        inputs: CompileInputs | None = None,
+        *,
+        still_declared: bool = False,
+    ) -> tuple[Plan, tuple[KeptResource, ...]]:
+        """Returns the plan that takes resources out of the state and leaves them where they are, and what these are.
+
+        `resources` are ids, `TYPE/NAME` or terraform's addresses. `apply` carries it out, after it has left a copy of
+        the state (`state_before_forgetting`). The plan is of nothing else, and can't be saved.
+
+        Raises `NotInState`, and `Refused` for what the configuration still declares, or where that is not known, as
+        the next plan would create it once more: unless `still_declared` says that this is known.
+        """
+        from workbench.engine.errors import Refused
+
+        self._refuse_read_only(stack)
+        state = await self.state(stack, inputs)
+        chosen = {each.id: each for each in map(state.find, resources)}
+        declared = [each for each in chosen.values() if each.is_configured is not False]
+        if declared and not still_declared:
+            why = state.problem or "the configuration declares it, so the next plan would create it once more"
+            said = [f"{each.id}: {why}" for each in declared]
+            hint = "take it out of the KCL first; --still-declared forgets it all the same"
+            raise Refused(said, where=stack.name, hint=hint)
+        plan = await self._planning().plan(
+            stack,
+            inputs,
+            (TERRAFORM_PLACE,),
+            prune=True,
+            force=False,
+            forgets=frozenset(chosen),
+        )
+        return plan, tuple(chosen.values())
+
+    def state_before_forgetting(self, stack: Stack) -> Path | None:
+        """Returns the newest copy of a state as it was before something of it was forgotten, None if there is none."""
+        found = self._store().workspace_folder(stack.path).glob("terraform.tfstate.before-forgetting-*")
+        return max(found, key=lambda each: each.stat().st_mtime_ns, default=None)
 
     async def move_state(self, stack: Stack, inputs: CompileInputs | None = None) -> tuple[KeptState, StateMove]:
         """Moves the state to the backend that the stack names now. Raises `Refused` in a read-only session."""

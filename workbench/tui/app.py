@@ -32,6 +32,7 @@ from workbench.engine.recovery.events import RecoveryFinished
 from workbench.present import errors, glyphs
 from workbench.present.recovery import event_line, follow
 from workbench.project import TERRAFORM_PLACE, KonfigTree, Stack, StackPath, UnknownStack, WorkbenchError
+from workbench.tui import commands
 from workbench.tui.frame import Frame, StateChanged
 from workbench.tui.key_queue import KeyQueue
 from workbench.tui.screens.browse import BrowseScreen
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from textual.notifications import SeverityLevel
 
     from workbench.engine.compile import CompiledStack
+    from workbench.engine.fleet import StackLook
     from workbench.engine.release import Release
     from workbench.engine.whatif import WhatIf
     from workbench.session import Session
@@ -75,6 +77,7 @@ _COMMANDS = {
     "reconcile": "reconcile",
     "whatif": "whatif",
 }
+_WORDS = ("stack", *_COMMANDS, *commands.PLACES, "recover", "allow-writes", "quit")
 LOG_LINES, MOST_PODS = 200, 10
 """How many lines of how many pods are shown together."""
 AT_ONCE = 4
@@ -239,40 +242,21 @@ class WorkbenchApp(App[int]):
         if word == "recover":
             self._open_recovery(rest)
         elif word == "allow-writes":
-            self._allow_writes(rest.strip(), screen)
+            commands.allow_writes(self, rest.strip(), screen)
         elif word in _COMMANDS:
             self._run_stack_command(_COMMANDS[word], rest, screen)
-        elif word:
-            self.notify(
-                f"no command {word!r}: there are {', '.join(['stack', *_COMMANDS, 'recover', 'allow-writes', 'quit'])}",
-                severity="warning",
-            )
+        elif word and not commands.open_place(self, word, rest.strip(), screen):
+            self.notify(f"no command {word!r}: there are {', '.join(_WORDS)}", severity="warning")
 
     def completions(self, text: str) -> tuple[str, ...]:
         """Returns the texts that what was typed after `:` may become: commands, then stacks."""
         word, space, rest = text.partition(" ")
         if not space:
-            words = ["stack", *_COMMANDS, "recover", "allow-writes", "quit"]
-            return tuple(f"{each} " if each != "quit" else each for each in words if each.startswith(word))
+            return tuple(f"{each} " if each != "quit" else each for each in _WORDS if each.startswith(word))
         if word not in ("stack", "allow-writes") and word not in _COMMANDS:
             return ()
         names = [str(path) for path in self.states]
         return tuple(f"{word} {each}" for each in names if each.startswith(rest.lstrip()))
-
-    def _allow_writes(self, name: str, screen: Frame) -> None:
-        """Typing the whole name is the confirmation, so there is no stack that nothing means."""
-        if not name:
-            self.notify("say which stack: allow-writes PROJECT/STACK", severity="warning")
-            return
-        try:
-            stack = self.session.select(name)
-        except UnknownStack as error:
-            self.notify(f"{error}. {error.hint}", severity="warning")
-            return
-        self.session.allow_writes(stack)
-        why = self.session.read_only(stack)
-        self.notify(why or f"{stack.path} may be written in this session; plan again", severity="warning")
-        screen.show_state()
 
     def _run_stack_command(self, name: str, rest: str, screen: Frame) -> None:
         state = screen.shown_state
@@ -346,6 +330,11 @@ class WorkbenchApp(App[int]):
             self.screen.redraw()
 
     # --- work
+
+    def take_look(self, look: StackLook) -> None:
+        """Takes what a look at all stacks found of one; the stack may be gone since."""
+        if state := self.states.get(look.stack):
+            state.look = look
 
     def reload(self, state: StackState, screen: Frame) -> None:
         match screen:
@@ -529,7 +518,7 @@ class WorkbenchApp(App[int]):
                     self.tell(state)
             self._releases.pop(state.stack.path, None)
             if events and isinstance(events[-1], ApplyFinished):
-                state.diff = None
+                state.diff = state.look = None
             if state.is_watched:
                 self.watch_stack(state)  # what there is to watch may be another now
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from runtimes.base import Address, RuntimeFailure
 from workbench.engine.changes import StackDiff
@@ -18,6 +19,9 @@ from workbench.present.browse import Known
 from workbench.present.text import Line
 from workbench.project import Stack, WorkbenchError
 
+if TYPE_CHECKING:
+    from workbench.engine.fleet import StackLook
+
 Trouble = WorkbenchError | RuntimeFailure
 
 
@@ -27,11 +31,11 @@ class StackState:
     of the monotonic clock.
 
     `tree` is the last picture of a watch, which goes on only while `is_watched`: shown as of now, never as it is.
-    `whatif` holds edits that exist only here; everything is then compiled, compared and planned with them. `is_forced`:
-    the next plan takes over fields that other managers own. `skipped` is what it leaves out. `is_destroying`: plans
-    take everything away. `applying` is what can be interrupted, None before the first write; `is_stopping` once it was
-    asked to end in order. `compiled` stays when a later compile fails: `error` then says why, and what is shown is the
-    last good one.
+    `look` is the last look at the fleet, which is shown where nothing newer is known. `whatif` holds edits that exist
+    only here; everything is then compiled, compared and planned with them. `is_forced`: the next plan takes over fields
+    that other managers own. `skipped` is what it leaves out. `is_destroying`: plans take everything away. `applying` is
+    what can be interrupted, None before the first write; `is_stopping` once it was asked to end in order. `compiled`
+    stays when a later compile fails: `error` then says why, and what is shown is the last good one.
     """
 
     stack: Stack
@@ -51,6 +55,7 @@ class StackState:
     applying: Applying | None = None
     is_stopping: bool = False
     whatif: WhatIf | None = None
+    look: StackLook | None = None
 
     @property
     def is_watched(self) -> bool:
@@ -65,16 +70,24 @@ class StackState:
     def known(self) -> Known:
         from workbench.engine.compile import CompileFailed
 
+        diff = self.known_diff
         return Known(
             resources=len(self.compiled.spec) if self.compiled else None,
             is_broken=isinstance(self.error, CompileFailed),
             is_busy=bool(self.busy),
-            summary=self.diff.summary if self.diff else None,
-            is_certain=self.diff is None or self.diff.is_certain,
-            compared_at=self.diff.compared_at if self.diff else None,
-            tree=self.tree,
+            summary=diff.summary if diff else None,
+            is_certain=diff is None or diff.is_certain,
+            compared_at=diff.compared_at if diff else None,
+            tree=self.tree or (self.look.tree if self.look else None),
             is_watched=self.is_watched,
         )
+
+    @property
+    def known_diff(self) -> StackDiff | None:
+        """What was compared last: for this stack alone, with its edits, or in a look at all stacks."""
+        looked = self.look.drift.diff if self.look is not None and self.whatif is None else None
+        found = [each for each in (self.diff, looked) if each is not None]
+        return max(found, key=lambda each: each.compared_at, default=None)
 
 
 @dataclass(slots=True)

@@ -6,9 +6,10 @@ import argparse
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn, TextIO
+from typing import TextIO
 
 from kcl.api import Coverage, Observation, OsFileSystem, ParseCache, ProgramError, downloaded_folder, run
+from kcl.command_line import HelpPrinted, UsageError, parser_class
 from kcl.diagnostics import KclError, render
 from kcl.evaluator.coverage import Reached
 from kcl.loader import default_settings_file
@@ -18,19 +19,8 @@ from kcl.tools.coverage import report
 OK, FAILED, USAGE, NO_PROGRAMS = 0, 1, 2, 5
 
 
-class _UsageError(Exception):
-    """The command line makes no sense; the text is the whole message."""
-
-
 def _parser(stdout: TextIO) -> argparse.ArgumentParser:
-    class Parser(argparse.ArgumentParser):
-        def error(self, message: str) -> NoReturn:
-            raise _UsageError(f"{self.format_usage()}{self.prog}: error: {message}")
-
-        def _print_message(self, message: str, file: Any = None) -> None:
-            stdout.write(message)
-
-    parser = Parser(
+    parser = parser_class(stdout)(
         prog="kcl cover",
         description="Run programs and report which lines and branches of KCL they reach.",
         epilog="exit status: 0 done, 1 a program failed or too little is reached, 2 the command line is wrong, "
@@ -68,9 +58,9 @@ def main(
     try:
         arguments = _parser(stdout).parse_args(list(argv))
         programs = list(dict.fromkeys(_programs(arguments.folders, folder)))
-    except SystemExit:  # --help was printed
+    except HelpPrinted:
         return OK
-    except _UsageError as found:
+    except UsageError as found:
         stderr.write(f"{found}\n")
         return USAGE
     if not programs:
@@ -104,7 +94,9 @@ def _cover(
             failed += 1
             sources = found.sources if isinstance(found, ProgramError) else {}
             stderr.write(
-                harmless_lines(f"{os.path.relpath(program, cwd)}: failed\n{render(found.diagnostics, sources)}")
+                harmless_lines(
+                    f"{os.path.relpath(program, cwd)}: failed\n{render(found.diagnostics, sources, guided=True)}"
+                )
             )
     reached: dict[str, Reached] = coverage.taken()
     stdout.write(f"{len(programs)} programs, {failed} failed\n")
@@ -126,9 +118,9 @@ def _programs(paths: Sequence[str], cwd: str) -> Iterator[str]:
         base, dots, rest = path.partition("...")
         start = os.path.normpath(os.path.join(cwd, base))
         if rest.strip("/"):
-            raise _UsageError(f"kcl cover: {path}: `...` stands at the end of a path, for all folders below it")
+            raise UsageError(f"kcl cover: {path}: `...` stands at the end of a path, for all folders below it")
         if not os.path.isdir(start):
-            raise _UsageError(f"kcl cover: {path}: there is no such folder")
+            raise UsageError(f"kcl cover: {path}: there is no such folder")
         if not dots:
             yield start
             continue

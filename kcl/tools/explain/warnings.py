@@ -62,6 +62,14 @@ WARNINGS: Final[tuple[Page, ...]] = (
         "a = {\n    replicas = 2\n}\n",
     ),
     lint_page(
+        Code.DUPLICATE_KEY,
+        "A key is given a literal twice in one configuration. ':' unifies: the same value again says nothing, None "
+        "gives way to any value, and two unlike values are an error as soon as the configuration is evaluated.",
+        "Keep the one that was meant, or write '=' for the one that is to replace the other.",
+        "a = {\n    replicas: 1\n    size: 2\n    replicas: 1\n}\n",
+        "a = {\n    replicas: 1\n    size: 2\n}\n",
+    ),
+    lint_page(
         Code.UNUSED_VARIABLE,
         "A name that nobody outside can see is declared, and nobody inside reads it.",
         "Take it away, or read it where it was meant to be read.",

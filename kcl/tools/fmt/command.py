@@ -12,11 +12,13 @@ import argparse
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NoReturn, TextIO
+from typing import Final, TextIO
 
+from kcl.command_line import HelpPrinted, UsageError, parser_class
 from kcl.terminal import harmless
-from kcl.tools.fmt.files import NoFiles, Outcome, Wish, decoded, difference, explained, found, lay_out
+from kcl.tools.fmt.files import Outcome, Wish, decoded, difference, explained, lay_out
 from kcl.tools.fmt.formatting import Refused, formatted
+from kcl.tools.paths import NoFiles, found
 
 _OK, _FAILED, _USAGE = 0, 1, 2
 _STDIN: Final = "-"
@@ -31,14 +33,6 @@ examples:
   kcl fmt --check --diff ./...  for CI: what would change, and status 1 if anything would
   kcl fmt - <main.k             from standard input to standard output
 """
-
-
-class _UsageError(Exception):
-    """The command line makes no sense; the text is the whole message."""
-
-
-class _HelpPrinted(Exception):
-    """Help was asked for and printed."""
 
 
 def main(
@@ -56,9 +50,9 @@ def main(
         if arguments.paths == [_STDIN]:
             return _standard_input(arguments, stdin, stdout, stderr)
         paths = _paths(arguments, os.path.abspath(cwd))
-    except _HelpPrinted:
+    except HelpPrinted:
         return _OK
-    except _UsageError as problem:
+    except UsageError as problem:
         stderr.write(f"{problem}\n")
         return _USAGE
     except NoFiles as problem:
@@ -107,7 +101,7 @@ def _paths(arguments: argparse.Namespace, cwd: str) -> list[str]:
         for path in found(named, cwd, recursive=arguments.recursive):
             paths.setdefault(os.path.realpath(os.path.join(cwd, path)), path)
     if arguments.lines is not None and len(paths) != 1:
-        raise _UsageError(f"kcl fmt: --lines is about one file, and these are {len(paths)}")
+        raise UsageError(f"kcl fmt: --lines is about one file, and these are {len(paths)}")
     return list(paths.values())
 
 
@@ -144,19 +138,7 @@ def _cores() -> int:
 
 
 def _parsed(argv: Sequence[str], stdout: TextIO) -> argparse.Namespace:
-    class Parser(argparse.ArgumentParser):
-        """Never ends the process, and prints where it is told to."""
-
-        def error(self, message: str) -> NoReturn:
-            raise _UsageError(f"{self.format_usage()}{self.prog}: error: {message}")
-
-        def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
-            raise _HelpPrinted
-
-        def _print_message(self, message: str, file: Any = None) -> None:
-            stdout.write(message)
-
-    parser = Parser(
+    parser = parser_class(stdout)(
         prog="kcl fmt",
         description="Lay out KCL files: nothing but white space is replaced.",
         epilog=_EXAMPLES,

@@ -1,10 +1,9 @@
-"""Which files are laid out, and what becomes of each: read, laid out, compared, written."""
+"""What becomes of a file that is laid out: read, laid out, compared, written."""
 
 from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Iterator
 from typing import Final
 
 from kcl import whole_file
@@ -14,16 +13,9 @@ from kcl.reports import report
 from kcl.terminal import harmless
 from kcl.tools.fmt.formatting import Malformed, Refused, formatted
 
-BELOW: Final = "..."
-"""As the last part of a path: the folder and all below it."""
 MOST_BYTES: Final = 64 << 20
 _MOST_SHOWN: Final = 3
 """Errors of one file: the first is nearly always what the others follow from."""
-_SUFFIX: Final = ".k"
-
-
-class NoFiles(Exception):
-    """A path names no file that could be laid out; the message says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,41 +35,6 @@ class Outcome:
     is_changed: bool = False
     diff: str = ""
     problem: str = ""
-
-
-def found(path: str, cwd: str, *, recursive: bool) -> list[str]:
-    """The files that a path of the command line names, in order, as they are shown. Raises `NoFiles`.
-
-    Of a folder those in it, and those below it where the path ends in `...`. Folders whose names begin with a dot are
-    left out, and links to folders are not followed.
-    """
-    named = path
-    head, tail = os.path.split(path)
-    if tail == BELOW:
-        path, recursive = head or os.curdir, True
-    there = os.path.join(cwd, path)
-    if not os.path.isdir(there):
-        if os.path.lexists(there):
-            return [path]
-        raise NoFiles(f"{harmless(named)}: there is no such file or folder")
-    files = list(_in_folder(there, path, recursive))
-    if not files:
-        below = "in or below it" if recursive else f"in it; for folders below it say {os.path.join(path, BELOW)}"
-        raise NoFiles(f"{harmless(named)}: there is no file that ends in {_SUFFIX} {below}")
-    return files
-
-
-def _in_folder(folder: str, shown: str, recursive: bool) -> Iterator[str]:
-    try:
-        entries = sorted(os.scandir(folder), key=lambda each: each.name)
-    except OSError as problem:
-        raise NoFiles(f"{harmless(shown)}: {problem.strerror}") from None
-    for each in entries:
-        name = each.name if shown == os.curdir else os.path.join(shown, each.name)
-        if each.name.endswith(_SUFFIX) and each.is_file():
-            yield name
-        elif recursive and not each.name.startswith(".") and each.is_dir(follow_symlinks=False):
-            yield from _in_folder(each.path, name, recursive)
 
 
 def lay_out(path: str, cwd: str, wish: Wish) -> Outcome:
@@ -117,9 +74,13 @@ def decoded(data: bytes, path: str) -> str:
 def explained(refusal: Refused) -> str:
     """What is said of a text that is left as it is."""
     if isinstance(refusal, Malformed):
-        source, more = refusal.source, len(refusal.diagnostics) - _MOST_SHOWN
-        shown = report(refusal.diagnostics[:_MOST_SHOWN], {source.path: source.text}, "pretty")
-        return shown + (
+        from kcl.teaching import taught  # nobody waits for it whose files are right
+
+        source = refusal.source
+        texts = {source.path: source.text}
+        told = [each for each in taught(refusal.diagnostics, texts) if not each.follows][:_MOST_SHOWN]
+        more = len(refusal.diagnostics) - len(told)
+        return report(told, texts, "pretty") + (
             f"{harmless(source.path)}: {more} more errors follow from these or after them\n" if more > 0 else ""
         )
     return f"{harmless(str(refusal))}\n"

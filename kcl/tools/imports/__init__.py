@@ -6,7 +6,15 @@ shapes       one model of what a schema says, whatever it was written in
 names        names of schemas, files and packages
 literals     values and texts as KCL writes them
 types        shapes to types and schemas
-checks       what types cannot say, as conditions
+places       expressions that conditions are about
+conditions   what the writers of conditions share
+scalars      conditions on texts and numbers
+lists        conditions on lists
+objects      conditions on objects
+combinations conditions out of alternatives
+cel          rules in CEL as conditions
+values       conditions on a value, whatever its shape
+checks       what types cannot say, as the checks of schemas
 writer       schemas to the text of a file
 crds         custom resource definitions
 openapi      OpenAPI documents, those of Kubernetes first

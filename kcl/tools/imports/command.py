@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, NoReturn, TextIO
+from typing import Final, TextIO
 
+from kcl.command_line import HelpPrinted, UsageError, parser_class
 from kcl.terminal import harmless, harmless_lines
 from kcl.tools.imports import crds, data, json_schema, openapi, terraform
 from kcl.tools.imports.documents import Document, read_all
@@ -28,25 +29,8 @@ _MODES: Final[Mapping[str, Callable[[Sequence[Document]], list[Generated]]]] = {
 }
 
 
-class _UsageError(Exception):
-    """The command line makes no sense."""
-
-
-class _Parser(argparse.ArgumentParser):
-    """Never ends the process for a mistake."""
-
-    def error(self, message: str) -> NoReturn:
-        raise _UsageError(f"{self.format_usage()}kcl import: error: {message}")
-
-
 def _parser(stdout: TextIO) -> argparse.ArgumentParser:
-    class Printing(_Parser):
-        """Prints help where it is told to."""
-
-        def _print_message(self, message: str, file: Any = None) -> None:
-            stdout.write(message)
-
-    parser = Printing(prog="kcl import", description="Make KCL out of schemas and data in other formats.")
+    parser = parser_class(stdout)(prog="kcl import", description="Make KCL out of schemas and data in other formats.")
     add = parser.add_argument
     add("files", nargs="+", metavar="FILE", help="files, or folders of them; - reads standard input")
     add("-m", "--mode", choices=("auto", *sorted(_MODES)), default="auto", help="what the files hold (default: auto)")
@@ -63,10 +47,10 @@ def run_command(argv: Sequence[str], *, cwd: str, stdin: TextIO, stdout: TextIO,
     """Imports, writes and reports; answers the exit status."""
     try:
         arguments = _parser(stdout).parse_args(list(argv))
-    except _UsageError as problem:
+    except UsageError as problem:
         stderr.write(f"{harmless_lines(str(problem))}\n")
         return USAGE
-    except SystemExit:  # --help was printed
+    except HelpPrinted:
         return OK
     try:
         documents = read_all(arguments.files, cwd, stdin)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from kcl.patterns import pattern
-from kcl.records import dataclass
+from kcl.records import dataclass, replace
 from kcl.tools.imports import literals, names
 from kcl.tools.imports.documents import Document
 from kcl.tools.imports.failure import ImportFailure
@@ -145,7 +145,7 @@ def _generated(of: _Kind, is_shared_name: bool) -> Generated:
     typing = Typing()
     name = full if is_shared_name else names.kind_name(of.kind)
     typing.reserve("v1")
-    made = typing.root(shape, name, full, fixed)
+    made = typing.root(_with_metadata(shape), name, full, fixed)
     made.fixed = dict.fromkeys(fixed, "")
     if is_shared_name:
         extra.append(f"{of.where}: is named {name}, since another group has this kind too")
@@ -163,6 +163,18 @@ def _reader(of: _Kind) -> Reader:
         raise ImportFailure(f"{of.where}: {where}/$ref: definitions of resources hold no references: {ref!r:.80}")
 
     return Reader(KUBERNETES, resolve)
+
+
+def _with_metadata(shape: Shape) -> Shape:
+    """With what rules may say of every object: API servers let them see its name, and nothing else of metadata."""
+    if not shape.properties:
+        return shape
+    text = Shape("", types=(STRING,))
+    properties = {"name": text, "generateName": text}
+    metadata = Shape("", types=(OBJECT,), properties=properties, required=("name",))
+    every = {"apiVersion": text, "kind": text, "metadata": metadata}
+    required = tuple(dict.fromkeys((*shape.required, *every)))
+    return replace(shape, properties={**shape.properties, **every}, required=required)
 
 
 def _fixed(of: _Kind, shape: Shape) -> dict[str, Attribute]:

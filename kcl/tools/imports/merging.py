@@ -11,7 +11,7 @@ from kcl.tools.imports.shapes import INTEGER, NUMBER, Shape
 _LEAST: Final = ("least_properties", "least_items", "least_length", "minimum", "above")
 _MOST: Final = ("most_properties", "most_items", "most_length", "maximum", "below")
 _TEXTS: Final = ("where", "description", "format")
-_JOINED: Final = ("all_of", "rules")
+_JOINED: Final = ("all_of", "rules", "unchecked")
 _APART: Final = frozenset(
     (*_LEAST, *_MOST, *_TEXTS, *_JOINED, "types", "is_nullable", "default", "has_default", "properties", "required")
 )
@@ -55,11 +55,22 @@ def with_references(shape: Shape, target: Callable[[str], Shape]) -> Shape:
 
 
 def _says_nothing(shape: Shape) -> bool:
-    ignored = {"where", "description", "default", "has_default", "all_of", "is_nullable", "types", "is_open", "rules"}
+    ignored = {
+        "where",
+        "description",
+        "default",
+        "has_default",
+        "all_of",
+        "is_nullable",
+        "types",
+        "is_open",
+        "rules",
+        "unchecked",
+    }
     same = all(
         getattr(shape, each.name) == getattr(_BARE, each.name) for each in fields(shape) if each.name not in ignored
     )
-    return same and not shape.types and not shape.rules
+    return same and not shape.types and not shape.rules and not shape.unchecked
 
 
 def _merged(one: Shape, other: Shape) -> Shape | None:

@@ -38,6 +38,21 @@ KUBERNETES: Final = Dialect(is_closed=True, has_kubernetes_rules=True, ref_hides
 
 
 @dataclass(frozen=True, slots=True)
+class Rule:
+    """A rule in CEL (`x-kubernetes-validations`)."""
+
+    text: str
+    message: str
+    message_expression: str
+
+    @property
+    def told(self) -> str:
+        text = " ".join(self.text.split())
+        text = text if len(text) <= 1000 else f"{text[:1000]}..."
+        return text + (f" ({' '.join(self.message.split())})" if self.message else "")
+
+
+@dataclass(frozen=True, slots=True)
 class Shape:
     """What a value must be. `types` is empty where any will do; `never` is for the schema `false`."""
 
@@ -85,7 +100,8 @@ class Shape:
     condition: tuple[Shape, Shape | None, Shape | None] | None = None
     needs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     needs_shape: Mapping[str, Shape] = field(default_factory=dict)
-    rules: tuple[str, ...] = ()
+    rules: tuple[Rule, ...] = ()
+    unchecked: tuple[str, ...] = ()
     """What nothing here can check, in words."""
 
     @property
@@ -180,7 +196,7 @@ class Reader:
             condition=self._condition(schema, where),
             needs=needs,
             needs_shape=needs_shape,
-            rules=tuple(f"{word} is not checked" for word in sorted(_RESTRICTING & set(schema))),
+            unchecked=tuple(f"{word} is not checked" for word in sorted(_RESTRICTING & set(schema))),
         )
         return self._kubernetes(schema, shape) if dialect.has_kubernetes_rules else shape
 
@@ -275,13 +291,12 @@ class Reader:
 
     def _kubernetes(self, schema: Schema, shape: Shape) -> Shape:
         """What `x-kubernetes-*` adds."""
-        said = list(shape.rules)
-        rules = schema.get("x-kubernetes-validations")
-        for each in rules if isinstance(rules, list) else []:
-            if isinstance(each, Mapping):
-                message = _text(each.get("message"))
-                rule = " ".join(_text(each.get("rule")).split())
-                said.append(f"rule {rule} is not checked" + (f" ({' '.join(message.split())})" if message else ""))
+        given = schema.get("x-kubernetes-validations")
+        rules = [
+            Rule(*(_text(each.get(word)) for word in ("rule", "message", "messageExpression")))
+            for each in (given if isinstance(given, list) else [])
+            if isinstance(each, Mapping)
+        ]
         if shape.types == (INTEGER, STRING):
             if _says_again(shape.any_of):
                 shape = replace(shape, any_of=())
@@ -305,7 +320,7 @@ class Reader:
         if kind == "map":
             keys = self._strings(schema, shape.where, "x-kubernetes-list-map-keys")
             shape = replace(shape, unique_keys=keys)
-        return replace(shape, rules=tuple(said))
+        return replace(shape, rules=tuple(rules))
 
     # --- Keywords that have one ---
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Final
 
 from kcl.records import dataclass, field, replace
 from kcl.tools.imports import literals, names
+from kcl.tools.imports.defaults import fits, has_type
 from kcl.tools.imports.merging import with_references
 from kcl.tools.imports.shapes import ARRAY, BOOLEAN, INTEGER, NULL, NUMBER, OBJECT, STRING, Shape
 
@@ -276,7 +277,7 @@ class Typing:
         if shape.has_default and shape.default is not None:
             if names.is_identifier(name) and name.startswith("_"):
                 pass
-            elif literals.can_be_written(shape.default) and self.fits(shape, shape.default):
+            elif literals.can_be_written(shape.default) and fits(shape, shape.default, self._followed):
                 default = literals.value(shape.default)
             else:
                 notes.append("the default is left out, since the schema refuses it")
@@ -290,62 +291,19 @@ class Typing:
             notes.append("KCL prints no names that begin with _")
         return Attribute(name, found, shape, not required or nullable, default, notes)
 
-    def fits(self, shape: Shape, given: Any, depth: int = 0) -> bool:
-        """Whether a default has the type of its shape, all the way down."""
+    def _followed(self, shape: Shape) -> Shape | None:
+        """What a shape refers to; None for what is defined elsewhere."""
         shape = self.opened(shape)
-        if shape.ref:
-            return depth < 50 and (
-                self.external(shape.ref) is not None or self.fits(self.definitions[shape.ref], given, depth + 1)
-            )
-        if given is None:
-            return shape.is_nullable
-        if shape.enum is not None and given not in shape.enum:
-            return False
-        if shape.types and not any(_has_type(given, each) for each in shape.types):
-            return False
-        if isinstance(given, dict):
-            if not is_schema(shape):
-                return all(
-                    shape.additional is None or self.fits(shape.additional, each, depth) for each in given.values()
-                )
-            if any(
-                name not in given and not shape.properties[name].has_default
-                for name in shape.required
-                if name in shape.properties
-            ):
-                return False
-            for name, each in given.items():
-                if name not in shape.properties:
-                    if not shape.is_open:
-                        return False
-                elif not self.fits(shape.properties[name], each, depth):
-                    return False
-        if isinstance(given, list) and shape.items is not None:
-            return all(self.fits(shape.items, each, depth) for each in given)
-        return True
+        while shape.ref:
+            if self.external(shape.ref) is not None:
+                return None
+            shape = self.opened(self.definitions[shape.ref])
+        return shape
 
 
 def is_schema(shape: Shape) -> bool:
     """Whether an object gets a schema of its own: where it lists names."""
     return OBJECT in (shape.types or (OBJECT,)) and bool(shape.properties)
-
-
-def _has_type(given: Any, kind: str) -> bool:
-    match kind:
-        case "string":
-            return isinstance(given, str)
-        case "integer":
-            return isinstance(given, int) and not isinstance(given, bool)
-        case "number":
-            return isinstance(given, int | float) and not isinstance(given, bool)
-        case "boolean":
-            return isinstance(given, bool)
-        case "array":
-            return isinstance(given, list)
-        case "object":
-            return isinstance(given, dict)
-        case _:
-            return given is None
 
 
 def _literals(shape: Shape, least: int = 2) -> Type | None:
@@ -354,7 +312,7 @@ def _literals(shape: Shape, least: int = 2) -> Type | None:
     One alone is a type for what must be set: of what is optional it is not agreed whether it sets itself.
     """
     enum = shape.enum or ()
-    kept = [each for each in enum if not shape.types or any(_has_type(each, kind) for kind in shape.types)]
+    kept = [each for each in enum if not shape.types or any(has_type(each, kind) for kind in shape.types)]
     if not least <= len(kept) <= _MOST_LITERALS:
         return None
     kinds: set[str] = set()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NoReturn, TextIO
+from typing import Final, TextIO
 
 from kcl import whole_file
+from kcl.command_line import HelpPrinted, UsageError, parser_class
 from kcl.diagnostics import Code, Severity
 from kcl.loader import downloaded_folder
 from kcl.reports import FORMATS, report
@@ -21,26 +21,6 @@ _CLEAN, _FOUND, _USAGE = 0, 1, 2
 _BY_NAME: Final = {name: code for code in RULES for name in (code.number, code.title)}
 
 
-class _Mistaken(Exception):
-    """The command line makes no sense; the text is the whole message."""
-
-
-class _Parser(argparse.ArgumentParser):
-    def __init__(self, stdout: TextIO) -> None:
-        super().__init__(
-            prog="kcl lint",
-            description="Find what is allowed and yet unwise, and the errors of the programs that files belong to.",
-            epilog="exit status: 0 nothing found, 1 something found, 2 something could not be looked at",
-        )
-        self._stdout = stdout
-
-    def error(self, message: str) -> NoReturn:
-        raise _Mistaken(f"{self.format_usage()}{self.prog}: error: {message}")
-
-    def _print_message(self, message: str, file: Any = None) -> None:
-        self._stdout.write(message)
-
-
 def main(
     argv: Sequence[str],
     *,
@@ -51,7 +31,11 @@ def main(
     environment: Mapping[str, str] | None = None,
 ) -> int:
     """Prints what is found on stdout, and on stderr how many, or what could not be read."""
-    parser = _Parser(stdout)
+    parser = parser_class(stdout)(
+        prog="kcl lint",
+        description="Find what is allowed and yet unwise, and the errors of the programs that files belong to.",
+        epilog="exit status: 0 nothing found, 1 something found, 2 something could not be looked at",
+    )
     add = parser.add_argument
     add(
         "paths",
@@ -69,10 +53,10 @@ def main(
     try:
         arguments = parser.parse_args(list(argv))
         select, ignore = _codes(arguments.select), _codes(arguments.ignore)
-    except _Mistaken as problem:
+    except UsageError as problem:
         stderr.write(f"{problem}\n")
         return _USAGE
-    except SystemExit:  # --help was printed
+    except HelpPrinted:
         return _CLEAN
     if arguments.rules:
         stdout.writelines(f"{code.number}  {code.title}\n" for code in RULES)
@@ -94,8 +78,9 @@ def main(
         stdout.write(report(linted.diagnostics, linted.texts, form))
     unread = (*missing, *linted.unread)
     _tell_unread(unread, folder, stderr)
-    errors = sum(each.severity is Severity.ERROR for each in linted.diagnostics)
-    warnings = len(linted.diagnostics) - errors
+    shown = [each for each in linted.diagnostics if not each.follows]
+    errors = sum(each.severity is Severity.ERROR for each in shown)
+    warnings = len(shown) - errors
     stderr.write(f"{len(linted.files)} files: {errors} errors, {warnings} warnings\n")
     if unread:
         return _USAGE
@@ -137,15 +122,15 @@ def _codes(given: Sequence[str]) -> list[Code]:
     for name in (each for text in given for each in text.split(",") if each):
         code = _BY_NAME.get(name)
         if code is None:
-            raise _Mistaken(f"kcl lint: there is no rule '{name}': `kcl lint --rules` lists them")
+            raise UsageError(f"kcl lint: there is no rule '{name}': `kcl lint --rules` lists them")
         found.append(code)
     return found
 
 
 def _tell_unread(unread: Sequence[Unread], folder: str, stderr: TextIO) -> None:
     for each in unread:
-        stderr.write(f"kcl lint: {_shown(each.path, folder)}: {each.why}\n")
+        stderr.write(f"kcl lint: {_shown(each.text, folder)}\n")
 
 
 def _shown(path: str, folder: str) -> str:
-    return os.path.relpath(path, folder) if path.startswith(f"{folder}/") else path
+    return path.removeprefix(f"{folder}/")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from typing import Final
 
 from kcl.caches import ParseCache
@@ -18,18 +18,20 @@ from kcl.syntax.walking import walk
 from kcl.tools.checked import Analysis, analyse
 from kcl.tools.lint.rules import ASKED_FOR, RULES, Finding, Subject
 from kcl.tools.lint.suppressions import apply, read
+from kcl.tools.paths import NoFiles, files_in, found
 from kcl.tools.units import Unit, unit_of
 
-_WORD: Final = pattern(r"\w+", 0)
-_HIDDEN: Final = "."
+_PRIVATE: Final = pattern(r"(?<!\w)_\w*", 0)
+
+DEFAULT: Final = frozenset(RULES) - ASKED_FOR
+"""The rules that nobody has to ask for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """A file or folder of which nothing can be said."""
+    """A file or folder of which nothing can be said: which, and why."""
 
-    path: str
-    why: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,26 +49,17 @@ class Linted:
 
 
 def files_of(paths: Iterable[str], cwd: str, *, recursive: bool = False) -> tuple[tuple[str, ...], tuple[Unread, ...]]:
-    """The .k files that paths name, absolute and each once.
-
-    A folder is the files in it; `FOLDER/...`, or any folder if `recursive`, all below it but hidden folders.
-    """
-    found: dict[str, None] = {}
+    """The .k files that paths name, absolute and each once, and what could not be looked at; see `tools.paths`."""
+    files: dict[str, None] = {}
     unread: list[Unread] = []
     for name in paths:
-        is_deep = recursive or name == "..." or name.endswith("/...")
-        path = os.path.normpath(os.path.join(cwd, name.removesuffix("...") or "."))
-        if os.path.isdir(path):
-            inside = list(_below(path, unread, recursive=is_deep))
-            found.update(dict.fromkeys(inside))
-            if not inside:
-                more = "" if is_deep else "; for folders below it say ./..."
-                unread.append(Unread(path, f"there is no file that ends in .k in it{more}"))
-        elif os.path.isfile(path):
-            found[path] = None
+        try:
+            named = found(name, cwd, recursive=recursive)
+        except NoFiles as problem:
+            unread.append(Unread(str(problem)))
         else:
-            unread.append(Unread(path, "no such file or folder" if not os.path.lexists(path) else "is no regular file"))
-    return tuple(found), tuple(unread)
+            files.update(dict.fromkeys(os.path.normpath(os.path.join(cwd, each)) for each in named))
+    return tuple(files), tuple(unread)
 
 
 def lint(
@@ -84,9 +77,9 @@ def lint(
     is not known. `packages` is the folder of downloaded packages.
     """
     cache = cache or ParseCache()
-    rules = frozenset(select if select is not None else set(RULES) - ASKED_FOR) - ignore
+    rules = (DEFAULT if select is None else select) - ignore
     wanted = set(paths)
-    words: dict[str, _Words] = {}
+    words: dict[str, Words] = {}
     diagnostics: dict[tuple[object, ...], Diagnostic] = {}
     findings: list[Finding] = []
     texts: dict[str, str] = {}
@@ -98,7 +91,7 @@ def lint(
             continue
         why = _unreadable(path, files)
         if why:
-            unread.append(Unread(path, why))
+            unread.append(Unread(f"{path}: {why}"))
             continue
         unit = unit_of(path, files, cache.memo)
         analysis = analysed.get(unit)
@@ -116,21 +109,13 @@ def lint(
             module = by_path.get(name)
             if module is None:
                 if not any(each.severity is Severity.ERROR for each in analysis.diagnostics):
-                    unread.append(Unread(name, "its program could not be loaded"))
+                    unread.append(Unread(f"{name}: its program could not be loaded"))
                 continue
-            if _is_broken(module, analysis):
+            if is_broken(module, analysis):
                 continue
-            counting = _Words(name, files)
+            counting = Words(name, files)
             counting = words.setdefault(counting.folder, counting)
-            subject = Subject(
-                name,
-                module.source.text,
-                module.tree,
-                [each.tree for each in modules if each is not module],
-                counting,
-                tuple(walk(module.tree)),
-            )
-            for finding in _of(subject, rules):
+            for finding in found_in(module, analysis, counting, rules):
                 findings.append(finding)
                 diagnostics.setdefault(_key(finding.diagnostic), finding.diagnostic)
     order = {path: number for number, path in enumerate(paths)}
@@ -143,27 +128,31 @@ def lint(
     )
 
 
-def _of(subject: Subject, rules: frozenset[Code]) -> Iterator[Finding]:
-    """What the rules find in a file and nothing allows, and what is wrong with what allows."""
-    found = [each for code, rule in RULES.items() if code in rules for each in rule(subject)]
-    suppressions, wrong = read(subject.path, subject.text, subject.tree.comments)
-    left, idle = apply([each.diagnostic for each in found], suppressions, subject.text, rules)
+def found_in(
+    module: Module,
+    analysis: Analysis,
+    words: Callable[[str], int],
+    rules: frozenset[Code] = DEFAULT,
+    is_over: Callable[[], bool] = bool,
+) -> Iterator[Finding]:
+    """What the rules find in a file of a checked unit and nothing allows, and what is wrong with what allows.
+
+    `words` tells how often a private word stands in the repository. Nothing is yielded once `is_over`.
+    """
+    assert analysis.program is not None, "a module belongs to a program"
+    path, text, tree = module.source.path, module.source.text, module.tree
+    siblings = [each.tree for each in analysis.program.main.modules if each is not module]
+    subject = Subject(path, text, tree, siblings, words, tuple(walk(tree)))
+    found: list[Finding] = []
+    for code, rule in RULES.items():
+        if is_over():
+            return
+        found += rule(subject) if code in rules else ()
+    suppressions, wrong = read(path, text, tree.comments)
+    left, idle = apply([each.diagnostic for each in found], suppressions, text, rules)
     kept = {id(each) for each in left}
     yield from (each for each in found if id(each.diagnostic) in kept)
     yield from (Finding(each) for each in (*wrong, *idle))
-
-
-def _below(folder: str, unread: list[Unread], *, recursive: bool = True) -> Iterator[str]:
-    def note(problem: OSError) -> None:
-        unread.append(Unread(str(problem.filename), problem.strerror or "can't be read"))
-
-    for where, folders, names in os.walk(folder, onerror=note):
-        folders[:] = sorted(each for each in folders if recursive and not each.startswith(_HIDDEN))
-        for path in (os.path.join(where, each) for each in sorted(names) if each.endswith(".k")):
-            if os.path.isfile(path):  # who opens a pipe waits for ever
-                yield path
-            else:
-                unread.append(Unread(path, "is no regular file"))
 
 
 def _unreadable(path: str, files: FileSystem) -> str:
@@ -178,29 +167,53 @@ def _unreadable(path: str, files: FileSystem) -> str:
     return ""
 
 
-class _Words:
-    """How often words stand in the files of a repository, or of a folder that is in none; counted when asked."""
+class Words:
+    """How often private words stand in the files of a repository, or of a folder that is in none; counted when asked.
 
-    def __init__(self, path: str, files: FileSystem) -> None:
+    `counted` keeps the counts of files for the next who asks, with the stamps they hold for. `opened` are files that
+    count as well, though they may not be on disk yet.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        files: FileSystem,
+        counted: MutableMapping[str, tuple[Hashable, Counter[str]]] | None = None,
+        opened: Iterable[str] = (),
+    ) -> None:
         root = find_root(os.path.dirname(path), files)
         self.folder, self._is_deep = root or os.path.dirname(path), root is not None
-        self._files = files
-        self._counted: Counter[str] | None = None
-        self._unread: list[Unread] = []
+        self._files, self._opened = files, opened
+        self._kept = {} if counted is None else counted
+        self._counts: list[Counter[str]] | None = None
+        self._is_known = True
 
     def __call__(self, word: str) -> int:
         """Two for any word where a file can't be read: it may hold it."""
-        if self._counted is None:
-            self._counted = Counter()
-            for path in _below(self.folder, self._unread, recursive=self._is_deep):
-                try:
-                    self._counted.update(_WORD.findall(self._files.read_text(path)))
-                except (OSError, UnicodeDecodeError):
-                    self._unread.append(Unread(path, ""))
-        return 2 if self._unread else self._counted[word]
+        if self._counts is None:
+            self._counts = []
+            try:
+                paths = dict.fromkeys(files_in(self.folder, self.folder, recursive=self._is_deep))
+                within = self.folder.rstrip(os.sep) + os.sep
+                paths |= dict.fromkeys(each for each in self._opened if each.startswith(within))
+                stamps = self._files.stamps(paths)
+                self._counts = [self._count(path, stamps.get(path)) for path in paths]
+            except (OSError, UnicodeDecodeError, NoFiles):
+                self._is_known = False
+        return sum(each[word] for each in self._counts) if self._is_known else 2
+
+    def _count(self, path: str, stamp: Hashable | None) -> Counter[str]:
+        kept = self._kept.get(path)
+        if kept is not None and stamp is not None and kept[0] == stamp:
+            return kept[1]
+        if not self._files.is_file(path):  # who opens a pipe waits for ever
+            raise NoFiles(path)
+        counted = Counter(_PRIVATE.findall(self._files.read_text(path)))
+        self._kept[path] = stamp, counted
+        return counted
 
 
-def _is_broken(module: Module, analysis: Analysis) -> bool:
+def is_broken(module: Module, analysis: Analysis) -> bool:
     """Whether the tree of a file is not what somebody wrote, but what was made of it."""
     return any(
         each.code is Code.INVALID_SYNTAX and each.primary is not None and each.primary.path == module.source.path

@@ -7,9 +7,10 @@ read is no finding: a linter that is wrong once is switched off.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Final
 
-from kcl.diagnostics import Code, Diagnostic, Span, warning
+from kcl.diagnostics import Code, Diagnostic, Label, Span, warning
 from kcl.records import dataclass
 from kcl.syntax import ast
 from kcl.syntax.walking import children, walk
@@ -33,8 +34,8 @@ class Finding:
 class Subject:
     """A file to look at.
 
-    `siblings` are the other files of its package: they may read what it declares. `occurrences` tells how often a word
-    stands in the files of the repository.
+    `siblings` are the other files of its package: they may read what it declares. `occurrences` tells how often a
+    private word stands in the files of the repository.
     """
 
     path: str
@@ -120,6 +121,62 @@ def _dead_entries(subject: Subject, config: ast.Config) -> Iterator[Finding]:
         yield _overridden(subject, key, before, after)
 
 
+def _duplicate_key(subject: Subject) -> Iterator[Finding]:
+    """Keys that are given a literal twice by `:`, which unifies: the second says nothing, or fails when it is reached.
+
+    What `=` replaces is a dead value.
+    """
+    for node in subject.nodes:
+        if not isinstance(node, ast.Config):
+            continue
+        last: dict[str, ast.Entry] = {}
+        for item in node.items:
+            key = _static_key(item) if isinstance(item, ast.Entry) else None
+            if not isinstance(item, ast.Entry) or key is None:
+                if not isinstance(item, ast.Entry):
+                    last.clear()  # an if or an unpacking may be what the second is there for
+                continue
+            before = last.get(key)
+            if before is not None and item.op is ast.ConfigOp.UNION:
+                yield from _twice(subject, key, before, item)
+            last[key] = item
+
+
+def _twice(subject: Subject, key: str, before: ast.Entry, after: ast.Entry) -> Iterator[Finding]:
+    first, second = _scalar(before.value), _scalar(after.value)
+    if first is None or second is None:
+        return
+    line = subject.text.count("\n", 0, before.start) + 1
+    if first == second:
+        message = f"'{key}' has this value already, from line {line}"
+    elif second == _NONE:
+        message = f"this None is never seen: '{key}' has a value already, from line {line}"
+    elif first == _NONE:
+        message = f"'{key}' is None in line {line}, which nobody sees: this value takes its place"
+    else:
+        message = f"'{key}' has another value already, from line {line}: `:` cannot unify them, `=` replaces"
+    labels = (Label(Span(subject.path, before.start, before.end), f"'{_short(key)}' is given here first"),)
+    yield Finding(warning(Code.DUPLICATE_KEY, message, Span(subject.path, after.start, after.end), labels=labels))
+
+
+_NONE: Final = ("constant", ast.ConstantKind.NONE, None)
+
+
+def _scalar(node: ast.Expr) -> tuple[str, object, object] | None:
+    """What a literal stands for, where that can be told from others; None for any other expression."""
+    match node:
+        case ast.Constant(kind=kind) if not isinstance(node, ast.Missing):
+            return ("constant", kind, None)
+        case ast.Int(value=number, suffix=suffix):
+            return ("int", number, suffix)
+        case ast.Float(value=decimal):
+            return ("float", decimal, None)
+        case ast.Str(value=text):
+            return ("str", text, None)
+        case _:
+            return None
+
+
 def _dead_assignments(subject: Subject, body: Sequence[ast.Stmt]) -> Iterator[Finding]:
     """Variables that may change, and are assigned again before anybody reads them."""
     pending: dict[str, ast.Assign] = {}
@@ -178,17 +235,11 @@ def _self_comparison(subject: Subject) -> Iterator[Finding]:
     for node in subject.nodes:
         if not isinstance(node, ast.Compare):
             continue
-        operands = [node.left, *node.comparators]
-        for op, left, right in zip(node.ops, operands, operands[1:], strict=False):
+        for left, right in pairwise([node.left, *node.comparators]):
             text = subject.text[left.start : left.end]
             if text == subject.text[right.start : right.end] and _is_plain(left):
-                known = "always" if op in (ast.CompareOp.EQ, ast.CompareOp.LE, ast.CompareOp.GE) else "never"
-                says = f"it is {known} true" if known == "always" or op in _STRICT else "it always tells the same"
-                message = f"'{_short(text)}' is compared with itself: {says}"
+                message = f"'{_short(text)}' is compared with itself, which tells nothing"
                 yield _at(Code.SELF_COMPARISON, message, subject, left.start, right.end)
-
-
-_STRICT: Final = frozenset((ast.CompareOp.NE, ast.CompareOp.LT, ast.CompareOp.GT))
 
 
 def _constant_condition(subject: Subject) -> Iterator[Finding]:
@@ -249,6 +300,7 @@ RULES: Final[Mapping[Code, Rule]] = {
     Code.REIMPORT: _reimport,
     Code.UNUSED_IMPORT: _unused_import,
     Code.DEAD_VALUE: _dead_value,
+    Code.DUPLICATE_KEY: _duplicate_key,
     Code.UNUSED_VARIABLE: _unused_variable,
     Code.SELF_COMPARISON: _self_comparison,
     Code.CONSTANT_CONDITION: _constant_condition,

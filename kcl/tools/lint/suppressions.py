@@ -16,7 +16,7 @@ from kcl.records import dataclass
 from kcl.syntax import ast
 
 _COMMENT: Final = pattern(r"#\s*kcl-lint\s*:\s*(.*)", 0)
-_ALLOW: Final = pattern(r"(allow|allow-file)\s+(.+?)(?:\s+because\s+(.*))?", 0)
+_ALLOW: Final = pattern(r"(allow|allow-file)\s+(.+?)(?:\s+because(?:\s+(.*))?)?", 0)
 _BY_NAME: Final = {name: code for code in Code if code.number.startswith("W") for name in (code.number, code.title)}
 
 

@@ -1,7 +1,7 @@
 """`kcl lsp`: what editors ask of KCL, over the Language Server Protocol.
 
 The features are functions of texts, caches and a position, and know nothing of the protocol: a notebook or a screen
-may call them as well. Only `server` does, and only it needs pygls.
+may call them as well. Only the last three do, and only they need pygls.
 
 positions     offsets and the lines and columns of an editor
 documents     the texts that are open in an editor, and edits of them
@@ -11,7 +11,13 @@ sessions      the open texts of one editor and what is known of them
 views         one file of a unit, with the type of each of its expressions
 resolving     what a name means and where it is declared
 hovering, completing, referring, acting, outline, colouring      what is answered of a place, a name, a file
-server        the protocol
+hierarchies   what schemas rest on, what rests on them, who makes instances
+advising      what the linter finds, and edits against it
+repositories  what somebody else knows of the stacks of a repository
+surveying     who sets what in which stack
+protocol      our values as the protocol has them
+answers       requests
+server        texts, diagnostics, threads
 """
 
 from __future__ import annotations
@@ -19,7 +25,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Final, TextIO
+from typing import TYPE_CHECKING, Final, TextIO
+
+if TYPE_CHECKING:
+    from kcl.tools.lsp.repositories import Repository
 
 _OK, _FAILED, _USAGE = 0, 1, 2
 _HELP: Final = (
@@ -36,8 +45,12 @@ def main(
     stdout: TextIO,
     stderr: TextIO,
     environment: Mapping[str, str] | None = None,
+    repository: Repository | None = None,
 ) -> int:
-    """Serves until the editor ends it; exit status 1 without the library of the protocol."""
+    """Serves until the editor ends it; exit status 1 without the library of the protocol.
+
+    `repository` is who knows the stacks that files belong to.
+    """
     if any(word in ("-h", "--help") for word in argv):
         stdout.write(_HELP)
         return _OK
@@ -47,6 +60,6 @@ def main(
     if find_spec("pygls") is None:
         stderr.write(_MISSING)
         return _FAILED
-    from kcl.tools.lsp.server import serve  # the only module that needs pygls
+    from kcl.tools.lsp.server import serve  # needs pygls
 
-    return serve(stdin.buffer, stdout.buffer, environment or {})
+    return serve(stdin.buffer, stdout.buffer, environment or {}, repository)

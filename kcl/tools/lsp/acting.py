@@ -1,10 +1,10 @@
-"""Edits that are offered at a place: imports nobody uses, attributes that are missing."""
+"""Edits that are offered at a place: attributes that are missing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from kcl.patterns import pattern
+from kcl.diagnostics import Diagnostic, Hint
 from kcl.records import dataclass
 from kcl.semantic.scopes import is_private
 from kcl.semantic.types import (
@@ -42,33 +42,24 @@ class Action:
     start: int
     end: int
     text: str
+    against: Diagnostic | None = None
+    """The finding that is gone after it, if it is one."""
 
 
-def actions(view: View, start: int, end: int) -> list[Action]:
-    """What is offered for a selection."""
-    return [*_unused_imports(view, start, end), *_missing_attributes(view, start)]
+def actions(view: View, start: int) -> list[Action]:
+    """What is offered for a selection, beside what mends findings of the linter (`advising`)."""
+    return list(_missing_attributes(view, start))
 
 
-def _unused_imports(view: View, start: int, end: int) -> Iterator[Action]:
-    text = view.text
-    for node in view.module.tree.imports():
-        if node.end < start or end < node.start or _is_used(view, node):
-            continue
-        line_end = text.find("\n", node.end)
-        line_end = len(text) if line_end < 0 else line_end + 1
-        if not text[node.end : line_end].strip():  # or a comment would go with it
-            yield Action(f"Remove the unused import '{node.name}'", node.start, line_end, "")
-
-
-def _is_used(view: View, node: ast.Import) -> bool:
-    """Whether a file of the package says the name anywhere else: they may share imports."""
-    word = pattern(rf"(?<![\w.]){node.name}(?!\w)")
-    for module in view.program.main.modules:
-        imports = [(each.start, each.end) for each in module.tree.imports()]
-        for found in word.finditer(module.source.text):
-            if not any(first <= found.start() < last for first, last in imports):
-                return True
-    return False
+def mending(diagnostics: Iterable[Diagnostic], path: str, start: int, end: int) -> Iterator[Hint]:
+    """The hints with edits of what is wrong with a selection of the file at `path`, and with the lines they change."""
+    for item in diagnostics:
+        for hint in item.hints:
+            spans = [each.span for each in hint.edits]
+            if not spans or item.primary is None or any(span.path != path for span in spans):
+                continue
+            if any(span.path == path and span.start <= end and start <= span.end for span in (item.primary, *spans)):
+                yield hint
 
 
 def _missing_attributes(view: View, offset: int) -> Iterator[Action]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from kcl.records import dataclass
-from kcl.semantic.types import FunctionType, ModuleType, SchemaType, Type
+from kcl.semantic.types import FunctionType, ModuleType, SchemaType, Type, widened
 from kcl.source import SourceFile
 from kcl.syntax import ast
 from kcl.tools.checked import LIBRARY
@@ -60,7 +60,7 @@ def _typed(found: Name) -> str:
     signature = LIBRARY.types.builtins.get(found.text) if found.declaration is None else None
     if signature is not None and isinstance(found.type, FunctionType):
         return signature
-    return f"{found.text}: {shown(found.type)}"
+    return f"{found.text}: {shown(widened(found.type))}"  # what a value is, may be a secret
 
 
 def shown(type_: Type) -> str:

@@ -51,16 +51,17 @@ def references(session: Session, path: str, offset: int, is_over: Callable[[], b
     found = None if view is None else name_at(view, offset)
     if view is None or found is None or found.declaration is None:
         return []
-    return _uses(session, documents, view, found, is_over)
+    return uses(session, documents, view, found, is_over)
 
 
-def _uses(
+def uses(
     session: Session, documents: Documents, view: View, name: Name, is_over: Callable[[], bool] = bool
 ) -> list[Declaration]:
+    """Every place that leads to the declaration of a name, which must have one: that first. `view` holds the name."""
     declared = name.declaration
     assert declared is not None
     word = pattern(rf"(?<![\w$]){name.text}(?!\w)")
-    uses: dict[Declaration, None] = {}
+    found: dict[Declaration, None] = {}
     for path in dict.fromkeys((declared.path, view.path, *files_below(view.program.root, documents))):
         text = documents.text(path)
         if is_over() or text is None or name.text not in text:
@@ -71,8 +72,8 @@ def _uses(
         for match in word.finditer(text):
             each = name_at(own, match.start())
             if each is not None and each.declaration == declared:
-                uses[Declaration(path, match.start(), match.end())] = None
-    return sorted(uses, key=lambda each: (each != declared, each.path, each.start))
+                found[Declaration(path, match.start(), match.end())] = None
+    return sorted(found, key=lambda each: (each != declared, each.path, each.start))
 
 
 def files_below(root: str, documents: Documents) -> Iterator[str]:
@@ -114,16 +115,16 @@ def renamed(session: Session, path: str, offset: int, new: str) -> dict[str, lis
     reason = _unsafe(view, found, new)
     if reason is not None:
         return Refusal(reason)
-    uses = _uses(session, documents, view, found)
+    places = uses(session, documents, view, found)
     texts: dict[str, str] = {}
     edits: dict[str, list[Edit]] = {}
-    for use in sorted(uses, key=lambda each: (each.path, -each.start)):
+    for use in sorted(places, key=lambda each: (each.path, -each.start)):
         text = texts.get(use.path) or documents.text(use.path) or ""
         lines = session.lines(documents.text(use.path) or "")
         texts[use.path] = text[: use.start] + new + text[use.end :]
         edits.setdefault(use.path, []).append(Edit(lines.range(use.start, use.end), new))
     broken = _breaks(session, documents, texts)
-    broken = broken or _captures(session, documents, texts, uses, new)
+    broken = broken or _captures(session, documents, texts, places, new)
     return Refusal(broken) if broken else edits
 
 

@@ -1,8 +1,10 @@
 """The Language Server Protocol, by pygls: its messages on one side, `Session` and the features on the other.
 
 Messages arrive on the thread of the event loop, which only keeps texts. Diagnostics are worked out on a second thread
-and answers on a third, so that nobody who completes a word waits for a check. What was found of texts that have
-changed since is thrown away (`Session.revision`), on the thread where they change: nothing stale is shown.
+and answers on a third, so that nobody who completes a word waits for a check; those about large files, which take
+seconds, on a fourth. What was found of texts that have
+changed since is thrown away (`Session.revision`), on the thread where they change: nothing stale is shown. The linter
+looks after the check and on its thread, when nobody has typed for a moment.
 """
 
 from __future__ import annotations
@@ -10,47 +12,60 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, TypeVar
 
 from lsprotocol import types as lsp
-from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 from pygls.uris import from_fs_path, to_fs_path
 
-from kcl.diagnostics import Diagnostic, Severity, Span
-from kcl.tools.fmt import Refused, changes
-from kcl.tools.lsp import acting, colouring, completing, hovering, outline, referring
-from kcl.tools.lsp.documents import Edit
-from kcl.tools.lsp.outline import Kind
-from kcl.tools.lsp.positions import Lines, Place, Range, Unit
-from kcl.tools.lsp.resolving import Declaration
-from kcl.tools.lsp.sessions import Found, Session
+from kcl.tools.lsp.advising import Advice, Advisor
+from kcl.tools.lsp.answers import LEFT_OUT, Answers
+from kcl.tools.lsp.positions import Unit
+from kcl.tools.lsp.protocol import LinesOf, diagnostic_of, edit_of, finding_of, too_large
+from kcl.tools.lsp.repositories import NotLooked, Repository
+from kcl.tools.lsp.sessions import MOST_CHARACTERS, Found, Session
+from kcl.tools.lsp.surveying import Survey, unsaved
 
+T = TypeVar("T")
+
+EFFECT: Final = "kcl.effect"
+"""The command that tells what unsaved texts change in the stacks."""
 _DEBOUNCE_SECONDS: Final = 0.015
+_PAUSE_SECONDS: Final = 0.25
+"""How long nobody types before the linter looks."""
+_CALM_SECONDS: Final = 0.5
+"""The same before stacks are looked at."""
+_NEWS_SECONDS: Final = 2.0
+"""How often the editor is told, while stacks are looked at, that more is known."""
 _WATCHED: Final = ("**/*.k", "**/kcl.mod", "**/kcl.mod.lock", "**/kcl.yaml", "**/settings.yaml")
-_SEVERITIES: Final = {
-    Severity.ERROR: lsp.DiagnosticSeverity.Error,
-    Severity.WARNING: lsp.DiagnosticSeverity.Warning,
-}
 
 
 class Server:
     """One editor, and what it is told."""
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
+    def __init__(self, environment: Mapping[str, str], repository: Repository | None = None) -> None:
         self.protocol = LanguageServer("kcl", _version())
         self.session = Session(environment=environment)
+        self.advisor = Advisor(self.session)
+        self.survey = None if repository is None else Survey(self.session, repository)
+        self.features = Answers(self.session, self.advisor, self.uri, self.survey, self._survey_soon)
         self.checks = ThreadPoolExecutor(1, "kcl-checks")
         self.answers = ThreadPoolExecutor(1, "kcl-answers")
+        self.slow_answers = ThreadPoolExecutor(1, "kcl-slow-answers")
         self._changed = asyncio.Event()
         self._recent: str | None = None
-        self._task: asyncio.Task[None] | None = None
+        self._wanted = asyncio.Event()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._tasks: list[asyncio.Task[None]] = []
         self._uris: dict[str, str] = {}
         """The names that the editor has for paths."""
         self._published: frozenset[str] = frozenset()
         """Paths of which the editor shows diagnostics."""
         self._register()
+        if repository is not None:
+            self._offer_effect(repository)
 
     def _register(self) -> None:
         self._note(lsp.INITIALIZED, self._initialized)
@@ -59,26 +74,10 @@ class Server:
         self._note(lsp.TEXT_DOCUMENT_DID_CLOSE, self._closed)
         self._note(lsp.TEXT_DOCUMENT_DID_SAVE, self._saved)
         self._note(lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES, self._touched)
-        self._answer(lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL, self._symbols)
-        self._answer(lsp.TEXT_DOCUMENT_FOLDING_RANGE, self._folds)
-        self._answer(lsp.TEXT_DOCUMENT_SELECTION_RANGE, self._selections)
-        self._answer(lsp.TEXT_DOCUMENT_HOVER, self._hover)
-        self._answer(lsp.TEXT_DOCUMENT_DEFINITION, self._definition)
-        self._answer(lsp.TEXT_DOCUMENT_REFERENCES, self._references)
-        self._answer(lsp.TEXT_DOCUMENT_COMPLETION, self._complete, lsp.CompletionOptions([".", " "]))
-        self._answer(lsp.TEXT_DOCUMENT_SIGNATURE_HELP, self._signature, lsp.SignatureHelpOptions(["(", ","]))
-        self._answer(lsp.TEXT_DOCUMENT_RENAME, self._rename)
-        legend = lsp.SemanticTokensLegend(colouring.KINDS, [])
-        self._answer(lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL, self._tokens, legend)
-        self._answer(lsp.TEXT_DOCUMENT_INLAY_HINT, self._hints)
-        self._answer(lsp.TEXT_DOCUMENT_CODE_ACTION, self._actions)
-        self._answer(lsp.TEXT_DOCUMENT_FORMATTING, self._laid_out)
-        self._answer(lsp.TEXT_DOCUMENT_RANGE_FORMATTING, self._lines_laid_out)
-
-        async def find(params: lsp.WorkspaceSymbolParams) -> list[lsp.WorkspaceSymbol]:
-            return await asyncio.get_running_loop().run_in_executor(self.answers, self._find, params)
-
-        self.protocol.feature(lsp.WORKSPACE_SYMBOL)(find)
+        for method, (work, options) in self.features.about_files.items():
+            self._answer(method, work, options)
+        for method, other in self.features.others.items():
+            self._answer_other(method, other)
 
     def _note(self, method: str, work: Callable[[Any], None]) -> None:
         """Lets a notification be taken on the thread of the loop, in the order of arrival."""
@@ -93,16 +92,27 @@ class Server:
 
         async def answer(params: Any) -> Any:
             path = self.path(params.text_document.uri)
-            if path is None:
+            if path is None or (method in LEFT_OUT and self.session.is_large(path)):
                 return None
-            return await asyncio.get_running_loop().run_in_executor(self.answers, work, path, params)
+            is_slow = method != lsp.TEXT_DOCUMENT_COMPLETION and self.session.is_large(path)
+            thread = self.slow_answers if is_slow else self.answers
+            return await asyncio.get_running_loop().run_in_executor(thread, work, path, params)
 
         self.protocol.feature(method, options)(answer)
+
+    def _answer_other(self, method: str, work: Callable[[Any], Any]) -> None:
+        async def answer(params: Any) -> Any:
+            return await asyncio.get_running_loop().run_in_executor(self.answers, work, params)
+
+        self.protocol.feature(method)(answer)
 
     # ------------------------------------------------------------ texts
 
     def _initialized(self, params: lsp.InitializedParams) -> None:
-        self._task = asyncio.get_running_loop().create_task(self._check_for_ever())
+        self._loop = asyncio.get_running_loop()
+        self._tasks.append(self._loop.create_task(self._check_for_ever()))
+        if self.survey is not None:
+            self._tasks.append(self._loop.create_task(self._survey_for_ever(self.survey)))
         workspace = self.protocol.client_capabilities.workspace
         watching = workspace and workspace.did_change_watched_files
         if watching and watching.dynamic_registration:
@@ -123,7 +133,7 @@ class Server:
     def _edited(self, params: lsp.DidChangeTextDocumentParams) -> None:
         path = self.path(params.text_document.uri)
         if path is not None:
-            self.session.change(path, [_edit(each) for each in params.content_changes], params.text_document.version)
+            self.session.change(path, [edit_of(each) for each in params.content_changes], params.text_document.version)
             self._check_soon(path)
 
     def _closed(self, params: lsp.DidCloseTextDocumentParams) -> None:
@@ -160,260 +170,122 @@ class Server:
             while self._changed.is_set():
                 self._changed.clear()
                 await asyncio.sleep(_DEBOUNCE_SECONDS)
-            await self._check()
+            revision = self.session.revision
+            recent = () if self._recent is None else (self._recent,)
+            found = await self._worked_out(revision, partial(self.session.diagnostics, recent))
+            if found is None:
+                continue
+            self._publish(found, None)
+            if not await self._rests():
+                continue
+            advice = await self._worked_out(revision, self.advisor.advice)
+            if advice is not None and (advice.by_path or advice.left_out):
+                self._publish(found, advice)
 
-    async def _check(self) -> None:
-        session, revision = self.session, self.session.revision
-        first = () if self._recent is None else (self._recent,)
-        work = asyncio.get_running_loop().run_in_executor(
-            self.checks, session.diagnostics, first, lambda: session.revision != revision
-        )
+    async def _rests(self) -> bool:
+        """Whether nothing is changed for a moment."""
         try:
-            found = await work
-        except Exception as bug:  # the editor goes on, and is told
-            message = f"this is a bug in kcl lsp: {type(bug).__name__}: {bug}"
-            self.protocol.window_log_message(lsp.LogMessageParams(lsp.MessageType.Error, message))
-            return
-        if found is not None and session.revision == revision:
-            self._publish(found)
+            await asyncio.wait_for(self._changed.wait(), _PAUSE_SECONDS)
+        except TimeoutError:
+            return True
+        return False
 
-    def _publish(self, found: Found) -> None:
+    async def _worked_out(self, revision: int, work: Callable[[Callable[[], bool]], T | None]) -> T | None:
+        """What is found on the thread of checks; None once texts are of another revision, or where it failed."""
+        session = self.session
+        try:
+            found = await asyncio.get_running_loop().run_in_executor(
+                self.checks, work, lambda: session.revision != revision
+            )
+        except Exception as bug:  # the editor goes on, and is told
+            self._tell_bug(bug)
+            return None
+        return found if session.revision == revision else None
+
+    def _publish(self, found: Found, advice: Advice | None) -> None:
+        """Shows what was found, and what the linter says of the same texts; None where it was not asked yet."""
         opened = self.session.documents.opened
-        lines = _LinesOf(found.texts, self.session.columns)
-        for path in sorted(found.by_path.keys() | self._published):
+        lines = LinesOf(found.texts, self.session.columns)
+        findings = {} if advice is None else advice.by_path
+        left_out = frozenset[str]() if advice is None else advice.left_out
+        paths = found.by_path.keys() | self._published
+        for path in sorted(paths if advice is None else findings.keys() | left_out):
             document = opened.get(path)
-            shown = [self._shown(each, lines, path) for each in found.by_path.get(path, ())]
+            shown = [diagnostic_of(each, lines, path, self.uri) for each in found.by_path.get(path, ())]
+            shown += [finding_of(each.diagnostic, lines, path, self.uri) for each in findings.get(path, ())]
+            if path in left_out and document is not None:
+                shown.append(too_large(len(document.text), MOST_CHARACTERS))
             self.protocol.text_document_publish_diagnostics(
                 lsp.PublishDiagnosticsParams(self.uri(path), shown, None if document is None else document.version)
             )
-        self._published = frozenset(path for path, items in found.by_path.items() if items)
-
-    def _shown(self, item: Diagnostic, lines: _LinesOf, path: str) -> lsp.Diagnostic:
-        related = [
-            lsp.DiagnosticRelatedInformation(lsp.Location(self.uri(label.span.path), lines.range(label.span)), said)
-            for label in item.labels
-            if (said := label.message or "here")
-        ]
-        return lsp.Diagnostic(
-            range=lines.range(item.primary or Span(path, 0, 0)),
-            message="\n".join((item.message, *(f"note: {note}" for note in (*item.notes, *item.suggestions)))),
-            severity=_SEVERITIES[item.severity],
-            code=item.code.number,
-            source="kcl",
-            related_information=related or None,
-            tags=None,
+        self._published = frozenset(
+            (*(path for path, items in found.by_path.items() if items), *findings.keys(), *left_out)
         )
 
-    # ------------------------------------------------------------ answers
+    # ------------------------------------------------------------ stacks
 
-    def _offset(self, path: str, position: lsp.Position) -> int:
-        return self.session.lines(self.session.documents.text(path) or "").offset(place_of(position))
+    def _offer_effect(self, repository: Repository) -> None:
+        """Lets somebody ask what the texts that are not saved would change."""
 
-    def _location(self, declared: Declaration) -> lsp.Location:
-        lines = self.session.lines(self.session.documents.text(declared.path) or "")
-        return lsp.Location(self.uri(declared.path), range_of(lines.range(declared.start, declared.end)))
+        async def effect() -> str:
+            texts = await asyncio.get_running_loop().run_in_executor(self.answers, unsaved, self.session.documents)
+            if not texts:
+                return "everything is saved: there is no edit to show\n"
+            try:
+                return await repository.effect(texts)
+            except NotLooked as problem:
+                return f"not known: {problem}\n"
 
-    def _symbols(self, path: str, params: lsp.DocumentSymbolParams) -> list[lsp.DocumentSymbol]:
-        text, tree = self.session.tree(path)
-        lines = self.session.lines(text)
-        return [_symbol(each, lines) for each in outline.symbols(tree)]
+        self.protocol.command(EFFECT)(effect)
 
-    def _folds(self, path: str, params: lsp.FoldingRangeParams) -> list[lsp.FoldingRange]:
-        text, tree = self.session.tree(path)
-        return [
-            lsp.FoldingRange(first, last, kind=lsp.FoldingRangeKind(kind) if kind else None)
-            for first, last, kind in outline.folds(tree, self.session.lines(text))
-        ]
+    def _survey_soon(self) -> None:
+        """Has the stacks looked at of which something may have changed; from any thread."""
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._wanted.set)
 
-    def _selections(self, path: str, params: lsp.SelectionRangeParams) -> list[lsp.SelectionRange]:
-        text, tree = self.session.tree(path)
-        lines = self.session.lines(text)
-        found: list[lsp.SelectionRange] = []
-        for position in params.positions:
-            around: lsp.SelectionRange | None = None
-            for start, end in reversed(outline.selections(tree, lines.offset(place_of(position)))):
-                around = lsp.SelectionRange(range_of(lines.range(start, end)), around)
-            found.append(around or lsp.SelectionRange(lsp.Range(position, position)))
-        return found
+    async def _survey_for_ever(self, survey: Survey) -> None:
+        while True:
+            await self._wanted.wait()
+            self._wanted.clear()
+            revision = -1
+            while revision != self.session.revision:
+                revision = self.session.revision
+                await asyncio.sleep(_CALM_SECONDS)
+            try:
+                await self._look_around(survey, revision)
+            except Exception as bug:  # the editor goes on, and is told
+                self._tell_bug(bug)
 
-    def _hover(self, path: str, params: lsp.HoverParams) -> lsp.Hover | None:
-        view = self.session.view(path)
-        found = None if view is None else hovering.hover(view, self._offset(path, params.position))
-        if view is None or found is None:
-            return None
-        shown = range_of(self.session.lines(view.text).range(found.start, found.end))
-        return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, found.markdown()), shown)
+    async def _look_around(self, survey: Survey, revision: int) -> None:
+        """Looks at each stack once, until somebody types; tells the editor now and then that there is news."""
 
-    def _definition(self, path: str, params: lsp.DefinitionParams) -> lsp.Location | None:
-        view = self.session.view(path)
-        found = None if view is None else referring.definition(view, self._offset(path, params.position))
-        return None if found is None else self._location(found)
+        def is_over() -> bool:
+            return self.session.revision != revision
 
-    def _references(self, path: str, params: lsp.ReferenceParams) -> list[lsp.Location]:
-        revision = self.session.revision
-        offset = self._offset(path, params.position)
-        found = referring.references(self.session, path, offset, lambda: self.session.revision != revision)
-        return [self._location(each) for each in found[0 if params.context.include_declaration else 1 :]]
+        loop, done = asyncio.get_running_loop(), set[str]()
+        told = loop.time()
+        await survey.begin()
+        while not is_over() and (name := await loop.run_in_executor(self.checks, survey.oldest, done)) is not None:
+            done.add(name)
+            found = await survey.look(name)
+            if found is not None:
+                await loop.run_in_executor(self.checks, survey.resolve, name, found, is_over)
+            if loop.time() - told > _NEWS_SECONDS:
+                self._refresh()
+                told = loop.time()
+        if done:
+            self._refresh()
+        if is_over():
+            self._wanted.set()
 
-    def _complete(self, path: str, params: lsp.CompletionParams) -> list[lsp.CompletionItem]:
-        documents = self.session.documents
-        text = documents.text(path) or ""
-        lines = self.session.lines(text)
-        offset = lines.offset(place_of(params.position))
-        found = completing.complete(
-            text, offset, path, documents.files, lambda changed: self.session.view(path, documents, changed)
-        )
-        return [_completion(each, lines, offset) for each in found]
+    def _refresh(self) -> None:
+        workspace = self.protocol.client_capabilities.workspace
+        if workspace and workspace.code_lens and workspace.code_lens.refresh_support:
+            self.protocol.workspace_code_lens_refresh(None, lambda _: None)
 
-    def _signature(self, path: str, params: lsp.SignatureHelpParams) -> lsp.SignatureHelp | None:
-        documents = self.session.documents
-        text = documents.text(path) or ""
-        offset = self.session.lines(text).offset(place_of(params.position))
-        found = completing.signature(text, offset, lambda changed: self.session.view(path, documents, changed))
-        if found is None:
-            return None
-        shown = lsp.SignatureInformation(
-            found.label, parameters=[lsp.ParameterInformation(each) for each in found.params]
-        )
-        return lsp.SignatureHelp([shown], 0, found.active)
-
-    def _rename(self, path: str, params: lsp.RenameParams) -> lsp.WorkspaceEdit:
-        revision = self.session.revision
-        found = referring.renamed(self.session, path, self._offset(path, params.position), params.new_name)
-        if self.session.revision != revision:  # the edits are of texts that are no more
-            raise JsonRpcException("not renamed: files changed meanwhile", lsp.LSPErrorCodes.ContentModified)
-        if isinstance(found, referring.Refusal):
-            raise JsonRpcException(f"not renamed: {found.reason}", lsp.LSPErrorCodes.RequestFailed)
-        changes = {
-            self.uri(each): [lsp.TextEdit(range_of(edit.range), edit.text) for edit in edits if edit.range is not None]
-            for each, edits in found.items()
-        }
-        return lsp.WorkspaceEdit(changes)
-
-    def _tokens(self, path: str, params: lsp.SemanticTokensParams) -> lsp.SemanticTokens:
-        text, tree = self.session.tree(path)
-        return lsp.SemanticTokens(colouring.encoded(colouring.tokens(text, tree), self.session.lines(text)))
-
-    def _hints(self, path: str, params: lsp.InlayHintParams) -> list[lsp.InlayHint]:
-        view = self.session.view(path)
-        if view is None:
-            return []
-        lines = self.session.lines(view.text)
-        start, end = lines.offset(place_of(params.range.start)), lines.offset(place_of(params.range.end))
-        return [
-            lsp.InlayHint(range_of(lines.range(each.at, each.at)).start, each.text, lsp.InlayHintKind.Type)
-            for each in colouring.hints(view, start, end)
-        ]
-
-    def _actions(self, path: str, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
-        view = self.session.view(path)
-        if view is None:
-            return []
-        lines = self.session.lines(view.text)
-        start, end = lines.offset(place_of(params.range.start)), lines.offset(place_of(params.range.end))
-        return [
-            lsp.CodeAction(
-                each.title,
-                lsp.CodeActionKind.QuickFix,
-                edit=lsp.WorkspaceEdit(
-                    {params.text_document.uri: [lsp.TextEdit(range_of(lines.range(each.start, each.end)), each.text)]}
-                ),
-            )
-            for each in acting.actions(view, start, end)
-        ]
-
-    def _laid_out(self, path: str, params: lsp.DocumentFormattingParams) -> list[lsp.TextEdit] | None:
-        return self._layout(path, None)
-
-    def _lines_laid_out(self, path: str, params: lsp.DocumentRangeFormattingParams) -> list[lsp.TextEdit] | None:
-        first, end = params.range.start.line, params.range.end
-        # A range that ends where a line begins holds nothing of that line.
-        last = end.line - 1 if not end.character and end.line > first else end.line
-        return self._layout(path, (first + 1, last + 1))
-
-    def _layout(self, path: str, wanted: tuple[int, int] | None) -> list[lsp.TextEdit] | None:
-        """None for a text that is left as it is: half-written ones are every day's business in an editor."""
-        text = self.session.documents.text(path) or ""
-        lines = self.session.lines(text)
-        try:
-            found = changes(text, path, wanted)
-        except Refused:
-            return None
-        return [lsp.TextEdit(range_of(lines.range(start, end)), instead) for start, end, instead in found]
-
-    def _find(self, params: lsp.WorkspaceSymbolParams) -> list[lsp.WorkspaceSymbol]:
-        found: list[lsp.WorkspaceSymbol] = []
-        for path, name, kind, start in referring.declared(self.session, params.query):
-            location = self._location(Declaration(path, start, start + len(name)))
-            found.append(lsp.WorkspaceSymbol(location, name, _SYMBOL_KINDS.get(kind, lsp.SymbolKind.Variable)))
-        return found
-
-
-_SYMBOL_KINDS: Final = {
-    Kind.SCHEMA: lsp.SymbolKind.Struct,
-    Kind.ATTRIBUTE: lsp.SymbolKind.Property,
-    Kind.FUNCTION: lsp.SymbolKind.Function,
-    Kind.TYPE: lsp.SymbolKind.Interface,
-}
-_ITEM_KINDS: Final = {
-    Kind.SCHEMA: lsp.CompletionItemKind.Struct,
-    Kind.ATTRIBUTE: lsp.CompletionItemKind.Property,
-    Kind.FUNCTION: lsp.CompletionItemKind.Function,
-    Kind.MODULE: lsp.CompletionItemKind.Module,
-    Kind.TYPE: lsp.CompletionItemKind.Interface,
-    Kind.KEYWORD: lsp.CompletionItemKind.Keyword,
-    Kind.VALUE: lsp.CompletionItemKind.Value,
-}
-
-
-def _symbol(found: outline.Symbol, lines: Lines) -> lsp.DocumentSymbol:
-    return lsp.DocumentSymbol(
-        name=found.name or "_",
-        kind=_SYMBOL_KINDS.get(found.kind, lsp.SymbolKind.Variable),
-        range=range_of(lines.range(found.start, found.end)),
-        selection_range=range_of(lines.range(found.name_start, found.name_end)),
-        children=[_symbol(each, lines) for each in found.children],
-    )
-
-
-def _completion(found: completing.Completion, lines: Lines, offset: int) -> lsp.CompletionItem:
-    return lsp.CompletionItem(
-        label=found.label,
-        kind=_ITEM_KINDS.get(found.kind, lsp.CompletionItemKind.Variable),
-        detail=found.detail or None,
-        sort_text=f"{found.rank}{found.label}",
-        text_edit=lsp.TextEdit(range_of(lines.range(found.start, offset)), found.text),
-    )
-
-
-class _LinesOf:
-    """Ranges in files, the lines of each counted once."""
-
-    def __init__(self, texts: Mapping[str, str], unit: Unit) -> None:
-        self._texts, self._unit = texts, unit
-        self._known: dict[str, Lines] = {}
-
-    def range(self, span: Span) -> lsp.Range:
-        lines = self._known.get(span.path)
-        if lines is None:
-            lines = self._known[span.path] = Lines(self._texts.get(span.path, ""), self._unit)
-        return range_of(lines.range(span.start, max(span.start, span.end)))
-
-
-def range_of(found: Range) -> lsp.Range:
-    """A range as the protocol has it."""
-    start, end = found.start, found.end
-    return lsp.Range(lsp.Position(start.line, start.column), lsp.Position(end.line, end.column))
-
-
-def place_of(position: lsp.Position) -> Place:
-    return Place(position.line, position.character)
-
-
-def _edit(change: lsp.TextDocumentContentChangeEvent) -> Edit:
-    if isinstance(change, lsp.TextDocumentContentChangePartial):
-        return Edit(Range(place_of(change.range.start), place_of(change.range.end)), change.text)
-    return Edit(None, change.text)
+    def _tell_bug(self, bug: Exception) -> None:
+        message = f"this is a bug in kcl lsp: {type(bug).__name__}: {bug}"
+        self.protocol.window_log_message(lsp.LogMessageParams(lsp.MessageType.Error, message))
 
 
 def _version() -> str:
@@ -423,12 +295,15 @@ def _version() -> str:
         return "unknown"
 
 
-def serve(stdin: BinaryIO, stdout: BinaryIO, environment: Mapping[str, str]) -> int:
+def serve(
+    stdin: BinaryIO, stdout: BinaryIO, environment: Mapping[str, str], repository: Repository | None = None
+) -> int:
     """Serves until the editor says `exit` or is gone."""
-    server = Server(environment)
+    server = Server(environment, repository)
     try:
         server.protocol.start_io(stdin, stdout)
     finally:
         server.checks.shutdown(wait=False, cancel_futures=True)
         server.answers.shutdown(wait=False, cancel_futures=True)
+        server.slow_answers.shutdown(wait=False, cancel_futures=True)
     return 0

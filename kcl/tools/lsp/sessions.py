@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import MappingProxyType
+from typing import Final
 
 from kcl.caches import ParseCache
 from kcl.diagnostics import Diagnostic
@@ -24,6 +25,8 @@ from kcl.tools.lsp.positions import Unit as Columns
 from kcl.tools.lsp.views import View, view_of
 from kcl.tools.units import Unit, unit_of
 
+MOST_CHARACTERS: Final = 1_000_000
+"""Of a longer text only what is asked for by name is worked out: a check of it takes seconds."""
 _MOST_REMEMBERED = 16
 _MOST_VIEWS = 8
 
@@ -51,7 +54,7 @@ class Session:
         self.documents = Documents(base or OsFileSystem(clock))
         self.revision = 0
         """How often anything changed: what was found before a change is not shown after it."""
-        self._guard = threading.Lock()
+        self._guard, self._large = threading.Lock(), threading.Lock()
         self._analyses: dict[tuple[int, Unit], Analysis] = {}
         self._trees: dict[str, tuple[str, ast.Module]] = {}
         self._views: dict[str, tuple[Documents, View | None]] = {}
@@ -81,6 +84,12 @@ class Session:
     def analysis(self, path: str, documents: Documents) -> Analysis:
         """The unit of a file, checked, with texts that were open at some moment."""
         unit = unit_of(path, documents.files, self.cache.memo)
+        if not self.is_large(path):
+            return self._analysed(unit, documents)
+        with self._large:  # who waits finds what the other one found, sooner than both at a time
+            return self._analysed(unit, documents)
+
+    def _analysed(self, unit: Unit, documents: Documents) -> Analysis:
         known = self._analyses.get((id(documents), unit))
         if known is not None:
             return known
@@ -91,6 +100,11 @@ class Session:
                     self._analyses.clear()
                 self._analyses[id(documents), unit] = found
         return found
+
+    def is_large(self, path: str) -> bool:
+        """Whether a file is open that is too long for what editors ask after each key."""
+        document = self.documents.opened.get(path)
+        return document is not None and len(document.text) > MOST_CHARACTERS
 
     def lines(self, text: str) -> Lines:
         """The lines of a text, in the columns of this editor."""
@@ -135,6 +149,8 @@ class Session:
             found = self.analysis(path, documents)
             texts.update(found.sources)
             for item in found.diagnostics:
+                if item.follows:
+                    continue
                 at = item.primary.path if item.primary is not None else path
                 by_path.setdefault(at, {})[item] = None
         for path in by_path.keys() - texts.keys():

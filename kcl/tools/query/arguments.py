@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from kcl.records import dataclass, fields, is_dataclass
+from kcl.records import dataclass
 from kcl.source import SourceFile
 from kcl.syntax import ast
+from kcl.syntax.walking import walk
 from kcl.tools.query.reading import tree
 
 _NAMES = ("key", "type", "required", "default", "help")
@@ -39,19 +40,18 @@ class Argument:
 
 def arguments(files: Sequence[SourceFile]) -> list[Argument]:
     """The calls of `option` in the files, in order. Raises Unreadable."""
-    return [_argument(file, call) for file in files for call in _calls(tree(file))]
+    return [each for file in files for each in of_tree(file, tree(file))]
+
+
+def of_tree(file: SourceFile, root: ast.Module) -> list[Argument]:
+    """The calls of `option` in a file that is parsed already, in order."""
+    return [_argument(file, call) for call in _calls(root)]
 
 
 def _calls(root: ast.Module) -> Iterator[ast.Call]:
-    pending: list[Any] = [root]
-    while pending:
-        node = pending.pop()
-        if isinstance(node, list | tuple):
-            pending.extend(reversed(node))
-        elif isinstance(node, ast.Node) and is_dataclass(node):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "option":
-                yield node
-            pending.extend(getattr(node, each.name) for each in reversed(fields(node)))
+    for node in walk(root):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "option":
+            yield node
 
 
 def _argument(file: SourceFile, call: ast.Call) -> Argument:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NoReturn, TextIO
+from typing import Any, Final, TextIO
 
 from kcl.api import KclError, yaml_text
+from kcl.command_line import HelpPrinted, UsageError, parser_class
 from kcl.loader import path_steps
-from kcl.secrecy.rules import BUILT_IN
+from kcl.secrecy.rules import BUILT_IN, MASK
 from kcl.terminal import harmless, harmless_lines
 from kcl.tools.query.arguments import arguments
 from kcl.tools.query.reading import Unreadable, sources
@@ -18,12 +18,7 @@ from kcl.tools.query.schemas import schemas
 from kcl.tools.query.variables import at_path, variables
 
 _OK, _FAILED, _USAGE = 0, 1, 2
-_MASK: Final = "(secret)"
 _LONGEST: Final = 80
-
-
-class _UsageError(Exception):
-    pass
 
 
 def main(
@@ -37,14 +32,9 @@ def main(
 ) -> int:
     """Prints what is asked for; exit status 1 where a file cannot be read or something is not there."""
 
-    class Parser(argparse.ArgumentParser):
-        def error(self, message: str) -> NoReturn:
-            raise _UsageError(f"{self.format_usage()}{self.prog}: error: {message}")
-
-        def _print_message(self, message: str, file: Any = None) -> None:
-            stdout.write(message)
-
-    parser = Parser(prog="kcl query", description="Read variables, schemas and arguments of files, without a run.")
+    parser = parser_class(stdout)(
+        prog="kcl query", description="Read variables, schemas and arguments of files, without a run."
+    )
     parser.add_argument("what", choices=("vars", "schemas", "options"))
     parser.add_argument("names", nargs="*", metavar="NAME", help="a path such as a.b.c, or the name of a schema")
     parser.add_argument(
@@ -54,10 +44,10 @@ def main(
     try:
         given = parser.parse_args(list(argv))
         document, missing = _found(given.what, given.names, given.file, str(cwd))
-    except _UsageError as problem:
+    except UsageError as problem:
         stderr.write(f"{problem}\n")
         return _USAGE
-    except SystemExit:  # --help was printed
+    except HelpPrinted:
         return _OK
     except Unreadable as problem:
         stderr.write(f"kcl query: {harmless(str(problem))}\n")
@@ -129,8 +119,8 @@ def _masked(value: Any, secrets: Sequence[str]) -> Any:
             return [_masked(each, secrets) for each in value]
         case str():
             for each in secrets:
-                value = value.replace(each, _MASK)
-            return BUILT_IN.masked(value, _MASK)
+                value = value.replace(each, MASK)
+            return BUILT_IN.masked(value, MASK)
         case _:
             return value
 

@@ -6,24 +6,30 @@ from collections.abc import Mapping
 from typing import Any
 
 from kcl.evaluator.coverage import Reached
-from kcl.records import dataclass, field
+from kcl.records import dataclass, field, fields
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One test to run. `covered` asks what it reaches."""
+    """One test to run. `covered` asks what it reaches.
+
+    With a `program` that is run beside the files, and nothing called; it may write no files. `packages` are folders by
+    the names that imports have for them.
+    """
 
     folder: str
     files: tuple[str, ...]
     name: str
     covered: bool = False
+    program: str | None = None
+    packages: Mapping[str, str] = field(default_factory=dict)
 
     def data(self) -> dict[str, Any]:
-        return {"folder": self.folder, "files": self.files, "name": self.name, "covered": self.covered}
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Case:
-        return cls(data["folder"], tuple(data["files"]), data["name"], data["covered"])
+        return cls(**{**data, "files": tuple(data["files"])})
 
 
 @dataclass(frozen=True, slots=True)

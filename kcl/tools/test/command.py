@@ -6,10 +6,11 @@ import argparse
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NoReturn, TextIO
+from typing import Final, TextIO
 
 from kcl import whole_file
 from kcl.bounded import Allowance, BadAllowance, parse_deadline, parse_memory
+from kcl.command_line import HelpPrinted, UsageError, parser_class
 from kcl.evaluator.coverage import Reached
 from kcl.records import replace
 from kcl.stdlib.matching import tried
@@ -24,19 +25,8 @@ OK, FAILED, USAGE, NO_TESTS = 0, 1, 2, 5
 _MOST_JOBS: Final = 64
 
 
-class UsageError(Exception):
-    """The command line makes no sense; the text is the whole message."""
-
-
 def _parser(stdout: TextIO) -> argparse.ArgumentParser:
-    class Parser(argparse.ArgumentParser):
-        def error(self, message: str) -> NoReturn:
-            raise UsageError(f"{self.format_usage()}{self.prog}: error: {message}")
-
-        def _print_message(self, message: str, file: Any = None) -> None:
-            stdout.write(message)
-
-    parser = Parser(
+    parser = parser_class(stdout)(
         prog="kcl test",
         description="Run the lambdas named test_* in files named *_test.k.",
         epilog="exit status: 0 all passed, 1 some failed, 2 the command line is wrong, 5 there are no tests",
@@ -67,7 +57,7 @@ def main(
     try:
         arguments = _parser(stdout).parse_args(list(argv))
         return _run(arguments, os.path.abspath(cwd), environment or {}, stdout, stderr)
-    except SystemExit:  # --help was printed
+    except HelpPrinted:
         return OK
     except UsageError as problem:
         stderr.write(f"{problem}\n")

@@ -8,11 +8,10 @@ from xml.sax.saxutils import escape, quoteattr
 
 from kcl.patterns import pattern
 from kcl.records import dataclass
-from kcl.secrecy.rules import BUILT_IN
+from kcl.secrecy.rules import BUILT_IN, MASK
 from kcl.terminal import harmless_lines
 
 _NOT_IN_XML: Final = pattern("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_MASK: Final = "«masked»"
 _RULE: Final = "-" * 80
 
 
@@ -30,7 +29,7 @@ class Result:
 
 def masked(text: str) -> str:
     """The text without what is secret by its look, and without control characters."""
-    return harmless_lines(BUILT_IN.masked(text, _MASK))
+    return harmless_lines(BUILT_IN.masked(text, MASK))
 
 
 def text(result: Result) -> str:
@@ -87,9 +86,9 @@ def _counts(results: Iterable[Result]) -> str:
 
 def _attribute(said: str) -> str:
     return quoteattr(
-        _NOT_IN_XML.sub("\ufffd", BUILT_IN.masked(said, _MASK)), {"\n": "&#10;", "\t": "&#9;", "\r": "&#13;"}
+        _NOT_IN_XML.sub("\ufffd", BUILT_IN.masked(said, MASK)), {"\n": "&#10;", "\t": "&#9;", "\r": "&#13;"}
     )
 
 
 def _content(said: str) -> str:
-    return escape(_NOT_IN_XML.sub("\ufffd", BUILT_IN.masked(said, _MASK)), {"\r": "&#13;"})
+    return escape(_NOT_IN_XML.sub("\ufffd", BUILT_IN.masked(said, MASK)), {"\r": "&#13;"})

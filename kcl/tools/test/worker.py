@@ -18,8 +18,8 @@ from kcl.diagnostics import KclError, render
 from kcl.records import replace
 from kcl.tools.test.cases import Case, Outcome
 
-_CALLER = "_kcl_test_case.k"
-"""The file, of one line and nowhere on the disk, that calls a test."""
+CALLER = "_kcl_test_case.k"
+"""The file, nowhere on the disk, that calls a test in one line, or is the program of a case."""
 
 
 class Runner:
@@ -38,18 +38,19 @@ class Runner:
         failure = ""
         try:
             result = run(
-                [*case.files, _CALLER],
+                [*case.files, CALLER],
                 work_dir=case.folder,
-                texts={_CALLER: f"{case.name}()\n"},
+                texts={CALLER: f"{case.name}()\n" if case.program is None else case.program},
+                package_maps=case.packages,
                 vendor_dir=downloaded_folder(os.environ),
-                access=lambda granted: _granted(granted, case.folder),
+                access=lambda granted: _granted(granted, case.folder, writes=case.program is None),
                 cache=cache,
                 observation=observation,
             )
             printed = result.printed
         except ProgramError as found:
             printed = found.printed or observation.printed()
-            failure = render(found.diagnostics, found.sources)
+            failure = render(found.diagnostics, found.sources, guided=True)
         except KclError as found:
             printed, failure = "", render(found.diagnostics, {})
         seconds = time.perf_counter() - started
@@ -58,11 +59,11 @@ class Runner:
         return Outcome(seconds, failure, printed, reached)
 
 
-def _granted(access: Access, folder: str) -> Access:
+def _granted(access: Access, folder: str, *, writes: bool) -> Access:
     """As `kcl run` in the folder of the package: files are read and written below it."""
     return replace(
         access,
-        write_roots=(folder, access.root),
+        write_roots=(folder, access.root) if writes else (),
         own_folder_only=True,
         environment=os.environ,
         work_dir="",

@@ -6,24 +6,20 @@ import argparse
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NoReturn, TextIO
+from typing import Final, TextIO
 
 from kcl.bounds import MOST_BYTES
+from kcl.command_line import HelpPrinted, UsageError, parser_class
 from kcl.diagnostics import Code, Span, error, render
 from kcl.patterns import pattern
 from kcl.regular import read_regular
-from kcl.secrecy.rules import BUILT_IN
+from kcl.secrecy.rules import BUILT_IN, MASK
 from kcl.terminal import harmless_lines
 from kcl.tools.vet.data import BadData, documents
 from kcl.tools.vet.validation import SchemaFile, Validator, schemas
 
 OK, FAILED, USAGE = 0, 1, 2
 _NAME: Final = pattern(r"[A-Za-z_$]\w*(?:\.[A-Za-z_$]\w*)*")
-_MASK: Final = "«masked»"
-
-
-class _UsageError(Exception):
-    """The command line makes no sense; the text is the whole message."""
 
 
 class _Unreadable(Exception):
@@ -31,14 +27,7 @@ class _Unreadable(Exception):
 
 
 def _parser(stdout: TextIO) -> argparse.ArgumentParser:
-    class Parser(argparse.ArgumentParser):
-        def error(self, message: str) -> NoReturn:
-            raise _UsageError(f"{self.format_usage()}{self.prog}: error: {message}")
-
-        def _print_message(self, message: str, file: Any = None) -> None:
-            stdout.write(message)
-
-    parser = Parser(
+    parser = parser_class(stdout)(
         prog="kcl vet",
         description="Hold documents of YAML or JSON against a schema.",
         epilog="exit status: 0 all documents are valid, 1 something was found, 2 the command line is wrong",
@@ -72,18 +61,18 @@ def main(
         arguments = _parser(stdout).parse_args(list(argv))
         *data, code = arguments.files
         if not data or not code.endswith(".k"):
-            raise _UsageError(
+            raise UsageError(
                 "kcl vet: name files of data, and last the KCL file with the schema: kcl vet DATA... SCHEMA.k"
             )
         for name in (arguments.schema, arguments.attribute_name):
             if name is not None and not _NAME.fullmatch(name):
-                raise _UsageError(f"kcl vet: {name!r} is no name")
+                raise UsageError(f"kcl vet: {name!r} is no name")
         return _vet(
             arguments, data, _schema_file(arguments, code, os.path.abspath(cwd)), cwd, environment or {}, stdout, stderr
         )
-    except SystemExit:  # --help was printed
+    except HelpPrinted:
         return OK
-    except _UsageError as problem:
+    except UsageError as problem:
         stderr.write(harmless_lines(f"{problem}\n"))
         return USAGE
     except _Unreadable as problem:
@@ -134,7 +123,7 @@ def _vet(
             count += 1
             found += len(findings.diagnostics)
             if findings.diagnostics:
-                stderr.write(_shown(render(findings.diagnostics, findings.sources)) + "\n")
+                stderr.write(_shown(render(findings.diagnostics, findings.sources, guided=True)) + "\n")
     if found:
         stderr.write(f"{found} {'finding' if found == 1 else 'findings'} in {count} {_documents(count)}\n")
         return FAILED
@@ -147,7 +136,7 @@ def _documents(count: int) -> str:
 
 
 def _shown(text: str) -> str:
-    return harmless_lines(BUILT_IN.masked(text, _MASK))
+    return harmless_lines(BUILT_IN.masked(text, MASK))
 
 
 def _read(path: str, name: str) -> str:

@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runtimes.base.secret_texts import MASK, SecretTexts, telling
+from kcl.secrecy.rules import MASK
+from runtimes.base.secret_texts import SecretTexts, telling
 
 SECRET = 's3cr/t+"qu\'oted" ü{v}%alue'
 _around = st.text(string.ascii_letters + " :/@", max_size=5)

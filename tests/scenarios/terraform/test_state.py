@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.scenarios.terraform.orders import PASSWORD, STACK, Orders, apply
+from tests.scenarios.terraform.orders import PASSWORD, STACK, Orders, apply, release
 from workbench.exit_codes import ExitCode
 
 pytestmark = pytest.mark.slow
@@ -55,3 +55,51 @@ async def test_the_state_is_listed_shown_and_moved(orders: Orders) -> None:
     assert "nothing to change in what was chosen" in planned.out, planned.text
     trail = await orders.wb("audit", "-o", "json")
     assert "move state" in trail.out and "shared now" in trail.out
+
+
+async def test_a_resource_is_forgotten_and_stays_where_it_is(orders: Orders) -> None:
+    session = orders.session()
+    stack = session.select(STACK)
+    await release(session, stack)
+    name, id_ = "sandbox_dns_record/reports-database", "sandbox:sandbox:sandbox_dns_record:reports-database"
+
+    # what the configuration declares would be created once more
+    declared = await orders.wb("state", "forget", STACK, name, "--confirm", STACK)
+    assert declared.code == ExitCode.REFUSED, declared.text
+    assert f"{id_}: the configuration declares it" in declared.err and "--still-declared" in declared.err
+    unknown = await orders.wb("state", "forget", STACK, "sandbox_dns_record/reprots", "--confirm", STACK)
+    assert unknown.code == ExitCode.ERROR and "the state has no" in unknown.err
+
+    block = (orders.root / "storefront/orders/base/base.k").read_text()
+    start = block.index("# Where people with a database client")
+    end = block.index("}\n", start) + 2
+    orders.edit("base/base.k", block[start:end], "")
+    shown = await orders.wb("plan", STACK)
+    assert id_ in shown.out and "deleted" in shown.out, "else it goes"
+
+    before = orders.recorded()
+    unconfirmed = await orders.wb("state", "forget", STACK, name)
+    assert unconfirmed.code == ExitCode.REFUSED and "nothing here changes or deletes it" in unconfirmed.text
+    seen = await orders.wb("state", "forget", STACK, name, "--dry-run")
+    assert seen.code == 0 and orders.recorded() == before, seen.text
+    kept = await orders.wb("state", "forget", STACK, name, "--confirm", STACK, WB_READONLY="1")
+    assert kept.code != 0 and "read-only" in kept.err and orders.recorded() == before
+
+    record = orders.existing("dns_record")
+    done = await orders.wb("state", "forget", STACK, name, "--confirm", STACK, "--reason", "moved to another team")
+    assert done.code == 0, done.text
+    assert "forgotten: sandbox_dns_record.reports-database" in done.out and "importId" in done.out, done.text
+    assert orders.existing("dns_record") == record, "it stays where it is"
+    assert before - orders.recorded() == {"sandbox_dns_record.reports-database"}
+    (copy,) = orders.folder.path.glob("terraform.tfstate.before-forgetting-*")
+    assert str(copy) in done.text and copy.stat().st_mode & 0o777 == 0o600
+    assert "reports-database" in copy.read_text()
+
+    # nothing of it is left to be done, looked for, or deleted
+    after = await orders.wb("plan", STACK, "--detailed-exitcode")
+    assert after.code == 0 and "nothing to change" in after.out, after.text
+    latest = (await session.history(stack)).latest
+    assert latest is not None and latest.reason == "moved to another team"
+    assert id_ not in {str(each.id) for each in latest.resources} and len(latest.resources) > 5
+    trail = await orders.wb("audit", "-o", "json")
+    assert "forget" in trail.out and "moved to another team" in trail.out

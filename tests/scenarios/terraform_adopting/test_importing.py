@@ -7,6 +7,7 @@ import pytest
 from runtimes.base import format_path
 from tests.scenarios.terraform.orders import apply, change, release
 from tests.scenarios.terraform_adopting.shop import NETWORK, STACK, Shop, at, bucket, database
+from workbench.engine.errors import EngineError, Refused
 from workbench.engine.events import Action
 from workbench.engine.plan import Level
 from workbench.exit_codes import ExitCode
@@ -98,3 +99,47 @@ async def test_a_component_that_is_renamed_is_kept_where_it_says_so_and_else_nee
     assert shop.done() == before, "it is known by another name, and that is all"
     assert "sandbox_bucket.papers" in shop.recorded() and "sandbox_bucket.files" not in shop.recorded()
     assert (await session.plan(stack)).is_empty
+
+
+async def test_what_was_forgotten_is_taken_over_again_by_the_id_that_was_told(shop: Shop) -> None:
+    session, stack = shop.select()
+    shop.write(bucket(BUCKET), bucket(name="other"))
+    await release(session, stack)
+    before = shop.done()
+
+    with pytest.raises(Refused, match="the configuration declares it, so the next plan would create it once more"):
+        await session.plan_forget(stack, ["sandbox_bucket/files"])
+    shop.write(bucket(name="other"))
+    plan, (forgotten,) = await session.plan_forget(stack, ["sandbox_bucket/files"])
+    assert [(each.address, each.action) for each in plan.changes if each.action is not Action.NONE] == [
+        (FILES, Action.FORGET)
+    ]
+    assert plan.confirmation.level is Level.PHRASE
+    with pytest.raises(EngineError, match="is applied where it is made"):
+        session.save_plan(plan, shop.home / "plan")
+    await apply(session, plan)
+    assert shop.recorded() == {"sandbox_bucket.other"} and shop.done() == before, "nothing was done to it"
+    assert (await session.plan(stack)).is_empty
+
+    shop.write(bucket(BUCKET, extensions=f'{{importId = "{forgotten.uid}"}}'), bucket(name="other"))
+    taken = await session.plan(stack)
+    assert change(taken, FILES).action is Action.IMPORT
+    await release(session, stack)
+    assert shop.recorded() == {"sandbox_bucket.files", "sandbox_bucket.other"}
+
+
+async def test_what_is_still_declared_is_forgotten_only_where_that_is_said(shop: Shop) -> None:
+    session, stack = shop.select()
+    shop.write(bucket(BUCKET), bucket(name="other"))
+    await release(session, stack)
+    plan, _ = await session.plan_forget(stack, ["sandbox_bucket.files"], still_declared=True)
+    await apply(session, plan)
+    assert shop.recorded() == {"sandbox_bucket.other"} and "files" in shop.existing("bucket")
+    assert change(await session.plan(stack), FILES).action is Action.CREATE
+    shop.write(NETWORK, database(), bucket(name="other"))
+    await release(session, stack)
+    with pytest.raises(Refused, match="sandbox_database:orders needs what is to be forgotten"):
+        await session.plan_forget(stack, ["sandbox_network.shop"], still_declared=True)
+    shop.write(bucket(name="other"), "this is no KCL")
+    with pytest.raises(Refused, match="does not compile"):
+        await session.plan_forget(stack, ["sandbox_bucket.other"])

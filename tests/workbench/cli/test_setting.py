@@ -71,8 +71,8 @@ def test_a_shared_model_is_edited_only_where_that_is_said(wb: Wb, sample: Path) 
 
 
 def test_what_is_computed_is_refused_with_what_feeds_it(wb: Wb, sample: Path) -> None:
-    ended = wb("set", "checkout/prod", "Deployment/web", "spec.maxUnavailable=x", "--yes")
-    assert ended.code == 1 and "it has no field" in ended.err, ended.text
+    ended = wb("set", "checkout/prod", "Deployment/web", "spec.replica=6", "--yes")
+    assert ended.code == 1 and "did you mean spec.replicas?" in ended.err, ended.text
     main = sample / "storefront/checkout/prod/main.k"
     main.write_text(
         main.read_text().replace("replicas = 4", "replicas = 2 * _half").replace("web: ", "_half = 2\nweb: ")
@@ -160,3 +160,70 @@ async def test_files_are_as_before_where_the_disk_does_not_prove_it(root: Path, 
         assert (root / "web/dev/main.k").read_text() == before
         await session.write_edits(stack, edits, done)
         assert "replicas = 5" in (root / "web/dev/main.k").read_text()
+
+
+def test_a_field_that_is_not_there_is_added_to_the_stacks_own_file(wb: Wb, sample: Path) -> None:
+    ended = wb("set", "checkout/prod", "ConfigMap/cart-config", "data.LIMIT=5", "--yes")
+    assert ended.code == 0 and "1 of 14 stacks change" in ended.out, ended.text
+    assert changed(sample) == ['+    config.LIMIT = "5"'], "texts stand beside it, so it is a text"
+    path = "spec.template.spec.containers[name=cart].command"
+    ended = wb("set", "checkout/prod", "Deployment/cart", f"{path}=[serve, --fast]", "--yes")
+    assert ended.code == 0, ended.text
+    assert changed(sample)[1:] == ['+    command = ["serve", "--fast"]']
+    assert "--fast" in wb("compile", "checkout/prod").out
+    git(sample, "checkout", "-q", ".")
+    ended = wb("set", "checkout/prod", "Deployment/cart", f"{path}=[serve]", "--where", "source", "--yes")
+    assert ended.code == 0 and "3 of 14 stacks change" in ended.out, ended.text
+    assert git(sample, "diff", "--name-only") == "storefront/checkout/base/base.k"
+
+
+@pytest.mark.parametrize(
+    ("path", "says"),
+    [
+        ("metadata.annotations.owner=me", "no place was found"),
+        ("spec.template.spec.containers[name=other].image=x:1", "elements of lists are added by hand"),
+        ("spec.replicas.most=3", "no place was found"),
+    ],
+)
+def test_a_field_that_nothing_hands_on_is_not_added(path: str, says: str, wb: Wb, sample: Path) -> None:
+    ended = wb("set", "checkout/prod", "Deployment/web", path, "--yes")
+    assert ended.code == 1 and says in ended.err, ended.text
+    assert changed(sample) == []
+
+
+def test_a_field_that_would_change_others_is_not_added(wb: Wb, sample: Path) -> None:
+    model = sample / "models/backend/server_backend.k"
+    text = model.read_text()
+    assert "replicas = server.replicas" in text
+    model.write_text(text.replace("replicas = server.replicas", "replicas = 1 if server.command else server.replicas"))
+    commit(sample)
+    path = "spec.template.spec.containers[name=cart].command"
+    ended = wb("set", "checkout/prod", "Deployment/cart", f"{path}=[serve]", "--yes")
+    assert ended.code == 1 and "would change others" in ended.err, ended.text
+    assert changed(sample) == []
+
+
+def test_a_field_is_taken_away_wherever_it_is_set(wb: Wb, sample: Path) -> None:
+    ended = wb("set", "checkout/dev", "ConfigMap/cart-config", "data.BASKET_DAYS-", "--yes")
+    assert ended.code == 0 and "2 of 14 stacks change" in ended.out, ended.text
+    assert changed(sample) == ['-        BASKET_DAYS = "30"']
+    git(sample, "checkout", "-q", ".")
+    ended = wb("set", "checkout/prod", "ConfigMap/cart-config", "data.BASKET_DAYS-", "--yes")
+    assert ended.code == 0, ended.text
+    assert "BASKET_DAYS" not in wb("compile", "checkout/prod").out
+
+
+def test_what_is_set_by_a_model_is_not_taken_away(wb: Wb, sample: Path) -> None:
+    ended = wb("set", "checkout/prod", "Ingress/web", "spec-", "--yes")
+    assert ended.code == 1 and "can't be taken away alone" in ended.err and "models/" in ended.err, ended.text
+    ended = wb("set", "checkout/prod", "Deployment/web", "spec.nothing-", "--yes")
+    assert ended.code == 1 and "nothing to take away" in ended.err, ended.text
+    assert changed(sample) == []
+
+
+def test_a_secret_that_is_added_is_not_shown(wb: Wb, sample: Path) -> None:
+    secret = "correct-horse-battery-9"
+    ended = wb("set", "checkout/prod", "Secret/web-secrets", f"stringData.PAYMENT_TOKEN={secret}", "--yes")
+    assert secret not in ended.text, ended.text
+    ended = wb("set", "checkout/prod", "Secret/web-secrets", f"data.PAYMENT_TOKEN={secret}", "--yes")
+    assert secret not in ended.text, ended.text

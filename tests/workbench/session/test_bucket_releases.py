@@ -16,9 +16,11 @@ import pytest
 from runtimes.base import Address, KubernetesId
 from tests.bucket_server import CREDENTIALS, BucketServer
 from tests.workbench.session.machines import REPOSITORY, Machines, apply, machines, released
+from tests.workbench.session.test_shared_releases import allow
 from workbench.bucket_url import BucketUrl
 from workbench.engine.errors import Locked, Refused, ReleaseFailure
 from workbench.engine.events import Action, ApplyFinished, Outcome, StepFinished
+from workbench.release.shared import Goes
 from workbench.session import Session
 
 FRONT = Address("hz", KubernetesId("v1", "ConfigMap", "web-dev", "front"))
@@ -154,6 +156,67 @@ async def test_what_the_clusters_have_is_taken_over_and_they_say_where_it_went(s
     assert [each.revision for each in history.releases()] == [2] and history.home == str(shop.url)
 
 
+async def test_a_machine_that_keeps_its_releases_in_clusters_is_held_off_and_holds_off(shop: Shop) -> None:
+    ann, ben = shop.session("ann"), shop.fleet.session("ben")
+    ours, theirs = await ann.plan(ann.select("web/prod")), await ben.plan(ben.select("web/prod"))
+    async with ann.apply(ours, confirm=ours.confirmation.phrase) as events:
+        with pytest.raises(Locked, match=r"ann@host-of-ann pid .* by its lease in hz"):
+            async with ben.apply(theirs, confirm=theirs.confirmation.phrase):
+                pass
+        for cluster in (0, 1):
+            assert "ann@host-of-ann" in shop.fleet.lease(cluster)["spec"]["holderIdentity"]
+        async for _ in events:
+            pass
+    for cluster in (0, 1):
+        assert "holderIdentity" not in shop.fleet.lease(cluster)["spec"]
+    ours = await ann.plan(ann.select("web/prod"))
+    theirs = await ben.plan(ben.select("web/prod"))
+    async with ben.apply(theirs, confirm=theirs.confirmation.phrase) as events:
+        with pytest.raises(Locked, match="ben@host-of-ben pid"):
+            async with ann.apply(ours, confirm=ours.confirmation.phrase):
+                pass
+        async for _ in events:
+            pass
+
+
+async def test_who_may_not_lock_the_clusters_applies_nothing(shop: Shop) -> None:
+    shop.fleet.sandbox.clusters[0].create("namespaces", "", {"metadata": {"name": "web-dev"}})
+    allow(shop.fleet, [{"apiGroups": ["", "apps"], "resources": ["*"], "verbs": ["*"]}], "web-dev")
+    dan = shop.session("dan", user="deployer")
+    plan = await dan.plan(dan.select("web/dev"), only=["ConfigMap/*"])
+    with pytest.raises(ReleaseFailure, match="can't be locked in hz, where another machine may keep") as refused:
+        async with dan._releases.working(
+            Goes(dan.select("web/dev").path, ("hz",)), user="dan", host="box", clusters={}, asked=("hz",)
+        ):
+            pass
+    assert "create and update of leases" in refused.value.hint and plan.stack == "web/dev"
+
+
+async def test_a_first_cluster_that_is_gone_keeps_nobody_from_the_others(shop: Shop) -> None:
+    ann = shop.session("ann")
+    await released(ann, ann.select("web/prod"))
+    config = shop.fleet.sandbox.kubeconfig()
+    config["clusters"][0]["cluster"]["server"] = "https://127.0.0.1:1"  # type: ignore[index]
+    (shop.fleet.home / "broken").write_text(json.dumps(config))
+    ben = shop.fleet.at("ben", shop.fleet.home / "broken", releases_bucket=shop.url)
+    shop.fleet.edit("ben", "web/prod/main.k", "replicas = 3", "replicas = 2")
+    plan = await ben.plan(ben.select("web/prod"), clusters=["sh"])
+    assert not plan.is_refused, plan.guards
+    end = (await apply(ben, plan))[-1]
+    assert isinstance(end, ApplyFinished) and end.outcome is Outcome.SUCCEEDED
+    whole = await ben.plan(ben.select("web/prod"))
+    assert [each.name for each in whole.guards if not each.passed and not each.is_unknown] == ["clusters answer"]
+
+
+async def test_a_bucket_that_is_silent_is_not_called_a_cluster(shop: Shop) -> None:
+    gone = replace(shop.url, endpoint="http://127.0.0.1:1")
+    ben = shop.fleet.session("ben", releases_bucket=gone)
+    plan = await ben.plan(ben.select("web/dev"))
+    (guard,) = [each for each in plan.guards if not each.passed]
+    assert guard.name == "releases known" and str(gone) in guard.message and plan.is_refused
+    assert any(each.name == "clusters answer" and each.passed for each in plan.guards)
+
+
 async def test_clusters_that_are_silent_may_have_had_releases_before(shop: Shop) -> None:
     config = shop.fleet.sandbox.kubeconfig()
     config["clusters"][0]["cluster"]["server"] = "https://127.0.0.1:1"  # type: ignore[index]
@@ -170,8 +233,6 @@ async def test_clusters_that_let_nobody_look_are_told_of(shop: Shop) -> None:
 
 
 async def test_a_stack_of_terraform_alone_has_its_releases_there_too(shop: Shop) -> None:
-    from workbench.release.shared import Goes
-
     ann = shop.session("ann")
     releases, stack = ann._releases, ann.select("web/dev").path
     assert releases.places(Goes(stack, (), has_objects=False)) == (str(shop.url),)
@@ -255,8 +316,8 @@ async def test_a_lease_that_cannot_be_read_is_not_free(shop: Shop) -> None:
     async with ann.apply(plan, confirm=plan.confirmation.phrase) as events:
         (lease,) = [each for each in shop.server.keys(shop.url) if each.endswith(".lease")]
         shop.server.write(shop.url, lease, b"")
-        (holder,) = await ben.unlock(ben.select("web/dev"))
-        assert "can't be read" in holder
+        holder, in_cluster = await ben.unlock(ben.select("web/dev"))
+        assert "can't be read" in holder and in_cluster.startswith("ann@host-of-ann")
         seen = [each async for each in events]
     assert isinstance(seen[-1], ApplyFinished)
     assert seen[-1].outcome in (Outcome.UNRECORDED, Outcome.INTERRUPTED), "it lost its lock, and says so"

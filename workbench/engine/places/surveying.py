@@ -50,6 +50,7 @@ class Surveying:
     accept_lost: bool = False
     dry_run_all: bool = False
     replaces: frozenset[Address] = frozenset()
+    forgets: frozenset[ResourceId] = frozenset()
     secrets: frozenset[str] = frozenset()
     values: dict[PlaceKind, Values] = field(default_factory=dict)
     _public: frozenset[str] = field(init=False)

@@ -66,7 +66,7 @@ class WorkspacePlace:
             return CheckedWorkspace(self, plan, self.workspace, {})
         asked = await desired(plan.spec, self.clusters)
         only = None if plan.prune else frozenset(each.id for each in asked.resources)
-        known = Recorded(plan.released, plan.accept_lost, frozenset(each.id for each in plan.replaced))
+        known = Recorded(plan.released, plan.accept_lost, frozenset(each.id for each in plan.replaced), plan.forgets)
         fresh = await self.workspace.survey(asked.request(plan.spec, known, only))
         if moved := self._moved(plan, fresh):
             raise StalePlan(sorted(moved, key=str), where=plan.stack)
@@ -128,7 +128,7 @@ class WorkspaceSurvey:
 
     async def run(self, prune: bool) -> None:
         of = self._surveying
-        known = Recorded(in_workspace(of.prior), of.accept_lost, frozenset(each.id for each in of.replaces))
+        known = Recorded(in_workspace(of.prior), of.accept_lost, frozenset(each.id for each in of.replaces), of.forgets)
         try:
             if isinstance(self._workspace, RuntimeFailure):
                 raise self._workspace

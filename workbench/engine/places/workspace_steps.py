@@ -219,7 +219,7 @@ class WorkspaceSteps:
         only = None if is_all else ids
         # one that an earlier run made anew stays
         replaces = frozenset(each.id for each in self._plan.replaced) & ids
-        known = Recorded(self._plan.released, self._plan.accept_lost, replaces)
+        known = Recorded(self._plan.released, self._plan.accept_lost, replaces, self._plan.forgets)
         request = asked.request(self._plan.spec, known, only)
         async with self._workspace.apply_all(request, lambda plan: self._accept(plan, ready)) as run:
             self._run = run

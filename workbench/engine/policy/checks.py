@@ -23,9 +23,8 @@ from typing import Any
 
 from kcl import api
 from kcl.bounded import Allowance
-from kcl.secrecy.rules import SecretRules
+from kcl.secrecy.rules import MASK, SecretRules
 from runtimes.base import Body, KubernetesId, ResourceId, TerraformId, Unknown, format_path, parse_attribute
-from runtimes.base.secret_texts import MASK
 from workbench.engine.compile import CompileFailed, CompileInputs, failed, read_from
 from workbench.engine.errors import EngineError, EvaluationEnded
 from workbench.engine.evaluators import evaluators

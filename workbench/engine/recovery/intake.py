@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
+from kcl.secrecy.rules import MASK
 from runtimes.base import (
     Budget,
     ClusterIdentity,
@@ -30,7 +31,6 @@ from runtimes.base import (
     SurveyRequest,
     WorkloadRef,
 )
-from runtimes.base.secret_texts import MASK
 from workbench.engine.masking import Seal
 from workbench.engine.recovery.document import Host, RecoveryDocument
 from workbench.engine.recovery.ledger import Ledger, RunBegan

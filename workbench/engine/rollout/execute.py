@@ -95,11 +95,11 @@ class Stacks(Protocol):
 class Log(Protocol):
     """The records of one rollout."""
 
-    def read(self) -> Progress:
-        """Blocks; raises `ReleaseFailure`."""
+    async def read(self) -> Progress:
+        """Raises `ReleaseFailure`, also where somebody else carries the rollout out by now."""
 
-    def add(self, record: Record) -> None:
-        """Blocks until it is safe; raises `ReleaseFailure`."""
+    async def add(self, record: Record) -> None:
+        """Returns when it is safe; raises as `read`."""
 
 
 class RolloutRun(EventStream[RolloutEvent]):
@@ -173,7 +173,7 @@ class _Run:
 
     async def _step(self) -> bool:
         """Does the next thing; returns whether there is another one."""
-        at = await anyio.to_thread.run_sync(self._log.read)
+        at = await self._log.read()
         following = at.next()
         stage, batch = (following.stage.name, following.number) if following else ("", 0)
         if at.phase is not Phase.OPEN:
@@ -183,8 +183,11 @@ class _Run:
                 raise _Stopped
             if following is None:
                 return await self._finish(at)
-            if following.opens and not await self._opens(at, following):
-                return False
+            if following.opens:
+                if not await self._opens(at, following):
+                    return False
+                if (at := await self._log.read()).phase is not Phase.OPEN:
+                    return False  # somebody said so while the stage before it had to stay ready
             await self._batch(at, following)
         except _Stopped:
             await self._add(Interrupted(self._now(), stage, batch))
@@ -202,7 +205,7 @@ class _Run:
         for plan in self._plans.values():
             record = scrubbed(record, plan.spec.secrets, plan.spec.rules)  # why it halts may quote what was sent
         with anyio.CancelScope(shield=True):
-            await anyio.to_thread.run_sync(self._log.add, record)
+            await self._log.add(record)
         self._send.send_nowait(record)
 
     # Stages

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -71,7 +71,7 @@ class PlannedRollout:
             raise ConfirmationRequired(wanted.phrase, "; ".join(wanted.reasons))
 
     def began(self, id_: str, at: datetime, *, user: str, host: str, reason: str, salt: bytes) -> Began:
-        """Returns the record it begins with: of stacks that have a target."""
+        """Returns the record it begins with: of stacks that have a target. Where they are claimed is said later."""
         concerned = {each.stack for each in self.schedule.targets}
         parts = {
             stack: Part(plan.prior, plan.spec.digest(salt), _reasons(plan))
@@ -104,25 +104,6 @@ async def plan_rollout(
         raise failed[0]
     ordered = {each: plans[each] for each in stacks}
     return PlannedRollout(make_schedule(rules, ordered), ordered)
-
-
-def refuse_overlapping(others: Iterable[Progress | object], planned: PlannedRollout) -> None:
-    """Raises `Refused` where another rollout of the same stacks has not ended: each would undo what the other does.
-
-    One that cannot be read may be such a one.
-    """
-    stacks = {each.stack for each in planned.schedule.targets}
-    for each in others:
-        if not isinstance(each, Progress):
-            raise Refused(
-                ["a rollout of this machine cannot be read: it may be one of the same stacks"], hint="wb rollout list"
-            )
-        if not each.has_ended and (both := sorted(stacks & each.began.parts.keys())):
-            id_ = each.began.id
-            raise Refused(
-                [f"rollout {id_} of {', '.join(both)} has not ended: it is {each.phase.value}"],
-                hint=f"wb rollout resume {id_}, or wb rollout abort {id_}",
-            )
 
 
 def refuse_asking(at: Progress, what: Ask, stage: str, *, is_read_only: bool) -> None:

@@ -39,6 +39,7 @@ def encode(record: Record) -> Mapping[str, Any]:
                 "stages": [_stage(each) for each in record.stages],
                 "leftOut": [_target(each) for each in record.left_out],
                 "parts": {name: [each.prior, each.digest, [*each.reasons]] for name, each in record.parts.items()},
+                "homes": dict(record.homes),
             }
         case BatchBegan():
             return {**at, **_plain(record, "stage", "batch", "user", "host")}
@@ -94,6 +95,7 @@ def _began(at: datetime, content: Mapping[str, Any]) -> Began:
             for name, (prior, digest, reasons) in content["parts"].items()
         },
         bytes.fromhex(content["salt"]),
+        {_text(stack): _text(home) for stack, home in content.get("homes", {}).items()},
     )
 
 

@@ -51,7 +51,11 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Began:
-    """The intent: nothing was written to any cluster yet. `left_out` are targets that change and are in no stage."""
+    """The intent: nothing was written to any cluster yet. `left_out` are targets that change and are in no stage.
+
+    `homes` says for each stack where its releases are kept, and so the claim of the rollout on it: a cluster, a bucket,
+    empty for the machine that began it. Nothing is said by older versions.
+    """
 
     at: datetime
     id: str
@@ -62,6 +66,7 @@ class Began:
     left_out: tuple[Target, ...]
     parts: Mapping[str, Part]
     salt: bytes = field(repr=False)
+    homes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
 
 LOG_COLUMNS = (Column("", grow=True),)
-_MOVES = {"j", "k", "up", "down", "home", "end", "G", "pageup", "pagedown", "ctrl+u", "ctrl+d", "left", "right"}
+MOVES = {"j", "k", "up", "down", "home", "end", "G", "pageup", "pagedown", "ctrl+u", "ctrl+d", "left", "right"}
 
 
 class ReconcileScreen(Frame):
@@ -71,7 +71,7 @@ class ReconcileScreen(Frame):
         self._seen: set[Key] = set()
 
     def on_key(self, event: events.Key) -> None:
-        if event.key in _MOVES:
+        if event.key in MOVES:
             self._follows = False
 
     def on_mount(self) -> None:

@@ -109,6 +109,14 @@ _PROPERTIES: dict[str, dict[str, Any]] = {
     "recursion": {"$ref": "#/$defs/node"},
     "recursion in lists": {"$ref": "#/$defs/tree"},
     "recursion without a schema": {"$ref": "#/$defs/nested"},
+    "items of several kinds": {
+        "type": "array",
+        "items": {"anyOf": [_INT, {"type": "object", "properties": {"foo": _INT}, "required": ["foo"]}]},
+    },
+    "default beyond its limit": {
+        "type": "object",
+        "properties": {"bar": {"type": "integer", "default": 9, "maximum": 5}},
+    },
     "anything": {},
 }
 _DEFS = {

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from queue import Empty, Queue
 from types import TracebackType
@@ -20,9 +20,9 @@ WAIT_SECONDS = 30
 class Editor:
     """Drives one server process, and fails rather than wait for ever."""
 
-    def __init__(self, root: Path, encoding: str = "utf-16") -> None:
+    def __init__(self, root: Path, encoding: str = "utf-16", command: Sequence[str] = ("kcl", "lsp")) -> None:
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "kcl", "lsp"],
+            [sys.executable, "-m", *command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -41,7 +41,10 @@ class Editor:
     def __enter__(self) -> Editor:
         capabilities = {
             "general": {"positionEncodings": [self.encoding]},
-            "workspace": {"didChangeWatchedFiles": {"dynamicRegistration": True}},
+            "workspace": {
+                "didChangeWatchedFiles": {"dynamicRegistration": True},
+                "codeLens": {"refreshSupport": True},
+            },
         }
         params = {"processId": os.getpid(), "rootUri": self.root.as_uri(), "capabilities": capabilities}
         self.capabilities = self.ask("initialize", params)["capabilities"]
@@ -124,6 +127,10 @@ class Editor:
             "textDocument/didOpen",
             {"textDocument": {"uri": uri, "languageId": "kcl", "version": 1, "text": text}},
         )
+
+    def until(self, method: str) -> None:
+        """Waits for the server to ask or tell something."""
+        self._until(lambda message: message.get("method") == method)
 
     def edit(self, path: Path, *changes: dict[str, Any]) -> int:
         uri = path.as_uri()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 
 from kcl.source import InMemoryFileSystem
-from kcl.tools.lsp import acting, colouring, completing, hovering, outline, referring
+from kcl.tools.lsp import acting, colouring, completing, hierarchies, hovering, outline, referring
+from kcl.tools.lsp.advising import Advisor
 from kcl.tools.lsp.positions import Lines
 from kcl.tools.lsp.sessions import Session
 from kcl.tools.lsp.views import View
@@ -59,7 +60,15 @@ def ask_everything(session: Session, text: str, at: int) -> None:
     view = session.view(PATH)
     assert view is not None
     hovering.hover(view, at)
-    acting.actions(view, at, at)
+    acting.actions(view, at)
+    for ask in (hierarchies.supertypes, hierarchies.subtypes, hierarchies.callers, hierarchies.callees):
+        ask(session, PATH, at)
+    hierarchies.schema_at(session, PATH, at)
+    hierarchies.callable_at(session, PATH, at)
+    advisor = Advisor(session)
+    advisor.actions(PATH, at, at)
+    advisor.mended(PATH)
+    advisor.explanations(PATH, at)
     colouring.hints(view, 0, len(text))
     found = referring.definition(view, at)
     if found is not None:

@@ -6,12 +6,15 @@ import io
 import random
 import shutil
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
 from kcl.source import OsFileSystem
+from kcl.tools.lint import Finding, lint
 from kcl.tools.lsp import main
+from kcl.tools.lsp.advising import Advisor
 from kcl.tools.lsp.documents import Edit, edited
 from kcl.tools.lsp.positions import Lines, Place, Range, Unit
 from kcl.tools.lsp.sessions import Session
@@ -136,10 +139,28 @@ def test_places_that_do_not_exist_are_the_nearest() -> None:
     assert [lines.offset(place) for place in places] == [2, 5, 0, 3]
 
 
+LINTED = (
+    "_a = 1\n",
+    "import math\n",
+    "b = _a == _a\n",
+    "# kcl-lint: allow W3002 because\n",
+    "# kcl-lint: allow W3002 because x\n",
+)
+
+
+def _by_path(findings: Iterable[Finding]) -> dict[str, tuple[Finding, ...]]:
+    found: dict[str, tuple[Finding, ...]] = {}
+    for each in findings:
+        found[each.span.path] = (*found.get(each.span.path, ()), each)
+    return found
+
+
 def _monkey(root: Path, files: list[Path], edits: int, seed: int) -> None:
-    """Edits at random; after each the diagnostics are those of a session that begins with these texts."""
+    """Edits at random; after each the diagnostics are those of a session that begins with these texts, and what the
+    linter finds is what `kcl lint` finds in them."""
     rng = random.Random(seed)
     session = Session(OsFileSystem())
+    advisor = Advisor(session)
     for file in files:
         session.open(str(file), file.read_text(), 1)
     for version in range(edits):
@@ -147,7 +168,9 @@ def _monkey(root: Path, files: list[Path], edits: int, seed: int) -> None:
         text = session.documents.opened[path].text
         start = rng.randrange(len(text) + 1)
         end = min(len(text), start + rng.choice([0, 0, 1, 5, 40]))
-        word = rng.choice(["", "x", "\n", "    ", "{", "}", "import a.b\n", '"', "a = 1\n", "schema S:\n    b: int\n"])
+        word = rng.choice(
+            ["", "x", "\n", "    ", "{", "}", "import a.b\n", '"', "a = 1\n", "schema S:\n    b: int\n", *LINTED]
+        )
         lines = Lines(text)
         session.change(path, [Edit(Range(lines.place(start), lines.place(end)), word)], version)
         found = session.diagnostics()
@@ -156,6 +179,10 @@ def _monkey(root: Path, files: list[Path], edits: int, seed: int) -> None:
         expected = cold.diagnostics()
         assert found is not None and expected is not None
         assert found.by_path == expected.by_path, (path, version, word)
+        advice = advisor.advice()
+        linted = lint([*session.documents.opened], session.documents.files)
+        assert advice is not None and not advice.left_out
+        assert advice.by_path == _by_path(linted.findings), (path, version, word)
         if rng.random() < 0.3:
             original = Path(path).read_text()
             session.change(path, [Edit(None, original)], version)

@@ -9,6 +9,7 @@ import pytest
 
 from kcl.source import InMemoryFileSystem
 from kcl.tools.lsp import acting, colouring, completing, hovering, outline, referring
+from kcl.tools.lsp.advising import Advisor
 from kcl.tools.lsp.documents import Edit, edited
 from kcl.tools.lsp.positions import Lines
 from kcl.tools.lsp.sessions import Session
@@ -272,7 +273,8 @@ def test_outline() -> None:
 )
 def test_actions(text: str, title: str, after: str) -> None:
     written, at = marked(text)
-    found = acting.actions(view_of(session_of(written)), at, at)
+    session = session_of(written)
+    found = [*Advisor(session).actions("/repo/stack/main.k", at, at), *acting.actions(view_of(session), at)]
     changed = {each.title: written[: each.start] + each.text + written[each.end :] for each in found}
     assert after in changed.values(), changed
     assert any(sorted(each.split()) == sorted(title.split()) or each.startswith("Add ") for each in changed)
@@ -280,7 +282,7 @@ def test_actions(text: str, title: str, after: str) -> None:
 
 def test_imports_that_are_used_stay() -> None:
     written, at = marked("import ma|th\na = math.pow(1, 2)\n")
-    assert acting.actions(view_of(session_of(written)), at, at) == []
+    assert Advisor(session_of(written)).actions("/repo/stack/main.k", at, at) == []
 
 
 def test_colours_and_hints() -> None:

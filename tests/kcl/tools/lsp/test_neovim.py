@@ -37,7 +37,23 @@ wait("diagnostics", function() return #vim.diagnostic.get(buffer) > 0 end)
 out.diagnostics = vim.tbl_map(function(each) return each.code end, vim.diagnostic.get(buffer))
 vim.api.nvim_buf_set_lines(buffer, -2, -1, false, {})
 wait("end of diagnostics", function() return #vim.diagnostic.get(buffer) == 0 end)
+vim.api.nvim_buf_set_lines(buffer, -1, -1, false, { "_idle=1" })
+wait("finding of the linter", function() return #vim.diagnostic.get(buffer) > 0 end)
+out.findings = vim.tbl_map(function(each) return { each.code, each.source, each.severity } end,
+  vim.diagnostic.get(buffer))
 local text = { uri = vim.uri_from_bufnr(buffer) }
+vim.lsp.util.apply_text_edits(ask("textDocument/formatting",
+  { textDocument = text, options = { tabSize = 4, insertSpaces = true } }), buffer, "utf-16")
+out.laid_out = vim.api.nvim_buf_get_lines(buffer, -2, -1, false)[1]
+local last = { line = vim.api.nvim_buf_line_count(buffer) - 1, character = 0 }
+local actions = ask("textDocument/codeAction",
+  { textDocument = text, range = { start = last, ["end"] = last }, context = { diagnostics = {} } })
+for _, each in ipairs(actions) do
+  if each.title:find("Allow W3002", 1, true) then vim.lsp.util.apply_workspace_edit(each.edit, "utf-16") end
+end
+out.allowed = vim.api.nvim_buf_get_lines(buffer, -2, -1, false)[1]
+vim.api.nvim_buf_set_lines(buffer, -2, -1, false, {})
+wait("end of findings", function() return #vim.diagnostic.get(buffer) == 0 end)
 out.definition = ask("textDocument/definition", { textDocument = text, position = { line = 2, character = 14 } }).uri
 out.completion = vim.tbl_map(function(each) return each.label end,
   ask("textDocument/completion", { textDocument = text, position = { line = 3, character = 4 } }))
@@ -77,6 +93,9 @@ def test_neovim_opens_a_stack(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["diagnostics"] == ["E2G22"]
+    assert found["findings"] == [["W3002", "kcl lint", 3]]
+    assert found["laid_out"] == "_idle = 1"
+    assert found["allowed"] == "_idle = 1  # kcl-lint: allow W3002 because "
     assert found["definition"] == (tmp_path / "models" / "server.k").as_uri()
     assert "replicas" in found["completion"]
     texts = [path.read_text() for path in sorted(tmp_path.glob("stack*/main.k"))]

@@ -108,7 +108,7 @@ async def make(folder: Path, stages: str, targets: int = TARGETS, clusters: tupl
 
 async def start(opened: Session) -> str:
     planned = await opened.plan_rollout()
-    return opened.begin_rollout(planned, confirm=planned.confirmation.phrase)
+    return await opened.begin_rollout(planned, confirm=planned.confirmation.phrase)
 
 
 async def carry_out(opened: Session, id_: str) -> list[RolloutEvent]:
@@ -117,16 +117,16 @@ async def carry_out(opened: Session, id_: str) -> list[RolloutEvent]:
 
 
 async def resumed(opened: Session, id_: str) -> Progress:
-    opened.ask_rollout(id_, Ask.RESUME)
+    await opened.ask_rollout(id_, Ask.RESUME)
     await carry_out(opened, id_)
-    return opened.rollout_progress(id_)
+    return await opened.rollout_progress(id_)
 
 
 async def test_every_target_is_done_once_and_all_is_as_configured(world: World) -> None:
     opened = world.session()
     id_ = await start(opened)
     events = await carry_out(opened, id_)
-    at = opened.rollout_progress(id_)
+    at = await opened.rollout_progress(id_)
     assert at.phase is Phase.FINISHED, at.halted
     assert len(world.written) == len(set(world.written)) == at.total == TARGETS
     assert [each.partition("/")[0] for each in world.written] == [
@@ -156,7 +156,7 @@ async def test_wherever_it_fails_it_halts_there_and_going_back_gives_all_again(t
         opened = world.session()
         id_ = await start(opened)
         await carry_out(opened, id_)
-        at = opened.rollout_progress(id_)
+        at = await opened.rollout_progress(id_)
         assert at.phase is Phase.HALTED and at.halted is not None
         assert (at.halted.stage, at.halted.batch, at.halted.target) == (stage.name, number, first)
         assert "CrashLoopBackOff" in at.halted.why
@@ -183,7 +183,7 @@ async def test_it_goes_on_after_a_failure_is_put_right_and_repeats_nothing(world
     opened = world.session()
     id_ = await start(opened)
     await carry_out(opened, id_)
-    assert opened.rollout_progress(id_).phase is Phase.HALTED
+    assert (await opened.rollout_progress(id_)).phase is Phase.HALTED
     done = list(world.written)
     world.failing.clear()
     name, _, component = failing.partition("/")
@@ -208,7 +208,7 @@ async def test_no_more_are_down_than_may_be_over_all_clusters(tmp_path: Path) ->
         tasks.start_soon(world.recover)
         await carry_out(opened, id_)
         tasks.cancel_scope.cancel()
-    at = opened.rollout_progress(id_)
+    at = await opened.rollout_progress(id_)
     assert at.phase is Phase.FINISHED, at.halted
     assert world.most_down == 3
 
@@ -221,7 +221,7 @@ async def test_where_too_many_are_down_already_nothing_is_touched(tmp_path: Path
     opened = world.session()
     id_ = await start(opened)
     await carry_out(opened, id_)
-    at = opened.rollout_progress(id_)
+    at = await opened.rollout_progress(id_)
     assert at.halted is not None and "2 of 8 targets are not available" in at.halted.why
     assert world.written == []
 
@@ -235,7 +235,7 @@ async def test_a_cluster_that_is_not_heard_is_not_ready(tmp_path: Path) -> None:
     id_ = await start(opened)
     world.clusters["east"].before_write = lambda verb, id_: world.clusters["east"].fall_silent()
     await carry_out(opened, id_)
-    at = opened.rollout_progress(id_)
+    at = await opened.rollout_progress(id_)
     assert at.halted is not None, at.phase
     assert "not ready after 1 s" in at.halted.why and "east" in at.halted.why, at.halted.why
 
@@ -246,7 +246,7 @@ async def test_a_cluster_that_is_away_halts_it_before_anything_is_written(tmp_pa
     id_ = await start(opened)
     world.clusters["west"].fail["everything"] = Unreachable("connection refused", target="west")
     await carry_out(opened, id_)
-    at = opened.rollout_progress(id_)
+    at = await opened.rollout_progress(id_)
     assert at.halted is not None and "west" in at.halted.why
     assert world.written == []
 
@@ -257,7 +257,7 @@ async def test_another_configuration_is_not_what_was_confirmed(tmp_path: Path) -
     id_ = await start(opened)
     world.repository.write("3")
     await carry_out(opened, id_)
-    at = opened.rollout_progress(id_)
+    at = await opened.rollout_progress(id_)
     assert at.halted is not None and "something else than when the rollout began" in at.halted.why
     assert world.written == []
     world.repository.write("2")
@@ -277,7 +277,7 @@ async def test_what_somebody_changes_after_its_batch_halts_it(tmp_path: Path) ->
 
     world.clusters["east"].before_write = edit
     await carry_out(opened, id_)
-    at = opened.rollout_progress(id_)
+    at = await opened.rollout_progress(id_)
     assert at.halted is not None and f"{first} in east was changed after its batch" in at.halted.why
 
 
@@ -290,7 +290,7 @@ async def test_it_is_finished_only_if_everything_is_as_configured(tmp_path: Path
             if isinstance(event, BatchReady) and event.batch == 1:
                 # a resource that no component of the stack has, and that the stack had before
                 world.clusters["east"].objects.pop(KubernetesId("v1", "Namespace", "", "fleet"))
-    at = opened.rollout_progress(id_)
+    at = await opened.rollout_progress(id_)
     assert at.phase is Phase.HALTED and at.halted is not None
     assert "differs now" in at.halted.why or "not as configured" in at.halted.why
 
@@ -301,12 +301,12 @@ async def test_what_is_deleted_goes_when_everything_else_is_ready(tmp_path: Path
     world.repository.write("2", without=(gone,))
     opened = world.session()
     id_ = await start(opened)
-    assert opened.rollout_progress(id_).total == 11
+    assert (await opened.rollout_progress(id_)).total == 11
     async with opened.rollout(id_) as run:
         async for event in run:
             if isinstance(event, BatchReady) and event.batch < 2:
                 assert gone in world.versions("east")
-    assert opened.rollout_progress(id_).phase is Phase.FINISHED
+    assert (await opened.rollout_progress(id_)).phase is Phase.FINISHED
     assert gone not in world.versions("east")
 
 
@@ -315,9 +315,9 @@ async def test_targets_in_no_stage_are_left_and_said(tmp_path: Path) -> None:
     opened = world.session()
     planned = await opened.plan_rollout()
     assert {each.cluster for each in planned.schedule.left_out} == {"west"}
-    id_ = opened.begin_rollout(planned, confirm="yes")
+    id_ = await opened.begin_rollout(planned, confirm="yes")
     await carry_out(opened, id_)
-    assert opened.rollout_progress(id_).phase is Phase.FINISHED
+    assert (await opened.rollout_progress(id_)).phase is Phase.FINISHED
     assert set(world.versions("west").values()) == {"1"}
     assert set(world.versions("east").values()) == {"2"}
 
@@ -338,7 +338,7 @@ async def test_it_stays_ready_before_it_goes_on(tmp_path: Path) -> None:
             if was_ready and isinstance(event, Picture):
                 # it was ready when its batch ended
                 world.clusters["east"].become(name, Status.FAILED, None, "Crashed")
-    at = opened.rollout_progress(id_)
+    at = await opened.rollout_progress(id_)
     assert at.halted is not None and at.halted.stage == "b", at.phase
     assert world.versions("west") == dict.fromkeys(world.repository.names, "1")
 
@@ -349,12 +349,12 @@ async def test_a_pause_lets_the_batch_end_and_one_process_carries_it_out(tmp_pat
     id_ = await start(opened)
     async with opened.rollout(id_) as run:
         async for event in run:
-            if isinstance(event, StackEvent) and opened.rollout_progress(id_).phase is Phase.OPEN:
-                other.ask_rollout(id_, Ask.PAUSE)
+            if isinstance(event, StackEvent) and (await opened.rollout_progress(id_)).phase is Phase.OPEN:
+                await other.ask_rollout(id_, Ask.PAUSE)
                 with pytest.raises(Locked):
                     async with other.rollout(id_):
                         pass
-    at = opened.rollout_progress(id_)
+    at = await opened.rollout_progress(id_)
     assert (at.phase, len(at.ready)) == (Phase.PAUSED, 1)
     assert (await resumed(other, id_)).phase is Phase.FINISHED
 
@@ -367,7 +367,7 @@ async def test_stopping_it_lets_what_was_begun_end(tmp_path: Path) -> None:
         async for event in run:
             if isinstance(event, StackEvent):
                 await run.interrupt()
-    at = opened.rollout_progress(id_)
+    at = await opened.rollout_progress(id_)
     assert (at.phase, at.ready) == (Phase.OPEN, frozenset())
     assert (await resumed(opened, id_)).phase is Phase.FINISHED
     assert len(world.written) == len(set(world.written)) == 4
@@ -379,15 +379,15 @@ async def test_a_stage_waits_for_its_approval(tmp_path: Path) -> None:
     opened = world.session()
     id_ = await start(opened)
     await carry_out(opened, id_)
-    assert opened.rollout_progress(id_).phase is Phase.WAITING
+    assert (await opened.rollout_progress(id_)).phase is Phase.WAITING
     assert set(world.versions("west").values()) == {"1"}
     with pytest.raises(Refused, match="stage b waits for an approval"):
-        opened.ask_rollout(id_, Ask.RESUME)
+        await opened.ask_rollout(id_, Ask.RESUME)
     with pytest.raises(Refused, match="no stage 'a' needs an approval"):
-        opened.ask_rollout(id_, Ask.APPROVE, stage="a")
-    opened.ask_rollout(id_, Ask.APPROVE, stage="b")
+        await opened.ask_rollout(id_, Ask.APPROVE, stage="a")
+    await opened.ask_rollout(id_, Ask.APPROVE, stage="b")
     with pytest.raises(Refused, match="approved already, by ann"):
-        opened.ask_rollout(id_, Ask.APPROVE, stage="b")
+        await opened.ask_rollout(id_, Ask.APPROVE, stage="b")
     assert (await resumed(opened, id_)).phase is Phase.FINISHED
     assert [(each.action, each.target) for each in opened.audit().entries() if each.action == "rollout approve"] == [
         ("rollout approve", "b")
@@ -400,7 +400,7 @@ async def test_two_rollouts_of_one_stack_are_refused(tmp_path: Path) -> None:
     id_ = await start(opened)
     with pytest.raises(Refused, match=f"rollout {id_} of fleet/prod has not ended"):
         await start(opened)
-    opened.ask_rollout(id_, Ask.ABORT)
+    await opened.ask_rollout(id_, Ask.ABORT)
     await start(opened)
 
 

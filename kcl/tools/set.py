@@ -5,23 +5,19 @@ The same as `kcl run -O`, kept: comments and layout stay, and the file is writte
 
 from __future__ import annotations
 
-import argparse
 import difflib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn, TextIO
+from typing import TextIO
 
 from kcl import whole_file
+from kcl.command_line import HelpPrinted, UsageError, parser_class
 from kcl.diagnostics import KclError
 from kcl.loader import overridden_text
 from kcl.terminal import harmless, harmless_lines
 from kcl.tools.query.reading import Unreadable, source
 
 _OK, _FAILED, _USAGE = 0, 1, 2
-
-
-class _UsageError(Exception):
-    pass
 
 
 def main(
@@ -35,14 +31,9 @@ def main(
 ) -> int:
     """Edits one file; exit status 1 where it cannot be read, edited or written."""
 
-    class Parser(argparse.ArgumentParser):
-        def error(self, message: str) -> NoReturn:
-            raise _UsageError(f"{self.format_usage()}{self.prog}: error: {message}")
-
-        def _print_message(self, message: str, file: Any = None) -> None:
-            stdout.write(message)
-
-    parser = Parser(prog="kcl set", description="Set values in a file: path=value, path:value, path+=value or path-.")
+    parser = parser_class(stdout)(
+        prog="kcl set", description="Set values in a file: path=value, path:value, path+=value or path-."
+    )
     parser.add_argument("file", metavar="FILE")
     parser.add_argument("specs", nargs="*", metavar="PATH=VALUE")
     parser.add_argument("-i", "--import", action="append", default=[], dest="imports", metavar="PACKAGE")
@@ -50,13 +41,13 @@ def main(
     try:
         given = parser.parse_args(list(argv))
         if not (given.specs or given.imports):
-            raise _UsageError("kcl set: say what to set, as path=value")
+            raise UsageError("kcl set: say what to set, as path=value")
         file = source(given.file, str(cwd))
         text = overridden_text(file, given.specs, given.imports)
-    except _UsageError as problem:
+    except UsageError as problem:
         stderr.write(f"{problem}\n")
         return _USAGE
-    except SystemExit:  # --help was printed
+    except HelpPrinted:
         return _OK
     except Unreadable as problem:
         stderr.write(f"kcl set: {harmless(str(problem))}\n")

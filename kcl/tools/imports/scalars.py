@@ -1,0 +1,92 @@
+"""Conditions on texts and numbers."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kcl.patterns import pattern as regular_expression
+from kcl.stdlib.patterns import PatternError, compiled
+from kcl.tools.imports import literals
+from kcl.tools.imports.conditions import Conditions
+from kcl.tools.imports.places import CannotSay, Part, Place
+from kcl.tools.imports.shapes import Shape
+
+LARGEST: Final = 2**63 - 1
+_SHORTHAND: Final = regular_expression(r"\\(?:(?P<class>[dw])|.)|(?P<open>\[\^?\]?)|(?P<close>\])", 0)
+
+
+def text_parts(conditions: Conditions, shape: Shape) -> list[Part]:
+    """Lengths and patterns."""
+
+    def lengths(place: Place) -> list[str]:
+        found = []
+        if shape.least_length == 1:
+            found.append(f"len({place.whole()}) >= 1")
+        elif shape.least_length:
+            conditions.used.add("_length")
+            found.append(f"_length({place.whole()}) >= {shape.least_length}")
+        if shape.most_length is not None and shape.most_length < LARGEST:
+            conditions.used.add("_length")
+            found.append(f"_length({place.whole()}) <= {shape.most_length}")
+        return found
+
+    def matches(place: Place) -> list[str]:
+        if shape.pattern is None:
+            return []
+        return [matching(conditions, place, shape.pattern)]
+
+    wanted = shape.pattern is not None or shape.least_length or shape.most_length is not None
+    return [lengths, matches] if wanted else []
+
+
+def matching(conditions: Conditions, place: Place, pattern: str) -> str:
+    """That a text matches. Raises CannotSay for a pattern that KCL cannot read."""
+    written = spelled_out(pattern)
+    try:
+        compiled(written)
+    except PatternError as problem:
+        raise CannotSay(f"the pattern {pattern} is not checked, since KCL cannot read it: {problem}") from None
+    conditions.used.add("_regex_match")
+    whole = place.whole()
+    text = whole if place.type.text == "str" else f"str({whole})"
+    return f"_regex_match({text}, {literals.pattern_literal(written)})"
+
+
+def number_parts(conditions: Conditions, shape: Shape, known: frozenset[str]) -> list[Part]:
+    def parts(place: Place) -> list[str]:
+        found = []
+        bounds = ((shape.minimum, ">="), (shape.above, ">"), (shape.maximum, "<="), (shape.below, "<"))
+        for bound, sign in bounds:
+            if bound is None or (abs(bound) >= LARGEST and (bound > 0) == (sign in ("<", "<="))):
+                continue  # no number of KCL is beyond 64 bits
+            found.append(f"{place.whole()} {sign} {literals.number(bound)}")
+        if shape.multiple_of:
+            whole, unit = place.whole(), literals.number(shape.multiple_of)
+            if isinstance(shape.multiple_of, int):
+                found.append(f"{whole} % {unit} == 0")
+            else:
+                found.append(f"{whole} / {unit} == int({whole} / {unit})")
+        return found
+
+    said = (shape.minimum, shape.above, shape.maximum, shape.below, shape.multiple_of)
+    return [parts] if any(each is not None for each in said) else []
+
+
+def spelled_out(pattern: str) -> str:
+    """The pattern with `\\d` and `\\w` as the ASCII that they mean to API servers and in JSON Schema."""
+    inside = False
+    written: list[str] = []
+    end = 0
+    for found in _SHORTHAND.finditer(pattern):
+        written.append(pattern[end : found.start()])
+        end = found.end()
+        text = found[0]
+        if found["class"]:
+            characters = "0-9" if found["class"] == "d" else "A-Za-z0-9_"
+            text = characters if inside else f"[{characters}]"
+        elif found["open"]:
+            inside = True
+        elif found["close"]:
+            inside = False
+        written.append(text)
+    return "".join(written) + pattern[end:]

@@ -1,0 +1,273 @@
+"""What every place that keeps rollouts has to do, whichever it is: the folder of a machine, a cluster, a bucket."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import anyio
+import pytest
+
+from runtimes.base import RecordKeeper, StoredSecret, Unreachable
+from tests.workbench.release.places import AT, NAMESPACE, REPOSITORY, Ticking, in_bucket, in_sandbox, timing
+from workbench.engine.errors import Locked, ReleaseFailure
+from workbench.engine.rollout.progress import Phase
+from workbench.engine.rollout.values import Ask, Asked, BatchBegan, BatchReady, Began, Part, Record, Stage, Target
+from workbench.release.contract import Holder, Overtaken
+from workbench.release.encoding import BrokenRecord
+from workbench.release.in_folder import FolderKeeper
+from workbench.release.kept_rollouts import Claim, Claims, KeptRollouts
+from workbench.release.lease import Timing
+from workbench.release.rollout_log import RolloutLog
+from workbench.release.rollout_packing import MOST_BEGAN_BYTES, name, pack
+
+NOW = datetime(2026, 11, 24, 9, tzinfo=UTC)
+ID, OTHER = "r-00000001", "r-00000002"
+WEB, API = (Target("shop/prod", "east", each) for each in ("web", "api"))
+STAGE = Stage("all", ((WEB,), (API,)), 2, 0.0, False, 60.0)
+ANN, BEN = Holder("ann", "laptop", os.getpid()), Holder("ben", "ci-7", os.getpid())
+BEGUN, READY = BatchBegan(NOW, "all", 0, "ann", "laptop"), BatchReady(NOW, "all", 0)
+PAUSE = Asked(NOW, Ask.PAUSE, "ben", "ci-7")
+
+
+def began(id_: str = ID) -> Began:
+    return Began(NOW, id_, "ann", "laptop", "", (STAGE,), (), {"shop/prod": Part(1, "d")}, b"salt", {"shop/prod": "hz"})
+
+
+@dataclass
+class Place:
+    """`keeper` opens it once more, as another process has it."""
+
+    keeper: Callable[[], RecordKeeper]
+
+    def view(self, times: Timing | None = None, repository: str = REPOSITORY) -> KeptRollouts:
+        return KeptRollouts(self.keeper(), NAMESPACE, repository, times or timing())
+
+    def claims(self, repository: str = REPOSITORY) -> Claims:
+        return Claims(self.keeper(), replace(AT, repository=repository))
+
+    async def log(self, holder: Holder = ANN, times: Timing | None = None) -> RolloutLog:
+        log = RolloutLog(self.view(times), ID, await self.view(times).lock(ID, holder))
+        await log.take_over()
+        return log
+
+    async def secret(self) -> StoredSecret:
+        (found,) = await self.keeper().secrets(NAMESPACE, {})
+        return found
+
+
+@pytest.fixture(params=["folder", "sandbox", "bucket"])
+async def place(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Place]:
+    match request.param:
+        case "folder":
+            yield Place(lambda: FolderKeeper(tmp_path / "state"))
+        case "sandbox":
+            async with in_sandbox(tmp_path) as opened:
+                yield Place(lambda: opened.keeper)
+        case _:
+            async with in_bucket(request.getfixturevalue("bucket_server")) as opened:
+                yield Place(lambda: opened.keeper)
+
+
+async def records(place: Place) -> tuple[Record, ...]:
+    found = await place.view().find(ID)
+    assert found is not None
+    return found.load()
+
+
+async def test_what_one_machine_writes_every_other_one_reads(place: Place) -> None:
+    assert list(await place.view().all()) == [] and await place.view().find(ID) is None
+    await place.view().create((began(),))
+    await place.view().create((began(OTHER),))
+    assert sorted(each.id for each in await place.view().all()) == [ID, OTHER]
+    assert await records(place) == (began(),)
+    with pytest.raises(Overtaken):
+        await place.view().create((began(),))
+
+
+async def test_another_repository_has_its_own(place: Place) -> None:
+    await place.view().create((began(),))
+    assert list(await place.view(repository="elsewhere").all()) == []
+    await place.view(repository="elsewhere").create((began(), PAUSE))
+    assert await records(place) == (began(),)
+
+
+async def test_of_two_that_write_at_the_same_time_one_is_refused(place: Place) -> None:
+    await place.view().create((began(),))
+    found = await place.view().find(ID)
+    assert found is not None
+    await place.view().replace((began(), PAUSE), 1, found.version)
+    with pytest.raises(Overtaken):
+        await place.view().replace((began(), BEGUN), 1, found.version)
+    with pytest.raises(Overtaken):
+        await place.view().delete(found)
+    assert await records(place) == (began(), PAUSE)
+
+
+async def test_whoever_carries_it_out_hears_what_another_machine_asks(place: Place) -> None:
+    await place.view().create((began(),))
+    log = await place.log()
+    await log.add(BEGUN)
+    found = await place.view().find(ID)
+    assert found is not None
+    await place.view().replace((*found.load(), PAUSE), found.fence, found.version)
+    await log.add(READY)
+    assert await records(place) == (began(), BEGUN, PAUSE, READY)
+    assert (await log.read()).phase is Phase.PAUSED
+
+
+async def test_one_carries_it_out_and_the_others_are_told_who(place: Place) -> None:
+    await place.view().create((began(),))
+    assert await place.view().runner(ID) is None
+    log = await place.log()
+    with pytest.raises(Locked, match="ann@laptop pid"):
+        await place.view().lock(ID, BEN)
+    runner = await place.view().runner(ID)
+    assert runner is not None and runner.who.startswith("ann@laptop pid") and runner.heard is not None
+    assert runner.is_heard(runner.heard + timedelta(seconds=44))
+    assert not runner.is_heard(runner.heard + timedelta(seconds=46))
+    await log.lock.release()
+    assert await place.view().runner(ID) is None
+
+
+async def test_who_was_replaced_writes_nothing_more(place: Place) -> None:
+    """It slept: its own clock does not tell, and the lock was given to another machine meanwhile."""
+    await place.view().create((began(),))
+    slept = await place.log()
+    await slept.add(BEGUN)
+    await place.view().unlock(ID, await place.view().unlock(ID, ""))
+    after = await place.log(BEN)
+    for attempt in (slept.add(READY), slept.add(READY), slept.read(), slept.add(BEGUN)):
+        with pytest.raises(ReleaseFailure, match="somebody else carries it out"):
+            await attempt
+    await after.add(PAUSE)
+    assert await records(place) == (began(), BEGUN, PAUSE)
+
+
+async def test_who_could_not_renew_for_long_writes_nothing_more(place: Place) -> None:
+    clock = Ticking(step=0.0)
+    await place.view().create((began(),))
+    log = await place.log(times=timing(clock))
+    clock.seconds += 31
+    with pytest.raises(ReleaseFailure, match="could not be renewed for 31 s"):
+        await log.add(BEGUN)
+    assert await records(place) == (began(),)
+
+
+async def test_a_process_that_is_gone_is_followed_after_its_time(place: Place) -> None:
+    clock = Ticking()
+    await place.view().create((began(),))
+    await place.log(times=timing(wall=datetime.now(UTC) - timedelta(minutes=4)))
+    log = await place.log(BEN, timing(clock))
+    assert clock.seconds > 45
+    await log.add(PAUSE)
+
+
+async def test_a_stack_is_claimed_once_whoever_comes_first(place: Place) -> None:
+    assert await place.claims().read() is None
+    done: list[str] = []
+
+    async def claim(id_: str) -> None:
+        try:
+            await place.claims().write(Claim(id_, "hz", "ann@laptop"))
+        except Overtaken:
+            return
+        done.append(id_)
+
+    async with anyio.create_task_group() as tasks:
+        for number in range(6):
+            tasks.start_soon(claim, f"r-0000000{number}")
+    found = await place.claims().read()
+    assert found is not None and done == [found.rollout]
+    assert await place.claims("elsewhere").read() is None
+    await place.claims().free("r-ffffffff")
+    assert await place.claims().read() == found
+    await place.claims().free(found.rollout)
+    assert await place.claims().read() is None
+
+
+async def test_releases_and_claims_do_not_mistake_each_other(place: Place) -> None:
+    from tests.workbench.release.places import released
+    from workbench.release.kept import KeptRecords
+
+    view = KeptRecords(place.keeper(), AT, timing())
+    await place.claims().write(Claim(ID, "hz", "ann@laptop"))
+    await view.create(released(1))
+    assert [each.revision for each in await view.entries()] == [1]
+    await view.delete((await view.entries())[0])
+    assert await place.claims().read() is not None
+
+
+@pytest.mark.parametrize("damage", ["records", "torn", "about", "type", "empty"])
+async def test_a_damaged_record_is_said_and_never_passed_over(place: Place, damage: str) -> None:
+    await place.view().create((began(), PAUSE))
+    secret = await place.secret()
+    data = dict(secret.data)
+    match damage:
+        case "records":
+            data["records"] = data["records"][:-9] + b"\0" + data["records"][-8:]
+        case "torn":
+            data["records"] = data["records"][: len(data["records"]) // 2]
+        case "about":
+            data["about"] = b"{"
+        case "empty":
+            data = {}
+        case _:
+            pass
+    if damage == "type":
+        await place.keeper().delete_secret(NAMESPACE, secret.name, "")
+        await place.keeper().create_secret(replace(secret, type="Opaque", version=""))
+    else:
+        await place.keeper().replace_secret(replace(secret, data=data))
+    (found,) = await place.view().all()
+    assert found.id == ID
+    with pytest.raises(BrokenRecord):
+        found.load()
+    log = RolloutLog(place.view(), ID, await place.view().lock(ID, ANN))
+    with pytest.raises(ReleaseFailure, match="the record"):
+        await log.take_over()
+
+
+async def test_a_copy_under_another_name_is_no_rollout_of_that_name(place: Place) -> None:
+    await place.view().create((began(),))
+    secret = await place.secret()
+    labels = {key: OTHER if value == ID else value for key, value in secret.labels.items()}
+    copy = replace(secret, name=name(REPOSITORY, OTHER), labels=labels, version="")
+    await place.keeper().create_secret(copy)
+    found = await place.view().find(OTHER)
+    assert found is not None
+    with pytest.raises(BrokenRecord, match="is a copy"):
+        found.load()
+
+
+def test_what_would_never_fit_is_refused_before_anything_is_begun() -> None:
+    targets = tuple(Target("shop/prod", "east", os.urandom(40).hex()) for _ in range(MOST_BEGAN_BYTES // 40))
+    large = replace(began(), stages=(replace(STAGE, batches=(targets,)),))
+    with pytest.raises(ReleaseFailure, match=r"its record is too large: \d+ bytes compressed, and 350000 are kept"):
+        pack((large,), 0, namespace=NAMESPACE, repository=REPOSITORY)
+
+
+async def test_an_answer_that_was_lost_is_no_second_record(tmp_path: Path) -> None:
+    class Losing(FolderKeeper):
+        lost = 0
+
+        async def replace_secret(self, secret: StoredSecret) -> str:
+            version = await super().replace_secret(secret)
+            if self.lost:
+                self.lost -= 1
+                raise Unreachable("connection reset", target="hz", is_uncertain=True)
+            return version
+
+    keeper = Losing(tmp_path)
+    kept = KeptRollouts(keeper, NAMESPACE, REPOSITORY, timing())
+    await kept.create((began(),))
+    log = RolloutLog(kept, ID, await kept.lock(ID, ANN))
+    await log.take_over()
+    keeper.lost = 1
+    await log.add(BEGUN)
+    await log.add(READY)
+    found = await kept.find(ID)
+    assert found is not None and found.load() == (began(), BEGUN, READY)

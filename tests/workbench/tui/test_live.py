@@ -1,0 +1,208 @@
+"""Live objects of any kind over sandbox clusters: the server's own columns, what is refused, silent, hostile."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from runtimes.sandbox.api.disturbances import Disturbance
+from runtimes.sandbox.server import Sandbox
+from tests.workbench.session.shop import shop
+from tests.workbench.tui.test_screens import LARGE, SMALL, opened, released, says, shown, state, until
+from workbench.present.live import sort_key
+from workbench.session import Session
+from workbench.settings import Settings
+from workbench.tui.app import WorkbenchApp
+from workbench.tui.screens.live import LiveScreen
+from workbench.tui.screens.live_object import LiveObjectScreen
+from workbench.tui.widgets.resource_table import ResourceTable
+
+HOSTILE = "[red]front[/]\x1b[31m\u202e"
+WIDGETS = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "widgets.acme.io"},
+    "spec": {
+        "group": "acme.io",
+        "scope": "Namespaced",
+        "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "shortNames": ["wgt"]},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {
+                    "openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+                },
+                "additionalPrinterColumns": [
+                    {"name": "Flavour", "type": "string", "jsonPath": ".spec.flavour"},
+                    {"name": "Size", "type": "integer", "jsonPath": ".spec.size", "priority": 1},
+                ],
+            }
+        ],
+    },
+}
+
+
+@pytest.fixture
+async def sandbox(tmp_path: Path) -> AsyncIterator[Sandbox]:
+    tokens = {"admin": "token-of-admin", "viewer": "token-of-viewer"}
+    async with Sandbox(names=("one", "two"), clusters=2, tokens=tokens, seed=1) as sandbox:
+        sandbox.write_kubeconfig(tmp_path / "kubeconfig")
+        yield sandbox
+
+
+def workbench(folder: Path) -> WorkbenchApp:
+    settings = Settings(
+        folder / "state", folder / "state", user="ann", host="box", kubeconfig=str(folder / "kubeconfig")
+    )
+    return WorkbenchApp(Session(shop(folder / "shop"), settings), open_at="web/prod")
+
+
+def names(app: WorkbenchApp) -> list[str]:
+    return [str(row.cells[0]) for row in app.screen.query_one("#objects", ResourceTable).shown]
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x40"])
+async def test_pods_of_the_stack_are_listed_as_the_server_prints_them(
+    tmp_path: Path, sandbox: Sandbox, size: tuple[int, int]
+) -> None:
+    app = workbench(tmp_path)
+    async with app.session, app.run_test(size=size) as pilot:
+        await released(pilot)
+        await pilot.press("w")
+        await until(pilot, lambda: state(app).tree is not None and says(app, "everything is ready"))
+        await pilot.press("colon", *"po", "enter")
+        await until(pilot, lambda: isinstance(app.screen, LiveScreen) and len(names(app)) == 6)
+        assert says(app, "hz 3, listed 0s ago") and says(app, "Running") and says(app, "1/1")
+        titles = [each.title for each in app.screen.query_one("#objects", ResourceTable).columns]
+        assert titles[:5] == ["Name", "Ready", "Status", "Restarts", "Age"]
+        assert "Node" not in titles
+        await pilot.press("n")
+        titles = [each.title for each in app.screen.query_one("#objects", ResourceTable).columns]
+        assert "Node" in titles
+        await pilot.press("escape", "colon", *"deployments.apps@hz", "enter")
+        await until(pilot, lambda: isinstance(app.screen, LiveScreen) and names(app) == ["front"])
+        assert says(app, "web/prod"), "whose it is"
+        opened_at: list[tuple[Path, int]] = []
+        app.edit = lambda file, line: opened_at.append((file, line))  # type: ignore[method-assign]
+        await pilot.press("s")
+        await until(pilot, lambda: bool(opened_at))
+        assert opened_at[0][0].suffix == ".k"
+
+
+async def test_custom_resources_go_by_their_short_name_with_their_own_columns(tmp_path: Path, sandbox: Sandbox) -> None:
+    cluster = sandbox.clusters[0]
+    cluster.create("customresourcedefinitions.apiextensions.k8s.io", "", WIDGETS)
+    for number in (2, 10):
+        body = {
+            "apiVersion": "acme.io/v1",
+            "kind": "Widget",
+            "metadata": {"name": f"w{number}", "namespace": "default"},
+        }
+        cluster.create("widgets.acme.io", "default", {**body, "spec": {"flavour": HOSTILE, "size": number}})
+    app = workbench(tmp_path)
+    async with app.session, app.run_test(size=LARGE) as pilot:
+        await opened(pilot)
+        await pilot.press("colon", *"wgt", "enter")
+        await until(pilot, lambda: isinstance(app.screen, LiveScreen) and sorted(names(app)) == ["w10", "w2"])
+        assert says(app, "[red]front[/]")
+        assert not any("\x1b" in line or "\u202e" in line for line in shown(app))
+        assert says(app, "sh: "), "that it does not serve the kind is said"
+        await pilot.press("n")
+        for _ in range(3):
+            await pilot.press("o")
+        assert names(app) == ["w2", "w10"], "by number, not by letters"
+        await pilot.press("O")
+        assert names(app) == ["w10", "w2"]
+
+
+async def test_a_kind_that_may_not_be_listed_says_so_and_a_cluster_that_falls_silent_keeps_what_it_had(
+    tmp_path: Path, sandbox: Sandbox
+) -> None:
+    app = workbench(tmp_path)
+    async with app.session, app.run_test(size=LARGE) as pilot:
+        await opened(pilot)
+        await pilot.press("colon", *"namespaces", "enter")
+        await until(pilot, lambda: isinstance(app.screen, LiveScreen) and "kube-system" in names(app))
+        sandbox.disturbances[1].add(Disturbance("internal-error"))
+        await pilot.press("r")
+        await until(pilot, lambda: says(app, "? sh: ") and says(app, "shown is what it had"))
+        assert sum(name == "kube-system" for name in names(app)) == 2
+        sandbox.disturbances[1].clear()
+        await pilot.press("r")
+        await until(pilot, lambda: not says(app, "? sh: "))
+
+
+async def test_what_its_user_may_not_list_is_named(tmp_path: Path, sandbox: Sandbox) -> None:
+    sandbox.write_kubeconfig(tmp_path / "kubeconfig", "viewer")
+    app = workbench(tmp_path)
+    async with app.session, app.run_test(size=LARGE) as pilot:
+        await opened(pilot)
+        await pilot.press("colon", *"secrets", "enter")
+        await until(pilot, lambda: says(app, "? hz: may not be listed: "))
+        assert names(app) == [] and says(app, "no cluster says what there is")
+
+
+async def test_a_kind_that_nobody_serves_is_no_empty_list(tmp_path: Path, sandbox: Sandbox) -> None:
+    app = workbench(tmp_path)
+    async with app.session, app.run_test(size=LARGE) as pilot:
+        await opened(pilot)
+        await pilot.press("colon", *"deploymets", "enter")
+        await until(pilot, lambda: says(app, "no cluster that answered serves 'deploymets'"))
+        assert says(app, "did you mean deployments") and says(app, "nothing can be listed")
+        await pilot.press("escape")
+        await pilot.press("colon", *"pods@nowhere", "enter")
+        assert not isinstance(app.screen, LiveScreen)
+
+
+def test_cells_are_ordered_as_people_read_them() -> None:
+    texts = ["10", "9", "2d4h", "59s", "3m", "Running", "", "1/2", "5 (3m ago)"]
+    assert sorted(texts, key=sort_key) == ["1/2", "5 (3m ago)", "9", "10", "59s", "3m", "2d4h", "Running", ""]
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x40"])
+async def test_an_object_is_shown_with_who_set_its_fields_its_events_and_its_logs(
+    tmp_path: Path, sandbox: Sandbox, size: tuple[int, int]
+) -> None:
+    app = workbench(tmp_path)
+    async with app.session, app.run_test(size=size) as pilot:
+        await released(pilot)
+        sandbox.clusters[0].patch(
+            "deployments.apps", "web-prod", "front", {"spec": {"replicas": 2}}, "merge", manager="kubectl-scale"
+        )
+        await pilot.press("colon", *"deploy@hz web-prod", "enter")
+        await until(pilot, lambda: isinstance(app.screen, LiveScreen) and names(app) == ["front"])
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, LiveObjectScreen) and says(app, "replicas: 2"))
+        assert any("kubectl-scale" in each and "replicas: 2" in each for each in shown(app))
+        assert any("workbench" in each for each in shown(app)) and not says(app, "managedFields")
+        await until(pilot, lambda: says(app, "ScalingReplicaSet"))
+        await pilot.press("l")
+        assert not app.screen.query_one("#side").has_class("logs"), "only pods have logs"
+        await pilot.press("escape", "escape", "colon", *"pods@hz web-prod", "enter")
+        await until(pilot, lambda: isinstance(app.screen, LiveScreen) and len(names(app)) == 2)
+        await pilot.press("enter", "l")
+        await until(pilot, lambda: bool(app.screen.query_one("#logs", ResourceTable).shown))
+        await pilot.press("c")
+        await until(pilot, lambda: says(app, "logs of front"))
+        await pilot.press("p")
+        await until(pilot, lambda: says(app, "the run before"))
+
+
+async def test_secrets_of_a_live_object_are_masked_wherever_they_are(tmp_path: Path, sandbox: Sandbox) -> None:
+    app = workbench(tmp_path)
+    async with app.session, app.run_test(size=LARGE) as pilot:
+        await released(pilot)
+        await pilot.press("colon", *"secrets@hz web-prod", "enter")
+        await until(pilot, lambda: isinstance(app.screen, LiveScreen) and "front" in names(app))
+        app.screen.query_one("#objects", ResourceTable).cursor = names(app).index("front")
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, LiveObjectScreen) and says(app, "token:"))
+        text = "\n".join(shown(app))
+        assert "canary" not in text and "Y2FuYXJ5" not in text, "neither in clear nor encoded"
+        sandbox.clusters[0].delete("secrets", "web-prod", "front")
+        await pilot.press("r")
+        await until(pilot, lambda: says(app, "it is not there any more"))

@@ -1,0 +1,88 @@
+"""What is known of the rollouts of a repository, and how it is said that something is not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from runtimes.base import RuntimeFailure
+from workbench.engine.errors import Refused, ReleaseFailure
+from workbench.engine.rollout.progress import Progress
+from workbench.release.encoding import BrokenRecord
+from workbench.release.kept_rollouts import Claim, Runner
+from workbench.release.rollout_packing import ID_FORM
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A rollout, where it is kept, and who carries it out: nobody, or somebody whose lease is there.
+
+    `is_former`: an older version of this program keeps it, on this machine alone.
+    """
+
+    progress: Progress
+    place: str
+    runner: Runner | None = None
+    is_former: bool = False
+
+    @property
+    def id(self) -> str:
+        return self.progress.began.id
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A rollout of which nobody can say where it stands."""
+
+    id: str
+    error: ReleaseFailure
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """All rollouts that are known, the newest first. `silent` are places that may have others, and why that is so."""
+
+    known: tuple[Known, ...] = ()
+    unreadable: tuple[Unreadable, ...] = ()
+    silent: Mapping[str, RuntimeFailure | ReleaseFailure] = field(default_factory=dict)
+
+    def one(self, id_: str) -> Known:
+        """Raises `ReleaseFailure` where there is no such rollout, or none that can be read, or nobody can tell."""
+        for each in self.known:
+            if each.id == id_:
+                return each
+        for broken in self.unreadable:
+            if broken.id == id_:
+                raise broken.error
+        if not ID_FORM.fullmatch(id_):
+            raise ReleaseFailure(
+                f"{id_[:60]!r} is no id of a rollout: they look like r-1234abcd", hint="wb rollout list"
+            )
+        for place, error in self.silent.items():
+            raise ReleaseFailure(
+                f"whether there is a rollout {id_} is not known: {error.message}", where=place, hint=error.hint
+            )
+        known = ", ".join(each.id for each in self.known) or "there is none"
+        raise ReleaseFailure(f"there is no rollout {id_}: {known}", hint="wb rollout list")
+
+
+def not_ended(at: Known, stacks: str, now: datetime) -> Refused:
+    by = f", carried out by {at.runner.who}" if at.runner is not None and at.runner.is_heard(now) else ""
+    said = f"rollout {at.id} of {stacks} has not ended: it is {at.progress.phase.value}{by}"
+    return Refused([said], hint=f"wb rollout resume {at.id}, or wb rollout abort {at.id}")
+
+
+def untold(stack: str, claim: Claim, why: str, hint: str) -> Refused:
+    return Refused([untold_said(stack, claim, why)], hint=hint or "have it answer, and try again")
+
+
+def untold_said(stack: str, claim: Claim, why: str) -> str:
+    place = claim.home or f"the machine of {claim.by}"
+    of = f"of {stack}" if stack else "of this stack"
+    return f"whether rollout {claim.rollout} {of}, recorded in {place}, has ended is not known: {why}"
+
+
+def broken(where: str, place: str, error: BrokenRecord) -> ReleaseFailure:
+    hint = "releases tell what was applied (wb release list STACK); move the record away to begin again"
+    return ReleaseFailure(f"the record {error}", where=f"{where} of {place}" if place else where, hint=hint)

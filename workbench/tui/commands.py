@@ -1,0 +1,75 @@
+"""What may be typed after a colon beside the screens of a stack: places of their own, and what takes a whole name."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from runtimes.base import KubernetesId
+from workbench.project import UnknownStack
+from workbench.tui.frame import Frame
+from workbench.tui.state import StackState
+
+if TYPE_CHECKING:
+    from workbench.tui.app import WorkbenchApp
+
+PLACES = ("fleet",)
+"""Screens that are of no stack."""
+
+
+_KIND = re.compile(r"(?P<kind>[a-z0-9][a-z0-9.-]*)(?:@(?P<cluster>\S+))?", re.IGNORECASE)
+
+
+def open_place(app: WorkbenchApp, word: str, rest: str, screen: Frame) -> bool:
+    """Opens the place of this name, else the live objects of this kind; returns False for what can be neither."""
+    if word in PLACES:
+        from workbench.tui.screens.fleet import FleetScreen
+
+        app.push_screen(FleetScreen())
+        return True
+    found = _KIND.fullmatch(word)
+    return found is not None and _open_kind(app, found["kind"], found["cluster"] or "", rest, screen.shown_state)
+
+
+def _open_kind(app: WorkbenchApp, kind: str, cluster: str, namespace: str, state: StackState | None) -> bool:
+    """Opens live objects: of one cluster that is named, else of the stack's, else of all; of the stack's namespaces
+    unless one is named."""
+    known = tuple(each.name for each in app.konfig.clusters.clusters)
+    clusters = (cluster,) if cluster else state.stack.clusters if state is not None else known
+    if cluster and cluster not in known:
+        there = ", ".join(known) or "none"
+        app.notify(f"no cluster {cluster!r}: clusters.yaml names {there}", severity="warning")
+        return True
+    if not clusters:
+        return False
+    from workbench.tui.screens.live import LiveScreen
+
+    own = _namespaces(state) if state is not None and not cluster else ()
+    app.push_screen(LiveScreen(kind, clusters, (namespace,) if namespace else own, state))
+    return True
+
+
+def _namespaces(state: StackState) -> tuple[str, ...]:
+    """Returns the namespaces that the stack is known to have something in; none where nothing is known yet."""
+    tree = state.known.tree
+    ids = [each.address.id for each in tree.resources] if tree is not None else []
+    if state.known_diff is not None:
+        ids += [each.address.id for each in state.known_diff.changes]
+    named = (each.namespace for each in ids if isinstance(each, KubernetesId))
+    return tuple(sorted({each for each in named if each}))
+
+
+def allow_writes(app: WorkbenchApp, name: str, screen: Frame) -> None:
+    """Typing the whole name is the confirmation, so there is no stack that nothing means."""
+    if not name:
+        app.notify("say which stack: allow-writes PROJECT/STACK", severity="warning")
+        return
+    try:
+        stack = app.session.select(name)
+    except UnknownStack as error:
+        app.notify(f"{error}. {error.hint}", severity="warning")
+        return
+    app.session.allow_writes(stack)
+    why = app.session.read_only(stack)
+    app.notify(why or f"{stack.path} may be written in this session; plan again", severity="warning")
+    screen.show_state()
