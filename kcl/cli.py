@@ -83,7 +83,7 @@ _EVALUATING: Final = frozenset({"cover", "vet"})
 """Those of them that evaluate programs in the process that they are started in."""
 
 
-_FOUND_BY_RUNNING: Final = frozenset({Code.EVALUATION, Code.PLUGIN})
+_FOUND_BY_RUNNING: Final = frozenset({Code.EVALUATION})
 """What may have to do with more than files: how long something took, or what another process did."""
 
 

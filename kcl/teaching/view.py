@@ -15,7 +15,11 @@ from kcl.syntax.tokens import Token
 
 TAB: Final = 4
 """Blanks that a tab stands for when lines are compared."""
+LONGEST_LINE: Final = 1_000
+"""Characters of a line that somebody may have written. A longer one is not looked into: most patterns take time by the
+square of what they search."""
 _LINE_END = pattern(r"\n")
+_STRING, _COMMENT = b"\1", b"\2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +58,9 @@ class View:
         self._quoted = bytearray(len(text) + 1)
         for kind, start, end, _ in self.tokens:
             if kind == "str":
-                self._quoted[start:end] = b"\1" * (end - start)
+                self._quoted[start:end] = _STRING * (end - start)
         for comment in result.module.comments:
-            self._quoted[comment.start : comment.end] = b"\1" * (comment.end - comment.start)
+            self._quoted[comment.start : comment.end] = _COMMENT * (comment.end - comment.start)
 
     def line_of(self, offset: int) -> int:
         return bisect_right(self.starts, min(offset, len(self.text))) - 1
@@ -73,14 +77,9 @@ class View:
         """Where a line ends without its comment and the blanks before that."""
         start, line = self.starts[number], self.line(number)
         end = len(line)
-        while end and (
-            line[end - 1].isspace() or (self.is_quoted(start + end - 1) and not self._in_string(start + end))
-        ):
+        while end and (line[end - 1].isspace() or self._quoted[start + end - 1] == _COMMENT[0]):
             end -= 1
         return start + end
-
-    def _in_string(self, end: int) -> bool:
-        return any(kind == "str" and start < end <= stop for kind, start, stop, _ in self.tokens)
 
     def is_quoted(self, offset: int) -> bool:
         """Whether a character stands in a string or a comment."""
@@ -135,10 +134,13 @@ def joined(changes: Iterable[Change]) -> tuple[Change, ...]:
 
 
 def nearby(view: View, offset: int) -> list[int]:
-    """The line an error was reported in, and the one before it: much is missed only where the next line begins."""
+    """The line an error was reported in, and the one before it: much is missed only where the next line begins.
+
+    Without those that are too long for anybody to have written them.
+    """
     line = view.line_of(offset)
-    if view.is_empty(line):
-        earlier = view.before(line)
-        return [] if earlier is None else [earlier]
+    lines = [] if view.is_empty(line) else [line]
     earlier = view.before(line)
-    return [line] if earlier is None else [line, earlier]
+    if earlier is not None:
+        lines.append(earlier)
+    return [each for each in lines if len(view.line(each)) <= LONGEST_LINE]
