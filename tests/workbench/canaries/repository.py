@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, quote_plus
 
-from runtimes.base import Health, KubernetesId, LogRequest, RuntimeFailure, Status
+from runtimes.base import Health, KubernetesId, LogRequest, ObjectRef, Occurrence, RuntimeFailure, Status
+from runtimes.base.tables import LiveColumn, LiveKind, LiveRow, LiveTable
 from tests.workbench.engine.fake_cluster import FakeCluster
 from tests.workbench.engine.fake_workspace import FakeWorkspace
 from tests.workbench.session.shop import shop
@@ -134,6 +135,7 @@ FILES = {
 SECRET = KubernetesId("v1", "Secret", "vault-dev", "safe")
 SETTINGS = KubernetesId("v1", "ConfigMap", "vault-dev", "settings")
 WEB = KubernetesId("apps/v1", "Deployment", "vault-dev", "web")
+LIVE = LiveKind("v1", "ConfigMap", "configmaps", True)
 
 
 def forms(secret: str) -> Iterator[str]:
@@ -157,7 +159,19 @@ def leaking_files(*folders: Path) -> dict[str, list[str]]:
 
 
 class Cluster(FakeCluster):
-    """Its pods write their secrets into their logs."""
+    """Its pods write their secrets into their logs, and so do its lists and events."""
+
+    async def kinds(self) -> tuple[LiveKind, ...]:
+        return (LIVE,)
+
+    async def table(self, kind: LiveKind, namespace: str = "", *, most: int = 5000) -> LiveTable:
+        columns = (LiveColumn("Name"), LiveColumn("Says"), LiveColumn("More", is_wide=True))
+        told = f"opens with {OPTION}, {quote(URL, safe='')}", f"{LOOK} {VARIABLE}"
+        return LiveTable(kind, columns, (LiveRow(SETTINGS, "u", ("settings", *told), {"door": OPTION}),))
+
+    async def events(self, id_: KubernetesId, uid: str) -> tuple[Occurrence, ...]:
+        about = ObjectRef(id_.kind, id_.namespace, id_.name, uid)
+        return (Occurrence(about, True, "Refused", f"not {OPTION}, not {LOOK}", 2, None),)
 
     async def logs(self, request: LogRequest) -> tuple[str, ...]:
         return (

@@ -11,6 +11,9 @@ from textual.widgets import Input
 
 from tests.workbench.tui.test_screens import opened, says, shown, state, until
 from workbench.tui.app import WorkbenchApp
+from workbench.tui.screens.fleet import FleetScreen
+from workbench.tui.screens.live import LiveScreen
+from workbench.tui.screens.live_object import LiveObjectScreen
 from workbench.tui.widgets.prompt import Prompt
 
 
@@ -51,9 +54,7 @@ class Pictures:
         """What would be done, the question, the run and its end."""
         app = self.app
         given = " ".join(f"{name}={value}" for name, value in options.items())
-        await self.pilot.press("colon")
-        app.screen.query_one(Prompt).value = f"recover {given}"
-        await self.pilot.press("enter")
+        await self._typed(f"recover {given}")
         await until(self.pilot, lambda: app.recovery is not None and app.recovery.found is not None)
         await self.pilot.pause(0.3)
         await self.of_each_row("recovery", rows)
@@ -68,6 +69,25 @@ class Pictures:
         await self.pilot.pause(0.3)
         await self.of_each_row("recovered", rows)
         await self.pilot.press("escape")
+
+    async def of_what_runs(self) -> None:
+        """The fleet, the live objects of a kind, and one of them."""
+        await self._typed("fleet")
+        await until(self.pilot, lambda: isinstance(self.app.screen, FleetScreen) and says(self.app, "cannot log in"))
+        await self.of_each_row("fleet", 2)
+        await self._typed("configmaps")
+        await until(self.pilot, lambda: isinstance(self.app.screen, LiveScreen) and says(self.app, "opens with"))
+        self.take("live")
+        await self.pilot.press("n")
+        self.take("live, wide")
+        await self.pilot.press("enter")
+        await until(self.pilot, lambda: isinstance(self.app.screen, LiveObjectScreen) and says(self.app, "Refused"))
+        await self.of_each_row("live object", 20)
+
+    async def _typed(self, command: str) -> None:
+        await self.pilot.press("colon")
+        self.app.screen.query_one(Prompt).value = command
+        await self.pilot.press("enter")
 
     async def of_each_step(self, rows: int) -> None:
         plan = self.app.screen

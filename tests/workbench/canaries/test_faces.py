@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import json
+import pkgutil
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,6 +17,7 @@ from tests.workbench.canaries.recovery import GIVEN, RecoveringVault
 from tests.workbench.canaries.repository import OPTIONS, Vault, leaking_files, leaks
 from tests.workbench.canaries.screens import Pictures
 from tests.workbench.tui.test_screens import LARGE, says, state, until
+from workbench.tui import screens
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.frame import Frame
 
@@ -54,10 +57,13 @@ async def test_no_screen_shows_a_canary(vault: RecoveringVault) -> None:
         await until(pilot, lambda: says(app, "drift"))
         await pictures.of_each_row("drift", 6)
         await pictures.of_a_recovery(GIVEN, 2)
+        await pictures.of_what_runs()
     seen = pictures.seen
     leaking = {name: leaks(said) for name, said in seen.items()}
     assert not any(leaking.values()), leaking
     assert "masked#" in seen["spec 1"] + seen["spec 2"] and "masked#" in "".join(seen.values())
+    for module in pkgutil.iter_modules(screens.__path__, f"{screens.__name__}."):
+        importlib.import_module(module.name)
     every = {each.__name__ for each in Frame.__subclasses__()}
     assert pictures.screens == every - {*SHOWN_OTHERWISE}
 

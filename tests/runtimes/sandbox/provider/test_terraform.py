@@ -244,7 +244,8 @@ def test_everything_can_be_destroyed(folder: Folder) -> None:
 
 
 def test_one_interrupt_lets_creates_end_and_all_are_in_the_state(folder: Folder) -> None:
-    by_hand.order_faults(folder.world, [{"operation": "create", "latency_seconds": 2}])
+    slow = {"operation": "create", "type": "sandbox_bucket", "times": 4, "latency_seconds": 2}
+    by_hand.order_faults(folder.world, [slow])
     buckets = {f"b{index}": {"name": f"bucket-{index}"} for index in range(4)}
     folder.write(
         {"sandbox_bucket": buckets, "sandbox_network": {"after": {**NETWORK, "depends_on": ["sandbox_bucket.b0"]}}}
@@ -254,6 +255,10 @@ def test_one_interrupt_lets_creates_end_and_all_are_in_the_state(folder: Folder)
         assert process.stdout is not None
         for _ in range(4):
             next(line for line in process.stdout if '"apply_start"' in line)
+        ends = time.monotonic() + TIME
+        while folder.world.content().faults[0]["times"]:  # what terraform announces it has not yet asked for
+            assert time.monotonic() < ends
+            time.sleep(0.02)
         os.killpg(process.pid, signal.SIGINT)  # the provider hears it too, and is asked to stop
         process.stdout.read()
         assert process.wait(TIME) == 1
