@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
 from workbench.project import ClusterMapping, checkout
@@ -38,7 +39,8 @@ class Connections:
         self._refuse_untrusted(cluster)
         if cluster not in self.open:
             made = await self._connect(cluster) if self._connect else self._connected(cluster)
-            self.open.setdefault(cluster, made)
+            if self.open.setdefault(cluster, made) is not made:
+                await made.close()  # somebody else was faster
         return self.open[cluster]
 
     def bucket(self) -> RecordKeeper:
@@ -76,9 +78,11 @@ class Connections:
         return described(_kubeconfig_files(self._settings.kubeconfig), contexts)
 
     async def close(self) -> None:
-        for runtime in self.open.values():
-            await runtime.close()
-        self.open.clear()
+        """Closes every one, whatever becomes of the others: who closes may be interrupted."""
+        async with AsyncExitStack() as closing:
+            for runtime in self.open.values():
+                closing.push_async_callback(runtime.close)
+            self.open.clear()
 
     def _connected(self, cluster: str) -> Runtime:
         from runtimes.base import RuntimeType

@@ -20,7 +20,7 @@ import tempfile
 import time
 import weakref
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -136,8 +136,9 @@ class Transport:
     async def close(self) -> None:
         clients = [*self._retired, *([self._rest] if self._rest else [])]
         self._rest, self._retired = None, []
-        for client in clients:
-            await client.close()
+        async with AsyncExitStack() as closing:  # every one, though who closes is interrupted
+            for client in clients:
+                closing.push_async_callback(client.close)
 
     async def call(
         self,

@@ -575,6 +575,9 @@ class WorkbenchApp(App[int]):
                         job.report = event.report
 
         await self._trying_recovery(job, "recovering", do)
+        if job.looks_again:
+            job.looks_again = False
+            self.call_later(self.look_at_recovery, job)
 
     async def _trying_recovery(self, job: RecoveryJob, busy: str, do: Callable[[], Awaitable[None]]) -> None:
         """As `_trying`, for a recovery."""

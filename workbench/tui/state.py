@@ -94,7 +94,8 @@ class StackState:
 class RecoveryJob:
     """One recovery on the screen: `file` and `options` as typed, then what became of it.
 
-    `states` are (state, detail) by step, `log` the last events as lines. `run` is there while it runs.
+    `states` are (state, detail) by step, `log` the last events as lines. `run` is there while it runs. `looks_again`
+    says that a look was wanted while the end of a run was still being recorded.
     """
 
     file: str
@@ -107,6 +108,7 @@ class RecoveryJob:
     busy: str = ""
     busy_since: float = 0.0
     run: RecoveryRun | None = None
+    looks_again: bool = False
 
     @property
     def is_running(self) -> bool:
