@@ -14,10 +14,15 @@ from workbench.settings import Settings
 
 
 class Lingering(FakeCluster):
-    """Takes its time to say goodbye."""
+    """Takes its time to say goodbye, and says when it begins to."""
+
+    def __init__(self, place: str) -> None:
+        super().__init__(place)
+        self.closing = asyncio.Event()
 
     async def close(self) -> None:
         await super().close()
+        self.closing.set()
         await asyncio.Event().wait()
 
 
@@ -33,11 +38,9 @@ async def test_every_cluster_is_closed_though_one_lingers_and_is_given_up(tmp_pa
             await session.diff(session.select("web/prod"))
 
     using = asyncio.create_task(use())
-    while not any(each.closed for each in clusters.values()):
-        await asyncio.sleep(0.01)
-    for _ in clusters:
+    for last_first in ("sh", "hz"):
+        await clusters[last_first].closing.wait()
         using.cancel()
-        await asyncio.sleep(0.01)
     with pytest.raises(asyncio.CancelledError):
         await using
     assert all(each.closed for each in clusters.values())
