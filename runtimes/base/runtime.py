@@ -116,25 +116,28 @@ class PlanRequest:
 
     The runtime then predicts from the resource alone, and says so in `warnings`. `observed` is the whole object as it
     was read a moment ago, None to have it read. With `dry_run` the infrastructure is asked even where what is there
-    tells that nothing would change.
+    tells that nothing would change. `taken_away` are leaves that others put into the live object and that go with the
+    apply, as paths of its `owners`; one that cannot go is in `after` still.
     """
 
     resource: Resource
     new_namespaces: frozenset[str] = frozenset()
     observed: Body | None = field(default=None, repr=False)
     dry_run: bool = False
+    taken_away: frozenset[FieldPath] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class ApplyRequest:
     """`expected` is what the plan saw: None means that nothing was there. `Moved` is raised if that is no longer so.
 
-    `force` takes over the fields named in the prediction's conflicts.
+    `force` takes over the fields named in the prediction's conflicts, `taken_away` is as in `PlanRequest`.
     """
 
     resource: Resource
     expected: Identity | None
     force: bool = False
+    taken_away: frozenset[FieldPath] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

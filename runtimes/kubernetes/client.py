@@ -103,6 +103,35 @@ class Client:
         )
         return _object(reply), reply.warnings
 
+    async def dry_replace(
+        self, id_: KubernetesId, body: Mapping[str, Any], secrets: Sequence[str] = ()
+    ) -> tuple[Object, tuple[str, ...]]:
+        """Returns what the server would make of the whole object, which names the version it is for, and its warnings.
+
+        Raises `Moved` where the object has another version.
+        """
+        query = [("fieldManager", FIELD_MANAGER), ("dryRun", "All")]
+        path = await self._path(id_)
+        reply = await self._transport.call("PUT", path, query=query, body=body, subject=str(id_), secrets=secrets)
+        return _object(reply), reply.warnings
+
+    async def set_managed_fields(self, id_: KubernetesId, entries: Sequence[Any], version: str) -> Object:
+        """Writes who owns the fields, and nothing else. Raises `Moved` where the object has another version."""
+        # as client-go's csaupgrade does it: the version in the patch makes it one of this version alone
+        patch = [
+            {"op": "replace", "path": "/metadata/managedFields", "value": list(entries)},
+            {"op": "replace", "path": "/metadata/resourceVersion", "value": version},
+        ]
+        reply = await self._transport.call(
+            "PATCH",
+            await self._path(id_),
+            query=[("fieldManager", FIELD_MANAGER)],
+            body=patch,
+            content_type="application/json-patch+json",
+            subject=str(id_),
+        )
+        return _object(reply)
+
     async def delete(self, id_: KubernetesId, *, uid: str | None, version: str = "") -> None:
         """Deletes with its dependents in the background. Absent already is success.
 

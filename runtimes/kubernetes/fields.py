@@ -58,12 +58,13 @@ def leaves(tree: Any, live: Object, path: FieldPath = ()) -> Iterator[FieldPath]
     if not children and path:
         yield path
     for key, below in children:
-        step = _step(key, live, path)
+        step = step_of(key, live, path)
         if step is not None:
             yield from leaves(below, live, (*path, step))
 
 
-def _step(key: str, live: Object, path: FieldPath) -> str | int | ListKey | None:
+def step_of(key: str, live: Object, path: FieldPath) -> str | int | ListKey | None:
+    """Returns what a key of `fieldsV1` below `path` stands for; None for an element of a set that is not there."""
     sort, _, text = key.partition(":")
     match sort:
         case "f":
@@ -154,7 +155,7 @@ def _every_path(tree: Any, live: Object, path: FieldPath = ()) -> Iterator[Field
     if path:
         yield path
     for key, below in tree.items():
-        step = None if key == "." else _step(key, live, path)
+        step = None if key == "." else step_of(key, live, path)
         if step is not None:
             yield from _every_path(below, live, (*path, step))
 

@@ -20,6 +20,7 @@ from runtimes.kubernetes import fields, normalize
 from runtimes.kubernetes.client import FIELD_MANAGER, Client, Object
 from runtimes.kubernetes.failures import ConflictingFields, Immutable, NamespaceMissing
 from runtimes.kubernetes.ownership import is_as_applied
+from runtimes.kubernetes.taking import managed_fields, without
 
 _ATTEMPTS = 5
 
@@ -32,17 +33,19 @@ async def predict(
     *,
     observed: Object | None = None,
     dry_run: bool = False,
+    taken_away: frozenset[FieldPath] = frozenset(),
 ) -> Prediction:
     """Raises the server's refusal where it would refuse the apply, conflicts and fixed fields excepted.
 
-    `observed` is the object as read a moment ago, None to read it. `dry_run` asks the server in any case.
+    `observed` is the object as read a moment ago, None to read it. `dry_run` asks the server in any case. `taken_away`
+    are leaves that others own and that go with the apply.
     """
     for _ in range(_ATTEMPTS):
         live, observed = observed or await client.get(id_), None
-        if not dry_run and live is not None and is_as_applied(content, live, FIELD_MANAGER):
+        if not dry_run and not taken_away and live is not None and is_as_applied(content, live, FIELD_MANAGER):
             return _unchanged(id_, content, live)
         try:
-            prediction = await _against(client, id_, content, live, new_namespaces)
+            prediction = await _against(client, id_, content, live, new_namespaces, taken_away)
         except Moved:
             continue  # made, or deleted and recreated, since it was read
         if prediction is not None:
@@ -61,6 +64,7 @@ async def _against(
     content: Mapping[str, Any],
     live: Object | None,
     new_namespaces: frozenset[str],
+    taken_away: frozenset[FieldPath],
 ) -> Prediction | None:
     """Returns None if the dry run met another state than `live`."""
     secrets = normalize.secret_values(content)
@@ -87,6 +91,10 @@ async def _against(
         if live is None or now is None or not normalize.is_same(normalize.identity(live), now):
             return None
         live = now
+    if live is not None and taken_away and managed_fields(live, taken_away, FIELD_MANAGER) is not None:
+        # two dry runs do not add up: the second one gets as a whole what the first one would leave
+        after, more = await client.dry_replace(id_, _unmanaged(without(live, after, taken_away)), secrets)
+        warnings = tuple(dict.fromkeys((*warnings, *more)))
     return Prediction(
         id=id_,
         live=normalize.live_resource(id_, live) if live else None,
@@ -97,6 +105,11 @@ async def _against(
         unknown=normalize.decided_later(content, after) if live is None else (),
         warnings=warnings,
     )
+
+
+def _unmanaged(body: Object) -> Object:
+    metadata = {name: each for name, each in body["metadata"].items() if name != "managedFields"}
+    return {**body, "metadata": metadata}
 
 
 def _unchanged(id_: KubernetesId, content: Mapping[str, Any], live: Object) -> Prediction:

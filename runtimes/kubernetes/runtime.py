@@ -16,6 +16,7 @@ from runtimes.base import (
     ApplyRequest,
     ClusterIdentity,
     DeleteRequest,
+    FieldPath,
     Forbidden,
     Identity,
     KubernetesId,
@@ -45,6 +46,7 @@ from runtimes.kubernetes.kubeconfig import Kubeconfig
 from runtimes.kubernetes.operations import KubernetesOperations
 from runtimes.kubernetes.predict import predict
 from runtimes.kubernetes.records import KubernetesRecords
+from runtimes.kubernetes.taking import managed_fields
 from runtimes.kubernetes.transport import Limits, Transport
 from runtimes.kubernetes.tree import occurrence
 from runtimes.kubernetes.watch import watching
@@ -150,6 +152,7 @@ class KubernetesRuntime:
             request.new_namespaces,
             observed=dict(request.observed) if request.observed is not None else None,
             dry_run=request.dry_run,
+            taken_away=request.taken_away,
         )
 
     async def read_many(self, ids: Collection[ResourceId], labels: Mapping[str, str]) -> Mapping[ResourceId, Object]:
@@ -178,7 +181,10 @@ class KubernetesRuntime:
     async def apply(self, request: ApplyRequest) -> LiveResource:
         id_ = _kubernetes(request.resource.id)
         content = await self._content(id_, request.resource.attributes)
-        return await self._applied(id_, content, request.expected, force=request.force)
+        expected = request.expected
+        if expected is not None and request.taken_away:
+            expected = await self._taken(id_, expected, request.taken_away)
+        return await self._applied(id_, content, expected, force=request.force)
 
     async def delete(self, request: DeleteRequest) -> None:
         id_ = _kubernetes(request.id)
@@ -271,6 +277,34 @@ class KubernetesRuntime:
                     found.setdefault(resource.identity.uid, resource)
         return Owned(tuple(sorted(found.values(), key=lambda each: str(each.id))), tuple(sorted(unlisted)))
 
+    async def _taken(self, id_: KubernetesId, expected: Identity, taken_away: frozenset[FieldPath]) -> Identity:
+        """Makes fields of others ours, so that the apply that follows takes them away; returns what that is bound to.
+
+        Where nothing follows, the object is as it was, and the next plan shows these fields as to be removed.
+        """
+        for _ in range(_ATTEMPTS):
+            live = await self._client.get(id_)
+            if live is None or not normalize.is_same(expected, live):
+                raise self._moved(id_, expected, live)
+            found = normalize.identity(live)
+            entries = managed_fields(live, taken_away, FIELD_MANAGER)
+            if entries is None:
+                return found
+            try:
+                version = normalize.resource_version(found)
+                return normalize.identity(await self._client.set_managed_fields(id_, entries, version))
+            except Moved:
+                continue  # if only its status has moved on, once more
+        raise self._too_fast(id_)
+
+    def _too_fast(self, id_: KubernetesId) -> Moved:
+        return Moved(
+            "its status is being written faster than it can be applied",
+            target=self.place,
+            subject=str(id_),
+            hint="try again when it rests",
+        )
+
     async def _applied(
         self, id_: KubernetesId, content: Object, expected: Identity | None, *, force: bool
     ) -> LiveResource:
@@ -289,12 +323,7 @@ class KubernetesRuntime:
                     refused.conflicts = fields.conflicts(refused.fields, now)
                     raise
                 expected = normalize.identity(now)
-        raise Moved(
-            "its status is being written faster than it can be applied",
-            target=self.place,
-            subject=str(id_),
-            hint="try again when it rests",
-        )
+        raise self._too_fast(id_)
 
     async def _content(self, id_: KubernetesId, attributes: Mapping[str, Any]) -> Object:
         """Returns the body to send: a copy of its own, with its namespace, without what only a server may say."""

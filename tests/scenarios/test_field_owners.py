@@ -14,8 +14,8 @@ from runtimes.base.sensitive import LAST_APPLIED
 from runtimes.sandbox.server import Sandbox
 from tests.scenarios.conftest import apply
 from tests.scenarios.fleet import Fleet
-from workbench.engine.changes import StackDiff
-from workbench.engine.errors import UnresolvedConflict
+from workbench.engine.changes import Op, StackDiff
+from workbench.engine.errors import EngineError, UnresolvedConflict
 from workbench.engine.events import ApplyFinished, Outcome
 
 pytestmark = pytest.mark.slow
@@ -130,6 +130,49 @@ async def test_what_kubectl_applied_is_shared_and_its_own_fields_stay(fleet: Fle
     (change,) = [each for each in (await diff(fleet)).changes if each.fields]
     (field,) = change.fields
     assert field.actor is not None and field.actor.manager == "kubectl-client-side-apply"
+    # with a word it is, and then nothing is left to be said
+    session = fleet.session()
+    plan = await session.plan(session.select("fleet/prod"), take_away=True)
+    assert "what people put into live objects is taken away (1 field)" in plan.confirmation.reasons
+    end = (await apply(session, plan))[-1]
+    assert isinstance(end, ApplyFinished) and end.outcome is Outcome.SUCCEEDED, end
+    assert "tier" not in live(fleet)["metadata"]["labels"]
+    assert said(await diff(fleet)) == {}
+
+
+async def test_what_a_person_put_there_goes_by_a_plan_that_says_so_and_no_other(fleet: Fleet) -> None:
+    await released(fleet)
+    before = live(fleet)["spec"]
+    by_hand = {"metadata": {"annotations": {"note": "x"}}, "spec": {"minReadySeconds": 9, "paused": True}}
+    cluster = fleet.sandbox.clusters[0]
+    cluster.patch("deployments.apps", "fleet", "web", by_hand, "merge", manager="kubectl-edit")
+    await released(fleet)
+    assert live(fleet)["spec"] == {**before, "minReadySeconds": 9, "paused": True}
+    session = fleet.session()
+    stack = session.select("fleet/prod")
+    plan = await session.plan(stack, take_away=True)
+    assert plan.confirmation.reasons == ("what people put into live objects is taken away (3 fields)",)
+    assert [(format_path(each.path), each.op) for change in plan.changes for each in change.fields] == [
+        ("metadata.annotations.note", Op.REMOVE),
+        ("spec.minReadySeconds", Op.REMOVE),
+        ("spec.paused", Op.REMOVE),
+    ]
+    file = fleet.root / "plan.json"
+    session.save_plan(plan, file)
+    # what somebody puts there after the plan was made was not approved
+    cluster.patch(
+        "deployments.apps", "fleet", "web", {"spec": {"minReadySeconds": 10}}, "merge", manager="kubectl-edit"
+    )
+    with pytest.raises(EngineError):
+        await apply(session, plan)
+    with pytest.raises(EngineError):
+        await session.load_plan(file)
+    cluster.patch("deployments.apps", "fleet", "web", {"spec": {"minReadySeconds": 9}}, "merge", manager="kubectl-edit")
+    end = (await apply(session, await session.load_plan(file)))[-1]
+    assert isinstance(end, ApplyFinished) and end.outcome is Outcome.SUCCEEDED, end
+    assert live(fleet)["spec"] == before and "note" not in live(fleet)["metadata"].get("annotations", {})
+    assert said(await session.diff(stack)) == {}
+    assert (await session.plan(stack, take_away=True)).is_empty
 
 
 async def diff(fleet: Fleet) -> StackDiff:

@@ -19,6 +19,7 @@ from workbench.cli.stacks import (
     part_options,
     reason_option,
     replace_option,
+    take_away_option,
     timeout_option,
     workdir_option,
 )
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
 @click.option("--no-prune", is_flag=True, help="leave what the stack no longer has")
 @accept_lost_option
 @adopt_option
+@take_away_option
 @dry_run_all_option
 @part_options
 @replace_option
@@ -64,6 +66,7 @@ def command(
     no_prune: bool,
     accept_lost: bool,
     adopt: bool,
+    take_away: bool,
     dry_run_all: bool,
     only: tuple[str, ...],
     skip: tuple[str, ...],
@@ -110,6 +113,7 @@ def command(
                 force=force,
                 accept_lost=accept_lost,
                 adopt=adopt,
+                take_away=take_away,
                 dry_run_all=dry_run_all,
                 only=only,
                 skip=skip,
@@ -120,7 +124,18 @@ def command(
     ctx.exit(apply_made(session, made, output, yes=yes, confirm=confirm, dry_run=dry_run, watch=watch, timeout=timeout))
 
 
-_OF_PLANS = ("clusters", "force", "no_prune", "accept_lost", "adopt", "dry_run_all", "only", "skip", "replace")
+_OF_PLANS = (
+    "clusters",
+    "force",
+    "no_prune",
+    "accept_lost",
+    "adopt",
+    "take_away",
+    "dry_run_all",
+    "only",
+    "skip",
+    "replace",
+)
 
 
 def _refuse_options(ctx: click.Context) -> None:

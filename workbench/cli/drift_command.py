@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     help="look again so often, and print what is new, until ^C",
 )
 @click.option("--revert", is_flag=True, help="plan and apply what takes the drift of one stack back, and nothing else")
+@click.option("--take-away", is_flag=True, help="with --revert: take away what people put into live objects as well")
 @click.option("--adopt", is_flag=True, help="print a patch that makes the KCL of one stack say what is live")
 @click.option("--write", is_flag=True, help="with --adopt: write the files instead")
 @click.option("-y", "--yes", is_flag=True, help="with --revert: do not ask; protected stacks need --confirm as well")
@@ -66,6 +67,7 @@ def command(
     format_: str,
     every: float | None,
     revert: bool,
+    take_away: bool,
     adopt: bool,
     write: bool,
     yes: bool,
@@ -82,6 +84,8 @@ def command(
     """
     context: Context = ctx.obj
     _refuse_together(revert, adopt, write, every, format_)
+    if take_away and not revert:
+        raise click.UsageError("--take-away is for --revert")
     session = context.open(workdir=workdir)
     session.reason = reason or session.reason
     given = inputs(options, settings)
@@ -95,7 +99,7 @@ def command(
             )
         if adopt:
             ctx.exit(_adopt(session, stacks[0], given, clusters, write, context.output))
-        made = _revert(session, stacks[0], given, clusters, context.output)
+        made = _revert(session, stacks[0], given, clusters, context.output, take_away=take_away)
         if made is None:
             ctx.exit(ExitCode.REFUSED)
         from workbench.cli.applying import apply_made
@@ -191,7 +195,13 @@ def _print(output: Output, looks: Sequence[StackDrift], root: Path, format_: str
 
 
 def _revert(
-    session: Session, stack: Stack, given: CompileInputs, clusters: tuple[str, ...], output: Output
+    session: Session,
+    stack: Stack,
+    given: CompileInputs,
+    clusters: tuple[str, ...],
+    output: Output,
+    *,
+    take_away: bool,
 ) -> Plan | None:
     """Returns the plan that takes drift back; None, having said why, where it would do more than that."""
     from workbench.cli.progress import while_asking
@@ -201,7 +211,7 @@ def _revert(
 
     async def make() -> Plan:
         async with session, while_asking(session, output):
-            return await session.plan(stack, given, clusters=clusters, prune=False, force=True)
+            return await session.plan(stack, given, clusters=clusters, prune=False, force=True, take_away=take_away)
 
     made = anyio.run(make)
     if others := besides_drift(made):

@@ -20,6 +20,7 @@ from workbench.cli.stacks import (
     inputs,
     part_options,
     replace_option,
+    take_away_option,
     workdir_option,
 )
 from workbench.exit_codes import ExitCode
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 @click.option("--no-prune", is_flag=True, help="leave what the stack no longer has")
 @accept_lost_option
 @adopt_option
+@take_away_option
 @dry_run_all_option
 @part_options
 @replace_option
@@ -59,6 +61,7 @@ def command(
     no_prune: bool,
     accept_lost: bool,
     adopt: bool,
+    take_away: bool,
     dry_run_all: bool,
     only: tuple[str, ...],
     skip: tuple[str, ...],
@@ -85,6 +88,7 @@ def command(
                 force=force,
                 accept_lost=accept_lost,
                 adopt=adopt,
+                take_away=take_away,
                 dry_run_all=dry_run_all,
                 only=only,
                 skip=skip,

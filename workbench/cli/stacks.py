@@ -178,6 +178,12 @@ def replace_option(function: Command) -> Command:
     )(function)
 
 
+def take_away_option(function: Command) -> Command:
+    return click.option(
+        "--take-away", is_flag=True, help="take away what people put into live objects and the configuration has not"
+    )(function)
+
+
 def dry_run_all_option(function: Command) -> Command:
     return click.option(
         "--dry-run-all", is_flag=True, help="have the cluster dry-run unchanged objects too, as for changing webhooks"

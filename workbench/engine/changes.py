@@ -98,7 +98,8 @@ class Change:
     version from its own status, and is still what was looked at.
 
     `was_deleted`: the last release left it there, and somebody else deleted it since; `identity` is then None, or that
-    of what was made under its name. `other_owner` is the stack that the labels of the live object name, as
+    of what was made under its name. `takes_away` are leaves that people put into the live object and that go with the
+    apply. `other_owner` is the stack that the labels of the live object name, as
     `project/stack`, where that is another one. `basis` is how a cluster's change is known; None for deletions and what
     a workspace plans.
 
@@ -127,6 +128,7 @@ class Change:
     was_deleted: bool = False
     other_owner: str = ""
     basis: Basis | None = None
+    takes_away: frozenset[FieldPath] = field(default=frozenset(), repr=False)
 
     @property
     def configured(self) -> Body | None:

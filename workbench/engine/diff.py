@@ -102,6 +102,42 @@ def diff_fields(
     return Fields(tuple(sorted(shown, key=lambda each: _order(each.path))), defaulted, claims)
 
 
+def left_alone(prediction: Prediction, desired: Body) -> Mapping[FieldPath, FieldOwner]:
+    """Returns what a person put into the live object and an apply would leave there, with who did it."""
+    before = prediction.before
+    if before is None or prediction.live is None:
+        return {}
+    found: dict[FieldPath, FieldOwner] = {}
+    for owner in prediction.live.owners:
+        path = owner.path
+        if path in found or not _is_chosen(owner, before) or _is_bookkeeping(path):
+            continue
+        value = find(before, path)
+        if value is MISSING or find(desired, path) is not MISSING:
+            continue
+        if same(value, find(prediction.after, path)):  # else it is a change already
+            found[path] = owner
+    return {path: owner for path, owner in found.items() if not _only_repeats_identity(path, found)}
+
+
+def _is_chosen(owner: FieldOwner, live: Body) -> bool:
+    """Tells whether a person set this field, rather than a program or a default."""
+    name = owner.manager.lower()
+    if not name.startswith(_PEOPLE) or name in _CREATORS:
+        return False
+    if name == _CLIENT_SIDE_APPLY:
+        return find(_last_applied(live), owner.path) is not MISSING
+    return True
+
+
+def _last_applied(live: Body) -> Any:
+    text = find(live, ("metadata", "annotations", LAST_APPLIED))
+    try:
+        return load_json(text) if isinstance(text, str) else {}
+    except ValueError:
+        return {}
+
+
 def sensitive(prediction: Prediction, rules: SecretRules = BUILT_IN) -> tuple[FieldPath, ...]:
     """Returns what is secret in what is there and in what would be, by what the runtime says and by rule."""
     before, after = prediction.before, prediction.after
@@ -281,20 +317,8 @@ class _Judge:
 
     def kept(self) -> list[FieldChange]:
         """What a person put into the live object and an apply would leave there."""
-        before = self._prediction.before
-        if before is None:
-            return []
-        found: dict[FieldPath, FieldChange] = {}
-        for owner in self._owners:
-            path = owner.path
-            if path in found or not self._is_chosen(owner) or _is_bookkeeping(path):
-                continue
-            value = find(before, path)
-            if value is MISSING or find(self._desired, path) is not MISSING:
-                continue
-            if not same(value, find(self._prediction.after, path)):
-                continue  # it differs, so it is a change already
-            found[path] = FieldChange(
+        return [
+            FieldChange(
                 path=self._screen.path(path),
                 op=Op.KEPT,
                 class_=ChangeClass.DRIFT,
@@ -303,7 +327,9 @@ class _Judge:
                 is_masked=self._hides(self._place(path)) or self._screen.hides(value),
                 actor=Actor(owner.manager, owner.operation, owner.when),
             )
-        return [each for path, each in found.items() if not _only_repeats_identity(path, found)]
+            for path, owner in left_alone(self._prediction, self._desired).items()
+            for value in (find(self._prediction.before, path),)
+        ]
 
     def _class(self, path: FieldPath, op: Op) -> ChangeClass:
         if find(self._desired, path) is MISSING:
@@ -343,22 +369,6 @@ class _Judge:
             return None
         last = max(others, key=lambda each: each.when.timestamp() if each.when else 0.0)
         return Actor(last.manager, last.operation, last.when)
-
-    def _is_chosen(self, owner: FieldOwner) -> bool:
-        """Tells whether a person set this field, rather than a program or a default."""
-        name = owner.manager.lower()
-        if not name.startswith(_PEOPLE) or name in _CREATORS:
-            return False
-        if name == _CLIENT_SIDE_APPLY:
-            return find(self._last_applied(), owner.path) is not MISSING
-        return True
-
-    def _last_applied(self) -> Any:
-        text = find(self._prediction.before, ("metadata", "annotations", LAST_APPLIED))
-        try:
-            return load_json(text) if isinstance(text, str) else {}
-        except ValueError:
-            return {}
 
     def _restarts(self, path: FieldPath) -> bool:
         return self._prediction.live is not None and self._kind in _RESTARTING and starts_with(path, _TEMPLATE)
@@ -407,7 +417,7 @@ def _is_bookkeeping(path: FieldPath) -> bool:
             return False
 
 
-def _only_repeats_identity(path: FieldPath, found: Mapping[FieldPath, FieldChange]) -> bool:
+def _only_repeats_identity(path: FieldPath, found: Collection[FieldPath]) -> bool:
     """`env[name=A].name` tells nothing beside `env[name=A].value`, nor an element's own entry beside its leaves."""
     if any(len(each) > len(path) and starts_with(each, path) for each in found):
         return True

@@ -61,7 +61,8 @@ class Plan:
     `needs` gives for each step the steps that come first. `revision` is the release it will become, `prior` the one it
     was planned over (0 for none). `workspace` is the place of Terraform resources, empty without any. `destroys` tells
     a plan that takes everything away from one that follows a configuration. `force` takes over the fields named in
-    conflicts, `accept_lost` takes what Terraform's state has lost for gone, `dry_run_all` had every object dry-run.
+    conflicts, `accept_lost` takes what Terraform's state has lost for gone, `dry_run_all` had every object dry-run,
+    `takes_away` takes away what people put into live objects and an apply leaves there otherwise.
     `only` are the places that were asked for by name, empty for all. `gaps` are what it says nothing about. `adopts`:
     what carries the labels of the stack is taken as its own, though no release here made it. `released` are the
     Terraform resources that the last release left in existence, with their ids in the infrastructure. `salt` keys the
@@ -99,6 +100,7 @@ class Plan:
     gaps: tuple[Gap, ...] = ()
     accept_lost: bool = False
     dry_run_all: bool = False
+    takes_away: bool = False
     released: Mapping[ResourceId, str] = field(default_factory=dict, repr=False)
     identities: Mapping[str, ClusterIdentity] = field(default_factory=dict)
     rolls_back_to: int = 0

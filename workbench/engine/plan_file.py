@@ -50,6 +50,7 @@ class SavedPlan:
     accept_lost: bool
     adopts: bool
     dry_run_all: bool
+    takes_away: bool
     options: dict[str, str] = field(repr=False)
     withheld: tuple[str, ...]
     settings: tuple[str, ...]
@@ -87,6 +88,7 @@ def save(plan: Plan, path: Path, root: Path) -> None:
         "adopts": plan.adopts,
         "rollsBackTo": plan.rolls_back_to,
         "dryRunAll": plan.dry_run_all,
+        "takesAway": plan.takes_away,
         "onlyResources": list(plan.part.only) if plan.part is not None else [],
         "replaces": list(plan.replaces),
         "skipped": list(plan.part.skip) if plan.part is not None else [],
@@ -136,6 +138,7 @@ def load(path: Path, root: Path) -> SavedPlan:
             accept_lost=bool(content.get("acceptLost")),
             adopts=bool(content.get("adopts")),
             dry_run_all=bool(content.get("dryRunAll")),
+            takes_away=bool(content.get("takesAway")),
             options={str(key): str(value) for key, value in content["options"].items()},
             withheld=tuple(str(each) for each in content["withheld"]),
             settings=tuple(str(each) for each in content["settings"]),

@@ -47,6 +47,7 @@ def make_plan(
     only: tuple[str, ...] = (),
     accept_lost: bool = False,
     dry_run_all: bool = False,
+    takes_away: bool = False,
     elsewhere: tuple[str, ...] = (),
     rolls_back_to: int = 0,
     choice: Choice = EVERYTHING,
@@ -104,6 +105,7 @@ def make_plan(
         gaps=diff.gaps,
         accept_lost=accept_lost,
         dry_run_all=dry_run_all,
+        takes_away=takes_away,
         released=in_workspace(prior),
         identities=diff.identities,
         rolls_back_to=rolls_back_to,
@@ -171,6 +173,7 @@ def _identity(
         [
             [str(each.address), each.action, each.identity.uid if each.identity else "", each.state]
             + ([seal.digest(each.planned)] if each.planned is not None else [])
+            + sorted(seal.digest(str(path)) for path in each.takes_away)
             for each in diff.changes
         ],
         sorted(diff.clusters),
@@ -356,6 +359,8 @@ def _confirmation(
         reasons += _made_twice(diff, stack, elsewhere)
     if force and any(each.conflicts for each in diff.changes):
         reasons.append("fields are taken over from other managers")
+    if taken := sum(len(each.takes_away) for each in diff.changes):
+        reasons.append(f"what people put into live objects is taken away ({taken} field{'s' if taken > 1 else ''})")
     if reasons:
         return Confirmation(Level.PHRASE, str(stack.path), tuple(reasons))
     return Confirmation(Level.YES, "yes", (f"{summary.changes} change" + ("s" if summary.changes > 1 else ""),))

@@ -46,6 +46,7 @@ async def survey(
     root: Path | None = None,
     accept_lost: bool = False,
     dry_run_all: bool = False,
+    takes_away: bool = False,
     replaces: frozenset[Address] = frozenset(),
     forgets: frozenset[ResourceId] = frozenset(),
 ) -> StackDiff:
@@ -54,6 +55,7 @@ async def survey(
     `labels` select what the stack owns in clusters; `adopts` takes all that carries them as the stack's. `at` is now.
     Changes come in the order of applying, deletions last. Problems name source lines relative to `root`. `accept_lost`
     takes for gone what Terraform's state has lost. `dry_run_all` has clusters dry-run also what ownership tells.
+    `takes_away` what people put into live objects, which an apply leaves there otherwise.
     `replaces` are to be deleted and made again although nothing else calls for it. `forgets` are to leave Terraform's
     state and stay where they are: the difference is of them alone then.
     """
@@ -66,6 +68,7 @@ async def survey(
         root=root,
         accept_lost=accept_lost,
         dry_run_all=dry_run_all,
+        takes_away=takes_away,
         replaces=replaces,
         forgets=forgets,
     )

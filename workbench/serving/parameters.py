@@ -59,6 +59,7 @@ class PlanOf(Compile):
     no_prune: bool = False
     accept_lost: bool = False
     adopt: bool = False
+    take_away: bool = False
     dry_run_all: bool = False
     only: list[str] = field(default_factory=list)
     skip: list[str] = field(default_factory=list)

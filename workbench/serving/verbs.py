@@ -163,6 +163,7 @@ async def plan(work: Work, given: PlanOf) -> Any:
             force=given.force,
             accept_lost=given.accept_lost,
             adopt=given.adopt,
+            take_away=given.take_away,
             dry_run_all=given.dry_run_all,
             only=given.only,
             skip=given.skip,

@@ -64,6 +64,7 @@ class Changing(Browsing, Compiling):
         accept_lost: bool = False,
         adopt: bool = False,
         dry_run_all: bool = False,
+        take_away: bool = False,
         only: Iterable[str] = (),
         skip: Iterable[str] = (),
         replace: Iterable[str] = (),
@@ -74,7 +75,8 @@ class Changing(Browsing, Compiling):
 
         `prune` deletes what this stack owned and no longer has. `force` takes over fields in conflict. `accept_lost`
         takes for gone what Terraform's state has lost and nobody can look for. `adopt` also deletes what carries the
-        stack's labels though no release here made it. `clusters` may name `terraform`: where only some places are
+        stack's labels though no release here made it. `take_away` takes away what people put into live objects and no
+        manager applies, which stays there otherwise. `clusters` may name `terraform`: where only some places are
         named, the plan is of that part alone.
 
         `only` and `skip` are selectors of resources (see `engine.choice`): all places are looked at, and what is not
@@ -94,6 +96,7 @@ class Changing(Browsing, Compiling):
             accept_lost=accept_lost,
             adopts=adopt,
             dry_run_all=dry_run_all,
+            takes_away=take_away,
             choice=Choice.of(only, skip),
             replaces=Choice.of(replace, ()),
         )
@@ -216,6 +219,7 @@ class Changing(Browsing, Compiling):
                 accept_lost=saved.accept_lost,
                 adopts=saved.adopts,
                 dry_run_all=saved.dry_run_all,
+                takes_away=saved.takes_away,
                 choice=choice,
                 replaces=Choice.of(saved.replaces, ()),
                 salt=saved.salt,

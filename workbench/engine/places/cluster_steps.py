@@ -180,7 +180,8 @@ class ClusterSteps:
     ) -> LiveResource | None:
         match change.action:
             case Action.CREATE | Action.UPDATE:
-                live = await self._runtime.apply(ApplyRequest(known(resource), expected, self._plan.force))
+                request = ApplyRequest(known(resource), expected, self._plan.force, change.takes_away)
+                live = await self._runtime.apply(request)
                 return await self._established(live)
             case Action.REPLACE:
                 await self._runtime.delete(DeleteRequest(change.address.id, expected))

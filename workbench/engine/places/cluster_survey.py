@@ -32,7 +32,7 @@ from runtimes.base import (
 )
 from workbench.engine import values
 from workbench.engine.changes import Change, Op, Problem
-from workbench.engine.diff import diff_fields, sensitive
+from workbench.engine.diff import diff_fields, left_alone, sensitive
 from workbench.engine.events import Action
 from workbench.engine.fields import MISSING, find
 from workbench.engine.graph import found_references, waves
@@ -59,6 +59,7 @@ class ClusterSurvey:
         self._ids = values.ids(spec)
         self._predictions: dict[ResourceId, Prediction] = {}
         self._filled: dict[ResourceId, Filled] = {}
+        self._taken_away: dict[ResourceId, frozenset[FieldPath]] = {}
         self._references = {
             each.id: {reference.id for _, reference in found_references(each.attributes, self._ids)} for each in spec
         }
@@ -163,15 +164,18 @@ class ClusterSurvey:
 
     async def _dry_run(self, filled: Filled, new_namespaces: frozenset[str]) -> Prediction:
         asked = values.for_dry_run(filled)
+        request = PlanRequest(
+            asked,
+            new_namespaces,
+            observed=self._observed.get(asked.id),
+            dry_run=self._surveying.dry_run_all,
+        )
         try:
-            prediction = await self._runtime.plan(
-                PlanRequest(
-                    asked,
-                    new_namespaces,
-                    observed=self._observed.get(asked.id),
-                    dry_run=self._surveying.dry_run_all,
-                )
-            )
+            prediction = await self._runtime.plan(request)
+            if self._surveying.takes_away and (left := left_alone(prediction, filled.resource.attributes)):
+                prediction = await self._runtime.plan(replace(request, taken_away=frozenset(left)))
+                stays = left_alone(prediction, filled.resource.attributes)
+                self._taken_away[asked.id] = frozenset(left.keys() - stays.keys())
         except Rejected as error:
             if not filled.unknown:
                 raise
@@ -243,6 +247,7 @@ class ClusterSurvey:
             resolved=filled.resource.attributes if filled.resource is not resource else None,
             was_deleted=was_deleted,
             other_owner=self._other_owner(live),
+            takes_away=self._taken_away.get(resource.id, frozenset()) if action is Action.UPDATE else frozenset(),
         )
 
     def _other_owner(self, live: LiveResource | None) -> str:

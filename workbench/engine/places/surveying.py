@@ -49,6 +49,7 @@ class Surveying:
     root: Path | None = None
     accept_lost: bool = False
     dry_run_all: bool = False
+    takes_away: bool = False
     replaces: frozenset[Address] = frozenset()
     forgets: frozenset[ResourceId] = frozenset()
     secrets: frozenset[str] = frozenset()
