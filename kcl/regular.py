@@ -18,6 +18,8 @@ _READING: Final = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CL
 _AT_ONCE: Final = 1 << 16
 _NO_LINK: Final = getattr(os, "O_NOFOLLOW", 0)
 _OPEN_FILES: Final = "/proc/self/fd"
+_GIVEN: Final = ("/dev/stdin", "/dev/null")
+_GIVEN_BELOW: Final = ("/dev/fd/", "/proc/self/fd/")
 _TELLS_PATHS: Final = os.path.isdir(_OPEN_FILES)  # noqa: PTH112 - pathlib is not imported by who only reads
 
 
@@ -33,6 +35,17 @@ def read_regular(path: str | os.PathLike[str], most: int = -1) -> bytes:
 def read_regular_text(path: str | os.PathLike[str], most: int = -1, *, encoding: str = "utf-8") -> str:
     """As `read_regular`, with line ends as Python has them. Raises UnicodeDecodeError as well."""
     return read_regular(path, most).decode(encoding).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def is_given(path: str) -> bool:
+    """Tells whether a path names what the process was started with, such as a pipe of the user's shell: `<(...)`."""
+    return path[0:1] == "/" and (path in _GIVEN or path.startswith(_GIVEN_BELOW))
+
+
+def read_given(path: str) -> bytes:
+    """Returns what comes until it ends, which is waited for: see `is_given`. Raises OSError."""
+    with open(path, "rb") as file:  # noqa: PTH123 - pathlib is not imported by who only reads
+        return file.read()
 
 
 def open_regular(path: str | os.PathLike[str], more: int = 0) -> int:

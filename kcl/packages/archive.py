@@ -17,6 +17,7 @@ from typing import IO, Final
 
 from kcl.loader.checksum import package_files
 from kcl.packages.failure import PackageFailure
+from kcl.regular import read_regular
 from kcl.source import OsFileSystem
 
 MOST_BYTES: Final = 256 * 1024 * 1024
@@ -43,7 +44,7 @@ def packed(folder: Path, *, include: Sequence[str] = (), exclude: Sequence[str] 
             path = folder / name
             if not path.resolve().is_relative_to(root):
                 raise PackageFailure(f"cannot publish {name}: it is a link that leads out of the package")
-            data = path.read_bytes()
+            data = read_regular(path)
             total += len(data)
             count += 1
             _check_limits(total, count)

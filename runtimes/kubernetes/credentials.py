@@ -24,6 +24,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, assert_never
 
+from kcl.regular import read_regular
 from kcl.secrecy.environments import for_others
 from runtimes.base import Misconfigured, Unauthenticated
 from runtimes.base.documents import load_json
@@ -96,7 +97,7 @@ def _is_among(file: Path | None, trusted: Collection[str]) -> bool:
     if file is None or not trusted:
         return False
     try:
-        return hashlib.sha256(file.read_bytes()).hexdigest() in trusted
+        return hashlib.sha256(read_regular(file)).hexdigest() in trusted
     except OSError:
         return False
 

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
+from kcl.regular import read_regular_text
 from kcl.secrecy.environments import for_others
 from runtimes.base import Misconfigured
 
@@ -147,7 +148,7 @@ def implied_mirrors(environment: Mapping[str, str]) -> tuple[Path, ...]:
 def text_of(path: Path) -> str:
     """Returns a user's file, "" where there is none: terraform itself only warns of that. Raises `Misconfigured`."""
     try:
-        return path.expanduser().read_text(encoding="utf-8")
+        return read_regular_text(path.expanduser())
     except FileNotFoundError:
         return ""
     except (OSError, UnicodeDecodeError) as error:

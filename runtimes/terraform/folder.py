@@ -30,6 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from kcl import whole_file
+from kcl.regular import read_regular
 from runtimes.base import Misconfigured, Overloaded
 from runtimes.base.documents import load_json
 
@@ -178,7 +179,7 @@ def is_in_use(state: Path) -> bool:
 def read_json(path: Path) -> Any:
     """Returns None for a file that is absent or that is not whole."""
     try:
-        return load_json(path.read_bytes())
+        return load_json(read_regular(path))
     except (OSError, ValueError):
         return None
 

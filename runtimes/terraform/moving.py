@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from kcl.regular import read_regular
 from runtimes.base import Misconfigured, RuntimeFailure, StateEntry, StateMove, StateRecord, TerraformId
 from runtimes.terraform import live, record, restoring, seen
 from runtimes.terraform.configuration import Configuration, build
@@ -111,16 +112,13 @@ def _own(terraform: Terraform, unreadable: Unreadable) -> PriorState | None:
     is_elsewhere = (terraform.folder.path / ".terraform" / "terraform.tfstate").exists()
     if is_elsewhere or not file.exists() or (terraform.has_local_state and terraform.state_file == file):
         return None
-    return _read(file.read_bytes(), unreadable)
+    return _read(read_regular(file), unreadable)
 
 
 async def _there(terraform: Terraform, settings: Settings) -> bytes:
     """Returns what the new place has, empty for nothing."""
     if terraform.has_local_state:
-        try:
-            return terraform.state_file.read_bytes()
-        except FileNotFoundError:
-            return b""
+        return terraform.written_state()
     path = Path(tempfile.mkdtemp(prefix="looking-", dir=terraform.folder.path))
     try:
         looking = Terraform(replace(settings, folder=path, mirrors=(), fetched=frozenset, may_run=None))
@@ -185,7 +183,7 @@ def _keep_copy(terraform: Terraform) -> Path | None:
     """Keeps what is in the folder, where the state was there: terraform empties it."""
     file = terraform.folder.state
     try:
-        content = file.read_bytes()
+        content = read_regular(file)
     except OSError:
         return None
     if not content.strip():

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+from kcl.regular import read_regular
 from kcl.secrecy.rules import is_secret_name
 from runtimes.base import InvalidResourceId, Misconfigured, RuntimeType, TerraformId, parse_id
 from runtimes.base.documents import load_json
@@ -149,7 +150,7 @@ def candidates(planned: Mapping[str, Any], masks: Any) -> tuple[str, ...]:
 def load(folder: Folder) -> Record:
     """Returns `NOTHING` where no apply was recorded; raises `Misconfigured` for what is no record: it may be of one."""
     try:
-        document = load_json(folder.run.read_bytes())
+        document = load_json(read_regular(folder.run))
         if not isinstance(document, dict):
             raise TypeError("no mapping")
         return _record(document)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from kcl.regular import read_regular
 from runtimes.base.documents import load_json
 from runtimes.terraform import seen
 from runtimes.terraform.events import ApplyHook, Event, Phase
@@ -73,7 +74,7 @@ def put_back(folder: Folder, state_file: Path, deleted: Collection[str]) -> None
 
 def take_out(folder: Folder, state_file: Path, addresses: Collection[str]) -> None:
     """Takes objects that are no more out of a local state, as terraform does: the next serial tells of it."""
-    document = json.loads(without(state_file.read_bytes(), addresses))
+    document = json.loads(without(read_regular(state_file), addresses))
     document["serial"] += 1
     folder.write(state_file, json.dumps(document, indent=2) + "\n")
 
@@ -151,6 +152,6 @@ def _state(content: bytes) -> PriorState | None:
 
 def _read(path: Path) -> bytes | None:
     try:
-        return path.read_bytes()
+        return read_regular(path)
     except OSError:
         return None

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from kcl.regular import read_regular
 from runtimes.base import Finding, Misconfigured, ProviderUse, ResourceId, RuntimeFailure
 from runtimes.base.documents import load_json
 from runtimes.terraform import binary, cli_config, diagnostics, events, lock, restoring, schema, uses
@@ -262,13 +263,23 @@ class Terraform:
             raise self._failed("read its state", said.code, said.errors, None)
         return said.output
 
+    def written_state(self) -> bytes:
+        """Returns what a local state has at this moment, empty where there is none. Raises `Misconfigured`."""
+        try:
+            return read_regular(self.state_file)
+        except FileNotFoundError:
+            return b""
+        except OSError as error:
+            raise Misconfigured(
+                f"its state {self.state_file} cannot be read: {error.strerror}",
+                target=self._settings.place,
+                hint="make it a file that you can read, or name another one as path of the backend",
+            ) from None
+
     async def _local_state(self) -> bytes:
         """Reads the state file, again where terraform is just writing it, which it does in place."""
         for _ in range(_STATE_ATTEMPTS):
-            try:
-                content = self.state_file.read_bytes()
-            except FileNotFoundError:
-                return b""
+            content = self.written_state()
             if content.rstrip().endswith(b"}") or not is_in_use(self.state_file):
                 break
             await asyncio.sleep(_STATE_PAUSE_SECONDS)

@@ -30,6 +30,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from kcl.regular import read_regular
 from runtimes.base.documents import load_json
 from workbench.audit.chain import BEGUN_AGAIN, FIRST, Anchor, Chain, Link, digest, follow, link
 from workbench.release.files import failure, make_folder
@@ -248,7 +249,7 @@ class AuditTrail:
 
     def _lines(self, path: Path) -> Iterator[tuple[int, bytes]]:
         try:
-            data = path.read_bytes()
+            data = read_regular(path)
         except OSError as error:
             raise failure("cannot be read", path, error) from error
         for number, line in enumerate(data.split(b"\n"), 1):

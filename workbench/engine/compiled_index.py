@@ -23,6 +23,7 @@ from kcl import whole_file
 from kcl.api import BoundedFileSystem, Bounds, OsFileSystem
 from kcl.memo.contents import UNRELIABLE, State, digest_of_bytes, digest_of_path, look_again, state_of
 from kcl.memo.inputs import Clock, Moment, Stamp, now, settled_each, stamp, stamp_as_it_is
+from kcl.regular import read_regular
 from runtimes.base.documents import load_json
 from workbench.engine.errors import EngineError
 from workbench.project import lies_below
@@ -259,4 +260,4 @@ def write_private(file: Path, content: bytes) -> None:
 def _bytes(file: Path) -> bytes:
     if not stat.S_ISREG(os.lstat(file).st_mode):  # of a device, or a pipe, there may be no end
         raise OSError("no regular file")
-    return file.read_bytes()
+    return read_regular(file)

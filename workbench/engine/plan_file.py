@@ -15,7 +15,7 @@ from typing import Any
 
 from kcl import whole_file
 from runtimes.base import ClusterIdentity
-from runtimes.base.documents import DocumentError, load_json
+from runtimes.base.documents import DocumentError, load_json, read_text
 from workbench.engine.compile import CompileInputs
 from workbench.engine.errors import EngineError, MovedObject, OtherCluster, StalePlan
 from workbench.engine.masking import Seal
@@ -107,7 +107,7 @@ def save(plan: Plan, path: Path, root: Path) -> None:
 def load(path: Path, root: Path) -> SavedPlan:
     """Raises `PlanFileInvalid`."""
     try:
-        content: Any = load_json(path.read_bytes())
+        content: Any = load_json(read_text(path, takes_pipes=True))
     except OSError as error:
         raise PlanFileInvalid(f"cannot be read: {error.strerror}", where=str(path)) from error
     except DocumentError as error:

@@ -8,6 +8,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from kcl.bounds import MOST_BYTES
+from kcl.regular import read_regular
 from runtimes.base import FieldPath, KubernetesId, Resource, ResourceId, format_path, value_at
 from runtimes.base.secret_texts import secret_texts
 from workbench.engine.errors import EngineError
@@ -131,7 +133,7 @@ def _holds_secret(text: str, spec: Spec, shorter: frozenset[str]) -> bool:
 
 def _source_line(file: Path, number: int) -> str:
     try:
-        found = file.read_text(encoding="utf-8", errors="replace").splitlines()
+        found = read_regular(file, MOST_BYTES).decode("utf-8", "replace").split("\n")
     except OSError:
         return ""
     return found[number - 1].strip() if 0 < number <= len(found) else ""

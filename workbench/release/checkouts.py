@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from kcl.regular import read_regular
 from runtimes.base import TerraformId
 from runtimes.base.documents import load_json
 from workbench.engine.errors import ReleaseFailure
@@ -80,7 +81,7 @@ def others(state_dir: Path, own: str, stack_folder: Path) -> Iterator[Records]:
 def state_resources(path: Path) -> int:
     """Counts what a local state holds; 0 without one, -1 for one that can't be read."""
     try:
-        content = load_json(path.read_bytes())
+        content = load_json(read_regular(path))
     except (FileNotFoundError, NotADirectoryError):
         return 0
     except (OSError, ValueError):
@@ -133,7 +134,7 @@ def _released(folder: Path) -> int:
     if not records:
         return 0
     try:
-        last = decode(max(records, key=lambda each: int(each.stem)).read_bytes())
+        last = decode(read_regular(max(records, key=lambda each: int(each.stem))))
     except (OSError, BrokenRecord):
         return -1
     return sum(not isinstance(each.id, TerraformId) for each in last.resources)
@@ -141,7 +142,7 @@ def _released(folder: Path) -> int:
 
 def _root(folder: Path) -> Path | None:
     try:
-        return Path(str(load_json((folder / _FILE).read_bytes())["root"]))
+        return Path(str(load_json(read_regular(folder / _FILE))["root"]))
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+from kcl.regular import read_regular
 from workbench.engine.release import Release
 from workbench.project import StackPath
 from workbench.release.contract import Entry, Holder, Overtaken
@@ -104,7 +105,7 @@ def _read(path: Path) -> Release:
 def _version(path: Path) -> str:
     """Returns "" for none."""
     try:
-        return _digest(path.read_bytes())
+        return _digest(read_regular(path))
     except FileNotFoundError:
         return ""
     except OSError as error:

@@ -22,6 +22,7 @@ from typing import Any
 
 import anyio
 
+from kcl.regular import read_regular
 from runtimes.base import ClusterIdentity
 from runtimes.base.documents import load_json
 from workbench.engine.errors import Locked, ReleaseFailure
@@ -115,7 +116,7 @@ class Lock:
     def _read(self) -> dict[str, Any] | None:
         """Returns None for no lock, and for one that is not readable: nobody can renew such."""
         try:
-            content = load_json(self.path.read_bytes())
+            content = load_json(read_regular(self.path))
         except FileNotFoundError:
             return None
         except OSError as error:

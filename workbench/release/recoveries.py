@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from kcl.regular import read_regular
 from runtimes.base.documents import load_json
 from workbench.engine.errors import Locked, ReleaseFailure
 from workbench.engine.recovery.ledger import Ledger, RunBegan, decode_run, decode_step, encode_run, encode_step, merged
@@ -35,7 +36,7 @@ class RecoveryStore:
         """Returns what runs of an incident did from here, empty if there were none; raises `ReleaseFailure`."""
         path = self._path(incident)
         try:
-            data = path.read_bytes()
+            data = read_regular(path)
         except FileNotFoundError:
             return Ledger()
         except OSError as error:

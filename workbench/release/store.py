@@ -20,6 +20,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from kcl import whole_file
+from kcl.regular import read_regular
 from runtimes.base import ClusterIdentity
 from workbench.engine.errors import ReleaseFailure
 from workbench.engine.events import ApplyFinished, Event
@@ -204,11 +205,11 @@ class ReleaseJournal:
 
 def read_record(path: Path) -> Release:
     """Reads a record and, where its apply did not end, what its log tells beyond it; raises `BrokenRecord`."""
-    release = decode(path.read_bytes())
+    release = decode(read_regular(path))
     if release.phase is not Phase.APPLYING:
         return release
     try:
-        log = path.with_suffix(".log").read_bytes()
+        log = read_regular(path.with_suffix(".log"))
     except FileNotFoundError:
         return release
     for event in decode_events(log):
@@ -241,7 +242,7 @@ def _make_key(path: Path) -> None:
 
 def _read_key(path: Path) -> bytes:
     try:
-        key = path.read_bytes()
+        key = read_regular(path)
     except OSError as error:
         raise failure("cannot be read", path, error) from error
     if len(key) != _KEY_BYTES:

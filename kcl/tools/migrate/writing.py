@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from kcl import whole_file
+from kcl.regular import read_regular
 from kcl.tools.migrate.migration import Plan
 
 _BYTE_ORDER_MARK: Final = "\ufeff"
@@ -42,7 +43,7 @@ def restore(plan: Plan) -> None:
 
 def _replace(path: str, expected: str, text: str) -> None:
     file = Path(path)
-    present = file.read_bytes().decode("utf-8")
+    present = read_regular(file).decode("utf-8")
     mark = _BYTE_ORDER_MARK if present.startswith(_BYTE_ORDER_MARK) else ""
     if present != mark + expected:
         raise NotWritten("it has changed since it was read")

@@ -1,5 +1,7 @@
 """One contract, three file systems."""
 
+import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -76,3 +78,29 @@ def test_text_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
     files = InMemoryFileSystem({str(tmp_path / "f.k"): b"\xff\xfe"})
     with pytest.raises(UnicodeDecodeError):
         files.read_text(str(tmp_path / "f.k"))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
+def test_a_pipe_among_the_files_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.k")
+    somebody = os.open(tmp_path / "pipe.k", os.O_RDWR)
+    nobody = threading.Timer(0.3, os.close, [somebody])  # who does wait gets its end then, and an empty text
+    nobody.start()
+    try:
+        with pytest.raises(OSError, match="not a regular file"):
+            OsFileSystem().read_text(str(tmp_path / "pipe.k"))
+        assert nobody.is_alive()
+    finally:
+        nobody.join()
+
+
+@pytest.mark.skipif(not Path("/dev/fd").is_dir(), reason="no names for open files here")
+def test_a_pipe_that_the_shell_hands_over_is_read(tmp_path: Path) -> None:
+    read, write = os.pipe()
+    os.write(write, b"a = 1")
+    os.close(write)
+    try:
+        assert OsFileSystem().read_text(f"/dev/fd/{read}") == "a = 1"
+    finally:
+        os.close(read)
+    assert OsFileSystem().read_text("/dev/null") == ""

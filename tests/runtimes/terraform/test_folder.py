@@ -6,6 +6,8 @@ import asyncio
 import os
 import subprocess
 import sys
+import threading
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ import pytest
 from runtimes.base import Misconfigured, Overloaded, Resource, RuntimeType, TerraformId
 from runtimes.terraform import former
 from runtimes.terraform.folder import Folder, read_json
+from runtimes.terraform.terraform import Settings, Terraform
 
 
 def test_only_its_owner_may_look_into_it(tmp_path: Path) -> None:
@@ -99,3 +102,23 @@ def test_how_a_provider_was_configured_is_remembered_without_its_secrets(tmp_pat
     assert former.load(folder) == (kept,)
     former.save(folder, [], set(), frozenset())
     assert former.load(folder) == ()
+
+
+@pytest.mark.parametrize("kind", ["pipe", "folder"])
+async def test_a_state_that_is_no_file_is_told_and_not_waited_for(tmp_path: Path, kind: str) -> None:
+    place = tmp_path / "own.tfstate"
+    os.mkfifo(place) if kind == "pipe" else place.mkdir()
+    nobody = threading.Timer(0.3, _end, [place])
+    nobody.start()
+    try:
+        settings = Settings(tmp_path, backend={"type": "local", "config": {"path": str(place)}})
+        with pytest.raises(Misconfigured, match=r"own\.tfstate cannot be read"):
+            await Terraform(settings).state()
+    finally:
+        nobody.cancel()
+
+
+def _end(pipe: Path) -> None:
+    """Gives whoever waits for a pipe its end."""
+    with suppress(OSError):
+        os.close(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
