@@ -245,6 +245,11 @@ class WorkbenchApp(App[int]):
             commands.allow_writes(self, rest.strip(), screen)
         elif word in _COMMANDS:
             self._run_stack_command(_COMMANDS[word], rest, screen)
+        elif meant := commands.near(word, _WORDS):
+            self.notify(
+                f"no command {word!r}: did you mean :{meant}? A kind of that name is :{word}@CLUSTER",
+                severity="warning",
+            )
         elif word and not commands.open_place(self, word, rest.strip(), screen):
             self.notify(f"no command {word!r}: there are {', '.join(_WORDS)}", severity="warning")
 

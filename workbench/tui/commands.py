@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from runtimes.base import KubernetesId
@@ -15,9 +17,21 @@ if TYPE_CHECKING:
 
 PLACES = ("fleet",)
 """Screens that are of no stack."""
-
+_NEAR = 0.76
+"""How alike a word and a command have to be, where 1 is the same: `app` is a kind, and not `apply`."""
 
 _KIND = re.compile(r"(?P<kind>[a-z0-9][a-z0-9.-]*)(?:@(?P<cluster>\S+))?", re.IGNORECASE)
+
+
+def near(word: str, words: Sequence[str]) -> str:
+    """Returns the command that a word is mistyped from, empty where it is one or looks like none.
+
+    So a slip of a finger asks no cluster. The plural of a command is a kind: `:plans` and `:stacks` are in use.
+    """
+    typed = word.lower()
+    if word in words or typed in {f"{each}s" for each in words}:
+        return ""
+    return next(iter(get_close_matches(typed, words, n=1, cutoff=_NEAR)), "")
 
 
 def open_place(app: WorkbenchApp, word: str, rest: str, screen: Frame) -> bool:

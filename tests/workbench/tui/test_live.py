@@ -158,6 +158,18 @@ async def test_a_kind_that_nobody_serves_is_no_empty_list(tmp_path: Path, sandbo
         assert not isinstance(app.screen, LiveScreen)
 
 
+@pytest.mark.parametrize("typed", ["dif", "plann web/dev", "Watch"])
+async def test_a_mistyped_command_asks_no_cluster(tmp_path: Path, sandbox: Sandbox, typed: str) -> None:
+    app = workbench(tmp_path)
+    async with app.session, app.run_test(size=LARGE) as pilot:
+        await opened(pilot)
+        await pilot.press("colon", *("space" if each == " " else each for each in typed), "enter")
+        (said,) = [each.message for each in app._notifications]
+        meant = {"d": "diff", "p": "plan", "W": "watch"}[typed[0]]
+        assert f"did you mean :{meant}?" in said and "@CLUSTER" in said
+        assert not isinstance(app.screen, LiveScreen)
+
+
 def test_cells_are_ordered_as_people_read_them() -> None:
     texts = ["10", "9", "2d4h", "59s", "3m", "Running", "", "1/2", "5 (3m ago)"]
     assert sorted(texts, key=sort_key) == ["1/2", "5 (3m ago)", "9", "10", "59s", "3m", "2d4h", "Running", ""]
