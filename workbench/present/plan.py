@@ -95,7 +95,7 @@ def guards(plan: Plan, glyphs: Glyphs, *, compact: bool = False) -> Iterator[Lin
             continue
         sign = _sign(guard, glyphs)
         is_no = not guard.passed and not guard.is_unknown
-        message = "no" if is_no and _is_shown_below(plan, guard) else guard.message
+        message = _refusal(plan, guard) if is_no else guard.message
         yield line(sign, guard.name, Span(f": {message}" if message else "", Tone.MUTED))
     yield from problem_lines(plan.problems, glyphs)
     yield from gap_lines(plan.gaps, glyphs)
@@ -114,11 +114,14 @@ def _sign(guard: Guard, glyphs: Glyphs) -> Span:
     return Span(f"{glyphs.good} ", Tone.GOOD) if guard.passed else Span(f"{glyphs.bad} ", Tone.BAD)
 
 
-def _is_shown_below(plan: Plan, guard: Guard) -> bool:
-    """Whether what the guard says no for has lines of its own, with what to do about it."""
-    told = [each.message for each in plan.problems]
-    told += [str(each.address) for each in plan.changes if each.conflicts]
-    return any(each in guard.message for each in told)
+def _refusal(plan: Plan, guard: Guard) -> str:
+    """Returns whom a guard says no for, where why it does has lines of its own below, with what to do about it."""
+    places = dict.fromkeys(each.cluster for each in plan.problems if each.message in guard.message)
+    others = ", ".join(each for each in places if each not in guard.name)
+    if others:
+        return f"no ({others})"
+    is_below = places or any(str(each.address) in guard.message for each in plan.changes if each.conflicts)
+    return "no" if is_below else guard.message
 
 
 def _conflicts(plan: Plan, glyphs: Glyphs) -> Iterator[Line]:

@@ -63,7 +63,7 @@ async def test_what_no_cluster_checked_is_not_said_to_have_passed() -> None:
     there = World({"hz": FakeCluster("hz"), "sh": Unreachable("connection refused")})
     made = await there.plan(namespace())
     shown = [str(each) for each in plan.guards(made, UNICODE)]
-    assert shown[0] == "✗ clusters answer: no"
+    assert shown[0] == "✗ clusters answer: no (sh)"
     assert shown[1:3] == ["? dry run accepted: not known of sh", "? no conflicts: not known of sh"]
     assert documents.plan(made, Path())["guards"][1]["passed"] is None
     assert next(str(each) for each in plan.refusal(made, UNICODE)).endswith(
