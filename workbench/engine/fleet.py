@@ -44,8 +44,11 @@ class Sync(StrEnum):
 
 
 class Drifting(StrEnum):
+    """`ABSENT`: nothing is there that anybody could have changed, and no release says that something was."""
+
     DRIFTED = "drifted"
     UNKNOWN = "unknown"
+    ABSENT = "not deployed"
     UNSEEN = "not looked at"
     NONE = "none"
 
@@ -97,7 +100,19 @@ class StackLook:
     def drifting(self) -> Drifting:
         if self.drift.has_drifted:
             return Drifting.DRIFTED
+        if self.is_undeployed:
+            return Drifting.ABSENT
         return Drifting.NONE if self.drift.is_certain else Drifting.UNKNOWN
+
+    @property
+    def is_undeployed(self) -> bool:
+        """Whether nothing of it is there, and no release is known, as far as everybody answered.
+
+        What was deleted together with its releases looks the same, so this is never well.
+        """
+        found = self.drift.diff
+        is_told = found is not None and found.is_certain and not found.release and not self.doubt
+        return is_told and self.release is None and self.standing is Standing.ABSENT
 
     @property
     def is_unfinished(self) -> bool:

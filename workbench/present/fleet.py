@@ -213,6 +213,8 @@ def _drift(each: Entry, glyphs: Glyphs) -> Line:
             return Line()
         case Drifting.NONE:
             return line(Span("none", Tone.MUTED))
+        case Drifting.ABSENT:
+            return Line()
         case Drifting.UNKNOWN:
             return line(Span(f"{glyphs.unknown} unknown", Tone.WARN))
         case Drifting.DRIFTED:

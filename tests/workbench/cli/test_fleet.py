@@ -58,9 +58,20 @@ async def test_each_stack_in_trouble_says_why_and_the_worst_comes_first(released
 
 
 async def test_what_was_never_deployed_is_not_well(place: Place) -> None:
+    await place.released("web/prod")
+    assert (await place("watch", "web/prod", "--timeout", "20")).code == ExitCode.OK
     found = await place("fleet")
-    assert found.code != ExitCode.OK
-    assert "∅ Not deployed" in row(found.out, "web/dev") and "none" in row(found.out, "web/dev")
+    assert found.code == ExitCode.DIFFERENT, found.text
+    assert re.search(r"∅ Not deployed +~ 4 to do +none", row(found.out, "web/dev")), found.out
+    document = (await place("fleet", "-o", "json")).json()
+    assert (document["status"], document["stacks"][0]["drift"]) == ("trouble", "not deployed")
+    assert (await place("drift", "web/dev")).code == ExitCode.DIFF_FAILED, "all of it may have been deleted"
+
+
+async def test_what_may_not_have_been_deployed_is_unknown_where_releases_are_not_told(place: Place) -> None:
+    place.sandbox.disturbances[0].add(Disturbance("internal-error"))
+    found = await place("fleet", "web/dev")
+    assert found.code == ExitCode.DIFF_FAILED and "Not deployed" not in found.out, found.text
 
 
 async def test_a_silent_cluster_is_named_and_nothing_there_is_called_ready(released: Place) -> None:
