@@ -8,6 +8,7 @@ read from the new place, and has to have what it had.
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
@@ -18,11 +19,13 @@ from kcl.regular import read_regular
 from runtimes.base import Misconfigured, RuntimeFailure, StateEntry, StateMove, StateRecord, TerraformId
 from runtimes.terraform import live, record, restoring, seen
 from runtimes.terraform.configuration import Configuration, build
+from runtimes.terraform.folder import read_json
 from runtimes.terraform.seen import Seen
 from runtimes.terraform.state import PriorState, State, UnreadableState, read_prior
 from runtimes.terraform.terraform import Settings, Terraform
 
 _MOVED_SUFFIX = ".moved"
+_BACKEND = "backend "
 Unreadable = Callable[[UnreadableState], RuntimeFailure]
 
 
@@ -68,7 +71,51 @@ def where(settings: Settings) -> str:
     terraform = Terraform(settings)
     if terraform.has_local_state:
         return str(terraform.state_file)
-    return f"backend {(settings.backend or {}).get('type')}"
+    return f"{_BACKEND}{(settings.backend or {}).get('type')}"
+
+
+def place(settings: Settings) -> str:
+    """Returns `where` as it is written down: below the working folder, which may be moved, as seen from there."""
+    terraform = Terraform(settings)
+    if terraform.has_local_state and terraform.state_file.is_relative_to(terraform.folder.path):
+        return str(terraform.state_file.relative_to(terraform.folder.path))
+    return where(settings)
+
+
+def refuse_elsewhere(terraform: Terraform, settings: Settings) -> None:
+    """Raises `Misconfigured` where a local state is another file now, which does not have what the former one had.
+
+    It would be taken for one that was lost: nothing is put back where nothing was. What somebody moved there, whole,
+    is taken as it is.
+    """
+    before, now = seen.load(terraform.folder), where(settings)
+    former = _former(terraform, before)
+    if not former or os.path.realpath(former) == os.path.realpath(now):
+        return
+    try:
+        state = read_prior(terraform.written_state())
+    except UnreadableState:
+        state = None
+    if seen.is_damaged(seen.condition(state, before), before):
+        raise Misconfigured(
+            f"the backend has changed: the state is in {former}, and {now} is configured now, which does not have it",
+            target=settings.place,
+            hint="a plan moves nothing, and until it is moved nothing is applied: wb state migrate STACK; "
+            "or put terraform.backend back as it was",
+        )
+
+
+def _former(terraform: Terraform, before: Seen | None) -> str:
+    """Returns where the state was read last, as far as that was written down: by us, else by terraform."""
+    if before is None or not before.lineage:
+        return ""
+    if before.place:
+        return before.place if before.place.startswith(_BACKEND) else str(terraform.folder.path / before.place)
+    match read_json(terraform.folder.path / ".terraform" / "terraform.tfstate"):
+        case {"backend": {"type": "local", "config": {"path": str(path)}}}:
+            return str(terraform.folder.path / path)
+        case _:
+            return str(terraform.folder.state) if terraform.folder.state.exists() else ""
 
 
 async def move(terraform: Terraform, settings: Settings, written: Configuration, unreadable: Unreadable) -> StateMove:
@@ -99,7 +146,8 @@ async def move(terraform: Terraform, settings: Settings, written: Configuration,
         await terraform.initialise(written, moves=True)
     state = _read(await terraform.state(), unreadable)
     _refuse_incomplete(state, had, settings, backup)
-    seen.save(folder, seen.look(state, written.secrets, before, before.missing if before is not None else {}))
+    missing = before.missing if before is not None else {}
+    seen.save(folder, seen.look(state, written.secrets, before, missing, place(settings)))
     if terraform.has_local_state:
         restoring.keep_copy(folder, await terraform.state())
         terraform.protect_state()

@@ -30,7 +30,8 @@ class Seen:
 
     `resources` are the ids in it, each with its id in the infrastructure, empty where that is secret or not known.
     `missing` are resources that were lost and of which nobody found out yet whether they exist. `repair` says what was
-    put back, until an apply has ended well.
+    put back, until an apply has ended well. `place` is where it was read, as `moving.place` says it; empty for what
+    older versions wrote down.
     """
 
     lineage: str = ""
@@ -38,6 +39,7 @@ class Seen:
     resources: Mapping[TerraformId, str] = field(default_factory=dict)
     missing: Mapping[TerraformId, str] = field(default_factory=dict)
     repair: str = ""
+    place: str = ""
 
 
 class Condition(StrEnum):
@@ -93,11 +95,13 @@ def identities(state: State, secrets: frozenset[str]) -> dict[TerraformId, str]:
     }
 
 
-def look(state: State, secrets: frozenset[str], before: Seen | None, missing: Mapping[TerraformId, str]) -> Seen:
+def look(
+    state: State, secrets: frozenset[str], before: Seen | None, missing: Mapping[TerraformId, str], place: str
+) -> Seen:
     """Returns what is seen now. `missing` is what is to be accounted for besides."""
     resources = identities(state, secrets)
     left = {id_: uid for id_, uid in missing.items() if id_ not in resources}
-    return Seen(state.lineage, state.serial, resources, left, before.repair if before else "")
+    return Seen(state.lineage, state.serial, resources, left, before.repair if before else "", place)
 
 
 def settled(seen: Seen) -> Seen:
@@ -123,6 +127,7 @@ def load(folder: Folder) -> Seen | None:
                 _ids(resources),
                 _ids(missing if isinstance(missing, dict) else {}),
                 str(rest.get("repair") or ""),
+                str(rest.get("place") or ""),
             )
         case _:
             return None
@@ -135,6 +140,7 @@ def save(folder: Folder, seen: Seen) -> None:
         "resources": {str(id_): uid for id_, uid in seen.resources.items()},
         "missing": {str(id_): uid for id_, uid in seen.missing.items()},
         "repair": seen.repair,
+        "place": seen.place,
     }
     folder.write(folder.seen, json.dumps(document, indent=2) + "\n")
 

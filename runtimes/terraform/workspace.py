@@ -202,6 +202,7 @@ class TerraformWorkspace:
     async def _read_now(self, terraform: Terraform, request: WorkspacePlanRequest) -> PriorState:
         """Reads the state where it is kept, initialising the folder for it if need be."""
         if terraform.has_local_state:
+            moving.refuse_elsewhere(terraform, self._settings)
             state = await self._prior(terraform)
         else:
             state = (await self._configured(terraform, request, None, {})).prior
@@ -220,7 +221,9 @@ class TerraformWorkspace:
     async def state(self) -> State:
         """Returns what is recorded. Raises `RuntimeFailure`, also where the state has lost what it had."""
         terraform = Terraform(self._settings)
-        if not terraform.has_local_state:
+        if terraform.has_local_state:
+            moving.refuse_elsewhere(terraform, self._settings)
+        else:
             await terraform.prepare()
         state = await self._prior(terraform)
         self._refuse_lossy(state, seen.load(terraform.folder))
@@ -257,6 +260,7 @@ class TerraformWorkspace:
             await left.process.end_leftovers()
         await terraform.end_orphans()
         if terraform.has_local_state:
+            moving.refuse_elsewhere(terraform, self._settings)
             told = events.read(folder.apply_events) if left.process is not None else ()
             restoring.put_back(folder, terraform.state_file, restoring.deletions(told))
             await self._without_torn(terraform, left, accepts_lost)
@@ -358,7 +362,7 @@ class TerraformWorkspace:
         account = losses.accounted(adoptions, configured.request)
         before = seen.load(folder)
         secrets = configured.written.secrets
-        seen.save(folder, seen.look(configured.prior, secrets, before, account.missing))
+        seen.save(folder, seen.look(configured.prior, secrets, before, account.missing, moving.place(self._settings)))
         repairs = (before.repair,) if before is not None and before.repair else ()
         result = replace(
             attempt.plan,
@@ -499,7 +503,8 @@ class TerraformWorkspace:
         except UnreadableState as error:
             raise self._unreadable(error) from None
         before = seen.load(folder)
-        now = seen.look(state, configured.written.secrets, before, before.missing if before else {})
+        missing, place = before.missing if before else {}, moving.place(self._settings)
+        now = seen.look(state, configured.written.secrets, before, missing, place)
         seen.save(folder, now if running.code else seen.settled(now))
         if terraform.has_local_state:
             restoring.keep_copy(folder, content)

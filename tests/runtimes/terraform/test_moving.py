@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -99,3 +100,38 @@ async def test_a_lock_is_taken_away_by_its_id(place: Place, store: Store) -> Non
     assert not store.lock
     with pytest.raises(RuntimeFailure, match="there is no lock to take away"):
         await local(place).unlock_state(REQUEST, "8f3c")
+
+
+async def test_a_plan_with_another_file_as_backend_moves_nothing_and_says_what_does(place: Place) -> None:
+    def at(name: str) -> TerraformRuntime:
+        path = str(place.folder.path.with_name(name))
+        return place.another(backend={"type": "local", "config": {"path": path}})
+
+    await place.apply(bucket("invoices"))
+    former = str(place.folder.state)
+    for name in ("one.tfstate", "two.tfstate"):
+        new, file = at(name), place.folder.path.with_name(name)
+        for look in (new.survey(REQUEST), new.record(REQUEST), new.survey(replace(REQUEST, accepts_lost=True))):
+            with pytest.raises(Misconfigured, match="the backend has changed: the state is in") as refused:
+                await look
+            assert former in refused.value.message and str(file) in refused.value.message
+            assert "wb state migrate" in refused.value.hint
+        assert not file.exists(), "a plan writes nothing"
+        assert not (await new.move_state(REQUEST)).was_there
+        await all_is_there(new)
+        former = str(file)
+    file.rename(file.with_name("three.tfstate"))  # as somebody does it by hand
+    with pytest.raises(Misconfigured, match="Backend configuration changed"):
+        await at("three.tfstate").survey(REQUEST)  # as terraform says by itself
+    assert (await at("three.tfstate").move_state(REQUEST)).was_there
+    await all_is_there(at("three.tfstate"))
+
+
+async def test_a_file_that_older_versions_saw_is_known_by_what_terraform_noted(place: Place) -> None:
+    await place.apply(bucket("invoices"))
+    seen = json.loads(place.folder.seen.read_bytes())
+    place.folder.seen.write_text(json.dumps({name: each for name, each in seen.items() if name != "place"}))
+    new = place.folder.path.with_name("new.tfstate")
+    with pytest.raises(Misconfigured, match="the backend has changed"):
+        await place.another(backend={"type": "local", "config": {"path": str(new)}}).survey(REQUEST)
+    assert not new.exists()
