@@ -127,8 +127,7 @@ def _kept_rollout(home: Path) -> None:
     data = (home / "kept-rollout").read_bytes()
     name = rollout_packing.name("shop", ROLLOUT)
     secret = stored.read_secret(data, "rollouts", name, "1")
-    found = rollout_packing.unpack(secret, "shop") if secret is not None else None
-    if found is not None:
+    for found in rollout_packing.stored([secret] if secret is not None else [], "shop"):
         _show(found.progress())
 
 

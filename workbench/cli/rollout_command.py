@@ -205,7 +205,10 @@ def abort(ctx: click.Context, id_: str, workdir: Path | None, reason: str) -> No
 @format_option("table", "json")
 @click.pass_context
 def status(ctx: click.Context, id_: str, workdir: Path | None, format_: str) -> None:
-    """Show where a rollout stands, stage by stage, and what can be done next."""
+    """Show where a rollout stands, stage by stage, and what can be done next.
+
+    Exit code: 0; 1 its record is damaged, gone or not known: with the copy beside it, where it stood by that.
+    """
     from workbench.present import rollout as present
 
     context: Context = ctx.obj
@@ -221,6 +224,7 @@ def status(ctx: click.Context, id_: str, workdir: Path | None, format_: str) -> 
         context.output.json({"apiVersion": "wb/v1", "kind": "Rollout", **present.document(shown)})
     else:
         context.output.lines(present.progress_lines(shown, context.output.glyphs))
+    ctx.exit(ExitCode.ERROR if known.damage else ExitCode.OK)
 
 
 @command.command("list")
@@ -258,13 +262,17 @@ def list_(ctx: click.Context, workdir: Path | None, format_: str) -> None:
         output.table(present.COLUMNS, [present.row(each) for each in shown])
     elif not found.unreadable and not found.silent:
         output.talk("there is no rollout of this repository")
+    for each in found.known:
+        if each.damage:
+            output.talk(Span(f"! {each.id}: {present.damage_text(each.damage)}", Tone.BAD))
     for broken in found.unreadable:
         said = f"! {broken.id}: {broken.error.message} ({broken.error.where})"
         output.talk(Span(said, Tone.BAD), Span(f"  {broken.error.hint}", Tone.MUTED))
     for place, error in found.silent.items():
         said = f"! {place or 'this machine'}: which rollouts it has is not known: {error.message}"
         output.talk(Span(said, Tone.BAD), Span(f"  {error.hint}" if error.hint else "", Tone.MUTED))
-    ctx.exit(ExitCode.ERROR if found.unreadable or found.silent else ExitCode.OK)
+    is_doubtful = found.unreadable or found.silent or any(each.damage for each in found.known)
+    ctx.exit(ExitCode.ERROR if is_doubtful else ExitCode.OK)
 
 
 @command.command("unlock")
@@ -395,10 +403,11 @@ async def _named(session: Session, id_: str) -> Known:
             hint="name one: wb rollout list shows those that are known",
         )
     open_ = [each for each in found.known if not each.progress.has_ended]
-    if len(open_) + len(found.unreadable) > 1:
+    unreadable = [each for each in found.unreadable if not each.is_stray]
+    if len(open_) + len(unreadable) > 1:
         raise ReleaseFailure("several rollouts have not ended: name one", hint="wb rollout list")
-    if found.unreadable:
-        raise found.unreadable[0].error
+    if unreadable:
+        raise unreadable[0].error
     newest = next(iter(open_ or found.known), None)
     if newest is None:
         raise ReleaseFailure("there is no rollout of this repository", hint="wb rollout start")

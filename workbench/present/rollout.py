@@ -198,6 +198,8 @@ def progress_lines(shown: Shown, glyphs: Glyphs) -> Iterator[Line]:
     yield headline(shown)
     if shown.heard:
         yield line(Span("carried out by " if shown.is_running else "was carried out by ", Tone.MUTED), shown.heard)
+    if shown.known.damage:
+        yield line(Span(f"{glyphs.finding} {damage_text(shown.known.damage)}", Tone.BAD))
     where = shown.known.place or "this machine, for no other one to see"
     yield line(Span(f"begun by {at.began.user}@{at.began.host} at {at.began.at:%Y-%m-%d %H:%M:%S} UTC", Tone.MUTED))
     yield line(Span(f"recorded in {where}", Tone.MUTED))
@@ -225,6 +227,10 @@ def progress_lines(shown: Shown, glyphs: Glyphs) -> Iterator[Line]:
         yield from event_lines(at.halted, at.began.stages, glyphs)
     for text in next_steps(shown):
         yield line(Span(f"{glyphs.arrow} {text}", Tone.MUTED))
+
+
+def damage_text(damage: str) -> str:
+    return f"its record {damage}: this is by the copy beside it. Look at wb release list; what goes on writes it again"
 
 
 def next_steps(shown: Shown) -> Iterator[str]:
@@ -270,6 +276,7 @@ def document(shown: Shown) -> Mapping[str, Any]:
         "state": at.phase.value,
         "running": shown.is_running,
         "recordedIn": shown.known.place or None,
+        "damage": shown.known.damage or None,
         "runner": runner
         and {
             "who": runner.who,

@@ -8,15 +8,16 @@ so that of two that begin at the same time one is refused.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from runtimes.base import Forbidden, Lease, Moved, NotThere, RecordKeeper, StoredSecret
+from runtimes.base import Forbidden, Lease, Moved, NotThere, RecordKeeper, RuntimeFailure, StoredSecret
 from runtimes.base.documents import load_json
-from workbench.engine.rollout.values import Record
+from workbench.engine.errors import ReleaseFailure
+from workbench.engine.rollout.values import Began, Record
 from workbench.release.contract import Holder, Overtaken
 from workbench.release.lease import (
     DEFAULT_TIMING,
@@ -30,7 +31,7 @@ from workbench.release.lease import (
 )
 from workbench.release.packing import PART, Place, repository_label, stack_name
 from workbench.release.packing import REPOSITORY as OF_REPOSITORY
-from workbench.release.rollout_packing import ID_FORM, StoredRollout, labels, name, pack, unpack
+from workbench.release.rollout_packing import ID_FORM, StoredRollout, copy_name, copy_of, labels, name, pack, stored
 
 _CLAIM_TYPE = "workbench.konfig.io/rollout-claim.v1"
 _CLAIM = "claim"
@@ -72,48 +73,89 @@ class KeptRollouts:
     def where(self) -> str:
         return self._keeper.within(self._namespace)
 
+    @property
+    def place(self) -> str:
+        return self._keeper.place
+
+    def called(self, found: StoredRollout) -> str:
+        """Names what there is of a rollout as who deletes it has to."""
+        there = name(self._repository, found.id)
+        names = [found.where.rpartition("/")[2]] if found.is_stray else [there, copy_name(self._repository, found.id)]
+        return f"{' and '.join(names)} in {self.where}"
+
     async def all(self) -> Sequence[StoredRollout]:
         """Returns those that are there, broken ones too. Raises `NotAllowed` or `RuntimeFailure`."""
-        try:
-            found = await self._keeper.secrets(self._namespace, labels(self._repository))
-        except Forbidden as error:
-            raise not_allowed(self._keeper, self._namespace, error) from error
-        every = (unpack(each, self._repository) for each in found)
-        return [each for each in every if each is not None]
+        return await self._found(labels(self._repository))
 
     async def find(self, id_: str) -> StoredRollout | None:
         """Raises as `all`."""
+        found = [each for each in await self._found(labels(self._repository, id_)) if each.id == id_]
+        return next(iter(sorted(found, key=lambda each: each.is_stray)), None)
+
+    async def _found(self, labelled: Mapping[str, str]) -> list[StoredRollout]:
         try:
-            found = await self._keeper.secrets(self._namespace, labels(self._repository, id_))
+            found = stored(await self._keeper.secrets(self._namespace, labelled), self._repository)
+            if any(each.damage for each in found):  # or somebody wrote between the reading of a record and of its copy
+                found = stored(await self._keeper.secrets(self._namespace, labelled), self._repository)
         except Forbidden as error:
             raise not_allowed(self._keeper, self._namespace, error) from error
-        every = [each for secret in found if (each := unpack(secret, self._repository)) and each.id == id_]
-        return next(iter(every), None)
+        return found
 
     async def create(self, records: tuple[Record, ...], fence: int = 0) -> None:
         """Raises `Overtaken` where there is one by that id, `NotAllowed`, `ReleaseFailure` or `RuntimeFailure`."""
-        secret = pack(records, fence, namespace=self._namespace, repository=self._repository)
+        secret = self._packed(records, fence)
         try:
             await create(self._keeper, secret)
         except Moved as error:
             raise Overtaken("there is a rollout by that id", where=self.where) from error
         except Forbidden as error:
             raise not_allowed(self._keeper, self._namespace, error) from error
+        await self._copy(secret, "", records[0].id if isinstance(records[0], Began) else "")
 
-    async def replace(self, records: tuple[Record, ...], fence: int, version: str) -> str:
-        """Returns the new version; raises `Overtaken` where somebody else wrote it since, and as `create`."""
-        secret = pack(records, fence, namespace=self._namespace, repository=self._repository, version=version)
+    async def replace(self, records: tuple[Record, ...], fence: int, over: StoredRollout) -> StoredRollout:
+        """Writes them over what was found, and returns what is there then.
+
+        Raises `Overtaken` where somebody else wrote it since, and as `create`.
+        """
+        secret = self._packed(records, fence, over.version)
         try:
-            return await self._keeper.replace_secret(secret)
+            if over.is_alien:
+                await self._keeper.delete_secret(self._namespace, secret.name, over.version)
+            is_made = over.is_alien or not over.version
+            version = await (create(self._keeper, secret) if is_made else self._keeper.replace_secret(secret))
         except (Moved, NotThere) as error:
             raise Overtaken("the rollout was written by somebody else meanwhile", where=self.where) from error
         except Forbidden as error:
             raise not_allowed(self._keeper, self._namespace, error) from error
+        copied = await self._copy(secret, over.copied, over.id)
+        return replace(over, version=version, fence=fence, copied=copied, damage="", is_alien=False)
+
+    async def _copy(self, secret: StoredSecret, version: str, id_: str) -> str:
+        """Writes the copy of a record that was written, and returns its version.
+
+        Where it can't be written now, the next record is copied: until then there is none, or an earlier one. So it is
+        where somebody else wrote it meanwhile, who wrote the record as well.
+        """
+        copy = copy_of(secret, version)
+        with suppress(ReleaseFailure, RuntimeFailure):
+            try:
+                return await (self._keeper.replace_secret(copy) if version else create(self._keeper, copy))
+            except (Moved, NotThere):
+                found = stored(
+                    await self._keeper.secrets(self._namespace, labels(self._repository, id_)), self._repository
+                )
+                return next((each.copied for each in found if each.id == id_ and not each.is_stray), "")
+        return version
+
+    def _packed(self, records: tuple[Record, ...], fence: int, version: str = "") -> StoredSecret:
+        return pack(records, fence, namespace=self._namespace, repository=self._repository, version=version)
 
     async def delete(self, found: StoredRollout) -> None:
         """Raises `Overtaken` where it was written since; gone already is success."""
         try:
-            await self._keeper.delete_secret(self._namespace, name(self._repository, found.id), found.version)
+            if found.version:
+                await self._keeper.delete_secret(self._namespace, name(self._repository, found.id), found.version)
+            await self._keeper.delete_secret(self._namespace, copy_name(self._repository, found.id), "")
         except Moved as error:
             raise Overtaken("the rollout was written by somebody else meanwhile", where=self.where) from error
 

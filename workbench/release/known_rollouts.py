@@ -10,21 +10,23 @@ from runtimes.base import RuntimeFailure
 from workbench.engine.errors import Refused, ReleaseFailure
 from workbench.engine.rollout.progress import Progress
 from workbench.release.encoding import BrokenRecord
-from workbench.release.kept_rollouts import Claim, Runner
-from workbench.release.rollout_packing import ID_FORM
+from workbench.release.kept_rollouts import Claim, KeptRollouts, Runner
+from workbench.release.rollout_packing import ID_FORM, NewerRecord, StoredRollout
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
     """A rollout, where it is kept, and who carries it out: nobody, or somebody whose lease is there.
 
-    `is_former`: an older version of this program keeps it, on this machine alone.
+    `is_former`: an older version of this program keeps it, on this machine alone. `damage` says what is wrong with its
+    record where the copy beside it tells where it stands.
     """
 
     progress: Progress
     place: str
     runner: Runner | None = None
     is_former: bool = False
+    damage: str = ""
 
     @property
     def id(self) -> str:
@@ -33,10 +35,11 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A rollout of which nobody can say where it stands."""
+    """A rollout of which nobody can say where it stands; with `is_stray` none, as nobody reads what has its labels."""
 
     id: str
     error: ReleaseFailure
+    is_stray: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +55,9 @@ class Found:
         for each in self.known:
             if each.id == id_:
                 return each
-        for broken in self.unreadable:
-            if broken.id == id_:
-                raise broken.error
+        for each_broken in self.unreadable:
+            if each_broken.id == id_:
+                raise each_broken.error
         if not ID_FORM.fullmatch(id_):
             raise ReleaseFailure(
                 f"{id_[:60]!r} is no id of a rollout: they look like r-1234abcd", hint="wb rollout list"
@@ -83,6 +86,21 @@ def untold_said(stack: str, claim: Claim, why: str) -> str:
     return f"whether rollout {claim.rollout} {of}, recorded in {place}, has ended is not known: {why}"
 
 
-def broken(where: str, place: str, error: BrokenRecord) -> ReleaseFailure:
-    hint = "releases tell what was applied (wb release list STACK); move the record away to begin again"
-    return ReleaseFailure(f"the record {error}", where=f"{where} of {place}" if place else where, hint=hint)
+def broken(found: StoredRollout, kept: KeptRollouts, error: BrokenRecord) -> ReleaseFailure:
+    """Returns what to say of a rollout that neither its record nor the copy tells: how to go on without it."""
+    if isinstance(error, NewerRecord):
+        hint = "use that version of wb"
+    elif found.is_stray:
+        hint = f"delete {kept.called(found)}, which nobody reads"
+    else:
+        hint = (
+            f"have nobody carry it out (wb rollout list), look what was applied (wb release list STACK), and delete "
+            f"{kept.called(found)}: then wb rollout start begins again, or wb rollback STACK goes back"
+        )
+    return ReleaseFailure(f"the record {error}", where=f"{found.where} of {kept.place}", hint=hint)
+
+
+def broken_former(where: str, error: BrokenRecord) -> ReleaseFailure:
+    """As `broken`, of a file that an older version wrote on this machine."""
+    hint = "look what was applied (wb release list STACK), and move the file away to begin again"
+    return ReleaseFailure(f"the record {error}", where=where, hint=hint)

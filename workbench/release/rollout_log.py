@@ -19,7 +19,8 @@ from workbench.engine.rollout.values import Record
 from workbench.release.contract import HeldLock, Overtaken
 from workbench.release.encoding import BrokenRecord
 from workbench.release.kept_rollouts import KeptRollouts
-from workbench.release.rollout_packing import stands
+from workbench.release.known_rollouts import broken
+from workbench.release.rollout_packing import StoredRollout, stands
 
 _PATIENCE_SECONDS = 20.0
 _PAUSE_SECONDS = 1.0
@@ -33,7 +34,7 @@ class RolloutLog:
     def __init__(self, kept: KeptRollouts, id_: str, lock: HeldLock) -> None:
         self._kept, self._id, self.lock = kept, id_, lock
         self._records: tuple[Record, ...] = ()
-        self._version = ""
+        self._over: StoredRollout | None = None
         self._fence = 0
         self._is_replaced = False
         self._turn = anyio.Lock()
@@ -46,10 +47,10 @@ class RolloutLog:
     async def take_over(self) -> None:
         """Has every earlier runner find that it was replaced; raises `ReleaseFailure` or `RuntimeFailure`."""
         for _ in range(_ATTEMPTS):
-            fence, records, version = await self._found()
+            found, records = await self._found()
             try:
-                self._version = await self._kept.replace(records, fence + 1, version)
-                self._records, self._fence = records, fence + 1
+                self._over = await self._kept.replace(records, found.fence + 1, found)
+                self._records, self._fence = records, found.fence + 1
                 return
             except Overtaken:
                 continue
@@ -72,8 +73,9 @@ class RolloutLog:
             self._refuse_replaced()
             self.lock.verify()
             records = (*self._records, record)
+            assert self._over is not None, "take_over() comes first"
             try:
-                self._version = await self._kept.replace(records, self._fence, self._version)
+                self._over = await self._kept.replace(records, self._fence, self._over)
                 self._records = records
                 return
             except Overtaken:
@@ -82,11 +84,13 @@ class RolloutLog:
 
     async def _refreshed(self) -> None:
         self.lock.verify()
-        fence, records, version = await self._found()
-        if fence != self._fence:
+        found, records = await self._found()
+        if found.fence != self._fence:
             self._is_replaced = True
         self._refuse_replaced()
-        self._records, self._version = records, version
+        if not found.damage or len(records) > len(self._records):  # else this process knows more than the copy
+            self._records = records
+        self._over = found
 
     def _refuse_replaced(self) -> None:
         """Once somebody else carries it out, nothing more is written: not even that it is so."""
@@ -97,8 +101,8 @@ class RolloutLog:
                 hint="this process was held up for too long: nothing more is written; wb rollout list",
             )
 
-    async def _found(self) -> tuple[int, tuple[Record, ...], str]:
-        """Returns the fence, the records and the version of what is there."""
+    async def _found(self) -> tuple[StoredRollout, tuple[Record, ...]]:
+        """Returns what is there, and its records."""
         found = await self._kept.find(self._id)
         if found is None:
             raise ReleaseFailure("its record is gone", where=f"rollout {self._id} in {self._kept.where}")
@@ -106,8 +110,8 @@ class RolloutLog:
             records = found.load()
             stands(records, self._id)
         except BrokenRecord as error:
-            raise ReleaseFailure(f"the record {error}", where=found.where) from error
-        return found.fence, records, found.version
+            raise broken(found, self._kept, error) from error
+        return found, records
 
     def _progress(self) -> Progress:
         return stands(self._records, self._id)  # as it was when it was read

@@ -31,7 +31,16 @@ from workbench.release.former_rollouts import FormerRollouts
 from workbench.release.history import History
 from workbench.release.in_folder import FolderKeeper
 from workbench.release.kept_rollouts import Claim, Claims, KeptRollouts, Runner
-from workbench.release.known_rollouts import Found, Known, Unreadable, broken, not_ended, untold, untold_said
+from workbench.release.known_rollouts import (
+    Found,
+    Known,
+    Unreadable,
+    broken,
+    broken_former,
+    not_ended,
+    untold,
+    untold_said,
+)
 from workbench.release.lock import Lock, renewing
 from workbench.release.packing import Place, repository_label, stack_name
 from workbench.release.rollout_log import RolloutLog
@@ -73,9 +82,9 @@ class Rollouts:
             read: list[Known | Unreadable] = []
             for each in await kept.all():
                 try:
-                    read.append(Known(each.progress(), place, await self._runner(kept, each.id)))
+                    read.append(await self._known(each, place, kept))
                 except BrokenRecord as error:
-                    read.append(Unreadable(each.id, broken(each.where, place, error)))
+                    read.append(Unreadable(each.id, broken(each, kept, error), each.is_stray))
             there[place] = read
 
         async with anyio.create_task_group() as tasks:
@@ -98,10 +107,10 @@ class Rollouts:
             if each is None:
                 return
             try:
-                found.append(Known(each.progress(), place, await self._runner(kept, id_)))
+                found.append(await self._known(each, place, kept))
                 tasks.cancel_scope.cancel()
             except BrokenRecord as error:
-                unreadable.append(Unreadable(id_, broken(each.where, place, error)))
+                unreadable.append(Unreadable(id_, broken(each, kept, error), each.is_stray))
 
         silent: dict[str, RuntimeFailure | ReleaseFailure] = {}
         if ID_FORM.fullmatch(id_):
@@ -112,6 +121,10 @@ class Rollouts:
             found += [each for each in former if isinstance(each, Known)]
             unreadable += [each for each in former if isinstance(each, Unreadable)]
         return Found(tuple(found), tuple(unreadable), silent).one(id_)
+
+    async def _known(self, found: StoredRollout, place: str, kept: KeptRollouts) -> Known:
+        """Raises `BrokenRecord`, and as `_runner`."""
+        return Known(found.progress(), place, await self._runner(kept, found.id), damage=found.damage)
 
     async def _ask(
         self,
@@ -144,7 +157,7 @@ class Rollouts:
                 runner = Runner("an older version of wb", self.wall(), 60.0) if former.is_running(id_) else None
                 yield Known(stands(records, id_), HERE, runner, is_former=True)
             except BrokenRecord as error:
-                yield Unreadable(id_, broken(str(former.path(id_)), HERE, error))
+                yield Unreadable(id_, broken_former(str(former.path(id_)), error))
             except ReleaseFailure as error:
                 yield Unreadable(id_, error)
 
@@ -174,7 +187,7 @@ class Rollouts:
         except (RuntimeFailure, ReleaseFailure) as error:
             return untold_said("", claim, error.message)
         if at is None:
-            return ""
+            return untold_said("", claim, "its record is gone")
         now, runner = self.wall(), at.runner
         if at.progress.has_ended and (runner is None or not runner.is_heard(now)):
             return ""
@@ -196,7 +209,7 @@ class Rollouts:
         if found is None:
             return None
         try:
-            return Known(found.progress(), claim.home, await self._runner(kept, claim.rollout))
+            return await self._known(found, claim.home, kept)
         except BrokenRecord as error:
             raise ReleaseFailure(f"its record {error}", hint="wb rollout list") from None
 
@@ -247,8 +260,9 @@ class Rollouts:
     async def _refuse_overlapping(self, record: Began) -> None:
         """Where a place is silent that no stack is claimed in, the claims tell."""
         found = await self.all()
-        if found.unreadable:
-            unread = found.unreadable[0]
+        for unread in found.unreadable:
+            if unread.is_stray:
+                continue
             said = f"rollout {unread.id} cannot be read: it may be one of the same stacks ({unread.error.message})"
             raise Refused([said], where=unread.error.where, hint=unread.error.hint)
         for each in found.known:
@@ -340,10 +354,10 @@ class Rollouts:
                 raise ReleaseFailure(f"rollout {id_} is gone", where=kept.where, hint="wb rollout list")
             try:
                 records = (*found.load(), record)
-                await kept.replace(records, found.fence, found.version)
+                await kept.replace(records, found.fence, found)
                 return stands(records, id_)
             except BrokenRecord as error:
-                raise broken(found.where, kept.where, error) from None
+                raise broken(found, kept, error) from None
             except Overtaken:
                 continue
         raise ReleaseFailure("others write it all the time", where=kept.where, hint="try again")
@@ -397,14 +411,15 @@ class Rollouts:
 
     async def _trim(self, kept: KeptRollouts) -> None:
         """Removes those that have ended beyond the history; never one that is open, or can't be read."""
-        over: list[tuple[datetime, StoredRollout]] = []
+        over: list[tuple[Began, StoredRollout]] = []
         for each in await kept.all():
             with suppress(BrokenRecord):
                 at = each.progress()
                 if at.has_ended:
-                    over.append((at.began.at, each))
-        for _, each in sorted(over, key=lambda one: one[0], reverse=True)[KEPT_ROLLOUTS:]:
+                    over.append((at.began, each))
+        for began, each in sorted(over, key=lambda one: one[0].at, reverse=True)[KEPT_ROLLOUTS:]:
             with suppress(Overtaken):
+                await self._free(began)  # a claim without a record says that nobody knows whether it has ended
                 await kept.delete(each)
 
     async def _taken_over(self, known: Known) -> Known:

@@ -17,6 +17,8 @@ from workbench.engine.errors import Locked, Refused, ReleaseFailure
 from workbench.engine.events import StepFinished
 from workbench.engine.rollout.progress import Phase, Progress
 from workbench.engine.rollout.values import Ask, BatchBegan, BatchReady
+from workbench.present import rollout as present
+from workbench.present.glyphs import ASCII
 from workbench.release import rollouts
 from workbench.release.former_rollouts import FormerRollouts
 from workbench.release.store import repository_name
@@ -228,15 +230,51 @@ async def test_a_cluster_that_is_silent_has_not_no_rollouts(clusters: Fleet) -> 
     assert [each.id for each in found.known] == [id_] and list(found.silent) == ["sh"]
 
 
+def harm(clusters: Fleet, *, spares_the_copy: bool) -> str:
+    """Edits the record of the rollout, and its copy or not; returns its name."""
+    found = [each for each in clusters.secrets() if each["type"] == "workbench.konfig.io/rollout.v1"]
+    first, copy = sorted(found, key=lambda each: len(each["metadata"]["name"]))
+    for secret in (first,) if spares_the_copy else (first, copy):
+        edited = {**secret, "data": {**secret["data"], "records": secret["data"]["records"][:-8] + "AAAAAAA="}}
+        clusters.sandbox.clusters[0].update("secrets", NAMESPACE, secret["metadata"]["name"], edited)
+    return str(first["metadata"]["name"])
+
+
+async def test_a_damaged_record_is_told_by_its_copy_and_gone_on_with(clusters: Fleet) -> None:
+    ann, ben = clusters.session("ann", stages=DEV), clusters.session("ben", stages=DEV)
+    id_ = await begun(ann)
+    harm(clusters, spares_the_copy=True)
+    known = await ben.known_rollout(id_)
+    assert (
+        "checksum" in known.damage and "nothing is missing" in known.damage and (await ben.rollouts()).unreadable == ()
+    )
+    lines = [str(each) for each in present.progress_lines(present.Shown(known, ben._now()), ASCII)]
+    assert any(each.startswith("! its record does not match its checksum") for each in lines), lines
+    assert present.document(present.Shown(known, ben._now()))["damage"] == known.damage
+    with pytest.raises(Refused, match=f"rollout {id_} of web/dev has not ended"):
+        await begun(ben)
+    assert (await carried_out(ben, id_)).phase is Phase.FINISHED
+    assert (await ann.known_rollout(id_)).damage == ""
+
+
+async def test_a_stack_whose_claim_has_no_record_is_not_said_to_be_free(clusters: Fleet) -> None:
+    ann, ben = clusters.session("ann", stages=DEV), clusters.session("ben", stages=DEV)
+    id_ = await begun(ann)
+    for each in clusters.secrets():
+        if each["type"] == "workbench.konfig.io/rollout.v1":
+            clusters.sandbox.clusters[0].delete("secrets", NAMESPACE, each["metadata"]["name"])
+    said = (await ben.plan(ben.select("web/dev"))).warnings
+    assert any(f"whether rollout {id_} of this stack" in each and "its record is gone" in each for each in said), said
+    assert (await carried_out(ben, await begun(ben))).phase is Phase.FINISHED, "who deleted it wants to begin again"
+
+
 async def test_a_damaged_record_is_named_and_refuses_another_rollout(clusters: Fleet) -> None:
     ann, ben = clusters.session("ann"), clusters.session("ben")
     id_ = await begun(ann)
-    cluster = clusters.sandbox.clusters[0]
-    (secret,) = [each for each in clusters.secrets() if each["type"] == "workbench.konfig.io/rollout.v1"]
-    edited = {**secret, "data": {**secret["data"], "records": secret["data"]["records"][:-8] + "AAAAAAA="}}
-    cluster.update("secrets", NAMESPACE, secret["metadata"]["name"], edited)
+    named = harm(clusters, spares_the_copy=False)
     (broken,) = (await ben.rollouts()).unreadable
-    assert broken.id == id_ and "checksum" in str(broken.error) and secret["metadata"]["name"] in broken.error.where
+    assert broken.id == id_ and "checksum" in str(broken.error) and named in broken.error.where
+    assert f"delete {named} and {named}-copy in namespace {NAMESPACE}" in broken.error.hint
     with pytest.raises(ReleaseFailure, match="checksum"):
         await ben.rollout_progress(id_)
     with pytest.raises(Refused, match=f"rollout {id_} cannot be read"):
