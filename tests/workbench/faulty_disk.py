@@ -28,6 +28,8 @@ class FaultyDisk:
     fails_at: int
     is_for_good: bool
     operations: list[str] = field(default_factory=list)
+    fails_at_name: str = ""
+    """What the operation that fails first begins with, where its number is not known."""
 
     @property
     def has_failed(self) -> bool:
@@ -35,6 +37,8 @@ class FaultyDisk:
 
     def is_failing(self, name: str) -> bool:
         number = len(self.operations)
+        if self.fails_at_name and name.startswith(self.fails_at_name) and number < self.fails_at:
+            self.fails_at = number
         self.operations.append(name)
         return number >= self.fails_at if self.is_for_good else number == self.fails_at
 

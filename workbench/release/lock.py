@@ -13,7 +13,7 @@ import json
 import os
 import secrets
 from collections.abc import AsyncIterator, Iterator, Mapping
-from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import time
@@ -61,7 +61,11 @@ class Lock:
                 raise Locked(_described(holder), where=str(folder))
             if holder is not None and _is_dead(holder, host):
                 lock.ended = str(holder.get("token") or "")
-            lock._write()
+            try:
+                lock._write()
+            except ReleaseFailure:
+                lock._unwrite()  # it may be there all the same, and this process works on
+                raise
         return lock
 
     @classmethod
@@ -83,13 +87,14 @@ class Lock:
 
     def release(self) -> None:
         """Gives the lock up, if it is still ours. Never raises: the work is done, and a lock left goes stale."""
-        try:
-            with self._guard():
-                holder = self._read()
-                if holder is not None and holder.get("token") == self.token:
-                    self.path.unlink(missing_ok=True)
-        except (ReleaseFailure, OSError):
-            return
+        with suppress(ReleaseFailure, OSError), self._guard():
+            self._unwrite()
+
+    def _unwrite(self) -> None:
+        with suppress(ReleaseFailure, OSError):
+            holder = self._read()
+            if holder is not None and holder.get("token") == self.token:
+                self.path.unlink(missing_ok=True)
 
     def _check(self) -> None:
         holder = self._read()

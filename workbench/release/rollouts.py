@@ -250,8 +250,14 @@ class Rollouts:
             await self._claim(record, place)
         except (Refused, ReleaseFailure, RuntimeFailure) as error:
             reason = f"it could not claim its stacks: {error.message}"
-            with suppress(ReleaseFailure, RuntimeFailure):
+            try:
                 await self._append(kept, record.id, Asked(self.wall(), Ask.ABORT, self.user, self.host, reason))
+            except (ReleaseFailure, RuntimeFailure):
+                error.hint = f"{error.hint}; it is recorded as begun, so then: wb rollout abort {record.id}".lstrip(
+                    "; "
+                )
+                raise error from None
+            with suppress(ReleaseFailure, RuntimeFailure):
                 await self._free(record)
             raise
         with suppress(ReleaseFailure, RuntimeFailure):

@@ -66,6 +66,7 @@ class RollingOut(Changing, Watching):
         Raises `Refused`, also where another rollout of one of the stacks has not ended, on whatever machine, or nobody
         can tell; `ConfirmationRequired`, `ReleaseFailure` or `RuntimeFailure`. No stack is changed.
         """
+        from workbench.engine.errors import ReleaseFailure
         from workbench.engine.scrubbing import scrubbed
 
         planned.approve(confirm)
@@ -80,15 +81,14 @@ class RollingOut(Changing, Watching):
         rollouts = self._rollouts()
         homes = await rollouts.homes(self._goes_of(planned.plans[each]) for each in began.parts)
         await rollouts.begin(replace(began, homes=homes))
-        self.audit().append(
-            actor,
-            self._now(),
-            action="rollout",
-            plan=id_,
-            target=", ".join(planned.plans),
-            reason=reason,
-            confirm=confirm,
-        )
+        target = ", ".join(planned.plans)
+        try:
+            self.audit().append(
+                actor, self._now(), action="rollout", plan=id_, target=target, reason=reason, confirm=confirm
+            )
+        except ReleaseFailure as error:
+            error.hint = f"{error.hint}; it is begun: wb rollout resume {id_} goes on, wb rollout abort {id_} ends it"
+            raise
         return id_
 
     async def rollouts(self) -> Found:

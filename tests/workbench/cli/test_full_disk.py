@@ -44,3 +44,33 @@ async def test_files_that_cannot_be_written_fail_the_command(
     assert disk.has_failed
     assert ended.code == ExitCode.ERROR, ended.text
     assert "space" in ended.err.lower(), ended.text
+
+
+@pytest.mark.parametrize(
+    ("fails_at", "said"),
+    [
+        ("open .wb-rollout-", ""),
+        ("open .wb-release-web-dev-", "it is recorded as begun, so then: wb rollout abort r-"),
+        ("open head", "it is begun: wb rollout resume r-"),
+        ("fsync r-", ""),
+    ],
+    ids=["intent", "claim", "audit", "lock"],
+)
+async def test_a_rollout_that_cannot_be_recorded_says_what_is_left_of_it(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails_at: str, said: str
+) -> None:
+    (place.root / "rollout.yaml").write_text("stages: [{name: all, stacks: ['web/dev']}]\n")
+    assert (await place("plan", "web/dev")).code == ExitCode.OK
+    with faulty_disk(monkeypatch, tmp_path / "state", sys.maxsize, is_for_good=True) as disk:
+        disk.fails_at_name = fails_at
+        ended = await place("rollout", "start", "--yes")
+    assert disk.has_failed and ended.code == ExitCode.ERROR, ended.text
+    assert "No space left on device" in ended.err and "free some space" in ended.err and said in ended.err, ended.err
+    listed = await place("rollout", "list")
+    assert ("stopped" in listed.out) == (fails_at != "open .wb-rollout-"), listed.text
+    if "stopped" in listed.out:
+        assert (await place("rollout", "start", "--yes")).code == ExitCode.REFUSED
+        going_on = await place("rollout", "resume")
+    else:
+        going_on = await place("rollout", "start", "--yes")
+    assert going_on.code == ExitCode.OK and "the rollout is finished" in going_on.text, going_on.text
