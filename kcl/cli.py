@@ -79,7 +79,7 @@ _ELSEWHERE: Final[Mapping[str, tuple[str, str]]] = {
 """Commands of their own: the module whose `main(argv, *, cwd, stdin, stdout, stderr, environment)` runs it, and what
 it is about. A module is imported when its command is called."""
 
-_EVALUATING: Final = frozenset({"cover", "vet"})
+_EVALUATING: Final = frozenset({"vet"})
 """Those of them that evaluate programs in the process that they are started in."""
 
 

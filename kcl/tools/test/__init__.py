@@ -1,6 +1,6 @@
 """`kcl test`: runs the lambdas named `test_*` in files named `*_test.k`.
 
-command     the command line
+command     the command line; `bounds` and `given` are parts of it
 suites      which tests there are
 cases       what is asked of one test, and what came of it, as plain data
 worker      runs tests, one after the other, in a process that may be ended

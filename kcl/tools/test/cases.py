@@ -14,7 +14,8 @@ class Case:
     """One test to run. `covered` asks what it reaches.
 
     With a `program` that is run beside the files, and nothing called; it may write no files. `packages` are folders by
-    the names that imports have for them.
+    the names that imports have for them. `arguments` are texts as given to `-D`, `settings` names of settings files.
+    If it `is_whole`, what `kcl run` in the folder runs is run, with these settings, and nothing else.
     """
 
     folder: str
@@ -23,13 +24,17 @@ class Case:
     covered: bool = False
     program: str | None = None
     packages: Mapping[str, str] = field(default_factory=dict)
+    arguments: tuple[str, ...] = ()
+    settings: tuple[str, ...] = ()
+    is_whole: bool = False
 
     def data(self) -> dict[str, Any]:
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Case:
-        return cls(**{**data, "files": tuple(data["files"])})
+        lists = {name: tuple(data[name]) for name in ("files", "arguments", "settings")}
+        return cls(**{**data, **lists})
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,23 +6,25 @@ import argparse
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Final, TextIO
+from typing import TextIO
 
 from kcl import whole_file
-from kcl.bounded import Allowance, BadAllowance, parse_deadline, parse_memory
+from kcl.bounded import BadAllowance
 from kcl.command_line import HelpPrinted, UsageError, parser_class
+from kcl.diagnostics import KclError, render
 from kcl.evaluator.coverage import Reached
-from kcl.records import replace
+from kcl.loader import load_settings, merge_settings, parse_argument
+from kcl.source import OsFileSystem
 from kcl.stdlib.matching import tried
 from kcl.stdlib.patterns import PatternError, compiled
+from kcl.terminal import harmless_lines
 from kcl.tools.coverage import report as coverage_report
-from kcl.tools.test import reporting
-from kcl.tools.test.cases import Case
+from kcl.tools.test import bounds, reporting
+from kcl.tools.test.given import Given, secret_texts
 from kcl.tools.test.pool import run_all
 from kcl.tools.test.suites import BadPath, Test, find
 
 OK, FAILED, USAGE, NO_TESTS = 0, 1, 2, 5
-_MOST_JOBS: Final = 64
 
 
 def _parser(stdout: TextIO) -> argparse.ArgumentParser:
@@ -36,9 +38,10 @@ def _parser(stdout: TextIO) -> argparse.ArgumentParser:
     add("--run", "-run", metavar="REGEX", help="run only tests whose name matches somewhere")
     add("--fail-fast", "--fail_fast", action="store_true", help="stop after the first test that fails")
     add("--junit", metavar="FILE", help="write the results as JUnit XML")
-    add("-j", "--jobs", type=int, default=1, metavar="N", help="run tests in N processes at a time")
-    add("--deadline", metavar="SECONDS", help="how long one test may take; else KCL_DEADLINE, else 60")
-    add("--max-memory", "--max_memory", metavar="SIZE", help="such as 512M or 2G; else KCL_MAX_MEMORY, else 2G")
+    add("-D", "--argument", action="append", default=[], metavar="KEY=VALUE", help="a top-level argument")
+    add("-Y", "--setting", action="extend", nargs="+", default=[], metavar="FILE", help="settings files with arguments")
+    add("-E", "--external", action="append", default=[], metavar="NAME=FOLDER", help="the folder of a package")
+    bounds.add_options(parser, "test")
     add("--coverage", action="store_true", help="report which lines and branches the tests reach")
     coverage_report.add_options(parser)
     return parser
@@ -65,15 +68,18 @@ def main(
     except (BadPath, BadAllowance) as problem:
         stderr.write(f"kcl test: {problem}\n")
         return USAGE
+    except KclError as problem:  # of an argument or a settings file
+        stderr.write(harmless_lines(render(problem.diagnostics, {})))
+        return USAGE
 
 
 def _run(
     arguments: argparse.Namespace, cwd: str, environment: Mapping[str, str], stdout: TextIO, stderr: TextIO
 ) -> int:
-    if not 1 <= arguments.jobs <= _MOST_JOBS:
-        raise UsageError(f"kcl test: -j takes a number from 1 to {_MOST_JOBS}, got {arguments.jobs}")
+    jobs = bounds.jobs_of(arguments, "kcl test")
+    given = _given(arguments, cwd)
     wants_coverage = arguments.coverage or coverage_report.is_asked(arguments)
-    allowance = _allowance(arguments, environment)
+    allowance = bounds.allowance_of(arguments, environment)
     matches = _matcher(arguments.run)
     tests, unreadable = find(arguments.paths or ["."], cwd)
     chosen = [each for each in tests if matches(each.name)]
@@ -86,20 +92,18 @@ def _run(
     if not chosen and not results:
         stderr.write(_nothing(arguments, tests))
         return NO_TESTS
-    cases = [Case(each.folder, each.files, each.name, wants_coverage) for each in chosen]
+    cases = [given.case(each, wants_coverage) for each in chosen]
     reached: dict[str, Reached] = {}
     stops = arguments.fail_fast and results
-    for index, outcome in run_all(
-        [] if stops else cases, allowance, environment, arguments.jobs, fail_fast=arguments.fail_fast
-    ):
+    for index, outcome in run_all([] if stops else cases, allowance, environment, jobs, fail_fast=arguments.fail_fast):
         test = chosen[index]
         result = reporting.Result(
             _shown(test.path, cwd),
             _shown(test.folder, cwd),
             test.name,
             outcome.seconds,
-            outcome.failure,
-            outcome.printed,
+            given.masked(outcome.failure),
+            given.masked(outcome.printed),
         )
         results.append(result)
         stdout.write(reporting.text(result))
@@ -116,20 +120,25 @@ def _run(
     return status
 
 
+def _given(arguments: argparse.Namespace, cwd: str) -> Given:
+    """Raises UsageError, or KclError for what cannot be read."""
+    files = tuple(os.path.join(cwd, name) for name in arguments.setting)
+    settings = merge_settings([load_settings(each, OsFileSystem()) for each in files])
+    options = [*settings.options, *(parse_argument(each) for each in arguments.argument)]
+    packages = {}
+    for text in arguments.external:
+        name, _, folder = text.partition("=")
+        if not name or not folder:
+            raise UsageError(f"kcl test: -E takes NAME=FOLDER, got '{text}'")
+        packages[name] = os.path.join(cwd, folder)
+    return Given(tuple(arguments.argument), files, packages, tuple(secret_texts(dict(options))))
+
+
 def _nothing(arguments: argparse.Namespace, tests: Sequence[Test]) -> str:
     where = " ".join(arguments.paths or ["."])
     if tests:
         return f"kcl test: none of {len(tests)} tests in {where} matches {arguments.run}: nothing was run\n"
     return f"kcl test: no test files in {where}: nothing was run (`PATH/...` looks in the folders below PATH too)\n"
-
-
-def _allowance(arguments: argparse.Namespace, environment: Mapping[str, str]) -> Allowance:
-    allowance = Allowance.of_environment(environment)
-    if arguments.deadline is not None:
-        allowance = replace(allowance, deadline_seconds=parse_deadline(arguments.deadline, "--deadline"))
-    if arguments.max_memory is not None:
-        allowance = replace(allowance, max_memory_bytes=parse_memory(arguments.max_memory, "--max-memory"))
-    return allowance
 
 
 def _matcher(expression: str | None) -> Callable[[str], bool]:

@@ -11,10 +11,21 @@ import sys
 import time
 from typing import Any, TextIO
 
-from kcl.api import Access, Coverage, Observation, ParseCache, ProgramError, downloaded_folder, run, whereabouts
+from kcl.api import (
+    Access,
+    Coverage,
+    Observation,
+    ParseCache,
+    ProgramError,
+    RunResult,
+    downloaded_folder,
+    run,
+    whereabouts,
+)
 from kcl.bounded import Allowance
 from kcl.bounded.watchdog import Exceeded, Watchdog, give_room_to_report, is_out_of_memory, problem
 from kcl.diagnostics import KclError, render
+from kcl.loader import parse_argument
 from kcl.records import replace
 from kcl.tools.test.cases import Case, Outcome
 
@@ -37,17 +48,7 @@ class Runner:
         started = time.perf_counter()
         failure = ""
         try:
-            result = run(
-                [*case.files, CALLER],
-                work_dir=case.folder,
-                texts={CALLER: f"{case.name}()\n" if case.program is None else case.program},
-                package_maps=case.packages,
-                vendor_dir=downloaded_folder(os.environ),
-                access=lambda granted: _granted(granted, case.folder, writes=case.program is None),
-                cache=cache,
-                observation=observation,
-            )
-            printed = result.printed
+            printed = _run(case, cache, observation).printed
         except ProgramError as found:
             printed = found.printed or observation.printed()
             failure = render(found.diagnostics, found.sources, guided=True)
@@ -57,6 +58,31 @@ class Runner:
         observation.forget()
         reached = observation.coverage.taken() if observation.coverage is not None else {}
         return Outcome(seconds, failure, printed, reached)
+
+
+def _run(case: Case, cache: ParseCache, observation: Observation) -> RunResult:
+    packages = downloaded_folder(os.environ)
+    if case.is_whole:
+        return run(
+            (),
+            work_dir=case.folder,
+            settings=case.settings,
+            vendor_dir=packages,
+            cache=cache,
+            observation=observation,
+        )
+    return run(
+        [*case.files, CALLER],
+        work_dir=case.folder,
+        options=dict(parse_argument(each) for each in case.arguments),
+        settings=case.settings,
+        texts={CALLER: f"{case.name}()\n" if case.program is None else case.program},
+        package_maps=case.packages,
+        vendor_dir=packages,
+        access=lambda granted: _granted(granted, case.folder, writes=case.program is None),
+        cache=cache,
+        observation=observation,
+    )
 
 
 def _granted(access: Access, folder: str, *, writes: bool) -> Access:

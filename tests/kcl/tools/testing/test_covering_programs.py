@@ -73,9 +73,21 @@ def test_a_program_that_fails_is_named_and_the_others_count(folder: Path) -> Non
     assert _row(out, "models/size.k")[-1] == "2->false"
 
 
+def test_the_deadline_is_that_of_each_program(folder: Path) -> None:
+    """One that goes on without end is ended and named, and the others count."""
+    (folder / "stacks/one/main.k").write_text("x = sum([a * b for a in range(9999) for b in range(9999)])\n")
+    status, out, err = _cover(folder, "stacks/...", "--deadline", "1", "--of", "models/size.k", "-j", "2")
+    assert status == 1
+    assert "stacks/one: failed\nerror: the evaluation took longer than its deadline of 1 s" in err
+    assert "2 programs, 1 failed" in out
+    assert _row(out, "models/size.k")[-1] == "2->false"
+
+
 @pytest.mark.parametrize(
     ("argv", "status", "said"),
     [
+        (["stacks/one", "-j", "0"], 2, "from 1 to 64"),
+        (["stacks/one", "--deadline", "soon"], 2, "--deadline"),
         (["models/..."], 5, "no folder below has a kcl.yaml"),
         (["none"], 2, "there is no such folder"),
         ([], 2, "usage: kcl cover"),

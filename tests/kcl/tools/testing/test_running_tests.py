@@ -186,3 +186,33 @@ def test_coverage_of_tests(tmp_path: Path) -> None:
     assert {"DA:4,0", "DA:5,1", "BRDA:3,0,0,0", "BRDA:3,0,1,1", "SF:size.k"} <= set(lcov)
     root = ElementTree.parse(tmp_path / "out.xml").getroot()
     assert (root.get("lines-valid"), root.get("lines-covered")) == ("7", "4")
+
+
+def test_arguments_settings_and_packages_are_those_of_the_command_line(tmp_path: Path) -> None:
+    call = "test_a = lambda {\n    assert [option('env'), option('n'), lib.x] == ['prod', 3, 7]\n}\n"
+    files = {
+        "p/kcl.mod": "",
+        "p/a_test.k": f"import lib\n{call}",
+        "lib/lib.k": "x = 7\n",
+        "ci.yaml": "kcl_options:\n  - key: env\n    value: dev\n  - key: n\n    value: 3\n",
+    }
+    _written(tmp_path, files)
+    status, out, err = _test(tmp_path, "p", "-Y", "ci.yaml", "-D", "env=prod", "-E", "lib=lib")
+    assert status == 0, out + err
+    assert _test(tmp_path, "p", "-E", "lib=lib")[0] == 1
+
+
+@pytest.mark.parametrize("argv", [["-D", "env"], ["-Y", "none.yaml"], ["-E", "lib"]])
+def test_what_cannot_be_handed_to_tests_is_no_run(argv: list[str], tmp_path: Path) -> None:
+    _written(tmp_path, {"a_test.k": "test_a = lambda {\n    assert True\n}\n"})
+    status, out, err = _test(tmp_path, ".", *argv)
+    assert (status, out) == (2, "") and err
+
+
+def test_arguments_with_telling_names_are_not_shown(tmp_path: Path) -> None:
+    text = "test_a = lambda {\n    print(option('db'))\n    assert option('password') == option('db').token\n}\n"
+    _written(tmp_path, {"a_test.k": text})
+    given = ("-D", "password=swordfish", "-D", 'db={"token": "mackerel"}')
+    status, out, err = _test(tmp_path, ".", *given, "--junit", "out.xml")
+    said = out + err + (tmp_path / "out.xml").read_text()
+    assert status == 1 and "swordfish" not in said and "mackerel" not in said
