@@ -63,6 +63,10 @@ class Code(Enum):
     MISSING_DOCUMENTATION = ("W3005", "MissingDocumentation")
     SHADOWED_IMPORT = ("W3006", "ShadowedImport")
     DUPLICATE_KEY = ("W3007", "DuplicateKey")
+    ALWAYS_OVERRIDDEN = ("W3008", "AlwaysOverridden")
+    BARE_NUMBER = ("W3009", "BareNumber")
+    REPEATED_CONDITION = ("W3010", "RepeatedCondition")
+    CONTRADICTION = ("W3011", "ContradictingConditions")
     SUPPRESSION = ("W3900", "UnfitSuppression")
 
     @property

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Final
 
 from kcl.diagnostics import Code
-from kcl.tools.explain.page import Page, Told, foreign_page, lint_page, migration_page, page
+from kcl.tools.explain.page import Page, Told, lint_page, migration_page, page
 
 _OLD: Final = '[expected]\nkclvm_version = "v0.4.6"\n'
+
+_STACK: Final = {"kcl.yaml": "kcl_cli_configs:\n  file:\n    - main.k\n"}
 
 
 def _old(**files: str) -> dict[str, str]:
@@ -27,11 +29,15 @@ WARNINGS: Final[tuple[Page, ...]] = (
         '    @deprecated(version="1.2", reason="use image", strict=False)\n'
         '    picture?: str\n    image?: str\n\nweb = Server {image = "nginx"}\n',
     ),
-    foreign_page(
+    lint_page(
         Code.DEPRECATED,
-        "Something deprecated is used. Here it is told as CompilerWarning, or as EvaluationError where the decorator "
-        "is strict.",
+        "Something is used that its author wants to take away. A run tells it as CompilerWarning, or as "
+        "EvaluationError where the decorator is strict, and only where it comes by.",
         "Use what the message names.",
+        'schema Server:\n    @deprecated(reason="use image", strict=False)\n    picture?: str\n    image?: str\n\n'
+        'web = Server {picture = "nginx"}\n',
+        'schema Server:\n    @deprecated(reason="use image", strict=False)\n    picture?: str\n    image?: str\n\n'
+        'web = Server {image = "nginx"}\n',
     ),
     lint_page(
         Code.UNUSED_IMPORT,
@@ -96,6 +102,39 @@ WARNINGS: Final[tuple[Page, ...]] = (
         "Give one of the two another name.",
         "import math\na = [math for math in [1, 2]]\nb = math.ceil(0.5)\n",
         "import math\na = [number for number in [1, 2]]\nb = math.ceil(0.5)\n",
+    ),
+    Page(
+        Code.ALWAYS_OVERRIDDEN,
+        "All stacks that were run replace this value: a default that every instance is given another value for, or an "
+        "entry that another file of each stack replaces. Looked for only where stacks are named: "
+        "kcl lint --stacks ./stacks/...",
+        "Take the value away, or make it the one that most of them want and take it away there.",
+        {**_STACK, "main.k": "schema Server:\n    replicas: int = 1\n\nweb = Server {replicas = 2}\n"},
+        {**_STACK, "main.k": "schema Server:\n    replicas: int = 1\n\nweb = Server {}\n"},
+        Told.LINT,
+    ),
+    lint_page(
+        Code.BARE_NUMBER,
+        "A number of bytes or seconds that nobody reads at a glance: a multiple of 1Mi in digits, or whole hours "
+        "under a name that says seconds. A comment in the line, or a constant with a name, is enough.",
+        'Write int(1Gi), or "1Gi" where Kubernetes takes a text; say in words how long it is.',
+        "cache = {bytes = 1073741824}\n",
+        "cache = {bytes = int(1Gi)}\n",
+    ),
+    lint_page(
+        Code.REPEATED_CONDITION,
+        "A condition was asked before: further up in a chain of ifs, in the same 'and' or 'or', or by another check.",
+        "Ask what was meant, or take it away.",
+        "x = option('x')\na = 1 if x == 1 else 2 if x == 1 else 3\n",
+        "x = option('x')\na = 1 if x == 1 else 2 if x == 2 else 3\n",
+    ),
+    lint_page(
+        Code.CONTRADICTION,
+        "Conditions that exclude each other are joined by 'and', or are both checked, so nothing passes; or their "
+        "opposites are joined by 'or', so everything does.",
+        "Write 'or' for 'and', or the other way around, or compare with what was meant.",
+        "x = option('x')\na = 1 if x != 'dev' or x != 'test' else 2\n",
+        "x = option('x')\na = 1 if x != 'dev' and x != 'test' else 2\n",
     ),
     Page(
         Code.MISSING_DOCUMENTATION,

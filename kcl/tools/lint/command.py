@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final, TextIO
 
 from kcl import whole_file
+from kcl.bounded import Allowance, BadAllowance
 from kcl.command_line import HelpPrinted, UsageError, parser_class
 from kcl.diagnostics import Code, Severity
+from kcl.evaluator.coverage import Reached
 from kcl.loader import downloaded_folder
 from kcl.reports import FORMATS, report
 from kcl.source import FileSystem, OsFileSystem
+from kcl.tools.coverage.programs import NoFolder, programs, run_programs
 from kcl.tools.lint.fixing import fixes
 from kcl.tools.lint.linting import Linted, Unread, files_of, lint
 from kcl.tools.lint.rules import RULES
@@ -48,6 +52,13 @@ def main(
     add("--select", action="append", default=[], metavar="CODES", help="these rules and no others, by code or name")
     add("--ignore", action="append", default=[], metavar="CODES", help="not these rules")
     add("--fix", action="store_true", help="mend what can be mended safely, and tell the rest")
+    add(
+        "--stacks",
+        action="append",
+        default=[],
+        metavar="FOLDER",
+        help="run what `kcl run` in it runs, with /... all stacks below, and find what all of them override",
+    )
     add("--error_format", "--error-format", choices=FORMATS, default="pretty", help="how findings are written")
     add("--rules", action="store_true", help="list the rules")
     try:
@@ -66,17 +77,28 @@ def main(
     if not paths:
         _tell_unread(missing, folder, stderr)
         return _USAGE
-    files, packages = OsFileSystem(), downloaded_folder(environment or {})
-    asked = (frozenset(select) if arguments.select else None, frozenset(ignore))
-    linted = lint(paths, files, select=asked[0], ignore=asked[1], packages=packages)
+    try:
+        reached, unknown = _reached(arguments.stacks, folder, environment or {}, stderr)
+    except (NoFolder, BadAllowance) as problem:
+        stderr.write(f"kcl lint: {problem}\n")
+        return _USAGE
+    files = OsFileSystem()
+    look = partial(
+        lint,
+        select=frozenset(select) if arguments.select else None,
+        ignore=frozenset(ignore),
+        packages=downloaded_folder(environment or {}),
+        reached=reached,
+    )
+    linted = look(paths, files)
     if arguments.fix:
-        linted, failed = _fix(linted, paths, files, packages, asked, folder, stderr)
+        linted, failed = _fix(linted, partial(look, paths, files), files, environment or {}, folder, stderr)
         if failed:
             return _USAGE
     form = arguments.error_format
     if linted.diagnostics or form in ("arcanist", "sarif"):
         stdout.write(report(linted.diagnostics, linted.texts, form))
-    unread = (*missing, *linted.unread)
+    unread = (*missing, *linted.unread, *unknown)
     _tell_unread(unread, folder, stderr)
     shown = [each for each in linted.diagnostics if not each.follows]
     errors = sum(each.severity is Severity.ERROR for each in shown)
@@ -87,17 +109,32 @@ def main(
     return _FOUND if linted.diagnostics else _CLEAN
 
 
+def _reached(
+    stacks: Sequence[str], folder: str, environment: Mapping[str, str], stderr: TextIO
+) -> tuple[dict[str, Reached] | None, tuple[Unread, ...]]:
+    """What stacks reach: None where none are named, or where what one of them would reach is not known."""
+    if not stacks:
+        return None, ()
+    found = programs(stacks, folder)
+    if not found:
+        return None, (Unread(f"{' '.join(stacks)}: no folder below has a kcl.yaml that says what is run"),)
+    reached, failed = run_programs(found, (), Allowance.of_environment(environment), environment, 1, folder, stderr)
+    if failed:
+        why = f"{failed} of {len(found)} stacks failed: what all of them override is not known"
+        return None, (Unread(why),)
+    return reached, ()
+
+
 def _fix(
     linted: Linted,
-    paths: Sequence[str],
+    look: Callable[[], Linted],
     files: FileSystem,
-    packages: str | None,
-    asked: tuple[frozenset[Code] | None, frozenset[Code]],
+    environment: Mapping[str, str],
     folder: str,
     stderr: TextIO,
 ) -> tuple[Linted, bool]:
     """Writes the fixes, and looks again; True where a file could not be written."""
-    fixed = fixes(linted, files, packages)
+    fixed = fixes(linted, files, downloaded_folder(environment))
     if fixed.refused:
         stderr.write(f"kcl lint: nothing was changed: {fixed.refused}\n")
         return linted, False
@@ -114,7 +151,7 @@ def _fix(
     if not fixed.texts:
         return linted, False
     stderr.write(f"{fixed.count} fixed in {len(fixed.texts)} files\n")
-    return lint(paths, files, select=asked[0], ignore=asked[1], packages=packages), False
+    return look(), False
 
 
 def _codes(given: Sequence[str]) -> list[Code]:

@@ -9,6 +9,7 @@ from typing import Final
 
 from kcl.caches import ParseCache
 from kcl.diagnostics import Code, Diagnostic, Severity
+from kcl.evaluator.coverage import Reached
 from kcl.loader import find_root
 from kcl.loader.program import Module
 from kcl.patterns import pattern
@@ -16,7 +17,9 @@ from kcl.records import dataclass
 from kcl.source import FileSystem
 from kcl.syntax.walking import walk
 from kcl.tools.checked import Analysis, analyse
-from kcl.tools.lint.rules import ASKED_FOR, RULES, Finding, Subject
+from kcl.tools.lint.deprecated import Deprecated
+from kcl.tools.lint.rules import ASKED_FOR, RULES
+from kcl.tools.lint.subject import Finding, Subject
 from kcl.tools.lint.suppressions import apply, read
 from kcl.tools.paths import NoFiles, files_in, found
 from kcl.tools.units import Unit, unit_of
@@ -70,6 +73,7 @@ def lint(
     ignore: frozenset[Code] = frozenset(),
     packages: str | None = None,
     cache: ParseCache | None = None,
+    reached: Mapping[str, Reached] | None = None,
 ) -> Linted:
     """Looks at files. `select` are the rules, if not all that need not be asked for; `ignore` are those left out.
 
@@ -85,7 +89,7 @@ def lint(
     texts: dict[str, str] = {}
     unread: list[Unread] = []
     done: set[str] = set()
-    analysed: dict[Unit, Analysis] = {}
+    analysed: dict[Unit, tuple[Analysis, Deprecated]] = {}
     for path in paths:
         if path in done:
             continue
@@ -94,9 +98,12 @@ def lint(
             unread.append(Unread(f"{path}: {why}"))
             continue
         unit = unit_of(path, files, cache.memo)
-        analysis = analysed.get(unit)
-        if analysis is None:
-            analysis = analysed[unit] = analyse(unit, files, cache, packages)
+        if unit in analysed:
+            analysis, deprecated = analysed[unit]
+        else:
+            analysis = analyse(unit, files, cache, packages)
+            deprecated = Deprecated(analysis)
+            analysed[unit] = analysis, deprecated
             texts.update(analysis.sources)
             for each in analysis.diagnostics:
                 place = each.primary.path if each.primary is not None else ""
@@ -115,7 +122,7 @@ def lint(
                 continue
             counting = Words(name, files)
             counting = words.setdefault(counting.folder, counting)
-            for finding in found_in(module, analysis, counting, rules):
+            for finding in found_in(module, analysis, counting, rules, deprecated=deprecated, reached=reached):
                 findings.append(finding)
                 diagnostics.setdefault(_key(finding.diagnostic), finding.diagnostic)
     order = {path: number for number, path in enumerate(paths)}
@@ -134,15 +141,21 @@ def found_in(
     words: Callable[[str], int],
     rules: frozenset[Code] = DEFAULT,
     is_over: Callable[[], bool] = bool,
+    *,
+    deprecated: Deprecated | None = None,
+    reached: Mapping[str, Reached] | None = None,
 ) -> Iterator[Finding]:
     """What the rules find in a file of a checked unit and nothing allows, and what is wrong with what allows.
 
-    `words` tells how often a private word stands in the repository. Nothing is yielded once `is_over`.
+    `words` tells how often a private word stands in the repository. Nothing is yielded once `is_over`. `deprecated` is
+    what the files of one program share.
     """
     assert analysis.program is not None, "a module belongs to a program"
     path, text, tree = module.source.path, module.source.text, module.tree
     siblings = [each.tree for each in analysis.program.main.modules if each is not module]
-    subject = Subject(path, text, tree, siblings, words, tuple(walk(tree)))
+    if reached is None:
+        rules -= {Code.ALWAYS_OVERRIDDEN}
+    subject = Subject(path, text, tree, siblings, words, tuple(walk(tree)), deprecated or Deprecated(analysis), reached)
     found: list[Finding] = []
     for code, rule in RULES.items():
         if is_over():

@@ -1,51 +1,20 @@
 """The rules: each reads the tree of one file, and yields what it finds.
 
-A rule reports only what it can know from this file and the words of the repository. What some other file might still
-read is no finding: a linter that is wrong once is switched off.
+A rule reports only what it can know from this file, its program and the words of the repository. What some other file
+might still read is no finding: a linter that is wrong once is switched off.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import pairwise
 from typing import Final
 
-from kcl.diagnostics import Code, Diagnostic, Label, Span, warning
-from kcl.records import dataclass
+from kcl.diagnostics import Code, Label, Span, warning
 from kcl.syntax import ast
 from kcl.syntax.walking import children, walk
+from kcl.tools.lint import conditions, numbers, overridden
+from kcl.tools.lint.subject import Finding, Subject, found, found_at, shortened
 from kcl.tools.migrate import Edit
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One finding. `edits` mend it and keep what the program means; empty where only a person can tell how."""
-
-    diagnostic: Diagnostic
-    edits: tuple[Edit, ...] = ()
-
-    @property
-    def span(self) -> Span:
-        assert self.diagnostic.primary is not None, "a finding of the linter always has a place"
-        return self.diagnostic.primary
-
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """A file to look at.
-
-    `siblings` are the other files of its package: they may read what it declares. `occurrences` tells how often a
-    private word stands in the files of the repository.
-    """
-
-    path: str
-    text: str
-    tree: ast.Module
-    siblings: Sequence[ast.Module]
-    occurrences: Callable[[str], int]
-    nodes: Sequence[ast.Node]
-    """All of the tree: what most rules go through."""
-
 
 Rule = Callable[[Subject], Iterator[Finding]]
 
@@ -56,7 +25,7 @@ def _import_position(subject: Subject) -> Iterator[Finding]:
         if isinstance(statement, ast.Import):
             if others:
                 message = "The import stmt should be placed at the top of the module"
-                yield _found(Code.IMPORT_POSITION, message, subject, statement)
+                yield found(Code.IMPORT_POSITION, message, subject, statement)
         else:
             others = True
 
@@ -71,7 +40,7 @@ def _reimport(subject: Subject) -> Iterator[Finding]:
         edits = (_without_line(subject, statement),) if statement.name in names else ()
         names.add(statement.name)
         message = f"Module '{statement.name}' is reimported multiple times"
-        yield _found(Code.REIMPORT, message, subject, statement, edits)
+        yield found(Code.REIMPORT, message, subject, statement, edits)
 
 
 def _unused_import(subject: Subject) -> Iterator[Finding]:
@@ -85,7 +54,7 @@ def _unused_import(subject: Subject) -> Iterator[Finding]:
     for statement in imports:
         if statement.name not in used:
             message = f"Module '{statement.name}' imported but unused"
-            yield _found(Code.UNUSED_IMPORT, message, subject, statement, (_without_line(subject, statement),))
+            yield found(Code.UNUSED_IMPORT, message, subject, statement, (_without_line(subject, statement),))
 
 
 def _dead_value(subject: Subject) -> Iterator[Finding]:
@@ -155,7 +124,7 @@ def _twice(subject: Subject, key: str, before: ast.Entry, after: ast.Entry) -> I
         message = f"'{key}' is None in line {line}, which nobody sees: this value takes its place"
     else:
         message = f"'{key}' has another value already, from line {line}: `:` cannot unify them, `=` replaces"
-    labels = (Label(Span(subject.path, before.start, before.end), f"'{_short(key)}' is given here first"),)
+    labels = (Label(Span(subject.path, before.start, before.end), f"'{shortened(key)}' is given here first"),)
     yield Finding(warning(Code.DUPLICATE_KEY, message, Span(subject.path, after.start, after.end), labels=labels))
 
 
@@ -231,43 +200,11 @@ def _unused_locals(subject: Subject, node: ast.Lambda) -> Iterator[Finding]:
                 yield _unused(subject, target.name, target.start, target.name_end)
 
 
-def _self_comparison(subject: Subject) -> Iterator[Finding]:
-    for node in subject.nodes:
-        if not isinstance(node, ast.Compare):
-            continue
-        for left, right in pairwise([node.left, *node.comparators]):
-            text = subject.text[left.start : left.end]
-            if text == subject.text[right.start : right.end] and _is_plain(left):
-                message = f"'{_short(text)}' is compared with itself, which tells nothing"
-                yield _at(Code.SELF_COMPARISON, message, subject, left.start, right.end)
-
-
-def _constant_condition(subject: Subject) -> Iterator[Finding]:
-    for node in subject.nodes:
-        match node:
-            case ast.If() | ast.ListIf() | ast.ConfigIf() | ast.IfExpr():
-                conditions: list[ast.Expr | None] = [node.cond]
-            case ast.Assert() | ast.Check():
-                # `assert False, "..."` is how a program says that it must not come here.
-                conditions = [None if node.cond is not None or _truth(node.test) is False else node.test, node.cond]
-            case ast.Quantifier():
-                conditions = [node.cond]
-            case ast.CompClause():
-                conditions = list(node.conds)
-            case _:
-                continue
-        for each in conditions:
-            truth = None if each is None else _truth(each)
-            if each is not None and truth is not None:
-                text = _short(subject.text[each.start : each.end])
-                yield _found(Code.CONSTANT_CONDITION, f"'{text}' is always {str(truth).lower()}", subject, each)
-
-
 def _missing_documentation(subject: Subject) -> Iterator[Finding]:
     for statement in subject.tree.body:
         if isinstance(statement, ast.Schema) and statement.doc is None and not statement.name.startswith("_"):
             message = f"schema '{statement.name}' says nowhere what it is for"
-            yield _at(Code.MISSING_DOCUMENTATION, message, subject, statement.name_start, statement.name_end)
+            yield found_at(Code.MISSING_DOCUMENTATION, message, subject, statement.name_start, statement.name_end)
 
 
 def _shadowed_import(subject: Subject) -> Iterator[Finding]:
@@ -292,7 +229,12 @@ def _shadowed_import(subject: Subject) -> Iterator[Finding]:
         for name, start in names:
             if name in imported:
                 message = f"'{name}' is also the name of an import of this file, which can't be used here"
-                yield _at(Code.SHADOWED_IMPORT, message, subject, start, start + len(name))
+                yield found_at(Code.SHADOWED_IMPORT, message, subject, start, start + len(name))
+
+
+def _deprecated(subject: Subject) -> Iterator[Finding]:
+    for use in subject.deprecated.uses(subject.path, subject.nodes):
+        yield found_at(Code.DEPRECATED, use.message, subject, use.start, use.end)
 
 
 RULES: Final[Mapping[Code, Rule]] = {
@@ -302,9 +244,14 @@ RULES: Final[Mapping[Code, Rule]] = {
     Code.DEAD_VALUE: _dead_value,
     Code.DUPLICATE_KEY: _duplicate_key,
     Code.UNUSED_VARIABLE: _unused_variable,
-    Code.SELF_COMPARISON: _self_comparison,
-    Code.CONSTANT_CONDITION: _constant_condition,
+    Code.SELF_COMPARISON: conditions.self_comparison,
+    Code.CONSTANT_CONDITION: conditions.constant_condition,
     Code.SHADOWED_IMPORT: _shadowed_import,
+    Code.REPEATED_CONDITION: conditions.repeated_condition,
+    Code.CONTRADICTION: conditions.contradiction,
+    Code.BARE_NUMBER: numbers.bare_number,
+    Code.DEPRECATED: _deprecated,
+    Code.ALWAYS_OVERRIDDEN: overridden.always_overridden,
     Code.MISSING_DOCUMENTATION: _missing_documentation,
 }
 """By code, in the order in which findings of one place are told."""
@@ -367,57 +314,14 @@ def _reads(config: ast.Config, key: str) -> int:
     return sum(isinstance(each, ast.Name) and each.id == key for item in config.items for each in walk(item))
 
 
-def _is_plain(node: ast.Expr) -> bool:
-    """Whether an expression is the same whenever it is computed, and no number that stands for itself."""
-    match node:
-        case ast.Name():
-            return True
-        case ast.Selector() | ast.Paren():
-            return _is_plain(node.value)
-        case ast.Subscript():
-            return _is_plain(node.value) and isinstance(node.index, ast.Int | ast.Str | ast.Name)
-        case _:
-            return False
-
-
-def _truth(node: ast.Expr) -> bool | None:
-    """What a literal is as a condition; None for all that has to be computed."""
-    match node:
-        case ast.Constant(kind=kind):
-            return kind is ast.ConstantKind.TRUE
-        case ast.Int(value=number) | ast.Float(value=number):
-            return bool(number)
-        case ast.Str(value=text):
-            return bool(text)
-        case ast.Paren(value=inner):
-            return _truth(inner)
-        case ast.Unary(op=ast.UnaryOp.NOT, operand=operand):
-            truth = _truth(operand)
-            return None if truth is None else not truth
-        case _:
-            return None
-
-
 def _overridden(subject: Subject, name: str, before: ast.Node, after: ast.Node) -> Finding:
     line = subject.text.count("\n", 0, after.start) + 1
     message = f"this value of '{name}' is never seen: line {line} replaces it"
-    return _found(Code.DEAD_VALUE, message, subject, before)
+    return found(Code.DEAD_VALUE, message, subject, before)
 
 
 def _unused(subject: Subject, name: str, start: int, end: int) -> Finding:
-    return _at(Code.UNUSED_VARIABLE, f"nobody reads '{name}'", subject, start, end)
-
-
-def _found(code: Code, message: str, subject: Subject, node: ast.Node, edits: tuple[Edit, ...] = ()) -> Finding:
-    return _at(code, message, subject, node.start, node.end, edits)
-
-
-def _at(code: Code, message: str, subject: Subject, start: int, end: int, edits: tuple[Edit, ...] = ()) -> Finding:
-    return Finding(warning(code, message, Span(subject.path, start, end)), edits)
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    return found_at(Code.UNUSED_VARIABLE, f"nobody reads '{name}'", subject, start, end)
 
 
 def _without_line(subject: Subject, statement: ast.Stmt) -> Edit:

@@ -136,6 +136,8 @@ def _errors(analysis: Analysis) -> Counter[str]:
 
 
 def _mending(finding: Finding) -> str:
+    if finding.diagnostic.code is Code.BARE_NUMBER:
+        return f"Write {finding.edits[0].text}"
     name = _NAME.search(finding.diagnostic.message)
     which = "unused" if finding.diagnostic.code is Code.UNUSED_IMPORT else "repeated"
     return f"Remove the {which} import '{'' if name is None else name[1]}'"

@@ -1,83 +1,19 @@
-"""One file of a checked unit, and what the checker thinks of each of its expressions.
-
-The checker keeps no types of expressions: nobody needs them who runs a program. So its walk over the main package is
-done once more here, by a checker that writes down what it passes. Imported packages are taken from the cache.
-"""
+"""One file of a checked unit, and what the checker thinks of each of its expressions (`tools.recorded`)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 
 from kcl.caches import ParseCache
-from kcl.diagnostics import KclError
-from kcl.evaluator.deep_threads import in_deep_thread
 from kcl.evaluator.evaluate import rules_of
 from kcl.loader.program import MAIN_PACKAGE, Module, Package, Program
 from kcl.records import dataclass
-from kcl.semantic.packages import Checked, Checker
-from kcl.semantic.remembered import Remembered
 from kcl.semantic.scopes import Scope
 from kcl.semantic.types import ANY, ModuleType, SchemaInfo, Type
 from kcl.syntax import ast
 from kcl.syntax.walking import children
-from kcl.tools.checked import LIBRARY, Analysis
-
-
-class Recorder(Checker):
-    """Checks the main package of a program, whatever is known of it, and notes what it passes by identity of node."""
-
-    types: dict[int, Type]
-    scopes: dict[int, Scope]
-    expected: dict[int, Type]
-    """Of entries of configurations: the type that the configuration is checked against."""
-    schemas: dict[int, SchemaInfo]
-
-    def walk_main(self) -> None:
-        self._take_imported()
-        self._package(MAIN_PACKAGE, self._program.main)
-
-    def _remembered(self, module: Module) -> Remembered | None:
-        return None
-
-    def _found_before(
-        self, path: str, package: Package, imports: tuple[Checked, ...], before: Checked | None
-    ) -> Checked | None:
-        return None if path == MAIN_PACKAGE else super()._found_before(path, package, imports, before)
-
-    def expression(self, node: ast.Expr | ast.ListItem) -> Type:
-        self.scopes[id(node)] = self.scope
-        if self.schema is not None:
-            self.schemas[id(node)] = self.schema
-        found = self.types[id(node)] = super().expression(node)
-        return found
-
-    def instantiated(self, node: ast.SchemaExpr) -> Type:
-        found = self.types[id(node.name)] = super().instantiated(node)
-        self.scopes[id(node.name)] = self.scope
-        return found
-
-    def _annotated(self, node: ast.Type | None, place: tuple[str, int, int]) -> Type:
-        found = super()._annotated(node, place)
-        if node is not None:
-            self.types[id(node)] = found
-        return found
-
-    def _head_type(self, node: ast.Expr) -> Type:
-        found = self.types[id(node)] = super()._head_type(node)
-        return found
-
-    def before_item(self, item: ast.ConfigItem) -> None:
-        super().before_item(item)
-        self.scopes[id(item)] = self.scope
-        if self.context is not None:
-            self.expected[id(item)] = self.context[0]
-
-    def statement(self, node: ast.Stmt) -> Type:
-        self.scopes[id(node)] = self.scope
-        if self.schema is not None:
-            self.schemas[id(node)] = self.schema
-        return super().statement(node)
+from kcl.tools.checked import Analysis
+from kcl.tools.recorded import Recorder, recorded
 
 
 @dataclass(slots=True, eq=False)
@@ -150,10 +86,7 @@ class View:
 
     def member(self, value: Type, name: str) -> Type | None:
         """The type of an attribute; nothing is reported."""
-        before, self.recorder.findings = self.recorder.findings, {}
-        found = self.recorder.member(value, name, (self.path, 0, 0))
-        missing, self.recorder.findings = self.recorder.findings, before
-        return None if missing else found
+        return self.recorder.quiet_member(value, name)
 
 
 def view_of(path: str, analysis: Analysis, cache: ParseCache) -> View | None:
@@ -164,10 +97,7 @@ def view_of(path: str, analysis: Analysis, cache: ParseCache) -> View | None:
     module = next((each for each in program.main.modules if each.source.path == path), None)
     if module is None:
         return None
-    recorder = Recorder(program, LIBRARY.types, rules_of(analysis.dialect), cache.checks)
-    recorder.types, recorder.scopes, recorder.expected, recorder.schemas = {}, {}, {}, {}
-    with suppress(KclError, RecursionError):  # what it passed before is there
-        in_deep_thread(recorder.walk_main)
+    recorder = recorded(program, rules_of(analysis.dialect), cache.checks)
     return View(path, analysis, program, module, recorder, {})
 
 

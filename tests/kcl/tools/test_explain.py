@@ -58,9 +58,11 @@ def test_mended_example_gives_nothing(page: Page, tmp_path: Path) -> None:
 @pytest.mark.parametrize("page", [page for page in PAGES if page.told is Told.LINT], ids=lambda page: page.code.title)
 def test_example_of_the_linter(page: Page, tmp_path: Path) -> None:
     for files, expected in ((page.wrong, True), (page.right, False)):
-        (tmp_path / "main.k").write_text(files["main.k"])
+        for name, said in files.items():
+            (tmp_path / name).write_text(said)
         out, err = io.StringIO(), io.StringIO()
         asked = ["--select", page.code.number] if page.code in ASKED_FOR else []
+        asked += ["--stacks", "."] if page.code is Code.ALWAYS_OVERRIDDEN else []
         main(["lint", "main.k", *asked], cwd=tmp_path, stdin=io.StringIO(), stdout=out, stderr=err)
         assert (page.code.number in out.getvalue() + err.getvalue()) is expected
 

@@ -66,6 +66,37 @@ CASES = {
     "an assert of False": ("x = option('x')\nif x:\n    assert False, 'never'\n", []),
     "a check that always holds": ("schema S:\n    a: int = 1\n    check:\n        True\n", ["4 W3004"]),
     "a loop variable": ("import math\na = [math for math in [1]]\nb = math.ceil(0.5)\n", ["2 W3006"]),
+    "an elif that asks again": (
+        "x = option('x')\nif x == 1:\n    _a = 1\nelif (x==1):\n    _a = 2\nb = _a\n",
+        ["4 W3010"],
+    ),
+    "an elif that asks for more": ("x = option('x')\na = [\n    if x: 1\n    elif x > 2 and x: 2\n]\n", ["4 W3010"]),
+    "an elif that asks for less": ("x = option('x')\na = [\n    if x > 2 and x: 1\n    elif x: 2\n]\n", []),
+    "an if inside of another": ("x = option('x')\na = {\n    if x: b = 1 if x else 2\n}\n", []),
+    "a row with one operand twice": ("x = option('x')\na = x.y or x.z or (x.y)\n", ["2 W3010"]),
+    "a key that is there twice": ("x = option('x')\na = x.y or x.z\nb = x[0] or x[1]\n", []),
+    "two checks that ask the same": (
+        "schema S:\n    a: int\n    check:\n        a > 1, 'no'\n        a > 1 if a\n        (a > 1)\n",
+        ["6 W3010"],
+    ),
+    "calls that may differ": ("import uuid\na = 1 if uuid.uuid() == 'a' else 2 if uuid.uuid() == 'a' else 3\n", None),
+    "two values at once": ("x = option('x')\na = [1 for i in [2] if x == 1 and i and 2 == x]\n", ["2 W3011"]),
+    "another value than either": ("x = option('x')\na = x != 1 or x != 2\n", ["2 W3011"]),
+    "neither value": ("x = option('x')\na = x != 1 and x != 2\nb = x == 1 or x == 2\n", []),
+    "equal in KCL": ("x = option('x')\na = x == 1 and x == 1.0\n", []),
+    "no equals in KCL": ("x = option('x')\na = x == 1 and x == True\n", ["2 W3011"]),
+    "a range with nothing in it": ("x = option('x')\na = x > 5 and 3 >= x\n", ["2 W3011"]),
+    "a range with a number in it": ("x = option('x')\na = x >= 5 and x <= 5\nb = x > -5 and x < 5\n", []),
+    "checks that exclude each other": (
+        "schema S:\n    a?: int\n    check:\n        a > 5 if a\n        a < 9\n        a < 5 if a\n",
+        ["6 W3011"],
+    ),
+    "sizes in digits": ("a = {b = 1073741824, c = 1_572_864, d = -2097152}\n", ["1 W3009"] * 2),
+    "numbers that are no sizes": ("a = {b = 0x40000000, c = 2147483648, d = 1000000, e = 65536, f = 1Gi}\n", []),
+    "a size that is said": ("_GIB = 1073741824\na = {b = _GIB, c = 1073741824  # a gibibyte\n}\n", []),
+    "a size as text": ("a = {memory = '1073741824', id = '1073741824'}\n", ["1 W3009"]),
+    "times": ("a = {ttlSecondsAfterFinished = 86400, ttl = 90, timeout = 86400}\n", ["1 W3009"]),
+    "times that are said": ("day_seconds = 86400\na = {ttl_ms = 3600000, ttlSeconds = 7200  # two hours\n}\n", []),
     "nothing": ("", []),
 }
 
@@ -77,6 +108,94 @@ def test_rules(text: str, expected: list[str] | None, tmp_path: Path) -> None:
     assert warnings == (expected or [])
     if expected is not None:
         assert ran.found == expected and ran.status == (1 if expected else 0), ran.err
+
+
+_OLD = """import old
+schema Base:
+    @deprecated(version="1.2", reason="use image", strict=False)
+    picture?: str
+    image?: str
+
+@deprecated
+schema Gone(Base):
+    size?: int
+
+schema Web(Base):
+    name: str = picture or image
+
+web = Web {
+    picture = "x"
+}
+_found = web.picture
+_gone?: Gone = Undefined
+_more = [old.Thing {of.size = 1}, lambda {
+    Gone {}
+}]
+found = [_found, _gone, _more, {picture = "y"}]
+"""
+
+
+def test_what_is_deprecated_is_told_wherever_it_is_named(tmp_path: Path) -> None:
+    """Attributes of bases and of other packages too; a key of that name that is none of theirs is left alone."""
+    (tmp_path / "kcl.mod").write_text("")
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "old.k").write_text(
+        "schema Thing:\n    of?: Inner\nschema Inner:\n    @deprecated\n    size?: int\n"
+    )
+    text = _OLD.replace("_gone?: Gone", "_gone: Gone")
+    ran = _lint(tmp_path, text, "--select", "W1002")
+    assert ran.found == ["15 W1002", "17 W1002", "18 W1002", "19 W1002", "20 W1002"], ran.out + ran.err
+    assert "'picture' is deprecated since version 1.2: use image" in ran.out
+
+
+def test_a_size_is_mended_and_a_time_is_left_to_people(tmp_path: Path) -> None:
+    ran = _lint(tmp_path, "a = {b = 1073741824 * 2, ttl = 7200}\n", "--fix")
+    assert (tmp_path / "main.k").read_text() == "a = {b = int(1Gi) * 2, ttl = 7200}\n"
+    assert ran.found == ["1 W3009"] and "7200 seconds are 2 hours" in ran.out
+
+
+_STACKS = {
+    "kcl.mod": "",
+    "models/server.k": "schema Server:\n    replicas: int = 1\n    image: str = 'a'\n    on: bool = True\n"
+    "schema Never:\n    a: int = 1\n",
+    "base/base.k": "import models.server\nweb: server.Server {\n    replicas = 2\n    image = 'b'\n    on = False\n}\n",
+    "dev/kcl.yaml": "kcl_cli_configs:\n  file:\n    - ../base/base.k\n    - main.k\n",
+    "dev/main.k": "import models.server\nweb: server.Server {\n    replicas = 3\n    if False: on = True\n}\n",
+    "prod/kcl.yaml": "kcl_cli_configs:\n  file:\n    - ../base/base.k\n    - main.k\n",
+    "prod/main.k": "import models.server\nweb: server.Server {\n    replicas = 4\n    image = 'c'\n}\n",
+}
+
+
+def _stacks(folder: Path) -> None:
+    for name, text in _STACKS.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+
+
+def test_what_all_stacks_override_is_found_where_stacks_are_run(tmp_path: Path) -> None:
+    """A default or an entry that one of them uses, and a schema that none makes, are no findings."""
+    _stacks(tmp_path)
+    words = ("--select", "W3008", "--error_format", "short", "./...")
+    ran = _Ran(tmp_path, "--stacks", "./...", *words)
+    found = [line.removeprefix(f"{tmp_path}/").split(": ")[0] for line in ran.out.splitlines()]
+    assert found == ["base/base.k:3:5", "models/server.k:2:5", "models/server.k:3:5", "models/server.k:4:5"], ran.err
+    assert _Ran(tmp_path, *words).status == 0
+    reason = "  # kcl-lint: allow W3008 because the base shows what there is"
+    (tmp_path / "base/base.k").write_text(_STACKS["base/base.k"].replace("= 2", f"= 2{reason}"))
+    assert "base.k" not in _Ran(tmp_path, "--stacks", "./...", *words).out
+    assert _Ran(tmp_path, "base").status == 0
+
+
+@pytest.mark.parametrize(
+    "named, said", [("./...", "1 of 2 stacks failed"), ("models/...", "no folder"), ("x", "no such")]
+)
+def test_what_stacks_override_is_not_known_where_one_fails_or_there_is_none(
+    named: str, said: str, tmp_path: Path
+) -> None:
+    _stacks(tmp_path)
+    (tmp_path / "prod/main.k").write_text("web: 5\n")
+    ran = _Ran(tmp_path, "--stacks", named, "models")
+    assert ran.status == 2 and said in ran.err and "W3008" not in ran.out
 
 
 def test_imports_hold_for_the_files_beside(tmp_path: Path) -> None:
