@@ -1,4 +1,4 @@
-"""`kcl import`: KCL out of custom resource definitions, OpenAPI, JSON Schema, YAML, JSON, TOML and Terraform schemas.
+"""`kcl import`: KCL out of custom resource definitions, OpenAPI, JSON Schema, YAML, JSON, TOML, Terraform, protobuf.
 
 documents    reading what is imported
 failure      what cannot be imported, and why
@@ -21,6 +21,7 @@ openapi      OpenAPI documents, those of Kubernetes first
 json_schema  JSON Schema documents
 data         plain values
 terraform    schemas of providers
+protobuf     messages of Protocol Buffers
 output       all files or none
 command      the command line
 """

@@ -9,7 +9,7 @@ from typing import Final, TextIO
 
 from kcl.command_line import HelpPrinted, UsageError, parser_class
 from kcl.terminal import harmless, harmless_lines
-from kcl.tools.imports import crds, data, json_schema, openapi, terraform
+from kcl.tools.imports import crds, data, json_schema, openapi, protobuf, terraform
 from kcl.tools.imports.documents import Document, read_all
 from kcl.tools.imports.failure import ImportFailure
 from kcl.tools.imports.names import package_part
@@ -22,6 +22,7 @@ _MODES: Final[Mapping[str, Callable[[Sequence[Document]], list[Generated]]]] = {
     "crd": crds.generate,
     "jsonschema": json_schema.generate,
     "openapi": openapi.generate,
+    "protobuf": protobuf.generate,
     "terraform": terraform.generate,
     "yaml": data.generate,
     "json": data.generate,
@@ -53,7 +54,7 @@ def run_command(argv: Sequence[str], *, cwd: str, stdin: TextIO, stdout: TextIO,
     except HelpPrinted:
         return OK
     try:
-        documents = read_all(arguments.files, cwd, stdin)
+        documents = read_all(arguments.files, cwd, stdin, are_descriptors=arguments.mode == "protobuf")
         mode = arguments.mode if arguments.mode != "auto" else mode_of(documents)
         generated = _MODES[mode](documents)
         package = package_part(arguments.package)
@@ -84,6 +85,7 @@ def mode_of(documents: Sequence[Document]) -> str:
     if any(crds.is_definition(each.value) for each in documents):
         return "crd"
     for is_one, mode in (
+        (protobuf.is_descriptor_set, "protobuf"),
         (openapi.is_openapi, "openapi"),
         (terraform.is_provider_schema, "terraform"),
         (json_schema.is_json_schema, "jsonschema"),

@@ -16,6 +16,8 @@ from kcl.terminal import harmless
 from kcl.tools.imports.failure import ImportFailure
 
 _ENDINGS: Final = (".yaml", ".yml", ".json", ".toml")
+_DESCRIPTORS: Final = (".pb", ".binpb", ".protoset", ".desc", ".fds")
+"""How files that hold descriptors of Protocol Buffers are called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,26 +29,46 @@ class Document:
     stem: str
 
 
-def read_all(paths: Sequence[str], cwd: str, stdin: TextIO) -> list[Document]:
-    """Every document of all files; of a folder, those whose names end as YAML, JSON or TOML. Raises ImportFailure."""
+def read_all(paths: Sequence[str], cwd: str, stdin: TextIO, *, are_descriptors: bool = False) -> list[Document]:
+    """Every document of all files; of a folder, those whose names end as YAML, JSON or TOML. Raises ImportFailure.
+
+    With `are_descriptors` files are descriptor sets whatever they are called, and of a folder those called so.
+    """
     found: list[Document] = []
+    endings = _DESCRIPTORS if are_descriptors else _ENDINGS
     for given in paths:
+        if given == "-" and are_descriptors:
+            raw = getattr(stdin, "buffer", None)
+            if raw is None:
+                raise ImportFailure("standard input: cannot be read as bytes: name a file")
+            found.append(_descriptors(raw.read(MOST_BYTES + 1), "standard input", "stdin"))
+            continue
         if given == "-":
             found += documents(stdin.read(MOST_BYTES + 1), "standard input", "stdin", "")
             continue
         path = os.path.join(cwd, given)
         if os.path.isdir(path):
-            inner = sorted(name for name in os.listdir(path) if name.lower().endswith(_ENDINGS))
+            inner = sorted(name for name in os.listdir(path) if name.lower().endswith(endings))
             if not inner:
-                raise ImportFailure(f"{harmless(given)}: holds no {', '.join(_ENDINGS)} file: name the file to import")
+                raise ImportFailure(f"{harmless(given)}: holds no {', '.join(endings)} file: name the file to import")
             for name in inner:
-                found += _file(os.path.join(path, name), os.path.join(given, name))
+                found += _file(os.path.join(path, name), os.path.join(given, name), are_descriptors)
         else:
-            found += _file(path, given)
+            found += _file(path, given, are_descriptors or given.lower().endswith(_DESCRIPTORS))
     return found
 
 
-def _file(path: str, given: str) -> list[Document]:
+def _descriptors(raw: bytes, shown: str, stem: str) -> Document:
+    from kcl.tools.imports.protobuf import descriptors
+
+    if len(raw) > MOST_BYTES:
+        raise ImportFailure(f"{shown}: is larger than the limit of {MOST_BYTES} bytes")
+    if not raw:
+        raise ImportFailure(f"{shown}: is empty")
+    return Document(shown, descriptors.read(raw, shown), stem)
+
+
+def _file(path: str, given: str, is_descriptor: bool) -> list[Document]:
     shown = harmless(given)
     try:
         raw = regular.read_regular(path, MOST_BYTES + 1)
@@ -54,6 +76,8 @@ def _file(path: str, given: str) -> list[Document]:
         raise ImportFailure(f"{shown}: there is no such file") from None
     except OSError as problem:
         raise ImportFailure(f"{shown}: cannot be read: {problem.strerror}") from None
+    if is_descriptor:
+        return [_descriptors(raw, shown, os.path.splitext(os.path.basename(given))[0])]
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise ImportFailure(f"{shown}: is UTF-16: save it as UTF-8")
     try:

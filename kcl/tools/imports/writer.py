@@ -21,15 +21,21 @@ def header(lines: Sequence[str] = ()) -> str:
     return _HEADER.replace('"""\n', '"""\n' + "".join(f"{each}\n" for each in lines), 1)
 
 
-def file_text(typing: Typing, imports: Iterable[str] = ()) -> str:
-    """The text for all schemas of one file; fills in their checks first."""
+def file_text(
+    typing: Typing, imports: Iterable[str] = (), functions: Iterable[str] = (), used: Iterable[str] = ()
+) -> str:
+    """The text for all schemas of one file; fills in their checks first.
+
+    `functions` are those that checks call already, and `used` the helpers that they do.
+    """
     checking = Checking(typing)
+    checking.used.update(used)
     checking.fill()
     body = "\n\n".join(schema_text(each) for each in typing.made)
     parts = [header()]
     wanted = [*(["import regex"] if "_regex_match" in checking.used else []), *imports]
     helpers = [HELPERS[name] for name in HELPERS if name in checking.used]
-    parts += [f"{each}\n" for each in (*wanted, *helpers, *checking.functions)]
+    parts += [f"{each}\n" for each in (*wanted, *helpers, *functions, *checking.functions)]
     return "".join(parts) + "\n\n" + body
 
 

@@ -1,0 +1,16 @@
+"""Messages of Protocol Buffers, out of a `FileDescriptorSet` as `protoc --descriptor_set_out` writes it.
+
+wire         bytes to numbered fields
+descriptors  files, messages, fields and enumerations, as far as they matter here
+mapping      what JSON the fields of messages are written as
+generating   the files, one for each package
+
+The schemas take what parsers of the JSON mapping take: https://protobuf.dev/programming-guides/json/
+"""
+
+from __future__ import annotations
+
+from kcl.tools.imports.protobuf.descriptors import DescriptorSet
+from kcl.tools.imports.protobuf.generating import generate, is_descriptor_set
+
+__all__ = ["DescriptorSet", "generate", "is_descriptor_set"]
