@@ -4,7 +4,8 @@ paths      paths to fields, by key and by list identity
 resource   ids, resources, addresses over clusters
 status     the six statuses
 readiness  rules of when a resource is ready, other than those of its kind
-references references from a field of one resource to a value of another, and values not yet known
+references references from a field of one resource to a value of another, functions over them, values not yet known
+functions  what those functions make
 secret_references references from a field to a secret that is stored elsewhere
 runtime    the `Runtime` protocol with its requests and results
 workspace  the `Workspace` protocol: many resources planned and applied in one go
@@ -53,10 +54,13 @@ from runtimes.base.readiness import (
 )
 from runtimes.base.records import Keeping, Lease, RecordKeeper, StoredSecret
 from runtimes.base.references import (
+    CALL_PREFIX,
     PREFIX,
     UNKNOWN,
+    Call,
     Ids,
     InvalidReference,
+    Part,
     PartlyUnknown,
     PlainPath,
     Reference,
@@ -70,6 +74,7 @@ from runtimes.base.references import (
     parse_reference,
     parts,
     references,
+    references_in,
     referred,
     refers,
     replaced,
@@ -142,6 +147,7 @@ from runtimes.base.workspace import (
 )
 
 __all__ = [
+    "CALL_PREFIX",
     "NO_RULES",
     "PREFIX",
     "UNKNOWN",
@@ -153,6 +159,7 @@ __all__ = [
     "Body",
     "Budget",
     "BulkReadable",
+    "Call",
     "ClusterIdentity",
     "Conflict",
     "Contact",
@@ -190,6 +197,7 @@ __all__ = [
     "Operable",
     "Overloaded",
     "Owned",
+    "Part",
     "PartlyUnknown",
     "PathStep",
     "PlainPath",
@@ -258,6 +266,7 @@ __all__ = [
     "parse_secret_reference",
     "parts",
     "references",
+    "references_in",
     "referred",
     "refers",
     "replaced",

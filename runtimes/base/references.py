@@ -9,7 +9,12 @@ or an index: `a.b`, `a.0.b`, `a[0].b`, and `a["x.y"]` for a key with dots; witho
 there is taken. Where the text goes on without anything between, the value says where the attribute ends: what cannot
 lead any further into it (`.s3.example` below a plain text, `/path`, `-suffix`) is text again.
 
-What only becomes known while applying is `UNKNOWN` in a body, or `PartlyUnknown` where it is a part of a text.
+A function over such values is `$workbench.NAME[ARGUMENTS]`, the arguments in JSON whose texts may hold references and
+functions again: `$workbench.base64encode["app:$kusion_path.ID.password"]`. It is text too, as many schemas allow a text
+and nothing else where a value goes. `$$workbench.` is the text `$workbench.` itself.
+
+What only becomes known while applying is `UNKNOWN` in a body, or `PartlyUnknown` where it is a part of a text. What a
+function makes of something that is not known is `UNKNOWN` as a whole.
 """
 
 from __future__ import annotations
@@ -21,9 +26,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
+from runtimes.base import functions
+from runtimes.base.functions import FunctionFailed
 from runtimes.base.resource import ResourceId
 
 PREFIX: Final = "$kusion_path."
+CALL_PREFIX: Final = "$workbench."
 
 PlainPath = tuple[str | int, ...]
 """A path of keys and list indexes."""
@@ -105,43 +113,115 @@ class Reference:
         return f"{PREFIX}{self.id}{self.written}"
 
 
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function over values. In `arguments` each text that holds references or functions is a tuple of its parts."""
+
+    name: str
+    arguments: list[Any] = field(hash=False)
+
+
+Part = str | Reference | Call
+
 Ids = Mapping[str, ResourceId]
 """The known resources by the text of their ids."""
 
 
 def refers(value: Any) -> bool:
     """Whether a text may hold references: one that does not reaches its place as it is."""
-    return isinstance(value, str) and PREFIX in value
+    return isinstance(value, str) and (PREFIX in value or CALL_PREFIX in value)
 
 
 def may_refer(texts: Iterable[str]) -> bool:
     """Whether one of many texts may hold a reference; False where none does."""
-    return PREFIX in "\n".join(texts)
+    return refers("\n".join(texts))
 
 
 def escaped_references(text: str) -> str:
     """Returns a text that is the text itself where references are looked for."""
-    return text.replace(PREFIX, f"${PREFIX}")
+    return text.replace(PREFIX, f"${PREFIX}").replace(CALL_PREFIX, f"${CALL_PREFIX}")
 
 
-def parts(text: str, ids: Ids) -> tuple[str | Reference, ...]:
-    """Takes a text apart into texts, never two in a row, and references; raises `InvalidReference`.
+def parts(text: str, ids: Ids) -> tuple[Part, ...]:
+    """Takes a text apart into texts, never two in a row, references and functions; raises `InvalidReference`.
 
-    A text that stands whole for a value is one reference alone.
+    A text that stands whole for a value is one reference or function alone.
     """
-    found: list[str | Reference] = []
+    found: list[Part] = []
     literal, at = "", 0
     while match := _START.search(text, at):
         literal += text[at : match.start()]
         at = match.end()
         if match[1]:
-            literal += PREFIX
+            literal += match[2]
             continue
-        reference = _reference_at(text, at, ids)
-        found += [literal, reference] if literal else [reference]
-        literal, at = "", at + len(str(reference.id)) + len(reference.source)
+        part: Reference | Call
+        if match[2] == CALL_PREFIX:
+            part, at = _call_at(text, at, ids)
+        else:
+            part = _reference_at(text, at, ids)
+            at += len(str(part.id)) + len(part.source)
+        found += [literal, part] if literal else [part]
+        literal = ""
     literal += text[at:]
     return tuple([*found, literal] if literal or not found else found)
+
+
+def references_in(found: Iterable[Part]) -> Iterator[Reference]:
+    """Yields the references among the parts of a text, those in arguments of functions too."""
+    for each in found:
+        match each:
+            case Reference():
+                yield each
+            case Call():
+                yield from _references_of(each.arguments)
+
+
+def _references_of(argument: Any) -> Iterator[Reference]:
+    match argument:
+        case tuple():
+            yield from references_in(argument)
+        case list():
+            for each in argument:
+                yield from _references_of(each)
+        case dict():
+            for each in argument.values():
+                yield from _references_of(each)
+
+
+def _call_at(text: str, start: int, ids: Ids) -> tuple[Call, int]:
+    """Parses the function whose name begins at `start`; returns it and where it ends."""
+    match = _FUNCTION.match(text, start)
+    if match is None:
+        hint = f"{CALL_PREFIX}NAME[ARGUMENTS], or ${CALL_PREFIX} for the text"
+        raise InvalidReference(f"{CALL_PREFIX} begins a function, and none follows: write {hint}")
+    name = match[1]
+    try:
+        arguments, end = _JSON.raw_decode(text, match.end())
+        functions.check(name, arguments)
+        return Call(name, [_parsed(each, ids) for each in arguments]), end
+    except FunctionFailed as error:
+        raise InvalidReference(str(error)) from None
+    except InvalidReference:
+        raise
+    except (ValueError, RecursionError):
+        raise InvalidReference(f"the arguments of {CALL_PREFIX}{name} are no list in JSON") from None
+
+
+def _parsed(argument: Any, ids: Ids) -> Any:
+    match argument:
+        case str() if refers(argument):
+            return parts(argument, ids)
+        case list():
+            return [_parsed(each, ids) for each in argument]
+        case dict():
+            return {key: _parsed(each, ids) for key, each in argument.items()}
+        case _:
+            return argument
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(name)
 
 
 def parse_reference(text: str, ids: Ids) -> Reference:
@@ -183,7 +263,7 @@ def references(body: Any, ids: Ids, path: PlainPath = ()) -> Iterator[tuple[Plai
             for index, each in enumerate(body):
                 yield from references(each, ids, (*path, index))
         case str() if refers(body):
-            yield from ((path, each) for each in parts(body, ids) if isinstance(each, Reference))
+            yield from ((path, each) for each in references_in(parts(body, ids)))
 
 
 def replaced(body: Any, ids: Ids, value: Callable[[Reference], Any], *, again: bool = False) -> Any:
@@ -205,23 +285,75 @@ def replaced(body: Any, ids: Ids, value: Callable[[Reference], Any], *, again: b
             return body
 
 
-def composed(found: tuple[str | Reference, ...], value: Callable[[Reference], Any], *, again: bool = False) -> Any:
-    """Returns the value of a reference alone, else a text with values in place of references.
+def composed(found: tuple[Part, ...], value: Callable[[Reference], Any], *, again: bool = False) -> Any:
+    """Returns the value of a reference or function alone, else a text with values in their place.
 
-    A text with a value that is not known is `PartlyUnknown`; a `Reference` as a value stays the reference it is.
-    `again`: the result will be read for references once more, so texts that look like one are escaped in it.
+    A text with a value that is not known is `PartlyUnknown`; a `Reference` as a value stays the reference it is, and a
+    function over one the function it is. `again`: the result will be read for references once more, so texts that look
+    like one are escaped in it. Raises `InvalidReference` for a function that can't be evaluated, too.
     """
-    if len(found) == 1 and isinstance(found[0], Reference):
-        only = value(found[0])
-        return only.text if isinstance(only, Reference) else _for_reading(only) if again else only
+    if len(found) == 1 and not isinstance(found[0], str):
+        only = _value(found[0], value)
+        return only.text if isinstance(only, Reference | _Kept) else _for_reading(only) if again else only
     made: list[str | Unknown] = []
     for each in found:
         if isinstance(each, str):
             made.append(escaped_references(each) if again else each)
         else:
-            part = value(each)
+            part = _value(each, value)
             made += _as_parts(each, _for_reading(part) if again else part)
     return PartlyUnknown(made) if UNKNOWN in made else "".join(map(str, made))
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A function that can't be evaluated here, as a reference in it stays one."""
+
+    text: str
+
+
+def _value(part: Reference | Call, value: Callable[[Reference], Any]) -> Any:
+    if isinstance(part, Reference):
+        return value(part)
+    used = [value(each) for each in references_in((part,))]
+    if any(_is_open(each) for each in used):
+        return UNKNOWN
+    stays = any(isinstance(each, Reference) for each in used)
+    arguments = _evaluated(part.arguments, value, again=stays)
+    if stays:
+        return _Kept(f"{CALL_PREFIX}{part.name}{json.dumps(arguments, ensure_ascii=False)}")
+    try:
+        return functions.evaluated(part.name, arguments)
+    except FunctionFailed as error:
+        raise InvalidReference(str(error)) from None
+
+
+def _is_open(value: Any) -> bool:
+    return any(True for _ in unknown_paths(value))
+
+
+def _evaluated(argument: Any, value: Callable[[Reference], Any], *, again: bool) -> Any:
+    match argument:
+        case tuple():
+            return _json(composed(argument, value, again=again))
+        case str():
+            return escaped_references(argument) if again else argument
+        case list():
+            return [_evaluated(each, value, again=again) for each in argument]
+        case dict():
+            return {key: _evaluated(each, value, again=again) for key, each in argument.items()}
+        case _:
+            return argument
+
+
+def _json(value: Any) -> Any:
+    match value:
+        case Mapping():
+            return {str(key): _json(each) for key, each in value.items()}
+        case list() | tuple():
+            return [_json(each) for each in value]
+        case _:
+            return value
 
 
 def _for_reading(value: Any) -> Any:
@@ -240,7 +372,7 @@ def _for_reading(value: Any) -> Any:
             return value
 
 
-def _as_parts(reference: Reference, value: Any) -> tuple[str | Unknown, ...]:
+def _as_parts(part: Reference | Call, value: Any) -> tuple[str | Unknown, ...]:
     match value:
         case PartlyUnknown():
             return value.parts
@@ -248,15 +380,18 @@ def _as_parts(reference: Reference, value: Any) -> tuple[str | Unknown, ...]:
             return (value,)
         case bool() | int() | float():
             return (json.dumps(value),)
-        case Reference():
+        case Reference() | _Kept():
             return (value.text,)
-        case Unknown():
+        case Unknown() if isinstance(part, Reference):
             # how far the attribute goes is not known yet either
-            rest = reference.written[len(reference.usual) :]
+            rest = part.written[len(part.usual) :]
             return (value, rest) if rest else (value,)
+        case Unknown():
+            return (value,)
         case _:
-            kind = "a list" if isinstance(value, list | tuple) else "a mapping"
-            raise InvalidReference(f"{reference} is {kind}, and cannot be a part of a text")
+            kind = "null" if value is None else "a list" if isinstance(value, list | tuple) else "a mapping"
+            named = part if isinstance(part, Reference) else f"what {part.name} makes"
+            raise InvalidReference(f"{named} is {kind}, and cannot be a part of a text")
 
 
 def referred(body: Any, attribute: PlainPath) -> Any:
@@ -356,7 +491,9 @@ _STEP = re.compile(rf"{_NAME.pattern}|{_BRACKET.pattern}")
 _INDEX = re.compile(r"\.(\d+)(?!\w)")
 _IN_WORD = re.compile(r"\w")
 _GOES_ON = re.compile(r"[\w-]")
-_START = re.compile(r"(\$?)" + re.escape(PREFIX))
+_START = re.compile(rf"(\$?)({re.escape(PREFIX)}|{re.escape(CALL_PREFIX)})")
+_FUNCTION = re.compile(r"([A-Za-z]\w*)(?=\[)")
+_JSON = json.JSONDecoder(parse_constant=_no_constant)
 _SHOWN = re.compile(r"(?:[^:\s]*:){0,3}[\w.-]*")  # as much as may be an id: what follows could be a password
 
 

@@ -12,12 +12,11 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from runtimes.base import Finding, Resource, ResourceId, ResourcePlan, TerraformId, WorkspacePlan
+from runtimes.base import Finding, Resource, ResourceId, ResourcePlan, TerraformId, WorkspacePlan, refers
 from runtimes.terraform import diagnostics, record, values
 from runtimes.terraform.record import Doubt
 
 _IMPORT_IDS = ("importId", "kusionstack.io/import-id")
-_REFERENCE = "$kusion_path."
 _NO_ID = frozenset({"none", "-"})
 """What providers call things that have no id: an import by it would make one up."""
 
@@ -206,7 +205,7 @@ def _candidates(resource: Resource, secrets: frozenset[str]) -> tuple[str, ...]:
     return tuple(
         each
         for each in record.candidates(resource.attributes, {})
-        if not each.startswith(_REFERENCE) and not values.holds_secret(each, secrets)
+        if not refers(each) and not values.holds_secret(each, secrets)
     )
 
 

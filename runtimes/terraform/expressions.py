@@ -6,18 +6,21 @@ something that Terraform doesn't know either.
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, assert_never
 
 from kcl.secrecy.rules import BUILT_IN, is_secret_name
 from runtimes.base import (
     UNKNOWN,
+    Call,
     FieldPath,
     Ids,
     InvalidReference,
+    Part,
     PartlyUnknown,
     Reference,
     Rejected,
@@ -192,14 +195,57 @@ class Encoder:
             found = parts(value, self.ids)
         except InvalidReference as error:
             raise self._refused(path, str(error)) from error
-        return "".join(
-            self._text(each, path) if isinstance(each, str) else self._reference(each, path) for each in found
-        )
+        return _joined(self._part(each, path) for each in found)
 
-    def _reference(self, reference: Reference, path: FieldPath) -> str:
-        self.referred.add(reference.id)
-        expression, rest = self.written(reference)
-        return f"${{{expression}}}{self._text(rest, path) if rest else ''}"
+    def _part(self, part: Part, path: FieldPath) -> str:
+        match part:
+            case str():
+                return self._text(part, path)
+            case Reference():
+                self.referred.add(part.id)
+                expression, rest = self.written(part)
+                return f"${{{expression}}}{self._text(rest, path) if rest else ''}"
+            case Call():
+                return f"${{{self._call(part, path)}}}"
+            case _:
+                assert_never(part)
+
+    def _call(self, call: Call, path: FieldPath) -> str:
+        """Returns a function as Terraform evaluates it: those of the workbench are called as its own."""
+        return f"{call.name}({', '.join(self._argument(each, path) for each in call.arguments)})"
+
+    def _argument(self, value: Any, path: FieldPath) -> str:
+        match value:
+            case None:
+                return "null"
+            case bool():
+                return "true" if value else "false"
+            case int() | float():
+                return f"var.{self.secret(value)}" if self.hiding.hides(value, path) else json.dumps(value)
+            case str():
+                return f'"{self._quoted_text(value, path)}"'
+            case tuple():
+                return self._quoted_template(value, path)
+            case list():
+                return f"[{', '.join(self._argument(each, path) for each in value)}]"
+            case _:
+                pairs = (f"{self._argument(key, path)} = {self._argument(each, path)}" for key, each in value.items())
+                return f"{{{', '.join(pairs)}}}"
+
+    def _quoted_template(self, found: tuple[Part, ...], path: FieldPath) -> str:
+        """Returns the expression of a text's parts; that of one alone keeps its type."""
+        pieces = [self._quoted_text(each, path) if isinstance(each, str) else self._part(each, path) for each in found]
+        if len(pieces) == 1 and pieces[0].startswith("${") and pieces[0].endswith("}") and self._is_whole(found[0]):
+            return pieces[0][2:-1]
+        return f'"{_joined(pieces)}"'
+
+    def _is_whole(self, part: Part) -> bool:
+        return isinstance(part, Call) or (isinstance(part, Reference) and not self.written(part)[1])
+
+    def _quoted_text(self, value: str, path: FieldPath) -> str:
+        """Returns a text as it is written inside of quotes."""
+        text = self._text(value, path)
+        return text if self.hiding.hides(value, path) else _quoted(value)[1:-1]
 
     def _text(self, value: str, path: FieldPath) -> str:
         if not self.hiding.hides(value, path):

@@ -23,6 +23,7 @@ from runtimes.base import (
     ResourceId,
     may_refer,
     parts,
+    references_in,
     refers,
 )
 from workbench.engine.by_content import ByContent
@@ -89,7 +90,7 @@ def found_references(body: Any, ids: Mapping[str, ResourceId]) -> Iterator[tuple
     """Yields the references in a body to resources among `ids`, with the paths of their fields."""
     for path, text in reference_texts(body):
         with suppress(InvalidReference):
-            yield from ((path, each) for each in parts(text, ids) if isinstance(each, Reference))
+            yield from ((path, each) for each in references_in(parts(text, ids)))
 
 
 def waves(graph: Mapping[Node, Iterable[Node]], order: Sequence[Node]) -> tuple[tuple[Node, ...], ...]:

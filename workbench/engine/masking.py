@@ -29,6 +29,7 @@ from runtimes.base import (
     ResourceId,
     TerraformId,
     Unknown,
+    refers,
     secret_parts,
     sensitive,
     starts_with,
@@ -281,7 +282,7 @@ def opaque_paths(value: Any, path: FieldPath = ()) -> Iterator[FieldPath]:
         case list() | tuple():
             for index, each in enumerate(value):
                 yield from opaque_paths(each, (*path, index))
-        case str() if is_opaque(value) and _REFERENCE not in value:
+        case str() if is_opaque(value) and not refers(value):
             yield path
 
 

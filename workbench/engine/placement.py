@@ -5,11 +5,23 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from runtimes.base import UNKNOWN, Body, KubernetesId, Reference, Resource, Unknown, is_unknown, refers, replaced
+from runtimes.base import (
+    UNKNOWN,
+    Body,
+    Ids,
+    KubernetesId,
+    Reference,
+    Resource,
+    ResourceId,
+    Unknown,
+    is_unknown,
+    refers,
+    replaced,
+)
 from workbench.engine.spec import Spec, validate
 from workbench.project import NamespaceRule, StackPath
 
@@ -54,7 +66,7 @@ def place(spec: Spec, stack: StackPath, rule: NamespaceRule | None) -> Spec:
     resources = tuple(
         replace(
             each,
-            attributes=replaced(each.attributes, ids, follow, again=True),
+            attributes=_follow(each, ids, follow),
             depends_on=tuple(moved[other] for other in each.depends_on),
         )
         for each in placed.values()
@@ -62,6 +74,17 @@ def place(spec: Spec, stack: StackPath, rule: NamespaceRule | None) -> Spec:
     validate(resources, spec.stack)
     origins = {moved[id_]: origin for id_, origin in spec.origins.items()}
     return replace(spec, resources=resources, origins=origins)
+
+
+def _follow(resource: Resource, ids: Ids, follow: Callable[[Reference], Reference]) -> Body:
+    """What a function makes of plain values is known now, and the `data` of a Secret where it is in one."""
+    found: Body = replaced(resource.attributes, ids, follow, again=True)
+    is_secret = found is not resource.attributes and is_core_secret(resource.id)
+    return encoded(found) if is_secret else found
+
+
+def is_core_secret(id_: ResourceId) -> bool:
+    return isinstance(id_, KubernetesId) and id_.kind == "Secret" and not id_.group
 
 
 def component(body: Body) -> str:
@@ -96,7 +119,7 @@ def _placed(resource: Resource, stack: StackPath, rule: NamespaceRule | None, wi
         labels[COMPONENT] = label_value(own)
     metadata["labels"] = labels
     body["metadata"] = metadata
-    if id_.kind == "Secret" and not id_.group:
+    if is_core_secret(id_):
         body = dict(encoded(body))
     return replace(resource, id=id_, attributes=body)
 

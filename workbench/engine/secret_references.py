@@ -19,6 +19,7 @@ from typing import Any, Final
 
 from kcl.secrecy.rules import SecretRules
 from runtimes.base import (
+    CALL_PREFIX,
     FieldPath,
     InvalidSecretReference,
     KubernetesId,
@@ -91,6 +92,12 @@ def _uses_of(resource: Resource, spec: Spec) -> Iterator[SecretUse]:
             if not may_be_secret:
                 continue  # a text that only begins so
             raise SpecInvalid(f"{use.field} is no reference to a secret: {error}", where=where) from None
+        if use.parts and CALL_PREFIX in text:
+            raise SpecInvalid(
+                f"{use.field} gives a secret to a function",
+                where=where,
+                hint="keep what a function makes of a secret in its store, and refer to that",
+            )
         if use.parts and not may_be_secret:
             raise SpecInvalid(
                 f"{use.field} would show the secret to everybody who may read it",

@@ -17,10 +17,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from kcl.secrecy.rules import BUILT_IN, SecretRules
 from runtimes.base import (
+    CALL_PREFIX,
+    UNKNOWN,
     FieldPath,
     InvalidReference,
     InvalidResourceId,
@@ -28,6 +30,7 @@ from runtimes.base import (
     Resource,
     ResourceId,
     RuntimeType,
+    composed,
     format_path,
     parse_id,
     parts,
@@ -69,6 +72,14 @@ class SourceSite:
 
 Chain = tuple[SourceSite, ...]
 """The sites behind one value, the most decisive first; empty where nothing is known."""
+
+
+def place_of(chain: Chain, root: Path | None) -> str:
+    """Returns ` (prod/main.k:12)` to end a message with, empty where the chain is."""
+    if not chain:
+        return ""
+    return f" ({chain[0].relative_to(root) if root else f'{chain[0].file}:{chain[0].line}'})"
+
 
 Lookup = Callable[[int, tuple[str | int, ...]], Chain]
 """Finds the chain of the value at a path of keys and indexes inside the n-th document."""
@@ -229,18 +240,23 @@ def build(
     return spec
 
 
+_CORRECT_REFERENCE: Final = "write $kusion_path.ID.ATTRIBUTE with the id of a resource, or $$kusion_path. for the text"
+_CORRECT_CALL: Final = "write $workbench.NAME[ARGUMENTS] with arguments in JSON, or $$workbench. for the text"
+
+
 def _check_references(spec: Spec, ids: Mapping[str, ResourceId]) -> None:
-    """Raises `SpecInvalid` for a text with a reference that leads nowhere, with the line that says it."""
+    """Raises `SpecInvalid` for a text with a reference that leads nowhere, or with a function that is wrong whatever
+    its references stand for, with the line that says it."""
     for resource in spec:
         for path, text in reference_texts(resource.attributes):
             try:
-                parts(text, ids)
+                composed(parts(text, ids), lambda _: UNKNOWN)
             except InvalidReference as error:
                 chain = spec.chain(resource.id, path)
                 raise SpecInvalid(
                     f"{format_path(path)} of {resource.id}: {error}",
                     where=f"{chain[0].file}:{chain[0].line}" if chain else spec.stack,
-                    hint="write $kusion_path.ID.ATTRIBUTE with the id of a resource, or $$kusion_path. for the text",
+                    hint=_CORRECT_CALL if CALL_PREFIX in text else _CORRECT_REFERENCE,
                 ) from None
 
 

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from kcl.secrecy.rules import SecretRules
 from runtimes.base import (
+    CALL_PREFIX,
     PREFIX,
     UNKNOWN,
     Body,
@@ -42,7 +43,7 @@ from runtimes.base import (
 )
 from workbench.engine.fields import MISSING, find, position
 from workbench.engine.masking import sensitive_paths
-from workbench.engine.placement import encoded
+from workbench.engine.placement import encoded, is_core_secret
 from workbench.engine.spec import Spec
 
 _TEXTS_IN: Final = frozenset({"labels", "annotations", "matchLabels", "nodeSelector", "command", "args"})
@@ -53,7 +54,14 @@ _PLACEHOLDER_BASE64: Final = base64.b64encode(_PLACEHOLDER_TEXT.encode()).decode
 
 
 class NoSuchValue(Exception):
-    """What a reference names has no such attribute, or it is null there. The message is one clause."""
+    """What a reference names has no such attribute, or it is null there. The message is one clause.
+
+    `path` is the field that refers, empty where the message names the reference instead.
+    """
+
+    def __init__(self, message: str, path: PlainPath = ()) -> None:
+        super().__init__(message)
+        self.path = path
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,18 +119,20 @@ def fill(
         try:
             made = composed(parts(text, known), of, again=again)
         except InvalidReference as error:
-            raise NoSuchValue(f"{format_path(path)}: {error}") from None
+            raise NoSuchValue(f"{format_path(path)}: {error}", path) from None
         if used:
-            is_alone = len(used) == 1 and not isinstance(made, PartlyUnknown)
+            is_alone = len(used) == 1 and not isinstance(made, PartlyUnknown) and CALL_PREFIX not in text
             found[path] = Value(made, any(each.is_secret for each in used), used[0].type if is_alone else "")
             secrets.update(part for each in used if each.is_secret for part in texts(each.value))
         return _as_text(made) if _wants_text(resource.id, path) else made
 
     attributes = _replaced(resource.attributes, filled)
+    if attributes != resource.attributes:
+        resource = replace(resource, attributes=encoded(attributes) if is_core_secret(resource.id) else attributes)
     if not found:
-        return Filled(resource if attributes == resource.attributes else replace(resource, attributes=attributes))
+        return Filled(resource)
     return Filled(
-        replace(resource, attributes=encoded(attributes) if _is_secret(resource.id) else attributes),
+        resource,
         unknown=tuple(_applied(resource.id, path) for path, each in found.items() if _has_unknown(each.value)),
         referenced=tuple(_applied(resource.id, path) for path in found),
         secret=tuple(_applied(resource.id, path) for path, each in found.items() if each.is_secret),
@@ -136,7 +146,7 @@ def for_dry_run(filled: Filled) -> Resource:
     if not filled.unknown:
         return filled.resource
 
-    is_secret = _is_secret(filled.resource.id)
+    is_secret = is_core_secret(filled.resource.id)
 
     def stand_in(body: Any, path: PlainPath) -> Any:
         match body:
@@ -323,13 +333,9 @@ def _replaced(body: Any, put: Callable[[PlainPath, str], Any], path: PlainPath =
             return body
 
 
-def _is_secret(id_: ResourceId) -> bool:
-    return isinstance(id_, KubernetesId) and id_.kind == "Secret" and not id_.group
-
-
 def _applied(id_: ResourceId, path: PlainPath) -> PlainPath:
     """A Secret's texts are applied as the data they become."""
-    return ("data", *path[1:]) if _is_secret(id_) and path[:1] == ("stringData",) else path
+    return ("data", *path[1:]) if is_core_secret(id_) and path[:1] == ("stringData",) else path
 
 
 def _wants_text(id_: ResourceId, path: PlainPath) -> bool:
@@ -337,7 +343,7 @@ def _wants_text(id_: ResourceId, path: PlainPath) -> bool:
         return False
     if id_.kind == "ConfigMap" and path[0] == "data":
         return True
-    if _is_secret(id_) and path[0] == "stringData":
+    if is_core_secret(id_) and path[0] == "stringData":
         return True
     if path[-1] == "value" and path[-3:-2] == ("env",):
         return True

@@ -23,6 +23,7 @@ from runtimes.base import (
     KubernetesId,
     LiveResource,
     PartlyUnknown,
+    PlainPath,
     PlannedAction,
     ReadRequest,
     Reference,
@@ -54,7 +55,7 @@ from workbench.engine.fields import MISSING, find
 from workbench.engine.graph import found_references, reference_texts
 from workbench.engine.masking import Seal, is_sensitive, masked, resource_paths, secret_texts_in
 from workbench.engine.release import Release, ReleasedResource
-from workbench.engine.spec import Chain, Spec
+from workbench.engine.spec import Chain, Spec, place_of
 from workbench.engine.values import NoSuchValue, Value
 from workbench.project import TERRAFORM_PLACE
 
@@ -77,13 +78,15 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class Desired:
-    """What is to be asked of a workspace. `impossible` are resources left as they are, and why: a clause each.
+    """What is to be asked of a workspace. `impossible` are resources left as they are, and why: a clause each;
+    `impossible_fields` are the fields that it is said of.
 
     `secrets` are texts that came from hidden fields of other resources.
     """
 
     resources: tuple[Resource, ...] = field(repr=False)
     impossible: Mapping[ResourceId, str] = field(default_factory=dict)
+    impossible_fields: Mapping[ResourceId, PlainPath] = field(default_factory=dict)
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
 
     def request(self, spec: Spec, known: Recorded, only: frozenset[ResourceId] | None = None) -> WorkspacePlanRequest:
@@ -127,16 +130,17 @@ async def desired(spec: Spec, clusters: Clusters) -> Desired:
     live = await _live(spec, known, clusters)
     resources: list[Resource] = []
     impossible: dict[ResourceId, str] = {}
+    fields: dict[ResourceId, PlainPath] = {}
     secrets: frozenset[str] = frozenset()
     for resource in terraform(spec):
         try:
             filled = values.fill(resource, known, lambda reference: _value(spec, known, live, reference), again=True)
         except NoSuchValue as error:
-            impossible[resource.id] = str(error)
+            impossible[resource.id], fields[resource.id] = str(error), error.path
             filled = values.fill(resource, known, lambda _: Value(UNKNOWN), again=True)
         resources.append(filled.resource)
         secrets |= filled.secrets
-    return Desired(tuple(resources), impossible, secrets)
+    return Desired(tuple(resources), impossible, fields, secrets)
 
 
 async def ask(
@@ -178,7 +182,7 @@ def read(
             changes[each.id] = change
     problems = [_problem(spec, each, root) for each in plan.findings if each.is_error]
     problems += [
-        Problem(TERRAFORM_PLACE, "Rejected", message, "", Address(TERRAFORM_PLACE, id_))
+        _impossible(spec, id_, message, asked.impossible_fields.get(id_, ()), root)
         for id_, message in asked.impossible.items()
     ]
     cautions = tuple(f"{TERRAFORM_PLACE}: {each}" for each in plan.cautions)
@@ -499,10 +503,15 @@ def _problem(spec: Spec, finding: Finding, root: Path | None) -> Problem:
     path = ("extensions", *finding.path) if finding.in_extensions else finding.path
     field_ = format_path(path) if path else ""
     what = f"{field_}: {finding.message}" if field_ else finding.message
-    if chain:
-        what += f" ({chain[0].relative_to(root) if root else f'{chain[0].file}:{chain[0].line}'})"
+    what += place_of(chain, root)
     address = Address(TERRAFORM_PLACE, finding.id) if finding.id is not None else None
     return Problem(TERRAFORM_PLACE, "Rejected", what, finding.detail, address, chain)
+
+
+def _impossible(spec: Spec, id_: ResourceId, message: str, path: PlainPath, root: Path | None) -> Problem:
+    chain = spec.chain(id_, path) if path else ()
+    said = message + place_of(chain, root)
+    return Problem(TERRAFORM_PLACE, "Rejected", said, "", Address(TERRAFORM_PLACE, id_), chain)
 
 
 def failure(spec: Spec, error: RuntimeFailure, root: Path | None) -> Problem:
@@ -515,7 +524,7 @@ def failure(spec: Spec, error: RuntimeFailure, root: Path | None) -> Problem:
     path: FieldPath = (field_[0],) if field_ else ()
     is_extension = bool(field_) and path[0] in resource.extensions and path[0] not in resource.attributes
     chain = (spec.extension_chain if is_extension else spec.chain)(resource.id, path)
-    said = f" ({chain[0].relative_to(root) if root else f'{chain[0].file}:{chain[0].line}'})" if chain else ""
+    said = place_of(chain, root)
     address = Address(TERRAFORM_PLACE, resource.id)
     return Problem(TERRAFORM_PLACE, type(error).__name__, error.message + said, error.hint, address, chain)
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from runtimes.base import TerraformId
+from runtimes.base import Reference, TerraformId, composed, parts, referred
 from runtimes.terraform import expressions
 from tests.runtimes.terraform import direct
 from tests.runtimes.terraform.direct import Direct, data
@@ -135,3 +135,37 @@ def _as_terraform_has_it(value: Any) -> Any:
             return int(value)
         case _:
             return value
+
+
+def test_functions_make_the_same_here_and_there(tmp_path: Path) -> None:
+    """Terraform evaluates those over its own values; the same ones over plain values are ours."""
+    place = direct.made(tmp_path, None)
+    texts = ['a"b\\c', "${x} %{y} <&>\u2028\té😀", "eA==", "[1, 2.5]", "x$"]
+    values: dict[str, Any] = {f"t{index}": each for index, each in enumerate(texts)}
+    values |= {"n": 7, "f": 2.5, "on": True, "map": {"b": 1, "a": ["x", None]}}
+    named = "$kusion_path.builtin:terraform:terraform_data:db.output"
+    written = [
+        *(f'$workbench.{name}["{named}.t{index}"]' for name in ("base64encode", "jsonencode") for index in range(5)),
+        f'$workbench.join[" $", ["{named}.t0", "${{x}}\\"\\\\", "{named}.n", 1.0, true]]',
+        f'$workbench.format["%s %d %% ${{z}} %s", "a{named}.t1", "{named}.n", "{named}.f"]',
+        f'$workbench.base64decode["{named}.t2"] and $workbench.jsonencode[{{"<k>": "{named}.map", "n": null}}]',
+        f'$workbench.jsondecode["{named}.t3"]',
+        f'$workbench.base64encode["$workbench.jsonencode[\\"{named}.on\\"]"]',
+    ]
+    producer = data("db", input=values)
+    state = place.apply(producer, data("consumer", input=written))
+    recorded = state.resources[TerraformId("builtin", "terraform", "terraform_data", "consumer")]
+
+    def value(reference: Reference) -> Any:
+        return referred({"output": values}, reference.attribute)
+
+    assert recorded.attributes["input"] == [
+        composed(parts(each, {str(producer.id): producer.id}), value) for each in written
+    ]
+
+
+def test_a_secret_in_a_function_is_not_in_the_file(bare: Direct) -> None:
+    call = '$workbench.join["canary-1", ["canary-2$kusion_path.builtin:terraform:terraform_data:db.id"]]'
+    written = bare.write(data("db"), data("secrets", input=call), secrets=frozenset({"canary-1", "canary-2"}))
+    assert "canary" not in written.text and "canary" not in repr(written)
+    bare.plan(data("db"), data("secrets", input=call), secrets=frozenset({"canary-1", "canary-2"}))

@@ -42,10 +42,11 @@ from workbench.engine.places.place import Found
 from workbench.engine.places.surveying import Surveying
 from workbench.engine.pruning import Pruned, Pruning, labels_of, released_as
 from workbench.engine.release import ReleasedResource
-from workbench.engine.spec import Spec
+from workbench.engine.spec import Spec, place_of
 from workbench.engine.values import Filled, NoSuchValue, Value
 
 _CORRECT = "name an attribute that it has, or will have"
+_CORRECT_FIELD = "correct the field, or what it refers to"
 AT_ONCE = 10
 """Questions to one cluster at a time; what kubectl and Terraform do by default."""
 
@@ -113,7 +114,7 @@ class ClusterSurvey:
         try:
             filled = values.fill(resource, self._ids, self._value)
         except NoSuchValue as error:
-            self._problems.append(Problem(self._cluster, "Rejected", str(error), _CORRECT, address))
+            self._problems.append(self._unresolved(address, error))
             return
         self._surveying.learn(filled.secrets)
         if self._is_newly_defined(resource.id):
@@ -161,6 +162,13 @@ class ClusterSurvey:
         return (
             values.of_prediction(prediction, reference, self._spec.rules) if prediction is not None else Value(UNKNOWN)
         )
+
+    def _unresolved(self, address: Address, error: NoSuchValue) -> Problem:
+        if not error.path:
+            return Problem(self._cluster, "Rejected", str(error), _CORRECT, address)
+        chain = self._spec.chain(address.id, error.path)
+        said = f"{error}{place_of(chain, self._surveying.root)}"
+        return Problem(self._cluster, "Rejected", said, _CORRECT_FIELD, address, chain)
 
     async def _dry_run(self, filled: Filled, new_namespaces: frozenset[str]) -> Prediction:
         asked = values.for_dry_run(filled)

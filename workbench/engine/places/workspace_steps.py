@@ -212,7 +212,8 @@ class WorkspaceSteps:
         ids = frozenset(each.address.id for each in ready)
         asked = await desired(self._plan.spec, self._clusters)
         asked = Desired(
-            tuple(self._resolved.get(each.id, each) for each in asked.resources), {}, asked.secrets | self._secrets
+            tuple(self._resolved.get(each.id, each) for each in asked.resources),
+            secrets=asked.secrets | self._secrets,
         )
         # Everything at once needs no limit, which terraform would warn of.
         is_all = ids == self._all and self._plan.prune and not self._plan.is_part
