@@ -64,7 +64,7 @@ _SALT_BYTES = 32
 class Planner:
     """`connect` gives the runtime of a cluster or raises `RuntimeFailure`; `compile` raises as `Session.compile` does.
 
-    `resolve` puts secrets in place of references to them, or raises `EngineError`.
+    `resolve` puts secrets and outputs of other stacks in place of references to them, or raises `EngineError`.
 
     `judge` reads the policies, and raises what is wrong with their files.
     `read_only` says why nothing may be written to a stack, empty where it may.
@@ -532,7 +532,11 @@ class Planner:
         found = replace(
             found,
             gaps=tuple(gaps),
-            notes=(*narrowed.notes, *_presumed(at.clusters.identities)),
+            notes=(
+                *narrowed.notes,
+                *_presumed(at.clusters.identities),
+                *(each.said(seals.screen.knowing(found.spec.secrets)) for each in spec.reads),
+            ),
             warnings=(*found.warnings, *cautions, *at.followed.unsure, *_one_cluster_twice(at.clusters.identities)),
             cautions=(*found.cautions, *cautions),
             # of a cluster that took the place of another, no release tells what was there

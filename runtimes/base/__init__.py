@@ -4,8 +4,10 @@ paths      paths to fields, by key and by list identity
 resource   ids, resources, addresses over clusters
 status     the six statuses
 readiness  rules of when a resource is ready, other than those of its kind
-references references from a field of one resource to a value of another, functions over them, values not yet known
-functions  what those functions make
+references references from a field of one resource to a value of another, and functions over them
+composing  texts with values in place of references and functions
+functions  what functions make
+unknown    values not known yet
 secret_references references from a field to a secret that is stored elsewhere
 runtime    the `Runtime` protocol with its requests and results
 workspace  the `Workspace` protocol: many resources planned and applied in one go
@@ -15,6 +17,7 @@ errors     everything a runtime may raise
 """
 
 from runtimes.base.clusters import ClusterIdentity, Identifiable, Sameness, compare
+from runtimes.base.composing import composed, replaced
 from runtimes.base.errors import (
     Conflict,
     FieldConflict,
@@ -56,20 +59,16 @@ from runtimes.base.records import Keeping, Lease, RecordKeeper, StoredSecret
 from runtimes.base.references import (
     CALL_PREFIX,
     PREFIX,
-    UNKNOWN,
     Call,
     Ids,
     InvalidReference,
+    OutputReference,
     Part,
-    PartlyUnknown,
-    PlainPath,
     Reference,
-    Unknown,
-    composed,
     escaped_references,
     followed,
-    is_unknown,
     may_refer,
+    outputs_in,
     parse_attribute,
     parse_reference,
     parts,
@@ -77,8 +76,6 @@ from runtimes.base.references import (
     references_in,
     referred,
     refers,
-    replaced,
-    unknown_paths,
 )
 from runtimes.base.resource import (
     Address,
@@ -125,6 +122,7 @@ from runtimes.base.secret_references import (
     secret_parts,
 )
 from runtimes.base.status import Health, Status
+from runtimes.base.unknown import UNKNOWN, PartlyUnknown, PlainPath, Unknown, is_unknown, unknown_paths
 from runtimes.base.workspace import (
     Drifted,
     Finding,
@@ -195,6 +193,7 @@ __all__ = [
     "Observation",
     "Occurrence",
     "Operable",
+    "OutputReference",
     "Overloaded",
     "Owned",
     "Part",
@@ -260,6 +259,7 @@ __all__ = [
     "is_unknown",
     "may_hold_secret_reference",
     "may_refer",
+    "outputs_in",
     "parse_attribute",
     "parse_id",
     "parse_reference",

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from runtimes.base.references import PlainPath
 from runtimes.base.resource import ResourceId
+from runtimes.base.unknown import PlainPath
 
 
 @dataclass(frozen=True, slots=True)

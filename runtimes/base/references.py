@@ -13,65 +13,26 @@ A function over such values is `$workbench.NAME[ARGUMENTS]`, the arguments in JS
 functions again: `$workbench.base64encode["app:$kusion_path.ID.password"]`. It is text too, as many schemas allow a text
 and nothing else where a value goes. `$$workbench.` is the text `$workbench.` itself.
 
-What only becomes known while applying is `UNKNOWN` in a body, or `PartlyUnknown` where it is a part of a text. What a
-function makes of something that is not known is `UNKNOWN` as a whole.
+`$workbench.output["PROJECT/STACK", "NAME"]` is no function: it stands for what another stack gives to others under this
+name, and stays as it is until whoever compares the stack puts the value there (`composed`).
 """
 
 from __future__ import annotations
 
-import enum
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from runtimes.base import functions
 from runtimes.base.functions import FunctionFailed
 from runtimes.base.resource import ResourceId
+from runtimes.base.unknown import PlainPath, Unknown
 
 PREFIX: Final = "$kusion_path."
 CALL_PREFIX: Final = "$workbench."
-
-PlainPath = tuple[str | int, ...]
-"""A path of keys and list indexes."""
-
-
-class Unknown(enum.Enum):
-    """A value that is decided only while applying. There is one: `UNKNOWN`."""
-
-    UNKNOWN = "(known after apply)"
-
-    def __str__(self) -> str:
-        return self.value
-
-    def __repr__(self) -> str:
-        return "UNKNOWN"
-
-
-UNKNOWN: Final[Literal[Unknown.UNKNOWN]] = Unknown.UNKNOWN
-
-
-class PartlyUnknown(str):
-    """A text with values in it that are decided only while applying. As text it says where they are.
-
-    `parts` are its known texts and `UNKNOWN` in their order.
-    """
-
-    parts: tuple[str | Unknown, ...]
-
-    def __new__(cls, parts: Iterable[str | Unknown]) -> PartlyUnknown:
-        found = tuple(parts)
-        made = super().__new__(cls, "".join(map(str, found)))
-        made.parts = found
-        return made
-
-    def __getnewargs__(self) -> tuple[Any, ...]:
-        return (self.parts,)
-
-    def filled(self, stand_in: str) -> str:
-        """Returns the text with something in place of what is not known."""
-        return "".join(stand_in if isinstance(each, Unknown) else each for each in self.parts)
+_OUTPUT: Final = "output"
 
 
 class InvalidReference(ValueError):
@@ -121,7 +82,23 @@ class Call:
     arguments: list[Any] = field(hash=False)
 
 
-Part = str | Reference | Call
+@dataclass(frozen=True, slots=True)
+class OutputReference:
+    """What the stack `stack` (`project/stack`) gives to others as `name`."""
+
+    stack: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"output {self.name} of {self.stack}"
+
+    @property
+    def text(self) -> str:
+        """The reference as a body holds it."""
+        return f"{CALL_PREFIX}{_OUTPUT}{json.dumps([self.stack, self.name], ensure_ascii=False)}"
+
+
+Part = str | Reference | Call | OutputReference
 
 Ids = Mapping[str, ResourceId]
 """The known resources by the text of their ids."""
@@ -155,7 +132,7 @@ def parts(text: str, ids: Ids) -> tuple[Part, ...]:
         if match[1]:
             literal += match[2]
             continue
-        part: Reference | Call
+        part: Reference | Call | OutputReference
         if match[2] == CALL_PREFIX:
             part, at = _call_at(text, at, ids)
         else:
@@ -174,22 +151,34 @@ def references_in(found: Iterable[Part]) -> Iterator[Reference]:
             case Reference():
                 yield each
             case Call():
-                yield from _references_of(each.arguments)
+                for template in _templates(each.arguments):
+                    yield from references_in(template)
 
 
-def _references_of(argument: Any) -> Iterator[Reference]:
+def outputs_in(found: Iterable[Part]) -> Iterator[OutputReference]:
+    """Yields the references to what other stacks give among the parts of a text, those in arguments too."""
+    for each in found:
+        match each:
+            case OutputReference():
+                yield each
+            case Call():
+                for template in _templates(each.arguments):
+                    yield from outputs_in(template)
+
+
+def _templates(argument: Any) -> Iterator[tuple[Part, ...]]:
     match argument:
         case tuple():
-            yield from references_in(argument)
+            yield argument
         case list():
             for each in argument:
-                yield from _references_of(each)
+                yield from _templates(each)
         case dict():
             for each in argument.values():
-                yield from _references_of(each)
+                yield from _templates(each)
 
 
-def _call_at(text: str, start: int, ids: Ids) -> tuple[Call, int]:
+def _call_at(text: str, start: int, ids: Ids) -> tuple[Call | OutputReference, int]:
     """Parses the function whose name begins at `start`; returns it and where it ends."""
     match = _FUNCTION.match(text, start)
     if match is None:
@@ -198,6 +187,8 @@ def _call_at(text: str, start: int, ids: Ids) -> tuple[Call, int]:
     name = match[1]
     try:
         arguments, end = _JSON.raw_decode(text, match.end())
+        if name == _OUTPUT:
+            return _output(arguments), end
         functions.check(name, arguments)
         return Call(name, [_parsed(each, ids) for each in arguments]), end
     except FunctionFailed as error:
@@ -206,6 +197,13 @@ def _call_at(text: str, start: int, ids: Ids) -> tuple[Call, int]:
         raise
     except (ValueError, RecursionError):
         raise InvalidReference(f"the arguments of {CALL_PREFIX}{name} are no list in JSON") from None
+
+
+def _output(arguments: list[Any]) -> OutputReference:
+    match arguments:
+        case [str() as stack, str() as name] if stack and name:
+            return OutputReference(stack, name)
+    raise InvalidReference(f'{_OUTPUT} is written {_OUTPUT}["PROJECT/STACK", "NAME"], in plain texts')
 
 
 def _parsed(argument: Any, ids: Ids) -> Any:
@@ -264,134 +262,6 @@ def references(body: Any, ids: Ids, path: PlainPath = ()) -> Iterator[tuple[Plai
                 yield from references(each, ids, (*path, index))
         case str() if refers(body):
             yield from ((path, each) for each in references_in(parts(body, ids)))
-
-
-def replaced(body: Any, ids: Ids, value: Callable[[Reference], Any], *, again: bool = False) -> Any:
-    """Returns a body with `value(reference)` in place of every reference; the same object where there is none.
-
-    `again`: references are looked for in the result once more (see `composed`). Raises `InvalidReference`, also for a
-    value in a text that can't be a part of one.
-    """
-    match body:
-        case Mapping():
-            changed = {key: replaced(each, ids, value, again=again) for key, each in body.items()}
-            return changed if any(changed[key] is not body[key] for key in body) else body
-        case list() | tuple():
-            items = [replaced(each, ids, value, again=again) for each in body]
-            return items if any(new is not old for new, old in zip(items, body, strict=True)) else body
-        case str() if refers(body):
-            return composed(parts(body, ids), value, again=again)
-        case _:
-            return body
-
-
-def composed(found: tuple[Part, ...], value: Callable[[Reference], Any], *, again: bool = False) -> Any:
-    """Returns the value of a reference or function alone, else a text with values in their place.
-
-    A text with a value that is not known is `PartlyUnknown`; a `Reference` as a value stays the reference it is, and a
-    function over one the function it is. `again`: the result will be read for references once more, so texts that look
-    like one are escaped in it. Raises `InvalidReference` for a function that can't be evaluated, too.
-    """
-    if len(found) == 1 and not isinstance(found[0], str):
-        only = _value(found[0], value)
-        return only.text if isinstance(only, Reference | _Kept) else _for_reading(only) if again else only
-    made: list[str | Unknown] = []
-    for each in found:
-        if isinstance(each, str):
-            made.append(escaped_references(each) if again else each)
-        else:
-            part = _value(each, value)
-            made += _as_parts(each, _for_reading(part) if again else part)
-    return PartlyUnknown(made) if UNKNOWN in made else "".join(map(str, made))
-
-
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    """A function that can't be evaluated here, as a reference in it stays one."""
-
-    text: str
-
-
-def _value(part: Reference | Call, value: Callable[[Reference], Any]) -> Any:
-    if isinstance(part, Reference):
-        return value(part)
-    used = [value(each) for each in references_in((part,))]
-    if any(_is_open(each) for each in used):
-        return UNKNOWN
-    stays = any(isinstance(each, Reference) for each in used)
-    arguments = _evaluated(part.arguments, value, again=stays)
-    if stays:
-        return _Kept(f"{CALL_PREFIX}{part.name}{json.dumps(arguments, ensure_ascii=False)}")
-    try:
-        return functions.evaluated(part.name, arguments)
-    except FunctionFailed as error:
-        raise InvalidReference(str(error)) from None
-
-
-def _is_open(value: Any) -> bool:
-    return any(True for _ in unknown_paths(value))
-
-
-def _evaluated(argument: Any, value: Callable[[Reference], Any], *, again: bool) -> Any:
-    match argument:
-        case tuple():
-            return _json(composed(argument, value, again=again))
-        case str():
-            return escaped_references(argument) if again else argument
-        case list():
-            return [_evaluated(each, value, again=again) for each in argument]
-        case dict():
-            return {key: _evaluated(each, value, again=again) for key, each in argument.items()}
-        case _:
-            return argument
-
-
-def _json(value: Any) -> Any:
-    match value:
-        case Mapping():
-            return {str(key): _json(each) for key, each in value.items()}
-        case list() | tuple():
-            return [_json(each) for each in value]
-        case _:
-            return value
-
-
-def _for_reading(value: Any) -> Any:
-    match value:
-        case PartlyUnknown():
-            return PartlyUnknown(
-                each if isinstance(each, Unknown) else escaped_references(each) for each in value.parts
-            )
-        case str():
-            return escaped_references(value)
-        case Mapping():
-            return {key: _for_reading(each) for key, each in value.items()}
-        case list() | tuple():
-            return [_for_reading(each) for each in value]
-        case _:
-            return value
-
-
-def _as_parts(part: Reference | Call, value: Any) -> tuple[str | Unknown, ...]:
-    match value:
-        case PartlyUnknown():
-            return value.parts
-        case str():
-            return (value,)
-        case bool() | int() | float():
-            return (json.dumps(value),)
-        case Reference() | _Kept():
-            return (value.text,)
-        case Unknown() if isinstance(part, Reference):
-            # how far the attribute goes is not known yet either
-            rest = part.written[len(part.usual) :]
-            return (value, rest) if rest else (value,)
-        case Unknown():
-            return (value,)
-        case _:
-            kind = "null" if value is None else "a list" if isinstance(value, list | tuple) else "a mapping"
-            named = part if isinstance(part, Reference) else f"what {part.name} makes"
-            raise InvalidReference(f"{named} is {kind}, and cannot be a part of a text")
 
 
 def referred(body: Any, attribute: PlainPath) -> Any:
@@ -453,24 +323,6 @@ def _first_step(body: Mapping[str, Any] | list[Any] | tuple[Any, ...], written: 
     keys = [key for key in body if key and written.startswith(f".{key}") and not _IN_WORD.match(written, len(key) + 1)]
     longest = max(keys, key=len, default="")
     return longest, len(longest) + 1 if longest else 0
-
-
-def unknown_paths(body: Any, path: PlainPath = ()) -> Iterator[PlainPath]:
-    """Yields where a body holds what is not known yet."""
-    match body:
-        case Mapping():
-            for key, each in body.items():
-                yield from unknown_paths(each, (*path, key))
-        case list() | tuple():
-            for index, each in enumerate(body):
-                yield from unknown_paths(each, (*path, index))
-        case Unknown() | PartlyUnknown():
-            yield path
-
-
-def is_unknown(value: Any) -> bool:
-    """Whether a plain value is not known yet, or not all of it."""
-    return isinstance(value, Unknown | PartlyUnknown)
 
 
 def _key(body: Mapping[str, Any], steps: list[str | int]) -> str:

@@ -20,6 +20,7 @@ from runtimes.base import (
     FieldPath,
     Ids,
     InvalidReference,
+    OutputReference,
     Part,
     PartlyUnknown,
     Reference,
@@ -207,6 +208,8 @@ class Encoder:
                 return f"${{{expression}}}{self._text(rest, path) if rest else ''}"
             case Call():
                 return f"${{{self._call(part, path)}}}"
+            case OutputReference():
+                raise self._refused(path, f"{part} was not read")
             case _:
                 assert_never(part)
 

@@ -103,6 +103,7 @@ NEW = (
     *(("policy", "vault/dev", "-o", format_) for format_ in ("table", "json", "yaml")),
     *(("state", "list", "vault/dev", "-o", format_) for format_ in ("table", "json", "yaml")),
     *(("state", "show", "vault/dev", "any", "-o", format_) for format_ in ("table", "json", "yaml")),
+    *(("outputs", "vault/dev", "-o", format_) for format_ in ("table", "json", "yaml")),
     ("state", "migrate", "vault/dev", "--yes"),
     ("state", "unlock", "vault/dev", "none"),
     ("state", "forget", "vault/dev", "any", "--dry-run"),

@@ -181,7 +181,10 @@ def compare(saved: SavedPlan, plan: Plan) -> None:
         return
     moved: list[MovedObject] = []
     if plan.spec.digest(saved.salt) != saved.spec:
+        others = " and ".join(dict.fromkeys(each.output.stack for each in plan.spec.reads))
         configured = "the configuration compiles to something else now"
+        if others:
+            configured = f"the configuration, or what it reads of {others}, is something else now"
         returned = f"release {saved.rolls_back_to} comes out as something else now"
         moved.append(MovedObject(None, returned if saved.rolls_back_to else configured))
     if plan.prior != saved.prior:

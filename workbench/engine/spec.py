@@ -47,6 +47,7 @@ from workbench.engine.masking import (
     secret_values,
     sensitive_texts,
 )
+from workbench.engine.reads import OutputRead
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +110,8 @@ class Spec:
     """What is secret by name and by look, with what the repository adds."""
     former: tuple[Resource, ...] = field(default=(), compare=False, repr=False)
     """Resources as once configured, where the Spec only takes them away: that may need their provider's settings."""
+    reads: tuple[OutputRead, ...] = field(default=(), compare=False, repr=False)
+    """What is in it of what other stacks give, once that was read."""
     _by_id: Mapping[ResourceId, Resource] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -38,11 +38,12 @@ from runtimes.base import (
     followed,
     format_path,
     is_unknown,
+    outputs_in,
     parts,
     refers,
 )
 from workbench.engine.fields import MISSING, find, position
-from workbench.engine.masking import sensitive_paths
+from workbench.engine.masking import sealed_as, sensitive_paths
 from workbench.engine.placement import encoded, is_core_secret
 from workbench.engine.spec import Spec
 
@@ -117,7 +118,10 @@ def fill(
             return used[-1].value
 
         try:
-            made = composed(parts(text, known), of, again=again)
+            pieces = parts(text, known)
+            if (output := next(outputs_in(pieces), None)) is not None:
+                raise InvalidReference(f"{output} was not read")
+            made = composed(pieces, of, again=again)
         except InvalidReference as error:
             raise NoSuchValue(f"{format_path(path)}: {error}", path) from None
         if used:
@@ -208,6 +212,25 @@ def of_live(live: LiveResource, reference: Reference, rules: SecretRules) -> Val
     """What a resource that is there has; raises `NoSuchValue`."""
     hidden = (*live.hidden, *sensitive_paths(live.id, live.observed or live.body, rules))
     return Value(*_in_any([live.observed, live.body], reference, hidden))
+
+
+def holds_sealed(recorded: Body, reference: Reference) -> bool:
+    """Whether a record has a digest where a reference leads to, or in it."""
+    try:
+        value, _ = followed(recorded, reference)
+    except KeyError:
+        return False
+    return _has_sealed(value)
+
+
+def _has_sealed(value: Any) -> bool:
+    match value:
+        case Mapping():
+            return any(map(_has_sealed, value.values()))
+        case list() | tuple():
+            return any(map(_has_sealed, value))
+        case _:
+            return bool(sealed_as(value))
 
 
 def of_prediction(prediction: Prediction, reference: Reference, rules: SecretRules) -> Value:

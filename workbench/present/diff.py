@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from runtimes.base import Address, Basis, FieldPath, TerraformId, format_path
-from runtimes.base.references import Ids, InvalidReference, is_unknown, references
+from runtimes.base.references import Ids, InvalidReference, references
+from runtimes.base.unknown import is_unknown
 from workbench.engine.changes import Actor, Change, ChangeClass, FieldChange, Gap, Op, Problem, StackDiff, Summary
 from workbench.engine.events import Action
 from workbench.engine.fields import MISSING, find

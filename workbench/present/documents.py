@@ -10,14 +10,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from runtimes.base import Blocking, ClusterIdentity, RuntimeFailure, Unknown, format_path
+from runtimes.base import Blocking, ClusterIdentity, RuntimeFailure, format_path
 from workbench.engine.changes import Change, FieldChange, Gap, Problem, StackDiff, Summary
 from workbench.engine.choice import Part
-from workbench.engine.masking import Masked
+from workbench.engine.masking import Seal
 from workbench.engine.plan import Plan
-from workbench.engine.spec import Chain
+from workbench.engine.spec import Chain, Spec
 from workbench.engine.status import WAITED_FOR, ResourceStatus, Source, StatusTree, Verdict
-from workbench.present import clusters, policy
+from workbench.present import clusters, outputs, policy
+from workbench.present.plain_data import plain
 from workbench.project import KonfigTree, Stack
 
 
@@ -75,6 +76,7 @@ def diff(found: StackDiff, root: Path, *, drift_only: bool = False) -> dict[str,
         problems=[_problem(each) for each in found.problems],
         gaps=[_gap(each) for each in found.gaps],
         warnings=[*found.warnings, *found.notes],
+        reads=_reads(found.spec),
     )
 
 
@@ -108,7 +110,12 @@ def plan(made: Plan, root: Path) -> dict[str, Any]:
         gaps=[_gap(each) for each in made.gaps],
         warnings=list(made.warnings),
         notes=list(made.notes),
+        reads=_reads(made.spec),
     )
+
+
+def _reads(spec: Spec) -> list[dict[str, Any]]:
+    return outputs.reads(spec.reads, Seal.random().knowing(spec.secrets, spec.rules))
 
 
 def _plan_status(made: Plan) -> str:
@@ -290,16 +297,3 @@ def _problem(each: Problem) -> dict[str, Any]:
         "message": each.message,
         "hint": each.hint,
     }
-
-
-def plain(value: Any) -> Any:
-    """Returns a value with masks and what is not known yet as text, for JSON."""
-    match value:
-        case Masked() | Unknown():
-            return str(value)
-        case dict():
-            return {key: plain(each) for key, each in value.items()}
-        case list() | tuple():
-            return [plain(each) for each in value]
-        case _:
-            return value

@@ -16,7 +16,8 @@ from workbench.engine.errors import EngineError
 from workbench.engine.masking import Seal, masked, sensitive_texts
 from workbench.engine.secret_options import every_secret
 from workbench.engine.spec import SourceSite, Spec
-from workbench.present import documents, paths
+from workbench.present import paths
+from workbench.present.plain_data import plain
 from workbench.present.text import Line, Span, Tone, line
 from workbench.present.yaml_lines import yaml_lines
 
@@ -109,7 +110,7 @@ def document(spec: Spec, resource_text: str, path_text: str, root: Path) -> dict
         "stack": spec.stack,
         "resource": str(found.resource.id),
         "path": found.shown,
-        "value": documents.plain(found.value),
+        "value": plain(found.value),
         "chain": [
             {"source": each.site.relative_to(root), "how": each.site.kind, "text": each.text, "hidden": each.is_hidden}
             for each in found.chain

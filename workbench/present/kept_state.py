@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from workbench.engine.kept_state import KeptResource, KeptState
-from workbench.present.documents import plain
 from workbench.present.glyphs import Glyphs
+from workbench.present.plain_data import plain
 from workbench.present.rows import Column, Row
 from workbench.present.text import Line, Span, Tone, line
 from workbench.present.yaml_lines import yaml_lines

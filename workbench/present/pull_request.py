@@ -20,8 +20,8 @@ from runtimes.base import format_path
 from workbench.engine.changes import Change, FieldChange, Op
 from workbench.engine.impact import ImpactReport, StackImpact, State
 from workbench.engine.policy.findings import PolicyFinding
-from workbench.present.documents import plain
 from workbench.present.impact import counted, counting, headline, name
+from workbench.present.plain_data import plain
 from workbench.present.reconcile import short_id
 
 _SPECIAL: Final = re.compile(r"[\\`*_{}\[\]()#+\-.!|<>&~@:$^=\"']")

@@ -11,8 +11,8 @@ from workbench.engine.events import Action
 from workbench.engine.release_changes import ReleaseChanges, ResourceChange
 from workbench.present import reconcile
 from workbench.present.diff import field_text
-from workbench.present.documents import plain
 from workbench.present.glyphs import Glyphs, action_sign
+from workbench.present.plain_data import plain
 from workbench.present.text import Line, Span, Tone, line
 
 _UNDECIDED = "secret in both, under different keys: whether it changed can't be told"

@@ -9,8 +9,8 @@ from workbench.engine.compile import CompiledStack
 from workbench.engine.masking import Seal, masked, secret_names
 from workbench.engine.scrubbing import masked_text
 from workbench.engine.spec import Spec
-from workbench.present import documents
 from workbench.present.diff import source_text
+from workbench.present.plain_data import plain
 from workbench.present.rows import Column, Row
 from workbench.present.text import Line, Span, Tone, line
 from workbench.present.yaml_lines import yaml_lines
@@ -57,7 +57,7 @@ def masked_documents(spec: Spec) -> list[dict[str, object]]:
             shown["extensions"] = masked(
                 resource.extensions, tuple(secret_names(resource.extensions, spec.rules)), seal
             )
-        found.append({**document, **{key: documents.plain(each) for key, each in shown.items()}})
+        found.append({**document, **{key: plain(each) for key, each in shown.items()}})
     return found
 
 

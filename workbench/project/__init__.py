@@ -8,6 +8,7 @@ clusters     clusters.yaml: which stack goes to which clusters
 plugins      plugins.yaml: which Python functions KCL may call
 readiness    readiness.yaml: when resources count as ready
 masking      masking.yaml: what else is secret
+outputs      what a stack gives to others
 policy       policy.yaml: what is not put up with
 impact       files → stacks
 bounds       how far a repository reaches: what may be read and written for it
@@ -35,6 +36,7 @@ from workbench.project.errors import (
 )
 from workbench.project.impact import Impact, affected
 from workbench.project.names import ProjectName, StackName, StackPath
+from workbench.project.outputs import Output
 from workbench.project.terraform import TerraformOptions, provider_lock
 from workbench.project.tree import Component, Finding, KonfigTree, Project, Stack
 
@@ -50,6 +52,7 @@ __all__ = [
     "NamespaceBy",
     "NamespaceRule",
     "NotARepository",
+    "Output",
     "OutsideRepository",
     "Placement",
     "Project",

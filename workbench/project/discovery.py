@@ -30,6 +30,7 @@ from workbench.project.components import base_components, read_components
 from workbench.project.errors import NotARepository, ProjectError
 from workbench.project.masking import read_masking
 from workbench.project.names import ProjectName, StackName, StackPath
+from workbench.project.outputs import Output, declared_outputs
 from workbench.project.terraform import TerraformOptions, terraform_options
 from workbench.project.tree import Component, Finding, KonfigTree, Project, Stack
 from workbench.project.yaml_file import mapping_at, read_mapping, text_at
@@ -177,8 +178,11 @@ def _project(folder: Path, stack_folders: Sequence[Path], root: Path, clusters: 
     name = ProjectName(_name(content, folder, folder / PROJECT_FILE, findings))
     terraform = _terraform(content, folder / PROJECT_FILE, TerraformOptions(), findings)
     doubts = tuple(findings)
+    outputs, unread = _outputs(content, folder / PROJECT_FILE, {}, findings)
     shared = base_components(folder)
-    stacks = tuple(_stack(each, name, folder, root, clusters, doubts, terraform, shared) for each in stack_folders)
+    stacks = tuple(
+        _stack(each, name, folder, root, clusters, doubts, terraform, shared, outputs, unread) for each in stack_folders
+    )
     domain = _spelled(folder.relative_to(root).parent.as_posix())
     domain = "" if domain == "." else domain
     tenant = content.get("tenant")
@@ -195,6 +199,8 @@ def _stack(
     doubts: tuple[Finding, ...],
     terraform: TerraformOptions,
     shared: Sequence[Component],
+    outputs: Mapping[str, Output],
+    unread: Finding | None,
 ) -> Stack:
     findings: list[Finding] = []
     file = folder / STACK_FILE
@@ -202,6 +208,7 @@ def _stack(
     path = StackPath(project, StackName(_name(content, folder, file, findings)))
     terraform = _terraform(content, file, terraform, findings)
     doubts = (*doubts, *findings)
+    outputs, own_unread = _outputs(content, file, outputs, findings)
     placement: Placement | None = None
     try:
         if clusters.clusters:
@@ -211,8 +218,20 @@ def _stack(
         findings.append(Finding.of(error))
     components = read_components(folder, shared)
     return Stack(
-        path, folder, project_folder, placement, components, labels, tuple(findings), doubts, terraform, root=root
-    )
+        path, folder, project_folder, placement, components, labels, tuple(findings), doubts, terraform, root=root,
+        outputs=outputs, unread_outputs=unread or own_unread or next(iter(doubts), None),
+    )  # fmt: skip
+
+
+def _outputs(
+    content: Mapping[str, object], file: Path, above: Mapping[str, Output], findings: list[Finding]
+) -> tuple[Mapping[str, Output], Finding | None]:
+    """What a stack gives to others is no matter of its own: what is wrong here is only a finding of it."""
+    try:
+        return declared_outputs(content, file, above), None
+    except ProjectError as error:
+        findings.append(Finding.of(error))
+        return above, findings[-1]
 
 
 def _terraform(

@@ -11,6 +11,7 @@ from kcl.secrecy.rules import BUILT_IN, SecretRules
 from workbench.project.clusters import ClusterMapping, Placement
 from workbench.project.errors import UnknownStack, WorkbenchError
 from workbench.project.names import ProjectName, StackPath
+from workbench.project.outputs import Output
 from workbench.project.terraform import TerraformOptions
 
 
@@ -67,6 +68,10 @@ class Stack:
     unmasked: Finding | None = None
     """Why it is not known what the repository adds; nothing may be shown of the stack then."""
     root: Path | None = None
+    outputs: Mapping[str, Output] = field(default_factory=dict)
+    """What it gives to others, by name."""
+    unread_outputs: Finding | None = None
+    """Why it is not known what it gives to others."""
 
     @property
     def name(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -20,11 +21,14 @@ if TYPE_CHECKING:
     from workbench.engine.changes import StackDiff
     from workbench.engine.compile import CompiledStack, CompileInputs
     from workbench.engine.execute import Applying
+    from workbench.engine.outputs import StackOutputs
     from workbench.engine.plan import Plan
     from workbench.engine.policy.judging import Judge
     from workbench.engine.release_changes import ReleaseChanges
+    from workbench.engine.spec import Spec
     from workbench.planner import Planner
     from workbench.release.contract import HeldLock
+    from workbench.stack_outputs import OutputReader
 
 
 class Changing(Browsing, Compiling):
@@ -251,6 +255,7 @@ class Changing(Browsing, Compiling):
         stack = self.select(plan.stack)
         plan = await self._planning().judged(plan, stack)  # a window may have closed since it was made
         approve(plan, confirm)
+        await self._refuse_other_outputs(plan)
         ids = [*(each.id for each in plan.spec), *(each.address.id for each in plan.changes)]
         async with applying(
             plan,
@@ -268,6 +273,52 @@ class Changing(Browsing, Compiling):
         ) as events:
             yield events
 
+    async def outputs(self, stack: Stack) -> StackOutputs:
+        """Returns what a stack gives to others, each as it is now, or why that is not known. Compiles nothing.
+
+        Secrets are in it as values that are not shown (`OutputValue.shown`).
+        """
+        from workbench.engine.outputs import StackOutputs
+
+        found = await self._output_reader.of(stack, stack.outputs)
+        return StackOutputs(str(stack.path), found, stack.unread_outputs)
+
+    @cached_property
+    def _output_reader(self) -> OutputReader:
+        from workbench.stack_outputs import OutputReader
+
+        return OutputReader(
+            self._root,
+            self.tree,
+            self._releases,
+            self._workspace(),
+            self._connections.runtime,
+            self._settings.host,
+            self._now,
+        )
+
+    async def _refuse_other_outputs(self, plan: Plan) -> None:
+        """Raises `StalePlan` where what other stacks give is not what the plan was made from."""
+        from workbench.engine.errors import StalePlan
+        from workbench.engine.outputs import moved
+
+        if reads := plan.spec.reads:
+            found = await self._output_reader.read([each.output for each in reads])
+            if others := moved(reads, found):
+                raise StalePlan(others, where=plan.stack)
+
+    async def _with_outputs(self, stack: Stack, spec: Spec) -> Spec:
+        """Returns the Spec with the secrets and the outputs that it refers to. Raises `SecretsUnavailable` and
+        `OutputsUnavailable`."""
+        from workbench.engine import outputs
+
+        spec = await self._resolved(stack, spec)
+        if every := outputs.uses(spec):
+            found = await self._output_reader.read(tuple(dict.fromkeys(each.output for each in every)))
+            spec = outputs.resolved(spec, found)
+            self._secrets |= spec.secrets
+        return spec
+
     def _planning(self) -> Planner:
         from workbench.planner import Planner
 
@@ -277,7 +328,7 @@ class Changing(Browsing, Compiling):
                 self._releases,
                 self._workspace(),
                 compile=self.compile,
-                resolve=self._resolved,
+                resolve=self._with_outputs,
                 connect=self._connections.runtime,
                 now=self._now,
                 judge=self._judge,

@@ -25,6 +25,7 @@ from runtimes.base import (
     LiveResource,
     Observation,
     Owned,
+    PartlyUnknown,
     PlannedAction,
     Prediction,
     Rejected,
@@ -45,11 +46,11 @@ from runtimes.base import (
     WorkspacePlan,
     WorkspacePlanRequest,
     WorkspaceRun,
+    followed,
     references,
     replaced,
     unknown_paths,
 )
-from runtimes.base.references import PartlyUnknown, followed
 from workbench.engine.graph import found_references
 
 COMPUTED = ("id", "address", "port")
