@@ -536,6 +536,7 @@ class Planner:
                 *narrowed.notes,
                 *_presumed(at.clusters.identities),
                 *(each.said(seals.screen.knowing(found.spec.secrets)) for each in spec.reads),
+                *spec.notes,
             ),
             warnings=(*found.warnings, *cautions, *at.followed.unsure, *_one_cluster_twice(at.clusters.identities)),
             cautions=(*found.cautions, *cautions),

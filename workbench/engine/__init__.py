@@ -18,7 +18,8 @@ live       live objects of any kind: which kind is meant, what clusters list of 
 plan       the bound plan; planning makes one
 events     what happens during an apply, as a closed union
 execute    plan → stream of events
-outputs    what stacks give to each other; reads is what a Spec has of that
+outputs    what stacks give to each other; reads is what a Spec has of that,
+           stack_order which stacks come first for it
 values     what references between resources stand for
 place_kinds  what is true of all clusters, and of all workspaces; `places` has the places themselves
 workspace  what is asked of a Terraform workspace, and its answer as changes; workspace_steps runs its part of a plan

@@ -112,6 +112,8 @@ class Spec:
     """Resources as once configured, where the Spec only takes them away: that may need their provider's settings."""
     reads: tuple[OutputRead, ...] = field(default=(), compare=False, repr=False)
     """What is in it of what other stacks give, once that was read."""
+    notes: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    """What is to be said of that beside."""
     _by_id: Mapping[ResourceId, Resource] = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:

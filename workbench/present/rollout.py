@@ -71,6 +71,8 @@ def planned_lines(planned: PlannedRollout, glyphs: Glyphs) -> Iterator[Line]:
     if planned.schedule.left_out:
         said = f"{_counted(planned.schedule.left_out)} that would change: in no stage, so left as it is"
         yield line(Span(f"{glyphs.finding} {said}: {batch_text(planned.schedule.left_out)}", Tone.WARN))
+    for said in (*planned.overtaken, *planned.doubts):
+        yield line(Span(f"{glyphs.finding} {said}", Tone.WARN))
     if planned.outside:
         yield line(Span(f"{glyphs.finding} in no stage, so left out: {', '.join(planned.outside)}", Tone.WARN))
     for text in planned.confirmation.reasons if planned.confirmation.level is Level.PHRASE else ():
@@ -339,6 +341,8 @@ def planned_document(planned: PlannedRollout) -> Mapping[str, Any]:
         ],
         "leftOut": [[each.stack, each.cluster, each.component] for each in planned.schedule.left_out],
         "outside": [*planned.outside],
+        "overtaken": [*planned.overtaken],
+        "doubts": [*planned.doubts],
         "confirm": planned.confirmation.phrase,
     }
 

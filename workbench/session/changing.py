@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import AsyncIterator, Iterable, Mapping
 from contextlib import asynccontextmanager
 from functools import cached_property
@@ -314,10 +315,38 @@ class Changing(Browsing, Compiling):
 
         spec = await self._resolved(stack, spec)
         if every := outputs.uses(spec):
+            notes = await self._order(stack, spec)
             found = await self._output_reader.read(tuple(dict.fromkeys(each.output for each in every)))
-            spec = outputs.resolved(spec, found)
+            spec = dataclasses.replace(outputs.resolved(spec, found), notes=notes)
             self._secrets |= spec.secrets
         return spec
+
+    async def _order(self, stack: Stack, spec: Spec) -> tuple[str, ...]:
+        """Returns what is to be said of the stacks that come before this one; raises `StackCycle`.
+
+        Those are compiled, as only their KCL says what they read in turn.
+        """
+        from workbench.engine.stack_order import ranks, readings_of, refuse_cycle
+        from workbench.project import WorkbenchError
+
+        readings = {str(stack.path): readings_of(spec)}
+        known = {str(each.path): each for each in self.tree().stacks()}
+        unknown: list[str] = []
+        todo = list(readings[str(stack.path)])
+        while todo:
+            name = todo.pop()
+            if name in readings or name not in known:
+                continue
+            try:
+                readings[name] = readings_of((await self.compile(known[name])).spec)
+            except WorkbenchError as error:
+                readings[name] = {}
+                unknown.append(f"whether {name} reads this stack in turn is not known: {error.message}")
+            todo += readings[name]
+        refuse_cycle(readings)
+        rank = ranks(readings, readings)
+        before = sorted((each for each in readings if each != str(stack.path)), key=lambda each: rank[each])
+        return (*([f"comes after {', '.join(before)}"] if before else []), *unknown)
 
     def _planning(self) -> Planner:
         from workbench.planner import Planner

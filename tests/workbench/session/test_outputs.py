@@ -138,7 +138,8 @@ async def test_a_stack_reads_it_when_planned_and_says_where_it_is_from(place: Pl
         stack = opened.select("app/dev")
         assert '$workbench.output["base/prod", "url"]' in str((await opened.compile(stack)).spec.documents())
         plan = await opened.plan(stack)
-        url, zone = plan.notes
+        url, zone, order = plan.notes
+        assert order == "comes after base/prod"
         assert url.startswith(
             "output url of base/prod is postgres://db-1.cloud:5001, from acme:cloud:thing:db.address@"
         )

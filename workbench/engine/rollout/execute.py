@@ -27,7 +27,14 @@ from workbench.engine.partial import part_of
 from workbench.engine.plan import Level, Plan
 from workbench.engine.rollout.health import Health, Watching
 from workbench.engine.rollout.progress import Next, Phase, Progress
-from workbench.engine.rollout.schedule import by_stack, changed_targets, chosen, last_batches, target_of, watched
+from workbench.engine.rollout.schedule import (
+    by_stack,
+    changed_targets,
+    chosen,
+    last_batches,
+    target_of,
+    watched,
+)
 from workbench.engine.rollout.values import (
     Applied,
     BatchBegan,
@@ -41,6 +48,7 @@ from workbench.engine.rollout.values import (
     Waits,
 )
 from workbench.engine.scrubbing import scrubbed
+from workbench.engine.stack_order import givers
 from workbench.engine.status import ResourceStatus, StatusTree
 from workbench.engine.tasks import EventStream, running
 from workbench.project import WorkbenchError
@@ -428,8 +436,10 @@ def _check(at: Progress, plan: Plan) -> None:
     """Halts where a stack is not what the rollout began with any more."""
     part = at.began.parts[plan.stack]
     if plan.spec.digest(at.began.salt) != part.digest:
+        others = " and ".join(givers(plan.spec))
+        reads = f", or reads something else of {others}," if others else ""
         raise _Halt(
-            f"{plan.stack} compiles to something else than when the rollout began",
+            f"{plan.stack} compiles to something else{reads} than when the rollout began",
             "go back to the commit it began with, or abort it and begin anew",
         )
     scheduled = {each for stage in at.began.stages for each in stage.targets}

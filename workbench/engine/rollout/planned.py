@@ -12,8 +12,10 @@ from runtimes.base import RuntimeFailure
 from workbench.engine.errors import ConfirmationRequired, Refused
 from workbench.engine.plan import Confirmation, Level, Plan
 from workbench.engine.rollout.progress import Phase, Progress
+from workbench.engine.rollout.reading import overtaken, untimely
 from workbench.engine.rollout.schedule import Schedule, make_schedule
 from workbench.engine.rollout.values import Ask, Began, Part
+from workbench.engine.stack_order import givers
 from workbench.project import WorkbenchError
 from workbench.project.rollout import StageRule
 
@@ -27,6 +29,16 @@ class PlannedRollout:
     schedule: Schedule
     plans: Mapping[str, Plan]
     outside: tuple[str, ...] = ()
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """What is not in the order that the stages say."""
+        return tuple(untimely(self.schedule.stages, self.plans))
+
+    @property
+    def overtaken(self) -> tuple[str, ...]:
+        """Which outputs its stacks read of each other it changes itself."""
+        return tuple(overtaken(self.plans))
 
     @property
     def is_empty(self) -> bool:
@@ -64,6 +76,10 @@ class PlannedRollout:
                 ],
                 hint="put it right and plan again",
             )
+        if said := self.overtaken:
+            given = {name for each in self.plans.values() for name in givers(each.spec)}
+            first = ", ".join(each for each in self.plans if each in given)
+            raise Refused(said, hint=f"roll out first, by itself: {first}")
         if self.is_empty:
             raise Refused(["nothing changes in any stage: there is nothing to roll out"])
         wanted = self.confirmation

@@ -1,8 +1,9 @@
 """Plans → a schedule: which targets change, and in which batch of which stage. Pure.
 
 Targets of a stage go cluster by cluster, in the order of the stages' globs: what is wrong shows itself in one cluster
-before it is in the next. What belongs to no component comes along with the components that need it, and else with the
-last batch that its stack is in; only where nothing else changes in its cluster it is a target of its own.
+before it is in the next. A stack that reads outputs of another one comes after it. What belongs to no component comes
+along with the components that need it, and else with the last batch that its stack is in; only where nothing else
+changes in its cluster it is a target of its own.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from workbench.engine.place_kinds import CLUSTER
 from workbench.engine.placement import component
 from workbench.engine.plan import Plan
 from workbench.engine.rollout.values import Stage, Target
+from workbench.engine.stack_order import givers, ranks
 from workbench.project.rollout import StageRule
 
 _AWAY = frozenset({Action.DELETE, Action.FORGET})
@@ -39,12 +41,13 @@ class Schedule:
 def make_schedule(rules: Sequence[StageRule], plans: Mapping[str, Plan]) -> Schedule:
     """Returns the order in which what the plans would change goes out; `plans` by stack, in the order of stacks."""
     open_ = {each: None for plan in plans.values() for each in changed_targets(plan)}
+    rank = ranks(plans, {stack: givers(plan.spec) for stack, plan in plans.items()})
     stages: list[Stage] = []
     for rule in rules:
         own = [each for each in open_ if rule.concerns(each.stack) and rule.has(each.cluster, each.component)]
         for each in own:
             del open_[each]
-        stages.append(_stage(rule, _spread(own)))
+        stages.append(_stage(rule, _spread(own, rank)))
     return Schedule(tuple(stages), tuple(open_))
 
 
@@ -107,11 +110,13 @@ def watched(plan: Plan, targets: Iterable[Target]) -> tuple[Address, ...]:
     return tuple(each.address for each in plan.changes if target_of(plan.stack, each) in wanted)
 
 
-def _spread(targets: Iterable[Target]) -> list[Target]:
-    clusters: dict[str, list[Target]] = {}
+def _spread(targets: Iterable[Target], rank: Mapping[str, int]) -> list[Target]:
+    """A stack comes after those whose outputs it reads, in all clusters."""
+    clusters: dict[tuple[int, str], list[Target]] = {}
     for each in targets:
-        clusters.setdefault(each.cluster, []).append(each)
-    return [each for own in clusters.values() for each in own]
+        clusters.setdefault((rank[each.stack], each.cluster), []).append(each)
+    ordered = sorted(clusters.items(), key=lambda item: item[0][0])
+    return [each for _, own in ordered for each in own]
 
 
 def _stage(rule: StageRule, targets: Sequence[Target]) -> Stage:
