@@ -7,7 +7,7 @@ under the same name, a state of another machine.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -17,6 +17,7 @@ from runtimes.base import (
     InvalidReference,
     LiveResource,
     OutputReference,
+    PlainPath,
     ReadRequest,
     Reference,
     ResourceId,
@@ -24,6 +25,7 @@ from runtimes.base import (
     RuntimeFailure,
     TerraformId,
     Unknown,
+    composed,
     outputs_in,
     parts,
     references_in,
@@ -31,13 +33,15 @@ from runtimes.base import (
 from workbench.engine import values
 from workbench.engine.errors import ReleaseFailure
 from workbench.engine.identities import follow, identify
-from workbench.engine.outputs import NoOutput, not_there, released_ids, value_of
+from workbench.engine.outputs import NoOutput, OutputUse, named_ids, not_there, uses, value_of
+from workbench.engine.place_kinds import CLUSTER
 from workbench.engine.reads import Giver, OutputValue
 from workbench.engine.release import Release
+from workbench.engine.spec import Spec
 from workbench.engine.values import NoSuchValue, Value
 from workbench.engine.workspace import agreed
 from workbench.planner import goes
-from workbench.project import KonfigTree, Output, Stack
+from workbench.project import KonfigTree, Output, ProjectError, Stack
 from workbench.release.history import History
 from workbench.release.shared import Releases
 from workbench.workspaces import Workspaces
@@ -65,7 +69,7 @@ class OutputReader:
             wanted = [each for each in outputs if each.stack == name]
             stack = next((each for each in tree.stacks() if str(each.path) == name), None)
             if stack is None:
-                found |= dict.fromkeys(wanted, _no_stack(tree, name))
+                found |= dict.fromkeys(wanted, no_stack(tree, name))
                 continue
             given = await self.of(stack, [each.name for each in wanted])
             found |= {each: given[each.name] for each in wanted}
@@ -78,7 +82,7 @@ class OutputReader:
             wrong = stack.unread_outputs
             return dict.fromkeys(names, NoOutput(f"{wrong.where}: {wrong.message}", wrong.hint or "correct the file"))
         declared = {name: stack.outputs[name] for name in names if name in stack.outputs}
-        found: dict[str, Found] = {name: _undeclared(stack) for name in names if name not in declared}
+        found: dict[str, Found] = {name: undeclared(stack) for name in names if name not in declared}
         if declared:
             found |= await self._declared(stack, declared)
         return found
@@ -92,8 +96,26 @@ class OutputReader:
         if release is None:
             why = f"{stack.name} has no release"
             return dict.fromkeys(declared, NoOutput(why, f"apply it first: wb apply {stack.name}"))
-        reading = _Reading(self, stack, release)
+        try:
+            reading = await self._reading(stack, release)
+        except ProjectError as error:
+            return dict.fromkeys(declared, NoOutput(error.message, error.hint))
         return {name: await reading.output(each) for name, each in declared.items()}
+
+    async def _reading(self, stack: Stack, release: Release) -> _Reading:
+        """Connects the clusters that the stack has or had, each under the name that it has now."""
+        known = {each.name for each in self.tree().clusters.clusters} | set(stack.clusters)
+        had = {each.cluster for each in release.resources} & known
+        runtimes: dict[str, Runtime | RuntimeFailure] = {}
+        for name in sorted({*had, *stack.clusters}) if any(map(CLUSTER.holds, _ids(release))) else ():
+            try:
+                runtimes[name] = await self.connect(name)
+            except RuntimeFailure as failure:
+                runtimes[name] = failure
+        reached = await identify(runtimes)
+        followed = follow(release, reached.identities)
+        assert followed.release is not None, "there is one to follow"
+        return _Reading(self, stack, followed.release, reached.runtimes)
 
     async def _release(self, stack: Stack) -> Release | None:
         history: History = await self.releases.read(goes(self.root, stack, (), self.releases.store))
@@ -104,9 +126,11 @@ class OutputReader:
 class _Reading:
     """Reads outputs from one release of a stack; each resource once."""
 
-    def __init__(self, reader: OutputReader, stack: Stack, release: Release) -> None:
-        self._reader, self._stack, self._release = reader, stack, release
-        self._released = released_ids(release)
+    def __init__(
+        self, reader: OutputReader, stack: Stack, release: Release, runtimes: Mapping[str, Runtime | RuntimeFailure]
+    ) -> None:
+        self._reader, self._stack, self._release, self._runtimes = reader, stack, release, runtimes
+        self._released = named_ids(each.id for each in release.resources)
         self._ids = {str(each): each for each in self._released}
         self._found: dict[Address, LiveResource | NoOutput] = {}
         self._state: Mapping[ResourceId, LiveResource] | NoOutput | None = None
@@ -188,15 +212,13 @@ class _Reading:
         return live
 
     async def _object(self, address: Address) -> LiveResource | NoOutput | None:
-        runtime = await self._reader.connect(address.cluster)
-        reached = await identify({address.cluster: runtime})
-        failure = reached.runtimes[address.cluster]
-        if isinstance(failure, RuntimeFailure):
-            raise failure
-        followed = follow(self._release, reached.identities)
-        if address.cluster in followed.others:
-            said = f"{address.cluster} is another cluster than that of release {self._release.revision}"
-            return NoOutput(said, f"apply {self._stack.name} there, or have the name lead back")
+        runtime = self._runtimes.get(address.cluster)
+        if runtime is None:
+            release = self._release.revision
+            why = f"release {release} left {address.id} in {address.cluster}, and no name leads to that cluster now"
+            return NoOutput(why, f"look at wb diff {self._stack.name}, and apply it again")
+        if isinstance(runtime, RuntimeFailure):
+            raise runtime
         return await runtime.read(ReadRequest(address.id))
 
     async def _recorded(self, id_: ResourceId) -> LiveResource | NoOutput | None:
@@ -213,13 +235,48 @@ class _Reading:
         return {each.id: each for each in (await workspace.owned({})).resources}
 
 
-def _undeclared(stack: Stack) -> NoOutput:
+def _ids(release: Release) -> list[ResourceId]:
+    return [each.id for each in release.resources]
+
+
+def not_declared(tree: KonfigTree, spec: Spec) -> Iterator[tuple[OutputUse, NoOutput]]:
+    """Yields each field of a Spec that reads what no stack declares. A declaration that can't be read says neither."""
+    stacks = {str(each.path): each for each in tree.stacks()}
+    for use in uses(spec):
+        stack = stacks.get(use.output.stack)
+        if stack is None:
+            yield use, no_stack(tree, use.output.stack)
+        elif stack.unread_outputs is None and use.output.name not in stack.outputs:
+            yield use, undeclared(stack)
+
+
+def origins(tree: KonfigTree, spec: Spec, resource: ResourceId, path: PlainPath) -> Iterator[str]:
+    """Yields where the outputs are declared that a field, or what is below it, reads."""
+    stacks = {str(each.path): each for each in tree.stacks()}
+    for use in uses(spec):
+        if use.resource == resource and use.path[: len(path)] == path:
+            stack = stacks.get(use.output.stack)
+            declared = stack.outputs.get(use.output.name) if stack is not None else None
+            yield f"{use.output} is declared at {declared.where}" if declared else f"{use.output} is declared nowhere"
+
+
+def misdeclared(stack: Stack, spec: Spec) -> Iterator[str]:
+    """Yields what a stack declares for others, and its Spec has not."""
+    ids = {str(each): each for each in named_ids(each.id for each in spec)}
+    for declared in stack.outputs.values():
+        try:
+            composed(parts(declared.text, ids), lambda _: Unknown.UNKNOWN)
+        except InvalidReference as error:
+            yield f"{declared.where}: output {declared.name} can't be given to others: {error}"
+
+
+def undeclared(stack: Stack) -> NoOutput:
     known = ", ".join(stack.outputs) or "nothing"
     file = stack.directory / "stack.yaml"
     return NoOutput(f"{stack.name} declares no such output", f"it gives {known}; declare it under outputs in {file}")
 
 
-def _no_stack(tree: KonfigTree, name: str) -> NoOutput:
+def no_stack(tree: KonfigTree, name: str) -> NoOutput:
     from difflib import get_close_matches
 
     near = get_close_matches(name, [str(each.path) for each in tree.stacks()], n=1)

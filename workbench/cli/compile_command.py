@@ -93,6 +93,8 @@ def command(
             output.talk(printed)
     for each in compiled.diagnostics:
         output.talk(Span("warning: ", Tone.WARN), each.message)
+    for use, why in session.not_declared(compiled.spec):
+        output.talk(Span("warning: ", Tone.WARN), f"{use.where}: {use.output} for {use.field}: {why.why}; {why.hint}")
     for finding in (*found.doubts, *session.tree().findings):
         # its name or place may not be what it should be, and the program is told both
         output.talk(Span("warning: ", Tone.WARN), f"{finding.where}: {finding.message}")

@@ -44,9 +44,11 @@ def command(
             return await session.compile(found, given)
 
     spec = anyio.run(run).spec
-    from workbench.present import explain
+    from workbench.present import explain, paths
 
     for each in explain.lines(spec, resource, path, session.root):
         context.output.line(each)
+    for said in session.output_origins(spec, explain.find(spec, resource), paths.parse(path)):
+        context.output.line(Span("reads   ", Tone.MUTED), said)
     if not spec.resources:
         context.output.talk(Span("this stack has no resources", Tone.WARN))

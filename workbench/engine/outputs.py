@@ -7,7 +7,7 @@ are part of the Spec from then on, so that a plan is bound to them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -34,7 +34,7 @@ from workbench.engine.masking import secret_texts_in
 from workbench.engine.reads import OutputRead, OutputValue
 from workbench.engine.release import Release, StepState
 from workbench.engine.spec import Spec
-from workbench.engine.values import Value, put, texts
+from workbench.engine.values import Value, as_wanted, put, texts
 from workbench.project import Finding
 
 
@@ -133,7 +133,7 @@ def _filled(
             made = composed(parts(text, ids), lambda each: each, again=True, output=lambda each: values[each].value)
         except InvalidReference as error:
             raise SpecInvalid(f"{format_path(path)} of {resource.id}: {error}", where=where) from None
-        attributes = put(attributes, path, made)
+        attributes = put(attributes, path, as_wanted(resource.id, path, made))
     if isinstance(resource.id, TerraformId):
         hidden = [format_path(use.path) for use in found if values[use.output].is_secret]
         named = resource.extensions.get("sensitive") or []
@@ -160,10 +160,10 @@ def moved(reads: Collection[OutputRead], found: Mapping[OutputReference, OutputV
     return moved
 
 
-def released_ids(release: Release) -> dict[ResourceId, ResourceId]:
-    """Returns the resources of a release by the ids that a declaration may have for them: their own, and that without
-    the namespace which a placement gave, where only one is called so."""
-    found = {each.id: each.id for each in release.resources}
+def named_ids(resources: Iterable[ResourceId]) -> dict[ResourceId, ResourceId]:
+    """Returns resources of a stack by the ids that a declaration may have for them: their own, and that without the
+    namespace which a placement gave, where only one is called so."""
+    found = {each: each for each in resources}
     bare: dict[ResourceId, list[ResourceId]] = {}
     for id_ in found:
         if isinstance(id_, KubernetesId) and id_.namespace:

@@ -124,17 +124,18 @@ def _placed(resource: Resource, stack: StackPath, rule: NamespaceRule | None, wi
     return replace(resource, id=id_, attributes=body)
 
 
-def encoded(body: Mapping[str, Any]) -> Mapping[str, Any]:
+def encoded(body: Mapping[str, Any], *, is_resolved: bool = False) -> Mapping[str, Any]:
     """Returns a Secret with `stringData` as the `data` it becomes, as a server keeps it.
 
     Sent as text, a value is owned by a field that no live object has: a changed one would look like something the
     server filled in, and one taken out would stay for ever. What is not text is left for the server to refuse; a
-    reference stays what it is until it is resolved, to `UNKNOWN` in `data` where it is not known yet.
+    reference stays what it is until it is resolved, to `UNKNOWN` in `data` where it is not known yet. With
+    `is_resolved` what looks like one is text.
     """
     texts, data = body.get("stringData"), body.get("data") or {}
     if not isinstance(texts, Mapping) or not isinstance(data, Mapping):
         return body
-    open_ = {name: value for name, value in texts.items() if refers(value)}
+    open_ = {name: value for name, value in texts.items() if refers(value) and not is_resolved}
     if not all(isinstance(each, str | Unknown) for each in texts.values()):
         return body
     kept = {name: value for name, value in body.items() if name not in ("data", "stringData")}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -36,6 +37,11 @@ class OutputValue:
         """Returns the value as it may be seen."""
         return seal.mask(self.value) if self.is_secret else masked(self.value, (), seal)
 
+    def text(self, seal: Seal) -> str:
+        """The same as text."""
+        shown = self.shown(seal)
+        return json.dumps(shown, ensure_ascii=False, default=str) if isinstance(shown, dict | list) else str(shown)
+
 
 @dataclass(frozen=True, slots=True)
 class OutputRead:
@@ -47,7 +53,7 @@ class OutputRead:
 
     def said(self, seal: Seal) -> str:
         """Returns where the value is from and where it went, in one line."""
-        value, at = str(self.value.shown(seal)), self.value.read_at.strftime("%H:%M:%S")
+        value, at = self.value.text(seal), self.value.read_at.strftime("%H:%M:%S")
         shown = value if len(value) <= _LONGEST_SHOWN else f"{value[:_LONGEST_SHOWN]}…"
         givers = " and ".join(map(str, self.value.givers)) or "its declaration"
         return (

@@ -28,6 +28,7 @@ from runtimes.base import (
     RuntimeFailure,
     SecretReference,
     TerraformId,
+    escaped_references,
     format_path,
     may_hold_secret_reference,
     secret_parts,
@@ -222,6 +223,7 @@ def _filled(resource: Resource, found: Collection[SecretUse], values: Mapping[Se
     extensions: Any = resource.extensions
     for use in found:
         text = _as_written(use, values)[-1]
+        text = text if use.is_encoded else escaped_references(text)  # what it looks like is no reference
         if use.in_extensions:
             extensions = _put(extensions, use.path, text)
         else:

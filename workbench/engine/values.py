@@ -128,11 +128,13 @@ def fill(
             is_alone = len(used) == 1 and not isinstance(made, PartlyUnknown) and CALL_PREFIX not in text
             found[path] = Value(made, any(each.is_secret for each in used), used[0].type if is_alone else "")
             secrets.update(part for each in used if each.is_secret for part in texts(each.value))
-        return _as_text(made) if _wants_text(resource.id, path) else made
+        return as_wanted(resource.id, path, made)
 
     attributes = _replaced(resource.attributes, filled)
     if attributes != resource.attributes:
-        resource = replace(resource, attributes=encoded(attributes) if is_core_secret(resource.id) else attributes)
+        resource = replace(
+            resource, attributes=encoded(attributes, is_resolved=True) if is_core_secret(resource.id) else attributes
+        )
     if not found:
         return Filled(resource)
     return Filled(
@@ -371,6 +373,11 @@ def _wants_text(id_: ResourceId, path: PlainPath) -> bool:
     if path[-1] == "value" and path[-3:-2] == ("env",):
         return True
     return len(path) > 1 and path[-2] in _TEXTS_IN
+
+
+def as_wanted(id_: ResourceId, path: PlainPath, value: Any) -> Any:
+    """Returns a value as its field takes it: a number as text where an API knows nothing else."""
+    return _as_text(value) if _wants_text(id_, path) else value
 
 
 def _as_text(value: Any) -> Any:

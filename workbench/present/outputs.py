@@ -25,7 +25,7 @@ def _cells(name: str, each: OutputValue | NoOutput, seal: Seal, glyphs: Glyphs) 
         return line(name), line(Span(f"{glyphs.unknown} {each.why}", Tone.WARN)), line(""), line(""), line("")
     return (
         line(name),
-        line(str(each.shown(seal))),
+        line(each.text(seal)),
         line(Span(" ".join(map(str, each.givers)), Tone.MUTED)),
         line(str(each.revision)),
         line(Span(each.read_at.strftime("%H:%M:%S"), Tone.MUTED)),

@@ -19,10 +19,11 @@ from workbench.session.compiling import Compiling
 
 if TYPE_CHECKING:
     # The engine pulls in the language; a session that only lists stacks must not pay for it.
+    from runtimes.base import FieldPath, Resource
     from workbench.engine.changes import StackDiff
     from workbench.engine.compile import CompiledStack, CompileInputs
     from workbench.engine.execute import Applying
-    from workbench.engine.outputs import StackOutputs
+    from workbench.engine.outputs import NoOutput, OutputUse, StackOutputs
     from workbench.engine.plan import Plan
     from workbench.engine.policy.judging import Judge
     from workbench.engine.release_changes import ReleaseChanges
@@ -274,6 +275,23 @@ class Changing(Browsing, Compiling):
         ) as events:
             yield events
 
+    def not_declared(self, spec: Spec) -> list[tuple[OutputUse, NoOutput]]:
+        """Returns each field of a compiled Spec that reads an output which no stack declares, and what to do."""
+        from workbench.engine.outputs import uses
+        from workbench.stack_outputs import not_declared
+
+        return list(not_declared(self.tree(), spec)) if uses(spec) else []
+
+    def output_origins(self, spec: Spec, resource: Resource, path: FieldPath) -> list[str]:
+        """Returns where the outputs are declared that a field of a resource reads, or what is below it."""
+        from workbench.engine.fields import plain_steps
+        from workbench.engine.outputs import uses
+        from workbench.stack_outputs import origins
+
+        if not uses(spec):
+            return []
+        return list(origins(self.tree(), spec, resource.id, plain_steps(resource.attributes, path)))
+
     async def outputs(self, stack: Stack) -> StackOutputs:
         """Returns what a stack gives to others, each as it is now, or why that is not known. Compiles nothing.
 
@@ -312,12 +330,14 @@ class Changing(Browsing, Compiling):
         """Returns the Spec with the secrets and the outputs that it refers to. Raises `SecretsUnavailable` and
         `OutputsUnavailable`."""
         from workbench.engine import outputs
+        from workbench.stack_outputs import misdeclared
 
         spec = await self._resolved(stack, spec)
+        spec = dataclasses.replace(spec, notes=tuple(misdeclared(stack, spec))) if stack.outputs else spec
         if every := outputs.uses(spec):
             notes = await self._order(stack, spec)
             found = await self._output_reader.read(tuple(dict.fromkeys(each.output for each in every)))
-            spec = dataclasses.replace(outputs.resolved(spec, found), notes=notes)
+            spec = dataclasses.replace(outputs.resolved(spec, found), notes=(*notes, *spec.notes))
             self._secrets |= spec.secrets
         return spec
 

@@ -46,6 +46,12 @@ async def test_outputs_are_shown_and_read_and_told_where_they_are_not_known(plac
     (place.root / "reader/project.yaml").write_text("name: reader\n")
     (place.root / "reader/dev/stack.yaml").write_text("name: dev\n")
     (place.root / "reader/dev/main.k").write_text(READER)
+    explained = await place("explain", "reader/dev", "ConfigMap/reader", "data.image")
+    assert f"output image of web/dev is declared at {place.root}/web/dev/stack.yaml:3:3" in explained.out
+    place.edit("reader/dev/main.k", '"token"', '"tokens"')
+    warned = await place("compile", "reader/dev")
+    assert warned.code == ExitCode.OK and "web/dev declares no such output" in warned.err
+    place.edit("reader/dev/main.k", '"tokens"', '"token"')
     planned = await place("plan", "reader/dev")
     assert planned.code == ExitCode.OK, planned.text
     assert f"output image of web/dev is {image['value']}, from apps/v1:Deployment:web-dev:front" in planned.out

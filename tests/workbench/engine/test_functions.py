@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Collection
 from typing import Any
 
 import pytest
 
-from runtimes.base import UNKNOWN, KubernetesId, value_at
+from runtimes.base import UNKNOWN, KubernetesId, RuntimeFailure, SecretReference, value_at
 from tests.workbench.engine.test_terraform import DB, SETTINGS, change, end, live, of, world
-from tests.workbench.engine.world import config_map, namespace, resource, secret, spec_of
+from tests.workbench.engine.world import STACK, config_map, namespace, resource, secret, spec_of
+from workbench.engine import values
 from workbench.engine.errors import SpecInvalid
 from workbench.engine.events import Outcome
 from workbench.engine.masking import Masked
-from workbench.engine.secret_references import uses
+from workbench.engine.placement import place
+from workbench.engine.secret_references import resolved, uses
+from workbench.engine.values import Value
 
 LOGIN = KubernetesId("v1", "Secret", "shop", "login")
 AUTH = f'Basic $workbench.base64encode["app:{DB}.password"]'
@@ -95,3 +99,15 @@ def test_a_secret_stored_elsewhere_is_no_argument() -> None:
     spec = spec_of({**secret("login", {}), "stringData": {"x": '$workbench.base64encode["a:{{ref://env/KEY}}"]'}})
     with pytest.raises(SpecInvalid, match=r"stringData.x of .* gives a secret to a function"):
         uses(spec)
+
+
+async def test_a_secret_stored_elsewhere_that_looks_like_a_function_is_text() -> None:
+    text = '$workbench.nosuch["x"] and $kusion_path.x'
+
+    async def read(references: Collection[SecretReference]) -> dict[SecretReference, str | RuntimeFailure]:
+        return dict.fromkeys(references, text)
+
+    spec = spec_of({**secret("login", {}), "stringData": {"x": "{{ref://env/KEY}}!"}})
+    placed = place(await resolved(spec, read), STACK, None)
+    filled = values.fill(placed.resources[0], values.ids(placed), lambda _: Value(""))
+    assert base64.b64decode(filled.resource.attributes["data"]["x"]).decode() == f"{text}!"

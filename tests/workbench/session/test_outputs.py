@@ -247,7 +247,7 @@ async def test_a_step_that_failed_or_another_cluster_gives_nothing(place: Place)
     place.clusters["sh"].fail.clear()
     await released(place)
     place.clusters["sh"].identity = replace(place.clusters["sh"].identity, uid="another")
-    assert "sh is another cluster than that of release 2" in str(await unavailable(place))
+    assert "in sh@uid-of-s, and no name leads to that cluster now" in str(await unavailable(place))
 
 
 async def test_a_state_of_another_machine_is_not_known_here(place: Place) -> None:
@@ -283,3 +283,56 @@ async def test_a_project_declares_for_all_its_stacks(place: Place) -> None:
     found = await given(place)
     texts: dict[str, Any] = {name: each.value for name, each in found.outputs.items() if isinstance(each, OutputValue)}
     assert (texts["zone"], texts["other"]) == ("eu", "a $workbench.")
+
+
+async def test_what_a_stack_declares_and_has_not_is_said_when_it_is_planned(place: Place) -> None:
+    async with place.open() as opened:
+        plan = await opened.plan(opened.select("base/prod"))
+    (note,) = plan.notes
+    assert "stack.yaml:10:3: output gone can't be given to others: $kusion_path.v1:Service:nobody.status.ip" in note
+
+
+async def test_what_nobody_declares_is_found_without_asking_anybody(place: Place) -> None:
+    reading(place, 'x = \'$workbench.output["base/prod","nosuch"]\'', 'y = \'$workbench.output["no/where","x"]\'')
+    async with place.open() as opened:
+        spec = (await opened.compile(opened.select("app/dev"))).spec
+        found = [(use.output.name, why.why) for use, why in opened.not_declared(spec)]
+        assert found == [
+            ("nosuch", "base/prod declares no such output"),
+            ("x", "this repository has no such stack"),
+        ]
+        resource = spec.get(OWN)
+        assert resource is not None
+        (url,) = opened.output_origins(spec, resource, ("data", "url"))
+        assert url == f"output url of base/prod is declared at {place.root}/base/prod/stack.yaml:3:3"
+        assert len(opened.output_origins(spec, resource, ())) == 3
+        place.root.joinpath("base/prod/stack.yaml").write_text("outputs: [")
+        assert [use.output.stack for use, _ in opened.not_declared(spec)] == ["no/where"]
+
+
+async def test_what_a_value_looks_like_is_text(place: Place) -> None:
+    await released(place)
+    for name in ("hz", "sh"):
+        place.clusters[name].edit(PLAIN, ("data", "zone"), '$workbench.output["x", "y"] $kusion_path.z ref://env/X')
+    async with place.open() as opened:
+        await place.apply(opened, await opened.plan(opened.select("app/dev")))
+    assert place.clusters["hz"].body(OWN)["data"]["zone"] == '$workbench.output["x", "y"] $kusion_path.z ref://env/X'
+
+
+async def test_a_number_becomes_text_where_only_texts_are_known(place: Place) -> None:
+    await released(place)
+    stack = place.root / "base/prod/stack.yaml"
+    stack.write_text(stack.read_text() + "  port: $kusion_path.acme:cloud:thing:db.port\n")
+    reading(place, 'port = \'$workbench.output["base/prod","port"]\'')
+    async with place.open() as opened:
+        await place.apply(opened, await opened.plan(opened.select("app/dev")))
+    assert place.clusters["hz"].body(OWN)["data"]["port"] == "5001"
+
+
+async def test_a_cluster_that_got_another_name_is_followed(place: Place) -> None:
+    await released(place)
+    place.clusters.by_name["north"] = place.clusters.by_name.pop("sh")
+    text = place.root.joinpath("clusters.yaml").read_text()
+    place.root.joinpath("clusters.yaml").write_text(text.replace("sh:", "north:").replace("[hz, sh]", "[hz, north]"))
+    zone = (await given(place)).outputs["zone"]
+    assert isinstance(zone, OutputValue) and zone.givers[0].places == ("hz", "north")
