@@ -27,8 +27,10 @@ from workbench.settings import Settings
 from workbench.tui import app as tui_app
 from workbench.tui import commands
 from workbench.tui.frame import Frame
+from workbench.tui.screens.adopt import AdoptScreen
 from workbench.tui.screens.browse import BrowseScreen
 from workbench.tui.screens.diff import DiffScreen
+from workbench.tui.screens.drift import DriftScreen
 from workbench.tui.screens.fleet import FleetScreen
 from workbench.tui.screens.live import LiveScreen
 from workbench.tui.screens.live_object import LiveObjectScreen
@@ -279,6 +281,8 @@ _KEYS: dict[str, tuple[type, ...]] = {
     "In tables": (ResourceTable,),
     "Browse": (BrowseScreen,),
     "Fleet": (FleetScreen,),
+    "Drift": (DriftScreen,),
+    "Adopt drift": (AdoptScreen,),
     "Spec": (SpecScreen,),
     "Live diff": (DiffScreen,),
     "Plan": (PlanScreen,),

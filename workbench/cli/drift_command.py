@@ -211,7 +211,7 @@ def _revert(
 
     async def make() -> Plan:
         async with session, while_asking(session, output):
-            return await session.plan(stack, given, clusters=clusters, prune=False, force=True, take_away=take_away)
+            return await session.plan_revert(stack, given, clusters=clusters, take_away=take_away)
 
     made = anyio.run(make)
     if others := besides_drift(made):

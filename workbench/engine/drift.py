@@ -8,7 +8,7 @@ what drifted before and is not seen now has gone only where the stack could be t
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from runtimes.base import Address, FieldPath, ResourceId
@@ -18,7 +18,7 @@ from workbench.engine.diff import same
 from workbench.engine.errors import EditFailed
 from workbench.engine.events import Action
 from workbench.engine.field_edit import set_field
-from workbench.engine.plan import Plan
+from workbench.engine.plan import Guard, Plan
 from workbench.engine.whatif import WhatIf
 from workbench.project import StackPath
 
@@ -122,6 +122,13 @@ def _differs(one: Drifted, other: Drifted) -> bool:
 def besides_drift(plan: Plan) -> tuple[Change, ...]:
     """Returns what a plan would do that takes nothing back: what the configuration itself has changed."""
     return tuple(each for each in plan.steps() if not _only_takes_back(each))
+
+
+def taking_back_only(plan: Plan) -> Plan:
+    """Returns the plan with a guard that refuses it where it would do more than take drift back."""
+    count = len(besides_drift(plan))
+    said = f"the configuration itself has changed since the last release: {count} of the steps would follow it"
+    return replace(plan, guards=(*plan.guards, Guard("drift only", not count, said if count else "")))
 
 
 def _only_takes_back(change: Change) -> bool:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from workbench.engine.changes import StackDiff
     from workbench.engine.compile import CompileInputs
     from workbench.engine.drift import Adoption, StackDrift
+    from workbench.engine.plan import Plan
 
 AT_ONCE = 4
 """So many stacks are compared at a time. Each asks its clusters for all its objects at once as it is."""
@@ -42,6 +43,7 @@ class Drifting(Changing):
 
         from runtimes.base import RuntimeFailure
         from workbench.engine.drift import StackDrift
+        from workbench.present.errors import Bug
 
         found: dict[StackPath, StackDrift] = {}
         limiter = anyio.CapacityLimiter(AT_ONCE)
@@ -62,6 +64,9 @@ class Drifting(Changing):
                     )
                 except (WorkbenchError, RuntimeFailure) as error:
                     result = StackDrift(stack.path, self._now(), failure=error)
+                except Exception as error:
+                    # the boundary of a task: a bug with one stack must not take the others away
+                    result = StackDrift(stack.path, self._now(), failure=Bug(error))
             found[stack.path] = result
             on_found(result)
 
@@ -69,6 +74,26 @@ class Drifting(Changing):
             for each in asked:
                 tasks.start_soon(look, each)
         return tuple(found[each.path] for each in asked)
+
+    async def plan_revert(
+        self,
+        stack: Stack,
+        inputs: CompileInputs | None = None,
+        *,
+        clusters: Iterable[str] = (),
+        skip: Iterable[str] = (),
+        take_away: bool = False,
+    ) -> Plan:
+        """Returns the plan that takes back what others changed live; raises as `plan` does, `take_away` is as for it.
+
+        Where the configuration itself has changed since the last release, a guard refuses it: that would go out too.
+        """
+        from workbench.engine.drift import taking_back_only
+
+        plan = await self.plan(
+            stack, inputs, clusters=clusters, prune=False, force=True, skip=skip, take_away=take_away
+        )
+        return taking_back_only(plan)
 
     async def adopt_drift(self, stack: Stack, found: StackDiff, inputs: CompileInputs | None = None) -> Adoption:
         """Takes over what others changed live, as edits of the source that are not written yet; see `engine.drift`."""

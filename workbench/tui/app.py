@@ -43,7 +43,7 @@ from workbench.tui.screens.recovery import RecoveryScreen
 from workbench.tui.screens.recovery import parse as parse_recovery
 from workbench.tui.screens.spec import SpecScreen
 from workbench.tui.screens.whatif import WhatIfScreen
-from workbench.tui.state import RecoveryJob, StackState
+from workbench.tui.state import Goal, RecoveryJob, StackState, Verb
 from workbench.tui.themes import MONO, THEMES
 from workbench.tui.tones import ASCII_CLASS, WithoutOrders
 
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from textual.notifications import SeverityLevel
 
     from workbench.engine.compile import CompiledStack
+    from workbench.engine.drift import StackDrift
     from workbench.engine.fleet import StackLook
     from workbench.engine.release import Release
     from workbench.engine.whatif import WhatIf
@@ -219,8 +220,19 @@ class WorkbenchApp(App[int]):
 
     def _made(self, state: StackState, name: str) -> Frame:
         if name in ("plan", "destroy") and not state.is_applying:
-            state.is_destroying = name == "destroy"
+            state.goal = Goal(Verb.DESTROY if name == "destroy" else Verb.APPLY)
         return _SCREENS[name](state)
+
+    def open_plan(self, state: StackState, goal: Goal) -> None:
+        """Opens the plan of a stack for something else than what its configuration says."""
+        if state.is_applying:
+            self.notify(f"an apply of {state.stack.name} runs: this is it", severity="warning")
+        elif state.edits:
+            self.notify(f"{state.edits} is edited in a What-if: write or drop that first", severity="warning")
+            return
+        else:
+            state.goal, state.skipped, state.is_forced = goal, frozenset(), False
+        self.push_screen(PlanScreen(state))
 
     def action_switch_to(self, name: str) -> None:
         """From one screen of a stack to another of the same stack."""
@@ -341,6 +353,15 @@ class WorkbenchApp(App[int]):
         if state := self.states.get(look.stack):
             state.look = look
 
+    def take_drift(self, look: StackDrift) -> None:
+        """As `take_look`, of a look for drift alone."""
+        if state := self.states.get(look.stack):
+            state.drift = look
+
+    def forget_comparisons(self, state: StackState) -> None:
+        """What was compared is of files or objects that are others now."""
+        state.diff = state.look = state.drift = None
+
     def reload(self, state: StackState, screen: Frame) -> None:
         match screen:
             case SpecScreen():
@@ -382,7 +403,7 @@ class WorkbenchApp(App[int]):
 
     def toggle_destroying(self, state: StackState) -> None:
         """Plans to take everything away, or what the configuration says again."""
-        state.is_destroying = not state.is_destroying
+        state.goal = Goal(Verb.APPLY if state.goal.verb is Verb.DESTROY else Verb.DESTROY)
         self.plan_stack(state)
 
     def toggle_forced(self, state: StackState) -> None:
@@ -483,7 +504,7 @@ class WorkbenchApp(App[int]):
         async def do() -> None:
             state.plan = None
             state.events = ()
-            if state.is_destroying:
+            if state.goal.verb is Verb.DESTROY:
                 state.plan = await self.session.plan_destroy(state.stack, state.inputs)
             else:
                 state.plan = await self._plan_without_skipped(state)
@@ -496,7 +517,14 @@ class WorkbenchApp(App[int]):
 
         def plan() -> Awaitable[Plan]:
             skip = [Selector.of(each).text for each in sorted(state.skipped)]
-            return self.session.plan(state.stack, state.inputs, force=state.is_forced, skip=skip)
+            stack, given = state.stack, state.inputs
+            match state.goal:
+                case Goal(Verb.REVERT):
+                    return self.session.plan_revert(stack, given, skip=skip)
+                case Goal(Verb.ROLLBACK, revision):
+                    return self.session.plan_rollback(stack, revision, given, force=state.is_forced, skip=skip)
+                case _:
+                    return self.session.plan(stack, given, force=state.is_forced, skip=skip)
 
         try:
             return await plan()
@@ -523,7 +551,7 @@ class WorkbenchApp(App[int]):
                     self.tell(state)
             self._releases.pop(state.stack.path, None)
             if events and isinstance(events[-1], ApplyFinished):
-                state.diff = state.look = None
+                self.forget_comparisons(state)
             if state.is_watched:
                 self.watch_stack(state)  # what there is to watch may be another now
 

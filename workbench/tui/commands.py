@@ -15,7 +15,7 @@ from workbench.tui.state import StackState
 if TYPE_CHECKING:
     from workbench.tui.app import WorkbenchApp
 
-PLACES = ("fleet",)
+PLACES = ("fleet", "drift")
 """Screens that are of no stack."""
 _NEAR = 0.76
 """How alike a word and a command have to be, where 1 is the same: `app` is a kind, and not `apply`."""
@@ -37,12 +37,22 @@ def near(word: str, words: Sequence[str]) -> str:
 def open_place(app: WorkbenchApp, word: str, rest: str, screen: Frame) -> bool:
     """Opens the place of this name, else the live objects of this kind; returns False for what can be neither."""
     if word in PLACES:
-        from workbench.tui.screens.fleet import FleetScreen
-
-        app.push_screen(FleetScreen())
+        app.push_screen(_place(word))
         return True
     found = _KIND.fullmatch(word)
     return found is not None and _open_kind(app, found["kind"], found["cluster"] or "", rest, screen.shown_state)
+
+
+def _place(word: str) -> Frame:
+    match word:
+        case "drift":
+            from workbench.tui.screens.drift import DriftScreen
+
+            return DriftScreen()
+        case _:
+            from workbench.tui.screens.fleet import FleetScreen
+
+            return FleetScreen()
 
 
 def _open_kind(app: WorkbenchApp, kind: str, cluster: str, namespace: str, state: StackState | None) -> bool:

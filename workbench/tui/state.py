@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from runtimes.base import Address, RuntimeFailure
@@ -20,9 +21,27 @@ from workbench.present.text import Line
 from workbench.project import Stack, WorkbenchError
 
 if TYPE_CHECKING:
+    from workbench.engine.drift import StackDrift
     from workbench.engine.fleet import StackLook
 
 Trouble = WorkbenchError | RuntimeFailure
+
+
+class Verb(StrEnum):
+    """What the plans of a stack are for."""
+
+    APPLY = "apply"
+    DESTROY = "destroy"
+    REVERT = "revert"
+    ROLLBACK = "rollback"
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """`revision` is the release that a rollback returns to; 0 for the last good one."""
+
+    verb: Verb = Verb.APPLY
+    revision: int = 0
 
 
 @dataclass(slots=True)
@@ -31,11 +50,12 @@ class StackState:
     of the monotonic clock.
 
     `tree` is the last picture of a watch, which goes on only while `is_watched`: shown as of now, never as it is.
-    `look` is the last look at the fleet, which is shown where nothing newer is known. `whatif` holds edits that exist
-    only here; everything is then compiled, compared and planned with them. `is_forced`: the next plan takes over fields
-    that other managers own. `skipped` is what it leaves out. `is_destroying`: plans take everything away. `applying` is
-    what can be interrupted, None before the first write; `is_stopping` once it was asked to end in order. `compiled`
-    stays when a later compile fails: `error` then says why, and what is shown is the last good one.
+    `look` is the last look at the fleet, `drift` that of the drift board; both are shown where nothing newer is
+    known. `whatif` holds edits that exist only here; everything is then compiled, compared and planned with them.
+    `is_forced`: the next plan takes over fields that other managers own. `skipped` is what it leaves out. `goal` is
+    what plans are for. `applying` is what can be interrupted, None before the first write; `is_stopping` once it
+    was asked to end in order. `compiled` stays when a later compile fails: `error` then says why, and what is shown
+    is the last good one.
     """
 
     stack: Stack
@@ -50,12 +70,13 @@ class StackState:
     busy_since: float = 0.0
     is_applying: bool = False
     is_forced: bool = False
-    is_destroying: bool = False
+    goal: Goal = Goal()
     skipped: frozenset[Address] = frozenset()
     applying: Applying | None = None
     is_stopping: bool = False
     whatif: WhatIf | None = None
     look: StackLook | None = None
+    drift: StackDrift | None = None
 
     @property
     def is_watched(self) -> bool:
@@ -85,9 +106,20 @@ class StackState:
     @property
     def known_diff(self) -> StackDiff | None:
         """What was compared last: for this stack alone, with its edits, or in a look at all stacks."""
-        looked = self.look.drift.diff if self.look is not None and self.whatif is None else None
+        looked = self.known_drift.diff if self.known_drift is not None and self.whatif is None else None
         found = [each for each in (self.diff, looked) if each is not None]
         return max(found, key=lambda each: each.compared_at, default=None)
+
+    @property
+    def known_drift(self) -> StackDrift | None:
+        """The last look that told of drift, be it of the fleet or of the drift board."""
+        found = [each for each in (self.drift, self.look.drift if self.look else None) if each is not None]
+        return max(found, key=lambda each: each.looked_at, default=None)
+
+    @property
+    def edits(self) -> str:
+        """The names of the files that are edited here only, empty where none is."""
+        return ", ".join(each.name for each in self.whatif.files) if self.whatif is not None else ""
 
 
 @dataclass(slots=True)

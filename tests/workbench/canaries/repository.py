@@ -98,7 +98,7 @@ web = {{
             metadata.labels.app = "web"
             spec.containers = [{{
                 name = "web"
-                image = "web:1"
+                image = "web:1"  # not {OPTION}, not {LOOK}
                 args = ["--password=" + _variable, "--mode=production"]
                 env = [{{name = "DB_PASSWORD", value = _variable}}, {{name = "DUP", value = _door}}]
             }}]

@@ -11,6 +11,8 @@ from textual.widgets import Input
 
 from tests.workbench.tui.test_screens import opened, says, shown, state, until
 from workbench.tui.app import WorkbenchApp
+from workbench.tui.screens.adopt import AdoptScreen
+from workbench.tui.screens.drift import DriftScreen
 from workbench.tui.screens.fleet import FleetScreen
 from workbench.tui.screens.live import LiveScreen
 from workbench.tui.screens.live_object import LiveObjectScreen
@@ -69,6 +71,17 @@ class Pictures:
         await self.pilot.pause(0.3)
         await self.of_each_row("recovered", rows)
         await self.pilot.press("escape")
+
+    async def of_drift(self) -> None:
+        """The drift board, and the edits that take over what can be."""
+        await self._typed("drift")
+        await until(self.pilot, lambda: isinstance(self.app.screen, DriftScreen) and says(self.app, "4 drift"))
+        await self.of_each_row("drift board", 6)
+        await self.pilot.press("A")
+        await until(self.pilot, lambda: isinstance(self.app.screen, AdoptScreen) and says(self.app, "an apply then"))
+        assert says(self.app, "web:2"), "the lines around it have canaries"
+        self.take("adopt")
+        await self.pilot.press("escape", "escape")
 
     async def of_what_runs(self) -> None:
         """The fleet, the live objects of a kind, and one of them."""

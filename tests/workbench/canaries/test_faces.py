@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from runtimes.base import Rejected
+from runtimes.base import ListKey, Rejected
 from tests.workbench.canaries.recovery import GIVEN, RecoveringVault
-from tests.workbench.canaries.repository import OPTIONS, Vault, leaking_files, leaks
+from tests.workbench.canaries.repository import OPTIONS, WEB, Vault, leaking_files, leaks
 from tests.workbench.canaries.screens import Pictures
 from tests.workbench.tui.test_screens import LARGE, says, state, until
 from workbench.tui import screens
@@ -22,6 +22,7 @@ from workbench.tui.app import WorkbenchApp
 from workbench.tui.frame import Frame
 
 NOW = datetime(2026, 1, 1, 0, 10, tzinfo=UTC)
+IMAGE = ("spec", "template", "spec", "containers", ListKey((("name", "web"),)), "image")
 
 
 @pytest.fixture
@@ -56,6 +57,8 @@ async def test_no_screen_shows_a_canary(vault: RecoveringVault) -> None:
         await pilot.press("escape", "d", "r")
         await until(pilot, lambda: says(app, "drift"))
         await pictures.of_each_row("drift", 6)
+        vault.cluster.edit(WEB, IMAGE, "web:2")
+        await pictures.of_drift()
         await pictures.of_a_recovery(GIVEN, 2)
         await pictures.of_what_runs()
     seen = pictures.seen

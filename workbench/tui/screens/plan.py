@@ -1,6 +1,6 @@
 """Plan: the steps in their order, the guards before them, the typed confirmation; then the same steps as they run.
 
-The same screen shows the plan that takes everything away.
+The same screen shows the plans that take everything away, take drift back, or return to a former release.
 """
 
 from __future__ import annotations
@@ -18,9 +18,12 @@ from workbench.present import clusters, durations, plan
 from workbench.present.text import Line, Span, Tone, line
 from workbench.tui.frame import Frame
 from workbench.tui.screens.details import StepScreen
+from workbench.tui.state import Verb
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
 from workbench.tui.widgets.typed_confirmation import TypedConfirmation
+
+_NAMES = {Verb.APPLY: "Plan", Verb.DESTROY: "Destroy", Verb.REVERT: "Revert drift", Verb.ROLLBACK: "Roll back"}
 
 DROP = "drop"
 """What has to be typed to make Terraform drop what it has begun."""
@@ -59,7 +62,7 @@ class PlanScreen(Frame):
     """Whether the question that stands there is the one about stopping at once."""
 
     def banner(self) -> Line:
-        self.name_in_trail = "Destroy" if self.state and self.state.is_destroying else "Plan"
+        self.name_in_trail = _NAMES[self.state.goal.verb] if self.state else "Plan"
         return super().banner()
 
     def on_mount(self) -> None:
@@ -130,7 +133,9 @@ class PlanScreen(Frame):
 
     def action_force(self) -> None:
         """Plans again, taking over what other managers own; a second time gives it back."""
-        if self.state is not None and not self.state.is_applying:
+        if self.state is not None and self.state.goal.verb is Verb.REVERT:
+            self.notify("a plan that takes drift back takes over the fields in conflict as it is", severity="warning")
+        elif self.state is not None and not self.state.is_applying:
             self.workbench.toggle_forced(self.state)
 
     def action_skip(self) -> None:
