@@ -65,9 +65,23 @@ class Impacting(Changing):
             self._secrets |= each.spec.secrets
         if policies:
             report = await self._with_policies(report)
-        if not live:
-            return report
-        return replace(report, stacks=tuple([await self._with_live(each, given) for each in report.stacks]))
+        return await self.live_impact(report, given) if live else report
+
+    async def live_impact(
+        self, report: ImpactReport, inputs: CompileInputs | None = None, *, most: int | None = None
+    ) -> ImpactReport:
+        """Returns the report with what an apply of the affected stacks would do live, asking their clusters.
+
+        `inputs` are those of the side after. With `most` only so many stacks are asked; the others have no `live`.
+        """
+        from workbench.engine.compile import CompileInputs
+
+        given, found, left = inputs or CompileInputs(), [], most
+        for each in report.stacks:
+            is_asked = _has_live(each) and left != 0
+            found.append(await self._with_live(each, given) if is_asked else each)
+            left = left - 1 if is_asked and left is not None else left
+        return replace(report, stacks=tuple(found))
 
     async def _with_policies(self, report: ImpactReport) -> ImpactReport:
         from workbench.engine.impact import Doubt, State
@@ -94,10 +108,7 @@ class Impacting(Changing):
 
     async def _with_live(self, impact: StackImpact, inputs: CompileInputs) -> StackImpact:
         from workbench.engine.changes import Problem, StackDiff
-        from workbench.engine.impact import State
 
-        if not impact.is_affected or impact.state in (State.REMOVED, State.UNKNOWN):
-            return impact
         stack = self.tree().stack(StackPath.parse(impact.stack))
         try:
             found = await self.diff(stack, inputs)
@@ -106,3 +117,10 @@ class Impacting(Changing):
             return replace(impact, live=StackDiff(impact.spec, (), (), self._now(), problems=(problem,)))
         concerned = tuple(each for each in found.changes if impact.concerns(each.address.id))
         return replace(impact, live=replace(found, changes=concerned))
+
+
+def _has_live(impact: StackImpact) -> bool:
+    """Whether clusters can be asked about it."""
+    from workbench.engine.impact import State
+
+    return impact.is_affected and impact.state not in (State.REMOVED, State.UNKNOWN)

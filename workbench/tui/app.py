@@ -35,6 +35,7 @@ from workbench.project import TERRAFORM_PLACE, KonfigTree, Stack, StackPath, Unk
 from workbench.tui import commands
 from workbench.tui.frame import Frame, StateChanged
 from workbench.tui.key_queue import KeyQueue
+from workbench.tui.reach import reach_of
 from workbench.tui.screens.browse import BrowseScreen
 from workbench.tui.screens.diff import DiffScreen
 from workbench.tui.screens.plan import PlanScreen
@@ -401,6 +402,10 @@ class WorkbenchApp(App[int]):
     def plan_stack(self, state: StackState) -> None:
         self.run_worker(self._plan(state), group=f"plan {state.stack.name}", exclusive=True)
 
+    def measure_reach(self, state: StackState) -> None:
+        """Finds out in the background how far the edits at hand reach; what was known of older ones is dropped."""
+        self.run_worker(self._measure_reach(state), group=f"reach {state.stack.name}", exclusive=True)
+
     def toggle_destroying(self, state: StackState) -> None:
         """Plans to take everything away, or what the configuration says again."""
         state.goal = Goal(Verb.APPLY if state.goal.verb is Verb.DESTROY else Verb.DESTROY)
@@ -418,7 +423,7 @@ class WorkbenchApp(App[int]):
 
     def edit_stack(self, state: StackState, whatif: WhatIf | None) -> None:
         """Takes edits that exist only here; None drops them."""
-        state.whatif = whatif
+        state.whatif, state.reach = whatif, None
 
     def apply_plan(self, state: StackState) -> None:
         state.is_applying, state.is_stopping, state.applying = True, False, None
@@ -511,6 +516,12 @@ class WorkbenchApp(App[int]):
             state.error = None
 
         await self._trying(state, "planning", do)
+        self.measure_reach(state)
+
+    async def _measure_reach(self, state: StackState) -> None:
+        async for reach in reach_of(self.session, state.whatif):
+            state.reach = reach
+            self.tell(state)
 
     async def _plan_without_skipped(self, state: StackState) -> Plan:
         from workbench.engine.choice import BadChoice, Selector

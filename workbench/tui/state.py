@@ -23,6 +23,7 @@ from workbench.project import Stack, WorkbenchError
 if TYPE_CHECKING:
     from workbench.engine.drift import StackDrift
     from workbench.engine.fleet import StackLook
+    from workbench.engine.impact import ImpactReport
 
 Trouble = WorkbenchError | RuntimeFailure
 
@@ -44,6 +45,19 @@ class Goal:
     revision: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """How far an edit reaches: `what` says of which. `report` is None until it is known, or for good with `error`.
+
+    `is_asking`: the clusters of the stacks it reaches are being asked.
+    """
+
+    what: str
+    report: ImpactReport | None = None
+    is_asking: bool = False
+    error: Trouble | None = None
+
+
 @dataclass(slots=True)
 class StackState:
     """`busy` names what is running ("compiling", "comparing with 2 clusters"), empty when nothing is; `busy_since` is
@@ -55,7 +69,7 @@ class StackState:
     `is_forced`: the next plan takes over fields that other managers own. `skipped` is what it leaves out. `goal` is
     what plans are for. `applying` is what can be interrupted, None before the first write; `is_stopping` once it
     was asked to end in order. `compiled` stays when a later compile fails: `error` then says why, and what is shown
-    is the last good one.
+    is the last good one. `reach` is how far the edits at hand reach.
     """
 
     stack: Stack
@@ -77,6 +91,7 @@ class StackState:
     whatif: WhatIf | None = None
     look: StackLook | None = None
     drift: StackDrift | None = None
+    reach: Reach | None = None
 
     @property
     def is_watched(self) -> bool:

@@ -16,6 +16,7 @@ from workbench.tui.screens.drift import DriftScreen
 from workbench.tui.screens.fleet import FleetScreen
 from workbench.tui.screens.live import LiveScreen
 from workbench.tui.screens.live_object import LiveObjectScreen
+from workbench.tui.screens.reach import ReachScreen
 from workbench.tui.widgets.prompt import Prompt
 
 
@@ -71,6 +72,25 @@ class Pictures:
         await self.pilot.pause(0.3)
         await self.of_each_row("recovered", rows)
         await self.pilot.press("escape")
+
+    async def of_reach(self, file: str, old: str, new: str) -> None:
+        """What an edit of a file reaches, as a line and as a whole."""
+        found = state(self.app)
+        edits = self.app.session.whatif(found.stack)
+        path = self.app.konfig.root / file
+        assert old in edits.text(path)
+        self.app.edit_stack(found, edits.edit(path, edits.text(path).replace(old, new)))
+        await self._typed("plan")
+        await until(self.pilot, lambda: bool(found.reach and found.reach.report and not found.reach.is_asking))
+        self.take("plan with its reach")
+        await self.pilot.press("b")
+        await until(
+            self.pilot, lambda: isinstance(self.app.screen, ReachScreen) and says(self.app, "vault/dev changed")
+        )
+        self.take("reach")
+        assert "masked#" in self.seen["reach"]
+        self.app.edit_stack(found, None)
+        await self.pilot.press("escape", "escape")
 
     async def of_drift(self) -> None:
         """The drift board, and the edits that take over what can be."""

@@ -18,6 +18,7 @@ from workbench.present import clusters, durations, plan
 from workbench.present.text import Line, Span, Tone, line
 from workbench.tui.frame import Frame
 from workbench.tui.screens.details import StepScreen
+from workbench.tui.screens.reach import ReachScreen, shown_reach
 from workbench.tui.state import Verb
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
@@ -45,6 +46,7 @@ class PlanScreen(Frame):
         Binding("d", "app.switch_to('diff')", "Diff"),
         Binding("w", "app.switch_to('reconcile')", "Watch"),
         Binding("X", "destroy", "Destroy", show=False),
+        Binding("b", "reach", "Blast radius"),
         Binding("K", "stop", "Stop"),
         Binding("r", "reload", "Plan again"),
     ]
@@ -83,7 +85,8 @@ class PlanScreen(Frame):
         age = durations.short((self.workbench.now() - made.made_at).total_seconds())
         made_ago = Span(f"  made {age} ago", Tone.MUTED)
         title = line(plan.title(made, glyphs), made_ago)
-        self.query_one("#head", ToneText).show(title, *clusters.few_lines(made.identities), summary)
+        reach = [shown_reach(self, state)] if state.reach is not None and not state.events else []
+        self.query_one("#head", ToneText).show(title, *clusters.few_lines(made.identities), summary, *reach)
         if made.left_out:
             steps.empty = "nothing to do but what is left out"
         elif not made.is_certain:
@@ -123,6 +126,11 @@ class PlanScreen(Frame):
         elif not made.destroys:
             lines.append(line(Span("w watches it become ready", Tone.MUTED)))
         return lines
+
+    def action_reach(self) -> None:
+        """Opens all that the edits at hand change, in whatever stack."""
+        if self.state is not None:
+            self.app.push_screen(ReachScreen(self.state))
 
     def action_destroy(self) -> None:
         """Plans to take everything away; a second time plans what the configuration says again."""

@@ -23,6 +23,7 @@ from workbench.present.rows import Row
 from workbench.present.text import Line, Span, Tone, line
 from workbench.project import WorkbenchError
 from workbench.tui.frame import Frame
+from workbench.tui.screens.reach import ReachScreen, shown_reach
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
 
@@ -46,7 +47,7 @@ class WhatIfScreen(Frame):
     name_in_trail = "What if"
 
     DEFAULT_CSS = """
-    WhatIfScreen #summary { height: auto; max-height: 4; padding: 0 1; }
+    WhatIfScreen #summary { height: auto; max-height: 5; padding: 0 1; }
     WhatIfScreen #panes { layout: horizontal; height: 1fr; }
     WhatIfScreen.-narrow #panes { layout: vertical; }
     WhatIfScreen #editor { width: 1fr; height: 1fr; border: none; padding: 0; }
@@ -58,6 +59,7 @@ class WhatIfScreen(Frame):
         Binding("e", "edit", "Edit"),
         Binding("f", "file", "Next file"),
         Binding("P", "app.switch_to('plan')", "Plan"),
+        Binding("b", "reach", "Blast radius", show=False),
         Binding("p", "patch", "Patch to clipboard", show=False),
         Binding("X", "drop", "Drop edits"),
         Binding("W", "write", "Write to files"),
@@ -84,6 +86,7 @@ class WhatIfScreen(Frame):
     def on_mount(self) -> None:
         super().on_mount()
         self.workbench.diff_stack(self._stack_state)
+        self.workbench.measure_reach(self._stack_state)
 
     def focus_main(self) -> None:
         self.set_focus(self.query_one(Editor))
@@ -112,6 +115,8 @@ class WhatIfScreen(Frame):
                 Span(str(name), Tone.SOURCE), Span("  only here: no file is touched; esc leaves the editor", Tone.MUTED)
             )
         ]
+        if self._stack_state.reach is not None:
+            head.append(shown_reach(self, self._stack_state))
         effect = self.query_one("#effect", ResourceTable)
         if found is None:
             self.query_one("#summary", ToneText).show_all(head)
@@ -146,6 +151,11 @@ class WhatIfScreen(Frame):
         self.workbench.edit_stack(self._stack_state, self.whatif.edit(self._file, text))
         self.redraw()
         self.workbench.diff_stack(self._stack_state)
+        self.workbench.measure_reach(self._stack_state)
+
+    def action_reach(self) -> None:
+        """Opens all that the edits change, in whatever stack."""
+        self.app.push_screen(ReachScreen(self._stack_state))
 
     def action_edit(self) -> None:
         self.query_one(Editor).focus()
@@ -169,6 +179,7 @@ class WhatIfScreen(Frame):
         self.workbench.edit_stack(self._stack_state, None)
         self.query_one(Editor).load_text(self._text())
         self.workbench.diff_stack(self._stack_state)
+        self.workbench.measure_reach(self._stack_state)
 
     def action_write(self) -> None:
         """Writes the edits into the working tree, at the second asking."""
@@ -186,5 +197,6 @@ class WhatIfScreen(Frame):
                 self.notify(f"{error}. {error.hint}", severity="error")
                 return
             self.workbench.edit_stack(self._stack_state, None)
+            self.workbench.measure_reach(self._stack_state)
             self.notify(f"written: {', '.join(each.name for each in written)}")
             self.redraw()
