@@ -24,6 +24,7 @@ from workbench.engine.events import (
     StepStarted,
 )
 from workbench.engine.plan import Guard, Level, Plan
+from workbench.engine.policy.judging import GUARD as POLICIES
 from workbench.present import clusters, reconcile
 from workbench.present.diff import basis_lines, gap_lines, problem_lines, summary_line
 from workbench.present.glyphs import Glyphs, action_sign
@@ -88,20 +89,27 @@ def _left_out(each: LeftOut) -> Line:
     return line(what, Span("  needs ", Tone.MUTED), reconcile.short_id(each.because), Span(", skipped", Tone.MUTED))
 
 
-def guards(plan: Plan, glyphs: Glyphs, *, compact: bool = False) -> Iterator[Line]:
-    """Yields the guards, and what is behind those that refuse. `compact` says in one line at the end what passed."""
+def guards(plan: Plan, glyphs: Glyphs, *, compact: bool = False, with_findings: bool = True) -> Iterator[Line]:
+    """Yields the guards, and what is behind those that refuse. `compact` says in one line at the end what passed.
+
+    Without `with_findings` what policies found is only counted: it is listed elsewhere.
+    """
+    findings = {str(each) for each in plan.policy.findings} if plan.policy is not None else set()
+    listed = findings if not with_findings else set()
     for guard in plan.guards:
         if compact and guard.passed:
             continue
         sign = _sign(guard, glyphs)
         is_no = not guard.passed and not guard.is_unknown
         message = _refusal(plan, guard) if is_no else guard.message
+        if listed and guard.name == POLICIES and not guard.passed:
+            message = "no, as listed"
         yield line(sign, guard.name, Span(f": {message}" if message else "", Tone.MUTED))
     yield from problem_lines(plan.problems, glyphs)
     yield from gap_lines(plan.gaps, glyphs)
     if not plan.force:
         yield from _conflicts(plan, glyphs)
-    for text in (*plan.warnings, *plan.notes, *plan.confirmation.reasons):
+    for text in (each for each in (*plan.warnings, *plan.notes, *plan.confirmation.reasons) if each not in listed):
         yield line(Span(f"{glyphs.finding} {text}", Tone.WARN))
     passed = ", ".join(each.name for each in plan.guards if each.passed)
     if compact and passed:

@@ -10,22 +10,19 @@ from runtimes.base import RuntimeFailure, format_path
 from workbench.engine.policy.findings import Judgement, PolicyFinding, PolicyReport
 from workbench.engine.policy.rules import Rule
 from workbench.present import errors
+from workbench.present.diff import Roots, source_text
 from workbench.present.glyphs import Glyphs
+from workbench.present.rows import Column, Row
 from workbench.present.text import Line, Span, Tone, line
+from workbench.present.text_changes import end_of
 from workbench.project import WorkbenchError
 from workbench.project.policy import Waiver
 
 
 def finding_line(found: PolicyFinding, root: Path, glyphs: Glyphs) -> Line:
     """`✗ registries  Deployment shop/web spec...image: docker.io/x is from no allowed registry  ← web/main.k:3`"""
-    if found.waiver is not None:
-        sign = Span(f"{glyphs.good} ", Tone.MUTED)
-    elif found.refuses:
-        sign = Span(f"{glyphs.unknown if found.is_unknown else glyphs.bad} ", Tone.BAD)
-    else:
-        sign = Span(f"{glyphs.finding} ", Tone.WARN)
     about = f"{found.about}: " if found.about else ""
-    parts = [sign, Span(f"{found.policy}  ", Tone.MUTED), Span(f"{about}{found.message}")]
+    parts = [_sign(found, glyphs), Span(f"{found.policy}  ", Tone.MUTED), Span(f"{about}{found.message}")]
     if found.source:
         parts.append(Span(f"  {glyphs.source} {found.source[0].relative_to(root)}", Tone.MUTED))
     if found.waiver is not None:
@@ -33,6 +30,59 @@ def finding_line(found: PolicyFinding, root: Path, glyphs: Glyphs) -> Line:
     elif found.expired is not None:
         parts.append(Span(f"  its waiver expired on {found.expired.until}", Tone.WARN))
     return line(*parts)
+
+
+FINDING_COLUMNS = (
+    Column("Policy and finding", grow=True),
+    Column("Level", most=17),
+    Column("Source", most=26),
+)
+
+
+def finding_rows(report: PolicyReport, roots: Roots, glyphs: Glyphs) -> tuple[Row, ...]:
+    """Returns a row for each finding, the worst first, keyed by its place in the report."""
+    return tuple(
+        Row(number, (_said(each, glyphs), _level(each), _source(each, roots)), search=str(each).lower())
+        for number, each in enumerate(report.findings)
+    )
+
+
+def _said(found: PolicyFinding, glyphs: Glyphs) -> Line:
+    about = f"{found.about}: " if found.about else ""
+    return line(_sign(found, glyphs), Span(f"{found.policy}  ", Tone.STRONG), f"{about}{found.message}")
+
+
+def _level(found: PolicyFinding) -> Line:
+    if found.waiver is not None:
+        return line(Span(f"waived {found.waiver.until}", Tone.MUTED))
+    tone = Tone.BAD if found.refuses else Tone.WARN
+    if found.expired is not None:
+        return line(Span(f"{found.level.value}, was waived", tone))
+    return line(Span("error, not known" if found.refuses and found.is_unknown else found.level.value, tone))
+
+
+def _source(found: PolicyFinding, roots: Roots) -> Line:
+    return line(Span(end_of(source_text(found.source, *roots), 26), Tone.SOURCE))
+
+
+def _sign(found: PolicyFinding, glyphs: Glyphs) -> Span:
+    if found.waiver is not None:
+        return Span(f"{glyphs.good} ", Tone.MUTED)
+    if found.refuses:
+        return Span(f"{glyphs.unknown if found.is_unknown else glyphs.bad} ", Tone.BAD)
+    return Span(f"{glyphs.finding} ", Tone.WARN)
+
+
+def report_line(report: PolicyReport, glyphs: Glyphs) -> Line:
+    """`policies: ✗ 1 error  ! 2 warnings  ✓ 1 waived  of 4`"""
+    counts = (
+        (len(report.refusing), "error", glyphs.bad, Tone.BAD),
+        (len(report.warnings), "warning", glyphs.finding, Tone.WARN),
+        (len(report.waived), "waived", glyphs.good, Tone.MUTED),
+    )
+    said = [Span(f"{sign} {_counted(count, word)}  ", tone) for count, word, sign, tone in counts if count]
+    passed = Span(f"{glyphs.good} nothing found  ", Tone.GOOD)
+    return line(Span("policies: ", Tone.MUTED), *(said or [passed]), Span(f"{len(report.judged)} asked", Tone.MUTED))
 
 
 def judgement_lines(judged: Judgement, root: Path, glyphs: Glyphs) -> Iterator[Line]:

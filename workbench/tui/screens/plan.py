@@ -14,7 +14,8 @@ from textual.binding import Binding, BindingType
 from runtimes.base import Address
 from workbench.engine.events import ApplyFinished, Outcome, RecordFailed, StepFailed
 from workbench.engine.plan import Level, Plan
-from workbench.present import clusters, durations, plan
+from workbench.engine.policy.findings import PolicyFinding
+from workbench.present import clusters, durations, plan, policy
 from workbench.present.text import Line, Span, Tone, line
 from workbench.tui.frame import Frame
 from workbench.tui.screens.details import StepScreen
@@ -26,6 +27,8 @@ from workbench.tui.widgets.typed_confirmation import TypedConfirmation
 
 _NAMES = {Verb.APPLY: "Plan", Verb.DESTROY: "Destroy", Verb.REVERT: "Revert drift", Verb.ROLLBACK: "Roll back"}
 
+_MOST_FINDINGS = 5
+"""So many are shown at a time; the others are scrolled to."""
 DROP = "drop"
 """What has to be typed to make Terraform drop what it has begun."""
 
@@ -35,6 +38,8 @@ class PlanScreen(Frame):
 
     DEFAULT_CSS = """
     PlanScreen #head { height: auto; padding: 0 1; }
+    PlanScreen #findings { height: auto; max-height: 6; display: none; }
+    PlanScreen #findings.shown { display: block; }
     PlanScreen #guards { height: auto; max-height: 7; padding: 0 1; }
     """
 
@@ -46,6 +51,7 @@ class PlanScreen(Frame):
         Binding("d", "app.switch_to('diff')", "Diff"),
         Binding("w", "app.switch_to('reconcile')", "Watch"),
         Binding("X", "destroy", "Destroy", show=False),
+        Binding("s", "source", "Source", show=False),
         Binding("b", "reach", "Blast radius"),
         Binding("K", "stop", "Stop"),
         Binding("r", "reload", "Plan again"),
@@ -54,6 +60,7 @@ class PlanScreen(Frame):
     def body(self) -> ComposeResult:
         yield ToneText(id="head")
         yield ResourceTable(plan.STEP_COLUMNS, id="steps", empty="planning ...")
+        yield ResourceTable(policy.FINDING_COLUMNS, id="findings", empty="no findings")
         yield ToneText(id="guards", wrap=True)
         yield TypedConfirmation("Apply", "that is not the phrase: nothing was applied")
 
@@ -85,8 +92,9 @@ class PlanScreen(Frame):
         age = durations.short((self.workbench.now() - made.made_at).total_seconds())
         made_ago = Span(f"  made {age} ago", Tone.MUTED)
         title = line(plan.title(made, glyphs), made_ago)
+        judged = [policy.report_line(made.policy, glyphs)] if made.policy is not None else []
         reach = [shown_reach(self, state)] if state.reach is not None and not state.events else []
-        self.query_one("#head", ToneText).show(title, *clusters.few_lines(made.identities), summary, *reach)
+        self.query_one("#head", ToneText).show(title, *clusters.few_lines(made.identities), summary, *reach, *judged)
         if made.left_out:
             steps.empty = "nothing to do but what is left out"
         elif not made.is_certain:
@@ -98,17 +106,37 @@ class PlanScreen(Frame):
         if self._labelled is not made:
             self._labelled, self._labels = made, plan.step_labels(made)
         steps.set_rows(plan.step_rows(made, state.events, self._labels))
+        self._show_findings(made)
         self.query_one("#guards", ToneText).show_all(self._below(made))
         for event in state.events[-1:]:
             # a question about stopping stays: who types into it would otherwise press keys of the screen
             if isinstance(event, ApplyFinished) and not self._asked_to_stop:
                 self.query_one(TypedConfirmation).close()
 
+    def _show_findings(self, made: Plan) -> None:
+        """What policies found stays beside the steps until these are carried out."""
+        table = self.query_one("#findings", ResourceTable)
+        found = made.policy.findings if made.policy is not None and self.state and not self.state.events else ()
+        table.set_class(bool(found), "shown")
+        if made.policy is not None and found:
+            table.set_rows(policy.finding_rows(made.policy, self.roots, self.workbench.glyphs))
+            table.styles.height = min(len(found), _MOST_FINDINGS) + 1
+
+    def _finding(self) -> PolicyFinding | None:
+        """The finding under the cursor, where the cursor is in their table."""
+        made, table = self.state.plan if self.state else None, self.query_one("#findings", ResourceTable)
+        match table.current:
+            case int() as number if made is not None and made.policy is not None and self.focused is table:
+                return made.policy.findings[number] if number < len(made.policy.findings) else None
+        return None
+
     def _below(self, made: Plan) -> list[Line]:
         """Gates before an apply, what went wrong and how it ended after one."""
         events, glyphs = (self.state.events if self.state else ()), self.workbench.glyphs
         if not events:
-            listed = list(plan.guards(made, glyphs, compact=True))
+            listed = list(plan.guards(made, glyphs, compact=True, with_findings=False))
+            if (finding := self._finding()) is not None:
+                listed.insert(0, policy.finding_line(finding, self.workbench.konfig.root, glyphs))
             if any(each.conflicts for each in made.changes):
                 how = (
                     "F gives them back"
@@ -126,6 +154,27 @@ class PlanScreen(Frame):
         elif not made.destroys:
             lines.append(line(Span("w watches it become ready", Tone.MUTED)))
         return lines
+
+    def on_resource_table_highlighted(self, event: ResourceTable.Highlighted) -> None:
+        if event.table.id == "findings":
+            self.redraw()
+
+    def on_descendant_focus(self) -> None:
+        if self.state is not None and self.state.plan is not None and self.state.plan.policy is not None:
+            self.redraw()
+
+    def action_source(self) -> None:
+        """Opens the editor at the line that a finding is about, or that says the resource of a step."""
+        made, finding = self.state.plan if self.state else None, self._finding()
+        change = None
+        match self.query_one("#steps", ResourceTable).current:
+            case Address() as address if made is not None:
+                change = made.by_address().get(address)
+        chain = finding.source if finding is not None else change.source if change is not None else ()
+        if chain:
+            self.workbench.edit(chain[0].file, chain[0].line)
+        else:
+            self.notify("no source line is known for this", severity="warning")
 
     def action_reach(self) -> None:
         """Opens all that the edits at hand change, in whatever stack."""
@@ -161,7 +210,10 @@ class PlanScreen(Frame):
         self.redraw()
 
     def on_resource_table_chosen(self, event: ResourceTable.Chosen) -> None:
-        """Opens the fields of the step under the cursor."""
+        """Opens the fields of the step under the cursor, or the line of the finding."""
+        if event.table.id == "findings":
+            self.action_source()
+            return
         made = self.state.plan if self.state is not None else None
         if made is None or event.key not in made.by_address():
             return

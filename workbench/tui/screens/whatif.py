@@ -86,7 +86,8 @@ class WhatIfScreen(Frame):
     def on_mount(self) -> None:
         super().on_mount()
         self.workbench.diff_stack(self._stack_state)
-        self.workbench.measure_reach(self._stack_state)
+        if self._stack_state.edits:
+            self.workbench.measure_reach(self._stack_state)
 
     def focus_main(self) -> None:
         self.set_focus(self.query_one(Editor))
@@ -115,7 +116,7 @@ class WhatIfScreen(Frame):
                 Span(str(name), Tone.SOURCE), Span("  only here: no file is touched; esc leaves the editor", Tone.MUTED)
             )
         ]
-        if self._stack_state.reach is not None:
+        if self._stack_state.reach is not None and self._stack_state.edits:
             head.append(shown_reach(self, self._stack_state))
         effect = self.query_one("#effect", ResourceTable)
         if found is None:
@@ -155,6 +156,9 @@ class WhatIfScreen(Frame):
 
     def action_reach(self) -> None:
         """Opens all that the edits change, in whatever stack."""
+        if not self._stack_state.edits:
+            self.notify("nothing is edited", severity="warning")
+            return
         self.app.push_screen(ReachScreen(self._stack_state))
 
     def action_edit(self) -> None:
@@ -179,7 +183,6 @@ class WhatIfScreen(Frame):
         self.workbench.edit_stack(self._stack_state, None)
         self.query_one(Editor).load_text(self._text())
         self.workbench.diff_stack(self._stack_state)
-        self.workbench.measure_reach(self._stack_state)
 
     def action_write(self) -> None:
         """Writes the edits into the working tree, at the second asking."""
@@ -197,6 +200,5 @@ class WhatIfScreen(Frame):
                 self.notify(f"{error}. {error.hint}", severity="error")
                 return
             self.workbench.edit_stack(self._stack_state, None)
-            self.workbench.measure_reach(self._stack_state)
             self.notify(f"written: {', '.join(each.name for each in written)}")
             self.redraw()
