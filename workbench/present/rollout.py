@@ -188,7 +188,7 @@ def headline(shown: Shown) -> Line:
     return line(
         Span(at.began.id, Tone.STRONG),
         "  ",
-        _phase(at, is_running=shown.is_running),
+        phase_span(at, is_running=shown.is_running),
         f"  {len(at.done)} of {at.total} targets ready",
         Span(f"  {at.began.reason}" if at.began.reason else "", Tone.MUTED),
     )
@@ -259,7 +259,7 @@ def row(shown: Shown) -> Row:
     at = shown.at
     cells = (
         line(at.began.id),
-        line(_phase(at, is_running=shown.is_running)),
+        line(phase_span(at, is_running=shown.is_running)),
         line(f"{len(at.done)}/{at.total}"),
         line(f"{at.began.user}@{at.began.host}"),
         line(f"{at.began.at:%Y-%m-%d %H:%M:%S}"),
@@ -355,7 +355,7 @@ def _batch_state(at: Progress, stage: str, number: int) -> str:
     return "open"
 
 
-def _phase(at: Progress, *, is_running: bool) -> Span:
+def phase_span(at: Progress, *, is_running: bool) -> Span:
     if at.phase is Phase.OPEN:
         # a process that died leaves it open, and says so to nobody
         return Span("running", Tone.BUSY) if is_running else Span("stopped", Tone.WARN)

@@ -36,6 +36,7 @@ from workbench.tui import commands
 from workbench.tui.frame import Frame, StateChanged
 from workbench.tui.key_queue import KeyQueue
 from workbench.tui.reach import reach_of
+from workbench.tui.rolling_out import RollingOut
 from workbench.tui.screens.browse import BrowseScreen
 from workbench.tui.screens.diff import DiffScreen
 from workbench.tui.screens.plan import PlanScreen
@@ -122,6 +123,7 @@ class WorkbenchApp(App[int]):
         self.places: Mapping[str, ClusterIdentity | RuntimeFailure] = session.clusters()
         self.states: dict[StackPath, StackState] = {}
         self.recovery: RecoveryJob | None = None
+        self.rolling_out = RollingOut(self)
         self._open_at, self._message = open_at, message
         self._releases: dict[StackPath, Release | None] = {}
         self._quit_asked_at = float("-inf")
@@ -317,6 +319,9 @@ class WorkbenchApp(App[int]):
             return
         if self.recovery is not None and self.recovery.is_running:
             self.notify("a recovery runs: K on its screen stops it", severity="warning")
+            return
+        if self.rolling_out.is_running:
+            self.notify("a rollout is carried out here: K on its screen stops it", severity="warning")
             return
         now = time.monotonic()
         if is_sure or now - self._quit_asked_at < 2:
@@ -641,6 +646,16 @@ class WorkbenchApp(App[int]):
         for screen in self.screen_stack:
             if isinstance(screen, RecoveryScreen) and screen.is_mounted:
                 screen.redraw()
+
+    def tell_of_rollouts(self, *, is_recorded: bool) -> None:
+        """`is_recorded`: something is in the records that was not there before, so they are worth reading again."""
+        from workbench.tui.screens.rollouts import RolloutsScreen
+
+        if is_recorded:
+            self._releases.clear()
+        for screen in self.screen_stack:
+            if isinstance(screen, RolloutsScreen) and screen.is_mounted:
+                screen.look_again() if is_recorded else screen.redraw_soon()
 
     @work(exclusive=True, group="logs")
     async def fetch_logs(self, cluster: str, pods: Sequence[ObjectRef], screen: ReconcileScreen) -> None:

@@ -15,7 +15,7 @@ from workbench.tui.state import StackState
 if TYPE_CHECKING:
     from workbench.tui.app import WorkbenchApp
 
-PLACES = ("fleet", "drift")
+PLACES = ("fleet", "drift", "rollouts")
 """Screens that are of no stack."""
 _NEAR = 0.76
 """How alike a word and a command have to be, where 1 is the same: `app` is a kind, and not `apply`."""
@@ -49,6 +49,10 @@ def _place(word: str) -> Frame:
             from workbench.tui.screens.drift import DriftScreen
 
             return DriftScreen()
+        case "rollouts":
+            from workbench.tui.screens.rollouts import RolloutsScreen
+
+            return RolloutsScreen()
         case _:
             from workbench.tui.screens.fleet import FleetScreen
 

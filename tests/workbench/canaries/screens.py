@@ -17,6 +17,7 @@ from workbench.tui.screens.fleet import FleetScreen
 from workbench.tui.screens.live import LiveScreen
 from workbench.tui.screens.live_object import LiveObjectScreen
 from workbench.tui.screens.reach import ReachScreen
+from workbench.tui.screens.rollouts import RolloutsScreen
 from workbench.tui.widgets.prompt import Prompt
 
 
@@ -71,6 +72,25 @@ class Pictures:
         await until(self.pilot, lambda: bool(app.recovery and app.recovery.report))
         await self.pilot.pause(0.3)
         await self.of_each_row("recovered", rows)
+        await self.pilot.press("escape")
+
+    async def of_rollouts(self) -> None:
+        """A rollout that halts, as it is carried out and as it is recorded."""
+        app = self.app
+        await opened(self.pilot)
+        (app.konfig.root / "rollout.yaml").write_text("stages: [{name: all, stacks: [vault/dev], timeout: 1s}]\n")
+        session = app.session
+        planned = await session.plan_rollout()
+        id_ = await session.begin_rollout(planned, confirm=planned.confirmation.phrase)
+        await self._typed("rollouts")
+        await until(self.pilot, lambda: isinstance(app.screen, RolloutsScreen) and says(app, id_))
+        await self.pilot.press("R")
+        app.screen.query_one("#phrase", Input).value = f"resume {id_}"
+        await self.pilot.press("enter")
+        await until(self.pilot, lambda: bool(app.rolling_out.log) and not app.rolling_out.is_running)
+        await until(self.pilot, lambda: says(app, "halted"))
+        self.take("rollouts")
+        assert "denied" in self.seen["rollouts"], "what the cluster says quotes canaries"
         await self.pilot.press("escape")
 
     async def of_reach(self, file: str, old: str, new: str) -> None:

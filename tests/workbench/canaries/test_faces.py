@@ -41,6 +41,10 @@ async def test_no_screen_shows_a_canary(vault: RecoveringVault) -> None:
     app = WorkbenchApp(vault.session(), open_at="vault/dev", now=lambda: NOW)
     async with app.run_test(size=LARGE) as pilot:
         pictures = Pictures(app, pilot)
+        vault.quote_everything(Rejected)
+        await pictures.of_rollouts()
+        vault.cluster.fail.clear()
+        vault.cluster.health.clear()
         await pictures.of_a_stack(6)
         await apply(pilot, app)
         pictures.take("applied")

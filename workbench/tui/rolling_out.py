@@ -1,0 +1,99 @@
+"""Rollouts that are carried out from these screens: one at a time, going on while other screens are in front."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from runtimes.base import RuntimeFailure
+from workbench.engine.rollout.execute import Picture, RolloutRun
+from workbench.engine.rollout.values import Ask, BatchBegan, BatchReady
+from workbench.engine.status import StatusTree
+from workbench.present import errors
+from workbench.present import rollout as present
+from workbench.present.text import Line
+from workbench.project import WorkbenchError
+
+if TYPE_CHECKING:
+    from workbench.tui.app import WorkbenchApp
+    from workbench.tui.state import Trouble
+
+LOG_LINES = 200
+
+
+class RollingOut:
+    """`id` is the rollout that is, or was last, carried out here; `log` what it told, `trees` the last pictures.
+
+    `error` is why it could not be carried out, or asked.
+    """
+
+    def __init__(self, app: WorkbenchApp) -> None:
+        self._app = app
+        self.id = ""
+        self.log: deque[Line] = deque(maxlen=LOG_LINES)
+        self.trees: Mapping[str, StatusTree] = {}
+        self.error: Trouble | None = None
+        self.is_running = False
+        self._run: RolloutRun | None = None
+        self._is_stopping = False
+
+    def ask(self, id_: str, what: Ask, stage: str = "") -> None:
+        """Has it pause, be approved or never go on, whoever carries it out."""
+        self._app.run_worker(self._asking(id_, what, stage), group="rollout asking")
+
+    def carry_out(self, id_: str) -> None:
+        """Goes on with it from where it stands, in this process."""
+        if self.is_running:
+            self._app.notify(f"{self.id} is carried out here: one at a time", severity="warning")
+            return
+        self.is_running = True
+        self._app.run_worker(self._carrying_out(id_), group="rollout", exclusive=True)
+
+    def stop(self) -> None:
+        """Ends it in order; a second time makes Terraform drop what it has begun."""
+        if self._run is not None:
+            said = "at once" if self._is_stopping else "what was begun ends first"
+            self._app.notify(f"stopping: {said}", severity="warning")
+            self._app.run_worker(self._run.interrupt(at_once=self._is_stopping), group="rollout stop")
+            self._is_stopping = True
+
+    async def _asking(self, id_: str, what: Ask, stage: str) -> None:
+        self.error = None
+        try:
+            await self._app.session.ask_rollout(id_, what, stage=stage)
+        except (WorkbenchError, RuntimeFailure) as error:
+            self.error = error
+        except Exception as error:
+            # the boundary of a task: it is said, and the screen stays
+            self.error = errors.Bug(error)
+        self._app.tell_of_rollouts(is_recorded=True)
+
+    async def _carrying_out(self, id_: str) -> None:
+        self.id, self.error, self.trees, self._is_stopping = id_, None, {}, False
+        self.log.clear()
+        self._app.tell_of_rollouts(is_recorded=False)
+        try:
+            await self._carry_out(id_)
+        except (WorkbenchError, RuntimeFailure) as error:
+            self.error = error
+        except Exception as error:
+            # the boundary of a task, as above
+            self.error = errors.Bug(error)
+        finally:
+            self.is_running, self._run = False, None
+            self._app.tell_of_rollouts(is_recorded=True)
+
+    async def _carry_out(self, id_: str) -> None:
+        session = self._app.session
+        known = await session.known_rollout(id_)
+        if session.is_rolling_out(known) and known.runner is not None:
+            raise WorkbenchError(f"it is carried out by {known.runner.who}", hint="pause it, and wait for the batch")
+        at = await session.ask_rollout(id_, Ask.RESUME)
+        async with session.rollout(id_) as run:
+            self._run = run
+            async for event in run:
+                if isinstance(event, Picture):
+                    self.trees = event.trees
+                self.log.extend(present.event_lines(event, at.began.stages, self._app.glyphs))
+                self._app.tell_of_rollouts(is_recorded=isinstance(event, BatchBegan | BatchReady))
