@@ -37,6 +37,7 @@ from workbench.tui.screens.live_object import LiveObjectScreen
 from workbench.tui.screens.plan import PlanScreen
 from workbench.tui.screens.reconcile import ReconcileScreen
 from workbench.tui.screens.recovery import RecoveryScreen
+from workbench.tui.screens.releases import ReleaseChangesScreen, ReleasesScreen
 from workbench.tui.screens.rollouts import RolloutsScreen
 from workbench.tui.screens.spec import SpecScreen
 from workbench.tui.screens.whatif import Editor, WhatIfScreen
@@ -285,6 +286,7 @@ _KEYS: dict[str, tuple[type, ...]] = {
     "Drift": (DriftScreen,),
     "Adopt drift": (AdoptScreen,),
     "Rollouts": (RolloutsScreen,),
+    "Releases": (ReleasesScreen, ReleaseChangesScreen),
     "Spec": (SpecScreen,),
     "Live diff": (DiffScreen,),
     "Plan": (PlanScreen,),

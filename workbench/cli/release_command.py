@@ -55,6 +55,7 @@ def command() -> None:
 def list_(context: Context, stack: str, workdir: Path | None, format_: str) -> None:
     """List the releases of a stack, newest first."""
     from workbench.present import clusters
+    from workbench.present.releases import note
 
     session, found = find(context, stack, workdir)
     history = _history(session, found)
@@ -103,7 +104,7 @@ def list_(context: Context, stack: str, workdir: Path | None, format_: str) -> N
                 line(f"{each.started:%Y-%m-%d %H:%M}"),
                 line(str(len(each.resources))),
                 line(each.plan[:7]),
-                line(_note(each)),
+                line(note(each)),
             ),
         )
         for each in releases
@@ -129,6 +130,7 @@ def list_(context: Context, stack: str, workdir: Path | None, format_: str) -> N
 def show(context: Context, stack: str, revision: int | None, workdir: Path | None) -> None:
     """Show one release: what became of every resource in it."""
     from workbench.present import clusters
+    from workbench.present.releases import note
 
     session, found = find(context, stack, workdir)
     history = _history(session, found)
@@ -137,8 +139,8 @@ def show(context: Context, stack: str, revision: int | None, workdir: Path | Non
     when, who = f"{chosen.started:%Y-%m-%d %H:%M} UTC", f"{chosen.user}@{chosen.host}"
     title = Span(f"release #{chosen.revision} ", Tone.STRONG)
     context.output.line(title, f"{chosen.phase.value} by {who}, {when}, plan {chosen.plan[:7]}")
-    if note := _note(chosen):
-        context.output.line(note)
+    if said := note(chosen):
+        context.output.line(said)
     for each in clusters.lines(chosen.clusters):
         context.output.line(each)
     rows = (
@@ -328,14 +330,6 @@ def _chosen(history: History, found: Stack, revision: int | None) -> Release:
             hint=f"recorded{'' if history.is_shared else ' here'}: {known}",
         )
     return chosen
-
-
-def _note(release: Release) -> str:
-    """Says what a release was besides an apply of the configuration, and why it was made."""
-    returned = f"rolled back to #{release.rolled_back_to}" if release.rolled_back_to else ""
-    rollout = f"batch of {release.rollout}" if release.rollout else ""
-    part = f"a part ({release.part})" if release.part else ""
-    return ": ".join(each for each in (returned, rollout, part, release.reason) if each)
 
 
 def _history(session: Session, stack: Stack) -> History:

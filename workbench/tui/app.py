@@ -43,6 +43,7 @@ from workbench.tui.screens.plan import PlanScreen
 from workbench.tui.screens.reconcile import ReconcileScreen
 from workbench.tui.screens.recovery import RecoveryScreen
 from workbench.tui.screens.recovery import parse as parse_recovery
+from workbench.tui.screens.releases import ReleasesScreen
 from workbench.tui.screens.spec import SpecScreen
 from workbench.tui.screens.whatif import WhatIfScreen
 from workbench.tui.state import Goal, RecoveryJob, StackState, Verb
@@ -68,6 +69,7 @@ _SCREENS: dict[str, type[Frame]] = {
     "destroy": PlanScreen,
     "reconcile": ReconcileScreen,
     "whatif": WhatIfScreen,
+    "releases": ReleasesScreen,
 }
 _COMMANDS = {
     "compile": "spec",
@@ -79,6 +81,7 @@ _COMMANDS = {
     "watch": "reconcile",
     "reconcile": "reconcile",
     "whatif": "whatif",
+    "releases": "releases",
 }
 _WORDS = ("stack", *_COMMANDS, *commands.PLACES, "recover", "allow-writes", "quit")
 LOG_LINES, MOST_PODS = 200, 10

@@ -17,6 +17,7 @@ from workbench.tui.screens.fleet import FleetScreen
 from workbench.tui.screens.live import LiveScreen
 from workbench.tui.screens.live_object import LiveObjectScreen
 from workbench.tui.screens.reach import ReachScreen
+from workbench.tui.screens.releases import ReleaseChangesScreen, ReleasesScreen
 from workbench.tui.screens.rollouts import RolloutsScreen
 from workbench.tui.widgets.prompt import Prompt
 
@@ -92,6 +93,17 @@ class Pictures:
         self.take("rollouts")
         assert "denied" in self.seen["rollouts"], "what the cluster says quotes canaries"
         await self.pilot.press("escape")
+
+    async def of_releases(self) -> None:
+        """The releases of the stack, one that failed among them, and what differs between two."""
+        app = self.app
+        await self._typed("releases vault/dev")
+        await until(self.pilot, lambda: isinstance(app.screen, ReleasesScreen) and says(app, "partial"))
+        await self.of_each_row("releases", 2)
+        await self.pilot.press("k", "d")
+        await until(self.pilot, lambda: isinstance(app.screen, ReleaseChangesScreen) and says(app, "release 1"))
+        self.take("release changes")
+        await self.pilot.press("escape", "escape")
 
     async def of_reach(self, file: str, old: str, new: str) -> None:
         """What an edit of a file reaches, as a line and as a whole."""

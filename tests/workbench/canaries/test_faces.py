@@ -62,6 +62,7 @@ async def test_no_screen_shows_a_canary(vault: RecoveringVault) -> None:
         await until(pilot, lambda: says(app, "drift"))
         await pictures.of_each_row("drift", 6)
         vault.cluster.edit(WEB, IMAGE, "web:2")
+        await pictures.of_releases()
         await pictures.of_drift()
         await pictures.of_reach("vault/dev/main.k", "host=db user=app", "host=db user=web")
         await pictures.of_a_recovery(GIVEN, 2)

@@ -207,3 +207,19 @@ async def test_where_there_is_no_room_the_least_important_columns_go_and_the_oth
         assert rows[0] != rows[1], "names that differ at their end are told apart"
         if width >= 60:
             assert all(name in row and row.endswith("CrashLoopBackOff") for name, row in zip(names, rows, strict=True))
+
+
+async def test_what_an_empty_table_says_is_drawn_when_it_says_something_else() -> None:
+    app = Bench([])
+    async with app.run_test(size=(50, 10)):
+        table = app.table
+        drawn: list[Region] = []
+        table.refresh = lambda *regions, **_: drawn.extend(regions or [table.size.region]) or table  # type: ignore[method-assign]
+        table.empty = "asking ..."
+        table.set_rows([])
+        assert drawn == [table.size.region] and screen_text(app)[1].strip() == "asking ..."
+        table.empty = "asking ..."
+        table.set_rows([row("web")])
+        drawn.clear()
+        table.empty = "nothing here"
+        assert drawn == [], "nobody sees it"

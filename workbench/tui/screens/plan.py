@@ -99,6 +99,8 @@ class PlanScreen(Frame):
             steps.empty = "nothing to do but what is left out"
         elif not made.is_certain:
             steps.empty = "no step, and not everything could be found out: what is missing is said below"
+        elif made.rolls_back_to:
+            steps.empty = f"nothing to do: {_everywhere(made)} what release #{made.rolls_back_to} had"
         elif made.destroys:
             steps.empty = "nothing to do: nothing is left of this stack"
         else:
@@ -151,6 +153,9 @@ class PlanScreen(Frame):
             return [*lines, *plan.going_on(events, glyphs)]
         if events[-1].outcome is not Outcome.SUCCEEDED:
             lines.append(line(Span("r plans what is left", Tone.MUTED)))
+        elif made.rolls_back_to:
+            said = "the configuration says what it said: the next plan of it would go forward again"
+            lines.append(line(Span(said, Tone.WARN)))
         elif not made.destroys:
             lines.append(line(Span("w watches it become ready", Tone.MUTED)))
         return lines

@@ -133,7 +133,7 @@ class ResourceTable(ScrollView, can_focus=True):
     ) -> None:
         super().__init__(id=id, classes=classes)
         self.columns = tuple(columns)
-        self.empty = empty
+        self._empty = empty
         self.markable = markable
         self.header_lines = 1 if header else 0
         self.marks: set[Key] = set()
@@ -145,6 +145,18 @@ class ResourceTable(ScrollView, can_focus=True):
         self._widths: tuple[int, ...] = ()
         self._strip = lru_cache(maxsize=2048)(self._draw)
         self._pending_g = False
+
+    @property
+    def empty(self) -> str:
+        """What stands where no row is shown."""
+        return self._empty
+
+    @empty.setter
+    def empty(self, text: str) -> None:
+        is_shown = text != self._empty and not self._shown
+        self._empty = text
+        if is_shown:
+            self.refresh()
 
     # --- rows
 
