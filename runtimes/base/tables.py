@@ -6,10 +6,13 @@ is what `kubectl get` shows. Nothing is changed by any of it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Protocol, runtime_checkable
 
+from runtimes.base.errors import RuntimeFailure
 from runtimes.base.resource import KubernetesId
 from runtimes.base.runtime import Occurrence
 
@@ -46,12 +49,17 @@ class LiveColumn:
 
 @dataclass(frozen=True, slots=True)
 class LiveRow:
-    """One object: `cells` as the server fills them, one a column."""
+    """One object: `cells` as the server fills them, one a column.
+
+    A cell that counts time stands still until the server fills it again. `created_at` is there where that of the
+    column Age counts from it: then its reader can count on.
+    """
 
     id: KubernetesId
     uid: str
     cells: tuple[str, ...]
     labels: Mapping[str, str] = field(default_factory=dict)
+    created_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +72,21 @@ class LiveTable:
     is_whole: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class TableReport:
+    """What is known of a kind: `table` as it was `at` a time, None where nothing was ever listed.
+
+    `is_watched`: every change until then is in it; otherwise it is a list, which is read again. While `is_listing`, the
+    rest of the first list is on its way. `failure` is why nothing is known since `at`, None while the server is heard.
+    """
+
+    table: LiveTable | None = None
+    at: datetime | None = None
+    is_watched: bool = False
+    is_listing: bool = False
+    failure: RuntimeFailure | None = None
+
+
 @runtime_checkable
 class Listable(Protocol):
     """A runtime that lists objects of any kind that it serves."""
@@ -74,5 +97,11 @@ class Listable(Protocol):
     async def events(self, id_: KubernetesId, uid: str) -> tuple[Occurrence, ...]:
         """Returns what was reported of one object, in no order. Raises `Forbidden`, ..."""
 
-    async def table(self, kind: LiveKind, namespace: str = "", *, most: int = 5000) -> LiveTable:
-        """Lists a namespace, "" for all of them. Raises `Forbidden`, `NotThere` (no such kind any more), ..."""
+    def follow(
+        self, kind: LiveKind, namespaces: Collection[str] = (), *, most: int = 20_000
+    ) -> AbstractAsyncContextManager[AsyncIterator[TableReport]]:
+        """Lists the namespaces, all of them where none is named, and keeps the list up to date while it is open.
+
+        Gives a report after each change, the latest alone to a slow reader. Raises nothing: what a server refuses or
+        does not answer is in the reports. Of more than `most` objects the first are read.
+        """

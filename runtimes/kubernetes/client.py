@@ -12,7 +12,7 @@ from runtimes.base.documents import load_json
 from runtimes.kubernetes.apply_body import CONTENT_TYPE, apply_body
 from runtimes.kubernetes.discovery import ApiResource, Discovery
 from runtimes.kubernetes.failures import Expired
-from runtimes.kubernetes.transport import Limits, Reply, TooLarge, Transport
+from runtimes.kubernetes.transport import JSON, Limits, Reply, TooLarge, Transport
 
 FIELD_MANAGER = "workbench"
 PAGE_SIZE = 500
@@ -69,6 +69,10 @@ class Client:
 
     async def close(self) -> None:
         await self._transport.close()
+
+    async def resource(self, api_version: str, kind: str) -> ApiResource:
+        """Raises `NotThere` if the cluster does not serve the kind."""
+        return await self.discovery.resource(api_version, kind)
 
     async def get(self, id_: KubernetesId) -> Object | None:
         """Returns None if nothing is there, which includes a namespace or kind that does not exist."""
@@ -197,9 +201,9 @@ class Client:
 
     @asynccontextmanager
     async def watch(
-        self, resource: ApiResource, namespace: str, version: str, *, seconds: int, fields: str = ""
+        self, resource: ApiResource, namespace: str, version: str, *, seconds: int, fields: str = "", accept: str = JSON
     ) -> AsyncIterator[AsyncIterator[WatchEvent]]:
-        """Opens a watch from a version on, which the server ends after `seconds`.
+        """Opens a watch from a version on, which the server ends after `seconds`. `accept` is the form of its objects.
 
         Raises `Expired` when the version is too old, at the start or on the way.
         """
@@ -210,7 +214,7 @@ class Client:
             ("timeoutSeconds", str(seconds)),
         ]
         query += [("fieldSelector", fields)] if fields else []
-        async with self._transport.stream(resource.path(namespace), query) as lines:
+        async with self._transport.stream(resource.path(namespace), query, accept=accept) as lines:
             yield self._events(lines)
 
     async def _events(self, lines: AsyncIterator[bytes]) -> AsyncIterator[WatchEvent]:

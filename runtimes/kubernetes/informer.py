@@ -11,13 +11,13 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, suppress
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Protocol
 
 from runtimes.base import Forbidden, KubernetesId, Lost, NotThere, RuntimeFailure, Unreachable
-from runtimes.kubernetes.client import Client, Object, WatchEvent
+from runtimes.kubernetes.client import Listing, Object, WatchEvent
 from runtimes.kubernetes.discovery import ApiResource
 from runtimes.kubernetes.failures import Expired
 
@@ -32,6 +32,23 @@ _GRACE_SECONDS = 2.0
 _TOMBSTONES = 1000
 
 
+class Source(Protocol):
+    """What an informer asks: a client, or what gives its objects in another form."""
+
+    @property
+    def place(self) -> str: ...
+
+    async def resource(self, api_version: str, kind: str) -> ApiResource: ...
+
+    async def list(
+        self, resource: ApiResource, namespace: str = "", *, labels: str = "", fields: str = ""
+    ) -> Listing: ...
+
+    def watch(
+        self, resource: ApiResource, namespace: str, version: str, *, seconds: int, fields: str = ""
+    ) -> AbstractAsyncContextManager[AsyncIterator[WatchEvent]]: ...
+
+
 class Informer:
     """Keeps `objects` (by uid) up to date while `run` runs, and calls `changed` with itself after each change.
 
@@ -42,7 +59,7 @@ class Informer:
 
     def __init__(
         self,
-        client: Client,
+        client: Source,
         kind: KubernetesId,
         *,
         name: str = "",
@@ -143,7 +160,7 @@ class Informer:
         if self.lost is not None:
             # a watch from the old version opens before it tells what happened since: only a list is a state of now
             self._version = ""
-        resource = await self._client.discovery.resource(self._kind.api_version, self._kind.kind)
+        resource = await self._client.resource(self._kind.api_version, self._kind.kind)
         if not self._version:
             await self._list(resource)
         await self._watch(resource)

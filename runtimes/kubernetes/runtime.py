@@ -36,7 +36,7 @@ from runtimes.base import (
     WatchReport,
     WatchRequest,
 )
-from runtimes.base.tables import LiveKind, LiveTable
+from runtimes.base.tables import LiveKind, TableReport
 from runtimes.kubernetes import fields, normalize, tables
 from runtimes.kubernetes.client import FIELD_MANAGER, Client, Object
 from runtimes.kubernetes.credentials import may_name, without_consent
@@ -46,6 +46,7 @@ from runtimes.kubernetes.kubeconfig import Kubeconfig
 from runtimes.kubernetes.operations import KubernetesOperations
 from runtimes.kubernetes.predict import predict
 from runtimes.kubernetes.records import KubernetesRecords
+from runtimes.kubernetes.table_feed import following
 from runtimes.kubernetes.taking import managed_fields
 from runtimes.kubernetes.transport import Limits, Transport
 from runtimes.kubernetes.tree import occurrence
@@ -240,9 +241,11 @@ class KubernetesRuntime:
         about = {"kind": id_.kind, "metadata": {"namespace": id_.namespace, "name": id_.name, "uid": uid}}
         return tuple(occurrence(about, each) for each in found.items)
 
-    async def table(self, kind: LiveKind, namespace: str = "", *, most: int = 5000) -> LiveTable:
+    def follow(
+        self, kind: LiveKind, namespaces: Collection[str] = (), *, most: int = 20_000
+    ) -> AbstractAsyncContextManager[AsyncIterator[TableReport]]:
         """See `Listable`."""
-        return await tables.read(self._client.transport, kind, namespace, most)
+        return following(self._client, kind, namespaces, most)
 
     async def owned(self, labels: Mapping[str, str]) -> Owned:
         """Finds what was applied by the workbench and carries the labels, apart from what another object owns.

@@ -45,7 +45,7 @@ from runtimes.kubernetes.kubeconfig import ClientCertificate, Connection
 Query = Sequence[tuple[str, str]]
 
 USER_AGENT = "konfig-workbench"
-_JSON = "application/json"
+JSON = "application/json"
 _MAX_LINE_BYTES = 32 * 1024 * 1024
 _READ_ATTEMPTS = 4
 _FAREWELL_SECONDS, _FAREWELL_STEPS = 0.5, 100
@@ -152,7 +152,7 @@ class Transport:
         secrets: Sequence[str] = (),
         is_text: bool = False,
         is_once: bool = False,
-        accept: str = _JSON,
+        accept: str = JSON,
     ) -> Reply:
         """Sends one request and returns its decoded answer, or its text if `is_text`.
 
@@ -205,14 +205,14 @@ class Transport:
             raise self._failure(status, content, subject, secrets, grant, attempt)
 
     @asynccontextmanager
-    async def stream(self, path: str, query: Query) -> AsyncIterator[AsyncIterator[bytes]]:
+    async def stream(self, path: str, query: Query, *, accept: str = JSON) -> AsyncIterator[AsyncIterator[bytes]]:
         """Opens a stream of lines: a watch. Ends with the server's end; a lost connection raises `Unreachable`.
 
         Nothing is repeated here: the reader knows from where to go on.
         """
         grant = await self._granted()
         try:
-            response = await self._open("GET", path, query, None, "application/json", grant, is_stream=True)
+            response = await self._open("GET", path, query, None, JSON, grant, is_stream=True, accept=accept)
         except _LOST as error:
             raise self._unreachable(error, "", True) from None
         try:
@@ -306,7 +306,7 @@ class Transport:
         grant: Grant,
         *,
         is_stream: bool = False,
-        accept: str = _JSON,
+        accept: str = JSON,
     ) -> aiohttp.ClientResponse:
         limits = self.limits
         # the client hands this to aiohttp as it is, and would replace anything false by five minutes

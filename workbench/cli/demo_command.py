@@ -50,7 +50,7 @@ def command(ctx: click.Context, plain: bool, headless: bool) -> None:
 
 async def _screen(context: Context) -> int:
     from workbench.cli import practice
-    from workbench.cli.screen import ended
+    from workbench.cli.screen import ended, shown
     from workbench.session import Session
     from workbench.tui.app import WorkbenchApp
 
@@ -62,7 +62,7 @@ async def _screen(context: Context) -> int:
         await practice.seed(session)
         await practice.change_by_hand(place)
         app = WorkbenchApp(session, open_at=practice.STACK, message=_WELCOME)
-        code = await app.run_async()
+        code = await shown(app)
     return ended(code, app.return_code)
 
 

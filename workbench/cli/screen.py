@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ from workbench.present.text import Span, Tone
 
 if TYPE_CHECKING:
     from workbench.cli.main import Context
+    from workbench.tui.app import WorkbenchApp
 
 
 def open_screen(context: Context, *, open_at: str = "", message: str = "") -> int:
@@ -30,10 +32,17 @@ def open_screen(context: Context, *, open_at: str = "", message: str = "") -> in
     async def run() -> int:
         async with session:
             app = WorkbenchApp(session, open_at=open_at, message=message)
-            return ended(await app.run_async(), app.return_code)
+            return ended(await shown(app), app.return_code)
 
     session.origin = "tui"
     return anyio.run(run)
+
+
+async def shown(app: WorkbenchApp) -> int | None:
+    """Runs it. What was imported until then stays to the end: the collector of cycles, which everything waits for, need
+    not look at it again each time that a large table came."""
+    gc.freeze()
+    return await app.run_async()
 
 
 def ended(result: int | None, return_code: int | None) -> int:

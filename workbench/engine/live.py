@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from difflib import get_close_matches
@@ -19,11 +19,12 @@ from runtimes.base import (
     RuntimeFailure,
     RuntimeType,
 )
-from runtimes.base.tables import LiveKind, LiveTable
+from runtimes.base.tables import LiveKind, LiveRow, LiveTable, TableReport
 from workbench.engine.errors import EngineError
 from workbench.engine.fields import plain_steps
 from workbench.engine.masking import Seal, masked, secret_values, sensitive_paths
-from workbench.engine.placement import ownership
+from workbench.engine.placement import PROJECT, STACK, ownership
+from workbench.engine.scrubbing import masked_text
 from workbench.project import StackPath
 
 
@@ -33,29 +34,67 @@ class UnknownKind(EngineError):
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What one cluster said of a kind when it was last asked: `table`, or the `failure` for which there is none.
+    """What is known of a kind in one cluster: `table` as it was `at` a time, None where it never said anything.
 
-    After a failure `table` may still be what an earlier request got, at `listed_at`; None where none ever did.
+    `is_watched`: every change until then is in it; otherwise it is a list that is read again now and then. While
+    `is_listing`, more of it is on its way. `failure` is why nothing newer is known.
     """
 
     cluster: str
-    asked_at: datetime
     table: LiveTable | None = None
-    listed_at: datetime | None = None
+    at: datetime | None = None
+    is_watched: bool = False
+    is_listing: bool = False
     failure: RuntimeFailure | None = None
 
-    def after(self, before: Listing | None) -> Listing:
-        """Returns it with what was known before, where it failed itself: that is old, and not nothing."""
-        if self.table is not None or before is None:
-            return self
-        return Listing(self.cluster, self.asked_at, before.table, before.listed_at, self.failure)
+    def reported(self, report: TableReport, table: LiveTable | None) -> Listing:
+        """Returns it after a report, of which `table` is what may be shown. What was known before a failure is old, and
+        not nothing."""
+        if report.table is None and self.is_listing:
+            return Listing(self.cluster, failure=report.failure)  # a beginning is no list
+        if report.table is None:
+            return replace(self, is_watched=False, failure=report.failure)
+        return Listing(self.cluster, table, report.at, report.is_watched, report.is_listing, report.failure)
 
 
-def merged(tables: Sequence[LiveTable]) -> LiveTable:
-    """Returns one table of several of the same kind, such as of some namespaces."""
-    first = tables[0]
-    rows = tuple(row for each in tables for row in each.rows)
-    return replace(first, rows=rows, is_whole=all(each.is_whole for each in tables))
+class TableScrubber:
+    """Takes secrets out of one table again and again, looking only at what is new: of ten thousand rows few change."""
+
+    def __init__(self) -> None:
+        self._by: tuple[frozenset[str], SecretRules] | None = None
+        self._raw: LiveTable | None = None
+        self._shown: LiveTable | None = None
+        self._rows: dict[KubernetesId, tuple[LiveRow, LiveRow]] = {}
+        self._texts: dict[str, str] = {}
+
+    def scrubbed(self, table: LiveTable, secrets: frozenset[str], rules: SecretRules) -> LiveTable:
+        if self._by != (secrets, rules):
+            self._by, self._raw, self._rows, self._texts = (secrets, rules), None, {}, {}
+        if table is not self._raw or self._shown is None:
+            rows = {each.id: self._row(each, secrets, rules) for each in table.rows}
+            self._raw, self._rows = table, rows
+            self._shown = replace(table, rows=tuple(shown for _, shown in rows.values()))
+        return self._shown
+
+    def _row(self, row: LiveRow, secrets: frozenset[str], rules: SecretRules) -> tuple[LiveRow, LiveRow]:
+        known = self._rows.get(row.id)
+        if known is not None and known[0] is row:
+            return known
+        cells = tuple(self._text(each, secrets, rules) for each in row.cells)
+        labels = {key: self._text(each, secrets, rules) for key, each in row.labels.items()}
+        is_same = cells == row.cells and labels == row.labels
+        return row, row if is_same else replace(row, cells=cells, labels=labels)
+
+    def _text(self, text: str, secrets: frozenset[str], rules: SecretRules) -> str:
+        found = self._texts.get(text)
+        if found is None:
+            if len(self._texts) > _MOST_TEXTS:
+                self._texts.clear()
+            found = self._texts[text] = masked_text(text, secrets, rules)
+        return found
+
+
+_MOST_TEXTS = 100_000
 
 
 def find_kind(name: str, kinds: Iterable[LiveKind]) -> LiveKind | None:
@@ -79,9 +118,14 @@ def unknown_kind(name: str, kinds: Iterable[LiveKind], silent: Mapping[str, Runt
     return UnknownKind(f"no cluster that answered serves {name!r}{doubt}", hint=hint)
 
 
-def owner_of(labels: Mapping[str, str], stacks: Iterable[StackPath]) -> StackPath | None:
-    """Returns the stack whose labels an object carries, of those there are."""
-    return next((each for each in stacks if ownership(each).items() <= labels.items()), None)
+def owners(stacks: Iterable[StackPath]) -> Callable[[Mapping[str, str]], StackPath | None]:
+    """Returns what finds the stack whose labels an object carries, of those there are."""
+    by_labels = {(labels[PROJECT], labels[STACK]): each for each in stacks for labels in (ownership(each),)}
+
+    def owner(labels: Mapping[str, str]) -> StackPath | None:
+        return by_labels.get((labels.get(PROJECT, ""), labels.get(STACK, "")))
+
+    return owner
 
 
 @dataclass(frozen=True, slots=True)

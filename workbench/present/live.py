@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 
-from runtimes.base import FieldOwner, Forbidden, Health, ObjectRef, Status, StatusNode
-from runtimes.base.tables import LiveColumn, LiveRow, LiveTable
+from runtimes.base import FieldOwner, Forbidden, Health, KubernetesId, ObjectRef, Status, StatusNode
+from runtimes.base.tables import LiveColumn, LiveRow
 from workbench.engine.live import Listing, LiveObject
 from workbench.present import durations, reconcile
 from workbench.present.glyphs import Glyphs
@@ -21,6 +23,7 @@ _PART = re.compile(r"(\d+)([ydhms])")
 _UNIT_SECONDS = {"y": 31_536_000, "d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _OLD_SECONDS = 15.0
+_AGE_COLUMN = "Age"
 
 Owner = Callable[[Mapping[str, str]], StackPath | None]
 
@@ -51,51 +54,106 @@ def _columns(listings: Sequence[Listing], is_wide: bool) -> tuple[LiveColumn, ..
     return tuple(each for each in longest.columns if is_wide or not each.is_wide) if longest is not None else ()
 
 
-def rows(
-    listings: Sequence[Listing],
-    owner: Owner,
-    now: datetime,
-    *,
-    order: str = "",
-    is_reversed: bool = False,
-    is_wide: bool = False,
-) -> tuple[Row, ...]:
-    """Returns a row for each object, keyed by (cluster, id). `order` is a title of `columns`, empty for the server's
-    own order."""
-    wanted = [each.name for each in _columns(listings, is_wide) if each.name != "Name"]
-    titles = [each.title for each in columns(listings, is_wide=is_wide)]
-    found = [
-        _row(each, listing, table, wanted, owner, now)
-        for listing in listings
-        if (table := listing.table) is not None
-        for each in table.rows
-    ]
-    if order in titles:
-        index = titles.index(order)
-        found.sort(key=lambda row: sort_key(str(row.cells[index])), reverse=is_reversed)
-    return tuple(found)
+class LiveRows:
+    """Makes the rows of a table over and over, each again only where something of it is new."""
+
+    def __init__(self, owner: Owner) -> None:
+        self._owner = owner
+        self._made: dict[tuple[str, KubernetesId], _Made] = {}
+        self._wanted: tuple[str, ...] = ()
+
+    def rows(
+        self,
+        listings: Sequence[Listing],
+        now: datetime,
+        *,
+        order: str = "",
+        is_reversed: bool = False,
+        is_wide: bool = False,
+    ) -> tuple[Row, ...]:
+        """Returns a row for each object, keyed by (cluster, id). `order` is a title of `columns`, empty for the
+        server's own order."""
+        wanted = tuple(each.name for each in _columns(listings, is_wide) if each.name != "Name")
+        if wanted != self._wanted:
+            self._wanted, self._made = wanted, {}
+        objects = _objects(listings, wanted, now)
+        made = {(seen.cluster, row.id): self._row(seen, row, now) for seen, row in objects}
+        self._made = made
+        titles = [each.title for each in columns(listings, is_wide=is_wide)]
+        found = [each.row for each in made.values()]
+        if order in titles:
+            index = titles.index(order)
+            found.sort(key=lambda row: sort_key(str(row.cells[index])), reverse=is_reversed)
+        return tuple(found)
+
+    def _row(self, listing: _Seen, each: LiveRow, now: datetime) -> _Made:
+        age = durations.short((now - each.created_at).total_seconds()) if each.created_at is not None else ""
+        key = (listing.cluster, each.id)
+        known = self._made.get(key)
+        if known is not None and known.of is each and (known.age, known.tone) == (age, listing.tone):
+            return known
+        stack = self._owner(each.labels)
+        has = len(each.cells)
+        shown = [
+            age if at == listing.age_at and age else each.cells[at] if 0 <= at < has else "" for at in listing.places
+        ]
+        cells = (
+            known.row.cells[0] if known is not None and known.tone == listing.tone else _name(each, listing.tone),
+            *(_cell(text, listing.tone) for text in shown),
+            _cell(each.id.namespace, Tone.MUTED),
+            _cell(listing.cluster, Tone.MUTED),
+            _cell(str(stack) if stack is not None else "", Tone.SOURCE),
+        )
+        labels = (f"{name}={value}" for name, value in each.labels.items())
+        said = (each.id.name, *shown, each.id.namespace, listing.cluster, str(stack or ""), *labels)
+        return _Made(each, age, listing.tone, Row(key, cells, search=" ".join(said).lower()))
 
 
-def _row(each: LiveRow, listing: Listing, table: LiveTable, wanted: Sequence[str], owner: Owner, now: datetime) -> Row:
-    by_name = {column.name: cell for column, cell in zip(table.columns, each.cells, strict=False)}
-    tone = Tone.MUTED if is_old(listing, now) else Tone.PLAIN
-    stack = owner(each.labels)
-    cells = (
-        line(Span(each.id.name, tone)),
-        *(line(Span(by_name.get(name, ""), tone)) for name in wanted),
-        line(Span(each.id.namespace, Tone.MUTED)),
-        line(Span(listing.cluster, Tone.MUTED)),
-        line(Span(str(stack), Tone.SOURCE) if stack is not None else ""),
-    )
-    labels = " ".join(f"{key}={value}" for key, value in each.labels.items())
-    return Row((listing.cluster, each.id), cells, search=f"{' '.join(map(str, cells))} {labels}".lower())
+def _name(each: LiveRow, tone: Tone) -> Line:
+    return line(Span(each.id.name, tone))
+
+
+@lru_cache(maxsize=20_000)
+def _cell(text: str, tone: Tone) -> Line:
+    """Returns one line for all rows that say the same: of tens of thousands of small values, the collector of cycles
+    would look at each again and again, and everything waits for it."""
+    return line(Span(text, tone))
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    of: LiveRow
+    age: str
+    tone: Tone
+    row: Row
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What all rows of a listing have in common: `places` are the indexes of the wanted columns, -1 for one that the
+    cluster does not have."""
+
+    cluster: str
+    tone: Tone
+    places: tuple[int, ...]
+    age_at: int
+
+
+def _objects(listings: Sequence[Listing], wanted: Sequence[str], now: datetime) -> Iterator[tuple[_Seen, LiveRow]]:
+    for each in listings:
+        if each.table is not None:
+            at = {column.name: number for number, column in enumerate(each.table.columns)}
+            tone = Tone.MUTED if is_old(each, now) else Tone.PLAIN
+            places = tuple(at.get(name, -1) for name in wanted)
+            seen = _Seen(each.cluster, tone, places, at.get(_AGE_COLUMN, -1))
+            yield from ((seen, row) for row in each.table.rows)
 
 
 def is_old(listing: Listing, now: datetime) -> bool:
     """Whether what is shown of a cluster may be so no more."""
-    if listing.failure is not None or listing.listed_at is None:
+    if listing.failure is not None or listing.at is None:
         return True
-    return abs((now - listing.listed_at).total_seconds()) > _OLD_SECONDS
+    return abs((now - listing.at).total_seconds()) > _OLD_SECONDS
 
 
 def sort_key(text: str) -> tuple[int, float, str]:
@@ -109,24 +167,31 @@ def sort_key(text: str) -> tuple[int, float, str]:
 
 def cluster_lines(listings: Sequence[Listing], glyphs: Glyphs, now: datetime) -> Iterator[Line]:
     """Yields one line for all clusters that answered, and one for each that did not, with why."""
-    good = [each for each in listings if each.failure is None and each.table is not None]
+    good = [each for each in listings if each.failure is None]
     if good:
-        counts = "  ".join(_count(each, now) for each in good)
-        yield line(Span(counts, Tone.MUTED))
+        yield line(Span("  ".join(_count(each, now) for each in good), Tone.MUTED))
     for each in listings:
         if (table := each.table) is not None and not table.is_whole:
             said = f"{each.cluster} has more of them: only the first {len(table.rows)} are shown, name a namespace"
             yield line(Span(f"{glyphs.unknown} {said}", Tone.WARN))
         if each.failure is not None:
             refused = "may not be listed: " if isinstance(each.failure, Forbidden) else ""
-            age = durations.short((now - each.listed_at).total_seconds()) if each.listed_at is not None else ""
-            shown = f"; shown is what it had {age} ago" if age else ""
+            shown = f"; shown is what it had {_age(each, now)} ago" if each.at is not None else ""
             yield line(Span(f"{glyphs.unknown} {each.cluster}: ", Tone.WARN), refused, each.failure.message, shown)
 
 
 def _count(each: Listing, now: datetime) -> str:
-    age = durations.short((now - each.listed_at).total_seconds()) if each.listed_at is not None else "?"
-    return f"{each.cluster} {len(each.table.rows) if each.table is not None else 0}, listed {age} ago"
+    if each.table is None:
+        return f"{each.cluster} is asked ..."
+    count = f"{each.cluster} {len(each.table.rows)}"
+    if each.is_listing:
+        return f"{count} so far ..."
+    is_current = each.is_watched and not is_old(each, now)
+    return f"{count}, watched" if is_current else f"{count}, listed {_age(each, now)} ago"
+
+
+def _age(each: Listing, now: datetime) -> str:
+    return durations.short((now - each.at).total_seconds()) if each.at is not None else "?"
 
 
 YAML_COLUMNS = (Column("Set by", most=28, has_tail=True), Column("", grow=True))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from workbench.session.opened import Opened
@@ -10,8 +12,10 @@ from workbench.session.opened import Opened
 if TYPE_CHECKING:
     # The engine pulls in the language; a session that only lists stacks must not pay for it.
     from runtimes.base import KubernetesId
-    from runtimes.base.tables import Listable, LiveKind
+    from runtimes.base.tables import Listable, LiveKind, LiveTable, TableReport
     from workbench.engine.live import Listing, LiveObject
+
+_CONNECT_AGAIN_SECONDS = 5.0
 
 
 class ListingLive(Opened):
@@ -47,35 +51,47 @@ class ListingLive(Opened):
             raise unknown_kind(name, kinds, silent)
         return kind
 
-    async def list_live(
+    @asynccontextmanager
+    async def follow_live(
         self, kind: LiveKind, clusters: Sequence[str], namespaces: Sequence[str] = ()
-    ) -> tuple[Listing, ...]:
-        """Lists a kind in each of the clusters, in all namespaces where none is named. Raises nothing of its own:
-        what a cluster refuses or does not answer is in its listing."""
-        import anyio
+    ) -> AsyncIterator[AsyncIterator[tuple[Listing, ...]]]:
+        """Lists a kind in each of the clusters, in all namespaces where none is named, and keeps the lists up to date.
+
+        Gives all listings after each change, the latest alone to a slow reader. Raises nothing of its own: what a
+        cluster refuses or does not answer is in its listing.
+        """
+        feed = _LiveFeed(clusters)
+        tasks = [asyncio.create_task(self._follow(kind, each, namespaces, feed)) for each in clusters]
+        feed.tasks = tasks
+        for each in tasks:
+            each.add_done_callback(lambda _: feed.changed.set())
+        try:
+            yield feed
+        finally:
+            for each in tasks:
+                each.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _follow(self, kind: LiveKind, cluster: str, namespaces: Sequence[str], feed: _LiveFeed) -> None:
+        import anyio.to_thread
 
         from runtimes.base import RuntimeFailure
-        from workbench.engine.live import Listing, merged
-        from workbench.engine.scrubbing import scrubbed
+        from runtimes.base.tables import TableReport
+        from workbench.engine.live import TableScrubber
         from workbench.project.masking import read_masking
 
-        found: dict[str, Listing] = {}
-        rules = read_masking(self._root)
-        where = tuple(namespaces) if kind.is_namespaced and namespaces else ("",)
-
-        async def ask(cluster: str) -> None:
-            at = self._now()
+        rules, scrubber = read_masking(self._root), TableScrubber()
+        while True:
             try:
-                listable = await self._listable(cluster)
-                table = merged([await listable.table(kind, each) for each in where])
-                found[cluster] = Listing(cluster, at, scrubbed(table, self._secrets, rules), at)
+                async with (await self._listable(cluster)).follow(kind, namespaces) as reports:
+                    async for report in reports:
+                        table = report.table and await anyio.to_thread.run_sync(
+                            scrubber.scrubbed, report.table, self._secrets, rules
+                        )
+                        feed.take(cluster, report, table)
             except RuntimeFailure as error:
-                found[cluster] = Listing(cluster, at, failure=error)
-
-        async with anyio.create_task_group() as tasks:
-            for each in clusters:
-                tasks.start_soon(ask, each)
-        return tuple(found[each] for each in clusters)
+                feed.take(cluster, TableReport(failure=error), None)
+            await asyncio.sleep(_CONNECT_AGAIN_SECONDS)
 
     async def read_live(self, cluster: str, id_: KubernetesId) -> LiveObject | None:
         """Returns one object with who owns its fields and what was reported of it; None if it is not there.
@@ -111,3 +127,25 @@ class ListingLive(Opened):
         if not isinstance(runtime, Listable):
             raise Misconfigured("lists no objects of any kind", target=cluster)
         return runtime
+
+
+class _LiveFeed(AsyncIterator["tuple[Listing, ...]"]):
+    tasks: Sequence[asyncio.Task[None]] = ()
+
+    def __init__(self, clusters: Sequence[str]) -> None:
+        from workbench.engine.live import Listing
+
+        self.changed = asyncio.Event()
+        self._listings = {each: Listing(each) for each in clusters}
+
+    def take(self, cluster: str, report: TableReport, table: LiveTable | None) -> None:
+        self._listings[cluster] = self._listings[cluster].reported(report, table)
+        self.changed.set()
+
+    async def __anext__(self) -> tuple[Listing, ...]:
+        await self.changed.wait()
+        self.changed.clear()
+        for each in self.tasks:
+            if each.done():
+                each.result()  # none ends but by a defect, which is raised
+        return tuple(self._listings.values())

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Collection, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, quote_plus
 
 from runtimes.base import Health, KubernetesId, LogRequest, ObjectRef, Occurrence, RuntimeFailure, Status
-from runtimes.base.tables import LiveColumn, LiveKind, LiveRow, LiveTable
+from runtimes.base.tables import LiveColumn, LiveKind, LiveRow, LiveTable, TableReport
 from tests.workbench.engine.fake_cluster import FakeCluster
 from tests.workbench.engine.fake_workspace import FakeWorkspace
 from tests.workbench.session.shop import shop
@@ -164,10 +167,19 @@ class Cluster(FakeCluster):
     async def kinds(self) -> tuple[LiveKind, ...]:
         return (LIVE,)
 
-    async def table(self, kind: LiveKind, namespace: str = "", *, most: int = 5000) -> LiveTable:
+    @asynccontextmanager
+    async def follow(
+        self, kind: LiveKind, namespaces: Collection[str] = (), *, most: int = 20_000
+    ) -> AsyncIterator[AsyncIterator[TableReport]]:
         columns = (LiveColumn("Name"), LiveColumn("Says"), LiveColumn("More", is_wide=True))
         told = f"opens with {OPTION}, {quote(URL, safe='')}", f"{LOOK} {VARIABLE}"
-        return LiveTable(kind, columns, (LiveRow(SETTINGS, "u", ("settings", *told), {"door": OPTION}),))
+        table = LiveTable(kind, columns, (LiveRow(SETTINGS, "u", ("settings", *told), {"door": OPTION}),))
+
+        async def reports() -> AsyncIterator[TableReport]:
+            yield TableReport(table, datetime.now(UTC), is_watched=True)
+            await asyncio.sleep(60)
+
+        yield reports()
 
     async def events(self, id_: KubernetesId, uid: str) -> tuple[Occurrence, ...]:
         about = ObjectRef(id_.kind, id_.namespace, id_.name, uid)

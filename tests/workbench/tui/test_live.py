@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from kcl.secrecy.rules import BUILT_IN
+from runtimes.base import KubernetesId
+from runtimes.base.tables import LiveColumn, LiveKind, LiveRow, LiveTable
 from runtimes.sandbox.api.disturbances import Disturbance
 from runtimes.sandbox.server import Sandbox
 from tests.workbench.session.shop import shop
 from tests.workbench.tui.test_screens import LARGE, SMALL, opened, released, says, shown, state, until
-from workbench.present.live import sort_key
+from workbench.engine.live import Listing, TableScrubber
+from workbench.present.live import LiveRows, sort_key
+from workbench.present.text import Tone
 from workbench.session import Session
 from workbench.settings import Settings
 from workbench.tui.app import WorkbenchApp
@@ -76,7 +83,8 @@ async def test_pods_of_the_stack_are_listed_as_the_server_prints_them(
         await until(pilot, lambda: state(app).tree is not None and says(app, "everything is ready"))
         await pilot.press("colon", *"po", "enter")
         await until(pilot, lambda: isinstance(app.screen, LiveScreen) and len(names(app)) == 6)
-        assert says(app, "hz 3, listed 0s ago") and says(app, "Running") and says(app, "1/1")
+        await until(pilot, lambda: says(app, "hz 3, watched"))
+        assert says(app, "Running") and says(app, "1/1")
         titles = [each.title for each in app.screen.query_one("#objects", ResourceTable).columns]
         assert titles[:5] == ["Name", "Ready", "Status", "Restarts", "Age"]
         assert "Node" not in titles
@@ -126,7 +134,7 @@ async def test_a_kind_that_may_not_be_listed_says_so_and_a_cluster_that_falls_si
     async with app.session, app.run_test(size=LARGE) as pilot:
         await opened(pilot)
         await pilot.press("colon", *"namespaces", "enter")
-        await until(pilot, lambda: isinstance(app.screen, LiveScreen) and "kube-system" in names(app))
+        await until(pilot, lambda: isinstance(app.screen, LiveScreen) and names(app).count("kube-system") == 2)
         sandbox.disturbances[1].add(Disturbance("internal-error"))
         await pilot.press("r")
         await until(pilot, lambda: says(app, "? sh: ") and says(app, "shown is what it had"))
@@ -218,3 +226,51 @@ async def test_secrets_of_a_live_object_are_masked_wherever_they_are(tmp_path: P
         sandbox.clusters[0].delete("secrets", "web-prod", "front")
         await pilot.press("r")
         await until(pilot, lambda: says(app, "it is not there any more"))
+
+
+async def test_a_large_table_is_made_beside_the_screen_and_follows_what_changes(
+    tmp_path: Path, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workbench.tui.screens.live.AT_ONCE", 5)
+    cluster = sandbox.clusters[0]
+    for number in range(30):
+        cluster.create("configmaps", "default", {**MAP, "metadata": {"name": f"map-{number:02}"}})
+    app = workbench(tmp_path)
+    async with app.session, app.run_test(size=SMALL) as pilot:
+        await opened(pilot)
+        await pilot.press("colon", *"configmaps@hz default", "enter")
+        await until(pilot, lambda: isinstance(app.screen, LiveScreen) and "map-29" in names(app))
+        await pilot.press("o", "O")
+        await until(pilot, lambda: names(app)[0] == "map-29")
+        cluster.delete("configmaps", "default", "map-29")
+        await until(pilot, lambda: names(app)[0] == "map-28")
+
+
+MAP = {"apiVersion": "v1", "kind": "ConfigMap"}
+
+
+def test_rows_are_made_again_only_where_something_is_new() -> None:
+    now = datetime(2026, 11, 24, tzinfo=UTC)
+    kind, columns = LiveKind("v1", "Pod", "pods", True), (LiveColumn("Name"), LiveColumn("Status"), LiveColumn("Age"))
+    one, other = (
+        LiveRow(KubernetesId("v1", "Pod", "shop", name), name, (name, "Running", "3h"), {}, now - timedelta(hours=3))
+        for name in ("one", "other")
+    )
+    table = LiveTable(kind, columns, (one, other))
+    made = LiveRows(lambda labels: None)
+    before = made.rows((Listing("hz", table, now, True),), now)
+    assert [str(cell) for cell in before[0].cells] == ["one", "Running", "3h", "shop", "hz", ""]
+    moved = replace(table, rows=(one, replace(other, cells=("other", "Error", "3h"))))
+    after = made.rows((Listing("hz", moved, now, True),), now)
+    assert after[0] is before[0] and str(after[1].cells[1]) == "Error"
+    later = made.rows((Listing("hz", moved, now, True),), now + timedelta(hours=1))
+    assert str(later[0].cells[2]) == "4h" and later[0].cells[1].spans[0].tone is Tone.MUTED, "old, and says so"
+
+
+def test_a_scrubbed_table_hides_what_became_known_as_a_secret_later() -> None:
+    row = LiveRow(KubernetesId("v1", "Pod", "shop", "one"), "1", ("one", "started with canary-4711"), {"a": "b"})
+    table = LiveTable(LiveKind("v1", "Pod", "pods", True), (LiveColumn("Name"), LiveColumn("Said")), (row,))
+    scrubber = TableScrubber()
+    assert scrubber.scrubbed(table, frozenset(), BUILT_IN).rows == (row,)
+    hidden = scrubber.scrubbed(table, frozenset({"canary-4711"}), BUILT_IN)
+    assert "canary" not in hidden.rows[0].cells[1]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import ClassVar
@@ -14,17 +15,22 @@ from textual.binding import Binding, BindingType
 
 from runtimes.base import KubernetesId, RuntimeFailure
 from runtimes.base.tables import LiveKind
-from workbench.engine.live import Listing, UnknownKind, owner_of
+from workbench.engine.live import Listing, UnknownKind, owners
 from workbench.present import errors, live
+from workbench.present.rows import Column, Row
 from workbench.present.text import Line, Span, Tone, line
-from workbench.project import StackPath, WorkbenchError
-from workbench.tui.frame import Frame
+from workbench.project import WorkbenchError
+from workbench.tui.frame import DRAW_SECONDS, Frame
 from workbench.tui.screens.live_object import LiveObjectScreen
 from workbench.tui.state import StackState
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
 
-LIST_AGAIN_SECONDS = 5.0
+FIND_AGAIN_SECONDS = 5.0
+AT_ONCE = 500
+"""So many rows are made without being felt."""
+BUILD_REST = 3.0
+"""So many times longer than it took is waited before the rows of a large table are made again."""
 
 
 class LiveScreen(Frame):
@@ -50,48 +56,62 @@ class LiveScreen(Frame):
         self._kind: LiveKind | None = None
         self._listings: tuple[Listing, ...] = ()
         self._trouble: WorkbenchError | RuntimeFailure | None = None
-        self._soon = asyncio.Event()
+        self._again, self._wanted, self._is_building = asyncio.Event(), asyncio.Event(), False
 
     def body(self) -> ComposeResult:
         yield ToneText(id="clusters", wrap=True)
         yield ResourceTable(live.columns(()), id="objects", empty=f"asking {', '.join(self._clusters)} ...")
 
     def on_mount(self) -> None:
+        self._rows = live.LiveRows(owners(self.workbench.states))
         super().on_mount()
-        self.run_worker(self._keep_listing(), group="live", exclusive=True)
+        self.run_worker(self._keep_following(), group="live", exclusive=True)
+        self.run_worker(self._keep_building(), group="rows", exclusive=True)
 
-    def on_screen_resume(self) -> None:
-        super().on_screen_resume()
-        self._soon.set()
-
-    async def _keep_listing(self) -> None:
-        """Lists again and again while the screen is in front; what was there stays when a cluster falls silent."""
+    async def _keep_following(self) -> None:
+        """Follows the clusters while the screen is there; what was there stays when one falls silent."""
         while True:
             try:
-                await self._list()
-                self._trouble = None
+                await self._follow()
             except (WorkbenchError, RuntimeFailure) as error:
                 self._trouble = error
             except Exception as error:
                 # the boundary of a task: it is said, and tried again
                 self._trouble = errors.Bug(error)
             self.redraw_soon()
-            while True:
-                self._soon.clear()
-                with suppress(TimeoutError):
-                    await asyncio.wait_for(self._soon.wait(), LIST_AGAIN_SECONDS)
-                if self.is_current:
-                    break
+            await self._wait_until_again()
 
-    async def _list(self) -> None:
+    async def _wait_until_again(self) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._again.wait(), FIND_AGAIN_SECONDS)
+
+    async def _follow(self) -> None:
+        """Ends when somebody asks for it again, or for other namespaces."""
         session = self.workbench.session
+        self._again.clear()
         if self._kind is None:
             self._kind = await session.find_kind(self._word, self._clusters)
-        before = {each.cluster: each for each in self._listings}
-        namespaces = () if self._is_everywhere else self._namespaces
-        found = await session.list_live(self._kind, self._clusters, namespaces)
-        if namespaces == (() if self._is_everywhere else self._namespaces):  # nobody asked for others meanwhile
-            self._listings = tuple(each.after(before.get(each.cluster)) for each in found)
+        async with session.follow_live(self._kind, self._clusters, self._looked_into) as found:
+            self._trouble = None
+            reading = asyncio.create_task(self._read(found))
+            asked = asyncio.create_task(self._again.wait())
+            try:
+                await asyncio.wait((reading, asked), return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                asked.cancel()
+                reading.cancel()
+            if reading.done() and not reading.cancelled():
+                reading.result()
+
+    async def _read(self, found: AsyncIterator[tuple[Listing, ...]]) -> None:
+        async for listings in found:
+            before = {each.cluster: each for each in self._listings}
+            self._listings = tuple(_after(each, before.get(each.cluster)) for each in listings)
+            self.redraw_soon()
+
+    @property
+    def _looked_into(self) -> tuple[str, ...]:
+        return () if self._is_everywhere else self._namespaces
 
     def show_state(self) -> None:
         now, glyphs = self.workbench.now(), self.workbench.glyphs
@@ -101,38 +121,65 @@ class LiveScreen(Frame):
             if isinstance(self._trouble, UnknownKind):
                 above.append(line(Span("there is no command of this name either: tab completes them", Tone.MUTED)))
         self.query_one("#clusters", ToneText).show_all(above)
+        self._empty()
+        self._wanted.set()
+        count = sum(len(each.table.rows) for each in self._listings if each.table is not None)
+        if count <= AT_ONCE and not self._is_building:
+            self._wanted.clear()
+            self._show(self._columns(), self._build())
+
+    def _empty(self) -> None:
         table = self.query_one("#objects", ResourceTable)
-        self._show_columns(table)
         if self._trouble is not None:
             table.empty = "nothing can be listed"
+        elif any(each.table is None and each.failure is None for each in self._listings):
+            table.empty = f"asking {', '.join(each.cluster for each in self._listings if each.at is None)} ..."
         elif self._listings:
             silent = all(each.table is None for each in self._listings)
             table.empty = "no cluster says what there is" if silent else f"there are none {self._where()}"
-        table.set_rows(
-            live.rows(
-                self._listings,
-                self._owner,
-                now,
-                order=self._order,
-                is_reversed=self._is_reversed,
-                is_wide=self._is_wide,
-            )
+
+    async def _keep_building(self) -> None:
+        """Makes the rows of large tables on a thread: ten thousand take long enough for keys to be felt waiting."""
+        while True:
+            await self._wanted.wait()
+            self._wanted.clear()
+            if not self.is_current:
+                await asyncio.sleep(DRAW_SECONDS)
+                continue
+            self._is_building, began = True, time.perf_counter()
+            try:
+                columns = self._columns()
+                rows = await anyio.to_thread.run_sync(self._build)
+            finally:
+                self._is_building = False
+            seconds = time.perf_counter() - began
+            self._show(columns, rows)
+            await asyncio.sleep(max(DRAW_SECONDS, BUILD_REST * seconds))
+
+    def _build(self) -> tuple[Row, ...]:
+        return self._rows.rows(
+            self._listings,
+            self.workbench.now(),
+            order=self._order,
+            is_reversed=self._is_reversed,
+            is_wide=self._is_wide,
         )
 
-    def _show_columns(self, table: ResourceTable) -> None:
+    def _columns(self) -> tuple[Column, ...]:
         up, down = ("^", "v") if self.workbench.is_ascii else ("↑", "↓")
         sign = up if self._is_reversed else down
-        columns = tuple(
+        return tuple(
             replace(each, title=f"{each.title}{sign}") if each.title == self._order else each
             for each in live.columns(self._listings, is_wide=self._is_wide)
         )
-        if columns != table.columns:
-            table.columns = columns
-            table.set_rows(())
-            table.refresh()
 
-    def _owner(self, labels: Mapping[str, str]) -> StackPath | None:
-        return owner_of(labels, self.workbench.states)
+    def _show(self, columns: tuple[Column, ...], rows: tuple[Row, ...]) -> None:
+        table = self.query_one("#objects", ResourceTable)
+        are_others = columns != table.columns
+        table.columns = columns
+        table.set_rows(rows)
+        if are_others or not rows:
+            table.refresh()
 
     def _where(self) -> str:
         return "in any namespace" if self._is_everywhere else f"in {', '.join(self._namespaces)}"
@@ -163,10 +210,10 @@ class LiveScreen(Frame):
             self.notify("these are of all namespaces already", severity="warning")
             return
         self._is_everywhere = not self._is_everywhere
-        self._soon.set()
+        self._again.set()
 
     def action_reload(self) -> None:
-        self._soon.set()
+        self._again.set()
 
     def on_resource_table_chosen(self, event: ResourceTable.Chosen) -> None:
         match event.key:
@@ -185,7 +232,7 @@ class LiveScreen(Frame):
             ),
             None,
         )
-        path = self._owner(row.labels) if row is not None else None
+        path = owners(self.workbench.states)(row.labels) if row is not None else None
         if row is None or path is None:
             self.notify("it carries the labels of no stack here: no KCL line is known for it", severity="warning")
             return
@@ -209,3 +256,11 @@ class LiveScreen(Frame):
                     self.workbench.edit(chain[0].file, chain[0].line)
                     return
         self.notify(f"the configuration of {state.stack.name} does not name it any more", severity="warning")
+
+
+def _after(new: Listing, before: Listing | None) -> Listing:
+    """Returns it with what was known before, while or because it is not answered."""
+    is_new = new.table is not None and not new.is_listing
+    if is_new or before is None or before.table is None or before.is_listing:
+        return new
+    return replace(before, is_watched=False, failure=new.failure)

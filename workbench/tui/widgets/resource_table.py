@@ -186,7 +186,9 @@ class ResourceTable(ScrollView, can_focus=True):
         self.marks &= {row.key for row in new}
         if [row.key for row in old_shown] == [row.key for row in self._shown] and self._widths:
             if self._measure() == self._widths:
-                for index, (before, after) in enumerate(zip(old_shown, self._shown, strict=True)):
+                top = self.scroll_offset.y
+                for index in range(top, min(top + self.size.height, len(old_shown))):
+                    before, after = old_shown[index], self._shown[index]
                     if before != after:
                         self._refresh_cells(index, before, after)
                 return
