@@ -253,6 +253,16 @@ class Client:
             raise
         return tuple(str(reply.body).splitlines())
 
+    @asynccontextmanager
+    async def log_stream(
+        self, namespace: str, pod: str, parameters: Mapping[str, str]
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
+        """Opens a log as it comes; `parameters` are those of the API. Raises `Rejected` where nothing has run yet."""
+        resource = await self.discovery.resource("v1", "Pod")
+        path = resource.path(namespace or self.default_namespace, pod, "log")
+        async with self._transport.chunks(path, tuple(parameters.items())) as chunks:
+            yield chunks
+
     async def namespace_of(self, id_: KubernetesId) -> str:
         """Returns the namespace the object goes to: its own, the context's, or "" for a cluster-wide kind."""
         resource = await self.discovery.resource(id_.api_version, id_.kind)

@@ -36,8 +36,9 @@ from runtimes.base import (
     WatchReport,
     WatchRequest,
 )
+from runtimes.base.logs import LogQuery, LogReport
 from runtimes.base.tables import LiveKind, TableReport
-from runtimes.kubernetes import fields, normalize, tables
+from runtimes.kubernetes import fields, log_feed, normalize, tables
 from runtimes.kubernetes.client import FIELD_MANAGER, Client, Object
 from runtimes.kubernetes.credentials import may_name, without_consent
 from runtimes.kubernetes.discovery import ApiResource
@@ -246,6 +247,10 @@ class KubernetesRuntime:
     ) -> AbstractAsyncContextManager[AsyncIterator[TableReport]]:
         """See `Listable`."""
         return following(self._client, kind, namespaces, most)
+
+    def follow_logs(self, query: LogQuery) -> AbstractAsyncContextManager[AsyncIterator[LogReport]]:
+        """See `LogFollowable`."""
+        return log_feed.following(self._client, query)
 
     async def owned(self, labels: Mapping[str, str]) -> Owned:
         """Finds what was applied by the workbench and carries the labels, apart from what another object owns.

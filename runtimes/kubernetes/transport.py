@@ -206,7 +206,13 @@ class Transport:
 
     @asynccontextmanager
     async def stream(self, path: str, query: Query, *, accept: str = JSON) -> AsyncIterator[AsyncIterator[bytes]]:
-        """Opens a stream of lines: a watch. Ends with the server's end; a lost connection raises `Unreachable`.
+        """Opens a stream of lines: a watch. See `chunks`."""
+        async with self.chunks(path, query, accept=accept) as found:
+            yield self._lines(found)
+
+    @asynccontextmanager
+    async def chunks(self, path: str, query: Query, *, accept: str = JSON) -> AsyncIterator[AsyncIterator[bytes]]:
+        """Opens a stream of bytes as they come. Ends with the server's end; a lost connection raises `Unreachable`.
 
         Nothing is repeated here: the reader knows from where to go on.
         """
@@ -218,7 +224,7 @@ class Transport:
         try:
             if not 200 <= response.status < 300:
                 await self._refuse_stream(response, grant)
-            yield self._lines(response)
+            yield self._chunks(response)
         finally:
             response.close()
 
@@ -233,22 +239,26 @@ class Transport:
             self._credentials.forget(grant)
         raise self._failure(response.status, content, "", (), grant)
 
-    async def _lines(self, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-        rest = bytearray()
+    async def _chunks(self, response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
         try:
             async for chunk in response.content.iter_any():
-                rest += chunk
-                if len(rest) > _MAX_LINE_BYTES:
-                    raise RuntimeFailure("one line of a watch is larger than 32 MiB", target=self.place)
-                if b"\n" not in chunk:
-                    continue  # what came before has been looked through
-                *whole, last = rest.split(b"\n")
-                for line in whole:
-                    if line:
-                        yield bytes(line)
-                rest = bytearray(last)
+                yield chunk
         except _LOST as error:
             raise self._unreachable(error, "", True) from None
+
+    async def _lines(self, chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        rest = bytearray()
+        async for chunk in chunks:
+            rest += chunk
+            if len(rest) > _MAX_LINE_BYTES:
+                raise RuntimeFailure("one line of a watch is larger than 32 MiB", target=self.place)
+            if b"\n" not in chunk:
+                continue  # what came before has been looked through
+            *whole, last = rest.split(b"\n")
+            for line in whole:
+                if line:
+                    yield bytes(line)
+            rest = bytearray(last)
 
     async def _exchange(
         self, method: str, path: str, query: Query, body: Any, content_type: str, grant: Grant, accept: str

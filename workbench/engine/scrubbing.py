@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
 from kcl.secrecy.rules import BUILT_IN, MASK, SecretRules
-from runtimes.base import Address, KubernetesId, ObjectRef, TerraformId
+from runtimes.base import Address, KubernetesId, ObjectRef, RuntimeFailure, TerraformId
 from runtimes.base.secret_texts import secret_texts
 
 Said = TypeVar("Said")
@@ -28,6 +29,21 @@ def scrubbed(said: Said, secrets: frozenset[str], rules: SecretRules = BUILT_IN)
 def masked_text(text: str, secrets: frozenset[str], rules: SecretRules = BUILT_IN) -> str:
     known = secret_texts(secrets).masked(text) if secrets else text
     return rules.masked(known, MASK)
+
+
+def masked_failure(
+    failure: RuntimeFailure | None, secrets: frozenset[str], rules: SecretRules = BUILT_IN
+) -> RuntimeFailure | None:
+    """Returns a failure of the same kind: a server may quote what it was sent, or what it holds."""
+    if failure is None:
+        return None
+    said = {"message": failure.message, "hint": failure.hint}
+    masked = {name: masked_text(text, secrets, rules) for name, text in said.items()}
+    if masked == said:
+        return failure
+    found = copy.copy(failure)
+    found.message, found.hint, found.args = masked["message"], masked["hint"], (masked["message"],)
+    return found
 
 
 def _scrubbed(value: Any, masked: Callable[[str], str]) -> Any:

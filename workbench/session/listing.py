@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from workbench.session.opened import Opened
@@ -12,6 +13,7 @@ from workbench.session.opened import Opened
 if TYPE_CHECKING:
     # The engine pulls in the language; a session that only lists stacks must not pay for it.
     from runtimes.base import KubernetesId
+    from runtimes.base.logs import LogQuery, LogReport
     from runtimes.base.tables import Listable, LiveKind, LiveTable, TableReport
     from workbench.engine.live import Listing, LiveObject
 
@@ -78,6 +80,7 @@ class ListingLive(Opened):
         from runtimes.base import RuntimeFailure
         from runtimes.base.tables import TableReport
         from workbench.engine.live import TableScrubber
+        from workbench.engine.scrubbing import masked_failure
         from workbench.project.masking import read_masking
 
         rules, scrubber = read_masking(self._root), TableScrubber()
@@ -88,9 +91,10 @@ class ListingLive(Opened):
                         table = report.table and await anyio.to_thread.run_sync(
                             scrubber.scrubbed, report.table, self._secrets, rules
                         )
-                        feed.take(cluster, report, table)
+                        failure = masked_failure(report.failure, self._secrets, rules)
+                        feed.take(cluster, replace(report, failure=failure), table)
             except RuntimeFailure as error:
-                feed.take(cluster, TableReport(failure=error), None)
+                feed.take(cluster, TableReport(failure=masked_failure(error, self._secrets, rules)), None)
             await asyncio.sleep(_CONNECT_AGAIN_SECONDS)
 
     async def read_live(self, cluster: str, id_: KubernetesId) -> LiveObject | None:
@@ -98,8 +102,6 @@ class ListingLive(Opened):
 
         Raises `RuntimeFailure` where it can't be read; events that can't be are said in the object.
         """
-        from dataclasses import replace
-
         from runtimes.base import ReadRequest, Resource, RuntimeFailure, RuntimeType
         from workbench.engine.live import shown
         from workbench.engine.masking import secret_values
@@ -118,6 +120,29 @@ class ListingLive(Opened):
         except RuntimeFailure as error:
             return replace(found, events_failure=error)
         return replace(found, events=scrubbed(events, self._secrets, rules))
+
+    @asynccontextmanager
+    async def follow_logs(self, cluster: str, query: LogQuery) -> AsyncIterator[AsyncIterator[LogReport]]:
+        """Gives what containers write as it comes, secrets masked. Raises `RuntimeFailure` where the cluster can't be
+        reached at all; what happens later is in the reports."""
+        import anyio.to_thread
+
+        from runtimes.base import Misconfigured
+        from runtimes.base.logs import LogFollowable
+        from workbench.engine.logs import shown
+        from workbench.project.masking import read_masking
+
+        runtime = await self._connections.runtime(cluster)
+        if not isinstance(runtime, LogFollowable):
+            raise Misconfigured("gives no logs", target=cluster)
+        rules = read_masking(self._root)
+
+        async def masked(reports: AsyncIterator[LogReport]) -> AsyncIterator[LogReport]:
+            async for each in reports:
+                yield await anyio.to_thread.run_sync(shown, each, self._secrets, rules)
+
+        async with runtime.follow_logs(query) as reports:
+            yield masked(reports)
 
     async def _listable(self, cluster: str) -> Listable:
         from runtimes.base import Misconfigured

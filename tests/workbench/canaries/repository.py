@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import quote, quote_plus
 
 from runtimes.base import Health, KubernetesId, LogRequest, ObjectRef, Occurrence, RuntimeFailure, Status
+from runtimes.base.logs import LogLine, LogNote, LogQuery, LogReport, LogSource
 from runtimes.base.tables import LiveColumn, LiveKind, LiveRow, LiveTable, TableReport
 from tests.workbench.engine.fake_cluster import FakeCluster
 from tests.workbench.engine.fake_workspace import FakeWorkspace
@@ -176,7 +177,7 @@ class Cluster(FakeCluster):
         table = LiveTable(kind, columns, (LiveRow(SETTINGS, "u", ("settings", *told), {"door": OPTION}),))
 
         async def reports() -> AsyncIterator[TableReport]:
-            yield TableReport(table, datetime.now(UTC), is_watched=True)
+            yield TableReport(table, datetime.now(UTC), failure=RuntimeFailure(f"it refused {LOOK}"))
             await asyncio.sleep(60)
 
         yield reports()
@@ -184,6 +185,19 @@ class Cluster(FakeCluster):
     async def events(self, id_: KubernetesId, uid: str) -> tuple[Occurrence, ...]:
         about = ObjectRef(id_.kind, id_.namespace, id_.name, uid)
         return (Occurrence(about, True, "Refused", f"not {OPTION}, not {LOOK}", 2, None),)
+
+    @asynccontextmanager
+    async def follow_logs(self, query: LogQuery) -> AsyncIterator[AsyncIterator[LogReport]]:
+        source, at = LogSource(query.id.name, "app"), datetime.now(UTC)
+        written = await self.logs(LogRequest(ObjectRef("Pod", query.id.namespace, query.id.name)))
+        lines = tuple(LogLine(source, at, f"wrote {each}") for each in written)
+        note = LogNote(source, at, f"the stream was lost: {LOOK}")
+
+        async def reports() -> AsyncIterator[LogReport]:
+            yield LogReport((*lines, note), (source,), at, RuntimeFailure(f"refused with {LOOK}"))
+            await asyncio.sleep(60)
+
+        yield reports()
 
     async def logs(self, request: LogRequest) -> tuple[str, ...]:
         return (

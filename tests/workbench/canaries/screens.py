@@ -16,6 +16,7 @@ from workbench.tui.screens.drift import DriftScreen
 from workbench.tui.screens.fleet import FleetScreen
 from workbench.tui.screens.live import LiveScreen
 from workbench.tui.screens.live_object import LiveObjectScreen
+from workbench.tui.screens.logs import LogsScreen
 from workbench.tui.screens.reach import ReachScreen
 from workbench.tui.screens.releases import ReleaseChangesScreen, ReleasesScreen
 from workbench.tui.screens.rollouts import RolloutsScreen
@@ -148,6 +149,9 @@ class Pictures:
         await self.pilot.press("enter")
         await until(self.pilot, lambda: isinstance(self.app.screen, LiveObjectScreen) and says(self.app, "Refused"))
         await self.of_each_row("live object", 20)
+        await self.pilot.press("l")
+        await until(self.pilot, lambda: isinstance(self.app.screen, LogsScreen) and says(self.app, "wrote "))
+        self.take("logs")
 
     async def _typed(self, command: str) -> None:
         await self.pilot.press("colon")

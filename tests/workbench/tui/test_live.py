@@ -24,6 +24,7 @@ from workbench.settings import Settings
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.screens.live import LiveScreen
 from workbench.tui.screens.live_object import LiveObjectScreen
+from workbench.tui.screens.logs import LogsScreen
 from workbench.tui.widgets.resource_table import ResourceTable
 
 HOSTILE = "[red]front[/]\x1b[31m\u202e"
@@ -201,15 +202,9 @@ async def test_an_object_is_shown_with_who_set_its_fields_its_events_and_its_log
         assert any("workbench" in each for each in shown(app)) and not says(app, "managedFields")
         await until(pilot, lambda: says(app, "ScalingReplicaSet"))
         await pilot.press("l")
-        assert not app.screen.query_one("#side").has_class("logs"), "only pods have logs"
-        await pilot.press("escape", "escape", "colon", *"pods@hz web-prod", "enter")
-        await until(pilot, lambda: isinstance(app.screen, LiveScreen) and len(names(app)) == 2)
-        await pilot.press("enter", "l")
-        await until(pilot, lambda: bool(app.screen.query_one("#logs", ResourceTable).shown))
-        await pilot.press("c")
-        await until(pilot, lambda: says(app, "logs of front"))
-        await pilot.press("p")
-        await until(pilot, lambda: says(app, "the run before"))
+        await until(pilot, lambda: isinstance(app.screen, LogsScreen) and says(app, "in 2 pods"))
+        await pilot.press("escape")
+        assert isinstance(app.screen, LiveObjectScreen)
 
 
 async def test_secrets_of_a_live_object_are_masked_wherever_they_are(tmp_path: Path, sandbox: Sandbox) -> None:

@@ -22,6 +22,7 @@ from workbench.present.text import Line, Span, Tone, line
 from workbench.project import WorkbenchError
 from workbench.tui.frame import DRAW_SECONDS, Frame
 from workbench.tui.screens.live_object import LiveObjectScreen
+from workbench.tui.screens.logs import LogsScreen
 from workbench.tui.state import StackState
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
@@ -43,6 +44,7 @@ class LiveScreen(Frame):
         Binding("O", "reverse", "Reverse", show=False),
         Binding("a", "everywhere", "Everywhere"),
         Binding("n", "wide", "Columns"),
+        Binding("l", "logs", "Logs"),
         Binding("s", "source", "Source"),
     ]
 
@@ -219,6 +221,11 @@ class LiveScreen(Frame):
         match event.key:
             case (str() as cluster, KubernetesId() as id_):
                 self.app.push_screen(LiveObjectScreen(cluster, id_, self.state))
+
+    def action_logs(self) -> None:
+        match self.query_one("#objects", ResourceTable).current:
+            case (str() as cluster, KubernetesId() as id_):
+                self.app.push_screen(LogsScreen(cluster, id_, self.state))
 
     def action_source(self) -> None:
         """Opens the editor at the KCL line of the object under the cursor, where a stack has it."""
