@@ -5,8 +5,8 @@ given request by request, since the client's own default (five minutes in total)
 credentials.py and are renewed once on a 401, which the client does not do.
 
 What is repeated: reads and dry runs after a lost connection or a 5xx; every verb after a 429, or a 503 that names a
-time to come back, as the server did nothing then. A write whose answer was lost is never sent again: nobody knows
-whether it happened.
+time to come back, as the server did nothing then. A write whose answer was lost is never sent again here: who sent it
+has to look whether it happened.
 """
 
 from __future__ import annotations

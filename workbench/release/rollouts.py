@@ -253,9 +253,8 @@ class Rollouts:
             try:
                 await self._append(kept, record.id, Asked(self.wall(), Ask.ABORT, self.user, self.host, reason))
             except (ReleaseFailure, RuntimeFailure):
-                error.hint = f"{error.hint}; it is recorded as begun, so then: wb rollout abort {record.id}".lstrip(
-                    "; "
-                )
+                begun = f"it is recorded as begun, so then: wb rollout abort {record.id}"
+                error.hint = f"{error.hint}; {begun}" if error.hint else begun
                 raise error from None
             with suppress(ReleaseFailure, RuntimeFailure):
                 await self._free(record)

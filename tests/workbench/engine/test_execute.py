@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import anyio
 import pytest
 
-from runtimes.base import Conflict, Forbidden, KubernetesId, ResourceId, Unreachable
+from runtimes.base import ApplyRequest, Conflict, Forbidden, KubernetesId, LiveResource, ResourceId, Unreachable
 from tests.workbench.engine.fake_cluster import FakeCluster
 from tests.workbench.engine.world import Recorded, World, config_map, deployment, names, namespace
 from workbench.engine.errors import StalePlan
@@ -243,3 +243,44 @@ async def test_many_steps_run_side_by_side_but_not_all_at_once() -> None:
     ended = [index for index, each in enumerate(events) if isinstance(each, StepFinished)]
     assert len(started) == len(ended) == 25
     assert started[9] < ended[0] < started[10], "ten at first, the eleventh once one is done"
+
+
+@pytest.mark.parametrize("is_new", [True, False], ids=["create", "update"])
+@pytest.mark.parametrize("was_done", [True, False], ids=["done", "not done"])
+async def test_a_write_whose_answer_was_lost_is_looked_for_and_done_once(is_new: bool, was_done: bool) -> None:
+    world = World()
+    if not is_new:
+        await world.release(namespace(), config_map("settings", {"a": "1"}))
+    losing = Losing(world.hz, was_done=was_done)
+    events = await world.release(namespace(), config_map("settings", {"a": "2"}))
+    assert finished(events).outcome is Outcome.SUCCEEDED and losing.lost == 1
+    assert world.hz.objects[SETTINGS].leaves["data", "a"] == "2"
+    writes = [each for each in world.hz.calls if each == ("apply", str(SETTINGS))]
+    assert len(writes) == (1 if is_new else 2), "what was done is not sent again"
+    assert (await world.plan(namespace(), config_map("settings", {"a": "2"}))).is_empty
+
+
+async def test_a_write_whose_answer_was_lost_is_not_done_where_somebody_else_was_faster() -> None:
+    world = World()
+    await world.release(namespace(), config_map("settings", {"a": "1"}))
+    Losing(world.hz, was_done=False, meanwhile=lambda: world.hz.edit(SETTINGS, ("data", "a"), "3", "kubectl-edit"))
+    events = await world.release(namespace(), config_map("settings", {"a": "2"}))
+    failed = next(each for each in events if isinstance(each, StepFailed))
+    assert "reset" in failed.message and world.hz.objects[SETTINGS].leaves["data", "a"] == "3"
+
+
+class Losing:
+    """Loses the answer to the next write of the settings, which was done or not."""
+
+    def __init__(self, cluster: FakeCluster, *, was_done: bool, meanwhile: Callable[[], object] = lambda: None) -> None:
+        self.lost, self._apply, self._was_done, self._meanwhile = 0, cluster.apply, was_done, meanwhile
+        cluster.apply = self.apply  # type: ignore[method-assign]
+
+    async def apply(self, request: ApplyRequest) -> LiveResource:
+        if self.lost or request.resource.id != SETTINGS:
+            return await self._apply(request)
+        self.lost += 1
+        if self._was_done:
+            await self._apply(request)
+        self._meanwhile()
+        raise Unreachable("reset", target="hz", is_uncertain=True)

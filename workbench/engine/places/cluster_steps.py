@@ -1,7 +1,9 @@
 """The steps of an apply that a cluster carries out: one write each, with the uid and version read right before.
 
 A write that is refused because only the version moved is tried again. Once asked, a cluster may have done it, and only
-its answer tells: so a write is not abandoned. Who interrupts an apply still gets an end: a write whose answer does not
+its answer tells: so a write is not abandoned. Where the answer was lost, or was none, the object is read: what is as it
+was before is written again, bound to that very version; what a dry run would change nothing of is done; anything else
+failed. Who interrupts an apply still gets an end: a write whose answer does not
 come within some seconds is reported as one that may or may not have been done, and the next plan looks.
 """
 
@@ -21,6 +23,7 @@ from runtimes.base import (
     LiveResource,
     Moved,
     NotThere,
+    PlanRequest,
     ReadRequest,
     Reference,
     Rejected,
@@ -44,6 +47,7 @@ _ESTABLISHED_PATIENCE_SECONDS = 30.0
 _DRAIN_SECONDS = 4.0
 """So long an interrupted apply waits for answers to what was sent: with its record, an end takes 5 s."""
 _MOST_MOVES = 3
+_AGAIN_SECONDS = 0.2
 AT_ONCE = 10
 """Writes to one cluster at a time."""
 
@@ -165,15 +169,34 @@ class ClusterSteps:
     async def _write(self, change: Change, resource: Resource | None) -> LiveResource | None:
         """Does what the change says; tries again if only the version moved and the content is as planned."""
         expected = self._identities.get(change.address)
+        lost: RuntimeFailure | None = None
         for attempt in range(_MOST_MOVES):
             try:
                 return await self._write_once(change, resource, expected)
-            except Moved:
-                live = await self._runtime.read(ReadRequest(change.address.id))
-                if attempt == _MOST_MOVES - 1 or difference(change, live, self._seal):
+            except RuntimeFailure as error:
+                is_lost = _may_be_done(change, error) and not self._apply.is_stopping()
+                if not is_lost and not isinstance(error, Moved):
+                    raise
+                lost = error if is_lost else lost
+                try:
+                    live = await self._runtime.read(ReadRequest(change.address.id))
+                    is_as_planned = not difference(change, live, self._seal)
+                    if not is_as_planned and lost is not None and live is not None:
+                        if await self._is_done(known(resource)):  # by what was sent, whose answer was lost
+                            return await self._established(live)
+                except RuntimeFailure:
+                    raise error from None  # so it is not known whether it was done
+                if not is_as_planned or attempt == _MOST_MOVES - 1:
                     raise
                 expected = live.identity if live else None
+                if is_lost:
+                    await anyio.sleep(_AGAIN_SECONDS)
         raise AssertionError("the last attempt returns or raises")
+
+    async def _is_done(self, resource: Resource) -> bool:
+        """Tells whether the cluster, asked in a dry run, would change nothing any more."""
+        found = await self._runtime.plan(PlanRequest(resource, dry_run=True))
+        return found.before is not None and self._seal.digest(found.before) == self._seal.digest(found.after)
 
     async def _write_once(
         self, change: Change, resource: Resource | None, expected: Identity | None
@@ -230,6 +253,12 @@ class ClusterSteps:
                     break
                 await anyio.sleep(0.1)
         return live
+
+
+def _may_be_done(change: Change, error: RuntimeFailure) -> bool:
+    """Tells whether an apply may have been done though it failed: what was refused was not."""
+    is_uncertain = error.is_uncertain if isinstance(error, Unreachable) else type(error) is RuntimeFailure
+    return is_uncertain and change.action in (Action.CREATE, Action.UPDATE)
 
 
 def _silent(change: Change) -> Unreachable:
