@@ -159,13 +159,14 @@ class _Reading:
         """Returns what all places have that the release left the resource in."""
         id_ = self._released[reference.id]
         addresses = [each for each in self._release.resources if each.id == id_]
-        giver = Giver(id_, reference.usual, tuple(each.cluster for each in addresses))
+        giver = Giver(id_, reference.attribute, tuple(each.cluster for each in addresses))
         there: dict[str, Value] = {}
         for address in addresses:
             live = await self._resource(address)
             if isinstance(live, NoOutput):
                 return live, giver
             there[address.cluster] = self._of(live, reference)
+            giver = replace(giver, path=values.path_of(live, reference))
         try:
             value = agreed(reference, there)
         except NoSuchValue as error:

@@ -113,6 +113,20 @@ def _forms(secret: str) -> Iterator[str]:
         yield encoded[(0, 4, 4)[shift] : len(encoded) - 4]  # what neighbours have a say in is left out
 
 
+OUTPUTS = """\
+name: dev
+outputs:
+  encoded: $kusion_path.v1:Secret:texts.data
+  decoded: $workbench.base64decode["$kusion_path.v1:Secret:texts.data.text-0"]
+  word: of $workbench.join["-", ["$workbench.base64decode[\\"$kusion_path.v1:Secret:texts.data.word-0\\"]"]]
+  repeated: $kusion_path.v1:ConfigMap:again.data
+  settings: $workbench.jsonencode["$kusion_path.v1:ConfigMap:settings.data"]
+  arguments: $kusion_path.apps/v1:Deployment:web.spec.template.spec.containers
+  wrong: $workbench.base64decode["$kusion_path.apps/v1:Deployment:web.metadata.name"]
+"""
+"""What others are given of it: secrets of all kinds, as they are and made into something else."""
+
+
 @dataclass(frozen=True)
 class Vault:
     """The stack vault/dev, all of whose objects are in a namespace that it creates itself."""
@@ -226,7 +240,7 @@ def vault() -> Vault:
         "kcl.mod": '[package]\nname = "vault"\n',
         "clusters.yaml": "clusters: {hz: {context: one}}\nplacements: [{stacks: ['*/*'], clusters: [hz]}]\n",
         "vault/project.yaml": "name: vault\n",
-        "vault/dev/stack.yaml": "name: dev\n",
+        "vault/dev/stack.yaml": OUTPUTS,
         "vault/dev/main.k": main + "\n",
         "vault/dev/settings.yaml": json.dumps({"kcl_options": kcl_options}),
     }

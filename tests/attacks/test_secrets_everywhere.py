@@ -138,6 +138,7 @@ DRIFTED = (
     ("diff", "-o", "table", "vault/dev"),
     ("plan", "-o", "json", "vault/dev"),
     *((verb, "-o", format_, "vault/dev") for verb in ("diff", "plan") for format_ in ("table", "json", "yaml") if ALL),
+    *(("outputs", "vault/dev", "-o", format_) for format_ in ("table", "json", "yaml")),
     ("diff", "vault/dev", "--drift"),
     *((verb, "vault/dev", "-o", format_) for verb in ("drift", "fleet") for format_ in ("table", "json", "yaml")),
     *(("watch", "vault/dev", "--timeout", "1", "-o", format_) for format_ in ("table", "json")),
@@ -241,6 +242,7 @@ async def test_no_command_shows_keeps_or_hands_on_a_secret(opened: Opened) -> No
     opened.delete_by_hand()
     for arguments in (*ROLLED_OUT, *LAST[:1]):
         await look(*arguments)
+    assert "output" in shown["outputs vault/dev -o json"] and "masked#" in shown["outputs vault/dev -o json"]
     assert "1 of 1 targets ready" in shown["rollout resume"]
     assert any((opened.home / "state").rglob("*.json"))
     leaking["files"] = [f"{name}: {found}" for name, found in opened.leaking_files().items()]

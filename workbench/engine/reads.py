@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from runtimes.base import OutputReference, ResourceId
+from runtimes.base import OutputReference, PlainPath, ResourceId, format_path
 from workbench.engine.masking import Seal, masked
 
 
@@ -16,11 +16,11 @@ class Giver:
     """A field of a resource that an output is made of, and the places that it was read from."""
 
     id: ResourceId
-    attribute: str
+    path: PlainPath
     places: tuple[str, ...]
 
     def __str__(self) -> str:
-        return f"{self.id}{self.attribute}@{','.join(self.places)}"
+        return f"{format_path(self.path)} of {self.id}@{','.join(self.places)}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -216,6 +216,16 @@ def of_live(live: LiveResource, reference: Reference, rules: SecretRules) -> Val
     return Value(*_in_any([live.observed, live.body], reference, hidden))
 
 
+def path_of(live: LiveResource, reference: Reference) -> PlainPath:
+    """Returns where a reference leads to in a resource that is there; as it is written where it leads nowhere."""
+    for body in (live.observed, live.body):
+        try:
+            return followed(body, reference)[1]
+        except KeyError:
+            continue
+    return reference.attribute
+
+
 def holds_sealed(recorded: Body, reference: Reference) -> bool:
     """Whether a record has a digest where a reference leads to, or in it."""
     try:

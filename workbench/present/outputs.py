@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from runtimes.base import format_path
 from workbench.engine.masking import Seal
 from workbench.engine.outputs import NoOutput, StackOutputs
 from workbench.engine.reads import OutputRead, OutputValue
@@ -26,7 +27,7 @@ def _cells(name: str, each: OutputValue | NoOutput, seal: Seal, glyphs: Glyphs) 
     return (
         line(name),
         line(each.text(seal)),
-        line(Span(" ".join(map(str, each.givers)), Tone.MUTED)),
+        line(Span("; ".join(map(str, each.givers)), Tone.MUTED)),
         line(str(each.revision)),
         line(Span(each.read_at.strftime("%H:%M:%S"), Tone.MUTED)),
     )
@@ -70,9 +71,7 @@ def _output(name: str, each: OutputValue | NoOutput, seal: Seal) -> dict[str, An
         "name": name,
         "value": plain(each.shown(seal)),
         "secret": each.is_secret,
-        "from": [
-            {"id": str(giver.id), "attribute": giver.attribute, "places": list(giver.places)} for giver in each.givers
-        ],
+        "from": [{"id": str(one.id), "path": format_path(one.path), "places": list(one.places)} for one in each.givers],
         "release": each.revision,
         "readAt": each.read_at.isoformat(),
         "unknown": None,

@@ -127,7 +127,7 @@ async def test_what_a_stack_gives_is_read_from_what_is_there(place: Place) -> No
     assert not found.is_known
     ip = found.outputs["ip"]
     assert isinstance(ip, OutputValue)
-    assert [str(each) for each in ip.givers] == ["v1:Service:base:gate.status.ip@hz,sh"]
+    assert [str(each) for each in ip.givers] == ["status.ip of v1:Service:base:gate@hz,sh"]
     shown = json.dumps(presented.document(found, Seal.random())) + repr(found)
     assert "canary" not in shown and "10.0.0.1" in shown
 
@@ -141,10 +141,10 @@ async def test_a_stack_reads_it_when_planned_and_says_where_it_is_from(place: Pl
         url, zone, order = plan.notes
         assert order == "comes after base/prod"
         assert url.startswith(
-            "output url of base/prod is postgres://db-1.cloud:5001, from acme:cloud:thing:db.address@"
+            "output url of base/prod is postgres://db-1.cloud:5001, from address of acme:cloud:thing:db@"
         )
         assert "(release 1, read at " in url and url.endswith("for data.url of v1:ConfigMap:app:own")
-        assert "from v1:ConfigMap:base:plain.data.zone@hz,sh" in zone
+        assert "from data.zone of v1:ConfigMap:base:plain@hz,sh" in zone
         (first, _) = documents.plan(plan, place.root)["reads"]
         assert (first["stack"], first["name"], first["value"], first["release"], first["fields"]) == (
             "base/prod", "url", "postgres://db-1.cloud:5001", 1, ["data.url of v1:ConfigMap:app:own"],

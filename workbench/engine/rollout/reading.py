@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from runtimes.base import FieldPath, ListKey, parse_attribute
+from runtimes.base import FieldPath, ListKey
 from workbench.engine.changes import Change, Op
 from workbench.engine.events import Action
 from workbench.engine.plan import Plan
@@ -43,7 +43,7 @@ def _changes(giving: Plan, read: OutputRead) -> bool:
 def _touches(step: Change, giver: Giver) -> bool:
     if step.action is not Action.UPDATE:
         return True
-    attribute = _names(parse_attribute(giver.attribute.lstrip(".")))
+    attribute = _names(giver.path)
     written = [_names(each.path) for each in step.fields if each.op is not Op.KEPT]
     return any(path[: len(attribute)] == attribute[: len(path)] for path in written)
 
