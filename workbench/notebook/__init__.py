@@ -14,6 +14,7 @@
 engine_thread  one thread with an event loop, on which everything of the engine runs
 workspace      `open`: sessions, stacks, what-ifs
 results        what verbs return: a value, its DataFrame and its view
+surveys        results over many stacks: drift, impact, policies, rollouts
 runs           what goes on while a plan is applied and becomes ready
 frames         engine values → DataFrames with fixed columns and dtypes
 views          lines, rows and columns → HTML and text

@@ -183,12 +183,12 @@ def _resource(each: Resource, found: Spec, clusters: Sequence[str], root: Path, 
         "runtime": each.type.value,
         **_identity(each.id),
         "cluster": ", ".join(kind_of(each.id).names(clusters)),
-        **_source(found.chain(each.id), root),
+        **source_values(found.chain(each.id), root),
         "hash": seal.digest(each.attributes),
     }
 
 
-def _where(address: Address) -> Values:
+def where_values(address: Address) -> Values:
     return {"id": str(address.id), "runtime": type_of(address.id).value, "cluster": address.cluster}
 
 
@@ -207,11 +207,11 @@ def diff(found: StackDiff | Plan, root: Path) -> pd.DataFrame:
     values as they stand in YAML, JSON for lists and mappings.
     """
     different = [each for each in found.changes if each.is_different]
-    return frame(DIFF, (row for each in different for row in _change(each, root)))
+    return frame(DIFF, (row for each in different for row in change_values(each, root)))
 
 
-def _change(change: Change, root: Path) -> Iterator[Values]:
-    where = _where(change.address)
+def change_values(change: Change, root: Path) -> Iterator[Values]:
+    where = where_values(change.address)
     whole = change.action in (Action.CREATE, Action.DELETE) or not change.fields
     if whole:
         yield {
@@ -220,7 +220,7 @@ def _change(change: Change, root: Path) -> Iterator[Values]:
             "cls": "drift" if change.was_deleted else "intended",
             "masked": False,
             "restart": change.restarts,
-            **_source(change.source, root),
+            **source_values(change.source, root),
         }
     for each in () if change.action is Action.DELETE else change.fields:
         yield {**where, **_field(each, root)}
@@ -230,16 +230,16 @@ def _field(field: FieldChange, root: Path) -> Values:
     return {
         "op": field.op.value,
         "path": format_path(field.path),
-        "before": _value(field.before),
-        "after": _value(field.after),
+        "before": value_text(field.before),
+        "after": value_text(field.after),
         "cls": _CLASSES[field.class_],
         "masked": field.is_masked,
         "restart": field.restarts,
-        **_source(field.source, root),
+        **source_values(field.source, root),
     }
 
 
-def _value(value: Any) -> str | None:
+def value_text(value: Any) -> str | None:
     match value:
         case None:
             return None
@@ -253,7 +253,7 @@ def _value(value: Any) -> str | None:
             return json.dumps(value, default=str, ensure_ascii=False)
 
 
-def _source(chain: Chain, root: Path) -> Values:
+def source_values(chain: Chain, root: Path) -> Values:
     if not chain:
         return {}
     file, _, number = chain[0].relative_to(root).rpartition(":")
@@ -268,7 +268,7 @@ def plan(made: Plan) -> pd.DataFrame:
         (
             {
                 "step": number,
-                **_where(address),
+                **where_values(address),
                 "op": _SIGNS[changes[address].action],
                 "restart": changes[address].restarts,
                 "because": changes[address].because,
@@ -286,7 +286,7 @@ def run(made: Plan, events: Sequence[Event], *, idle: str) -> pd.DataFrame:
     for number, wave in enumerate(made.waves, 1):
         for address in wave:
             sign = _SIGNS[changes[address].action]
-            known[address] = {**_where(address), "step": number, "op": sign}
+            known[address] = {**where_values(address), "step": number, "op": sign}
             known[address] |= {"state": idle, "attempts": 0}
     for event in events:
         match event:
@@ -340,7 +340,7 @@ def status(tree: StatusTree | None) -> pd.DataFrame:
         STATUS,
         (
             {
-                **_where(each.address),
+                **where_values(each.address),
                 "status": each.health.status.value,
                 "reason": each.health.reason,
                 "message": each.health.message,

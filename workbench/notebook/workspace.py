@@ -18,6 +18,7 @@ from workbench.engine.changes import Summary
 from workbench.engine.compile import CompileInputs
 from workbench.engine.errors import EditFailed
 from workbench.engine.field_edit import set_field
+from workbench.engine.impact import ImpactReport
 from workbench.engine.release import Release
 from workbench.engine.status import StatusTree
 from workbench.engine.whatif import WhatIf
@@ -27,6 +28,7 @@ from workbench.notebook.engine_thread import EngineThread, readable
 from workbench.notebook.recovery import Audit, Recovery
 from workbench.notebook.results import Compiled, Diff, Note, Releases, Shown
 from workbench.notebook.runs import Plan, Run, Watch
+from workbench.notebook.surveys import Drift, Impact, Policies, Rollouts
 from workbench.notebook.views import Picture, Tab
 from workbench.present import browse, documents, explain, paths
 from workbench.present.diff import Roots
@@ -91,6 +93,30 @@ class Workspace:
     def stack(self, name: str) -> StackHandle:
         """Finds a stack by `project/stack` or by its folder; raises `UnknownStack` with the nearest names."""
         return StackHandle(self, self._now(lambda: self.session.select(name)))
+
+    def drift(self, *globs: str) -> Drift:
+        """Looks for what others changed live, in the stacks that the globs cover; writes nothing."""
+        stacks = self._chosen(globs)
+        return Drift(stacks, self.call(lambda: self.session.drift(stacks)), self.root)
+
+    def impact(self, *files: str | Path, git: str = "", live: bool = False) -> Impact:
+        """Says what changed files do to all stacks, by compiling both sides; those not committed, or of a git range.
+
+        With `live` the clusters of affected stacks are asked. Raises `EngineError` where git can't tell.
+        """
+        return Impact(self.call(lambda: self.session.impact(files, git, live=live)))
+
+    def policies(self, *globs: str) -> Policies:
+        """Asks the policies about what the stacks say; raises `BrokenFile` where policies can't be read."""
+        stacks = self._chosen(globs)
+        return Policies(self.call(lambda: self.session.judge(stacks)), self.root)
+
+    def rollouts(self) -> Rollouts:
+        """Returns the rollouts of the repository, from whichever machine they were begun."""
+        return Rollouts(self.call(self.session.rollouts), datetime.now(UTC))
+
+    def _chosen(self, globs: tuple[str, ...]) -> tuple[Stack, ...]:
+        return self._now(lambda: self.session.choose(*globs) if globs else tuple(self.session.tree().stacks()))
 
     def whatif(self, name: str) -> WhatIfEdit:
         return self.stack(name).whatif()
@@ -334,6 +360,11 @@ class StackHandle:
         )
         return Plan(made, asked)
 
+    def plan_revert(self, D: Options | None = None) -> Plan:
+        """Plans to take back what others changed live; refused where the configuration itself has changed as well."""
+        asked = self.given(D)
+        return Plan(self.workspace.call(lambda: self.session.plan_revert(self.value, asked.inputs)), asked)
+
     def plan_destroy(self, D: Options | None = None) -> Plan:
         """Plans to take everything away that the stack has, on its clusters and in Terraform.
 
@@ -440,6 +471,16 @@ class WhatIfEdit(Shown):
         """Returns the names of all stacks that the edited files touch."""
         impact = self._stack.workspace._now(lambda: self._stack.session.affected(self.value.files))
         return tuple(str(each) for each in impact.stacks)
+
+    def impact(self, *, live: bool = False) -> Impact:
+        """What the edits do to every stack that reads one of their files; with `live` their clusters are asked."""
+
+        async def effect() -> ImpactReport:
+            session = self._stack.session
+            report = await session.effect(self.value)
+            return await session.live_impact(report, self.value.inputs) if live else report
+
+        return Impact(self._stack.workspace.call(effect))
 
     def patch(self) -> str:
         """Returns the edits as a unified diff that `git apply` takes."""

@@ -46,7 +46,7 @@ from workbench.tui.screens.recovery import parse as parse_recovery
 from workbench.tui.screens.releases import ReleasesScreen
 from workbench.tui.screens.spec import SpecScreen
 from workbench.tui.screens.whatif import WhatIfScreen
-from workbench.tui.state import Goal, RecoveryJob, StackState, Verb
+from workbench.tui.state import Goal, Reach, RecoveryJob, StackState, Verb
 from workbench.tui.themes import MONO, THEMES
 from workbench.tui.tones import ASCII_CLASS, WithoutOrders
 
@@ -412,6 +412,7 @@ class WorkbenchApp(App[int]):
 
     def measure_reach(self, state: StackState) -> None:
         """Finds out in the background how far the edits at hand reach; what was known of older ones is dropped."""
+        state.reach = Reach.of(state.whatif)
         self.run_worker(self._measure_reach(state), group=f"reach {state.stack.name}", exclusive=True)
 
     def toggle_destroying(self, state: StackState) -> None:
@@ -527,7 +528,8 @@ class WorkbenchApp(App[int]):
         self.measure_reach(state)
 
     async def _measure_reach(self, state: StackState) -> None:
-        async for reach in reach_of(self.session, state.whatif):
+        assert state.reach is not None, "who asks for it has begun it"
+        async for reach in reach_of(self.session, state.whatif, state.reach):
             state.reach = reach
             self.tell(state)
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from runtimes.base import RuntimeFailure
 from workbench.present import errors
 from workbench.project import WorkbenchError
-from workbench.tui.state import Reach
 
 if TYPE_CHECKING:
     from workbench.engine.whatif import WhatIf
     from workbench.session import Session
+    from workbench.tui.state import Reach
 
 SETTLE_SECONDS = 1.0
 """So long nothing may be edited before other stacks are compiled."""
@@ -22,16 +22,13 @@ MOST_ASKED = 20
 """The clusters of so many of the stacks that are reached are asked; a shared model may reach hundreds."""
 
 
-async def reach_of(session: Session, whatif: WhatIf | None) -> AsyncIterator[Reach]:
-    """Yields what is known so far, the last one with what is live.
+async def reach_of(session: Session, whatif: WhatIf | None, reach: Reach) -> AsyncIterator[Reach]:
+    """Yields what becomes known after `reach`, the last one with what is live.
 
     The edits are those of a What-if, where there is one; else all that is not committed.
     """
-    is_whatif = whatif is not None and bool(whatif.files)
-    reach = Reach("this edit" if is_whatif else "what is not committed")
-    yield reach
     try:
-        if whatif is not None and is_whatif:
+        if whatif is not None and whatif.files:
             await asyncio.sleep(SETTLE_SECONDS)
             report, inputs = await session.effect(whatif), whatif.inputs
         else:

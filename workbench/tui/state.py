@@ -57,6 +57,11 @@ class Reach:
     is_asking: bool = False
     error: Trouble | None = None
 
+    @classmethod
+    def of(cls, whatif: WhatIf | None) -> Reach:
+        """Returns what is known of it before anything is: that it is of these edits, else of all uncommitted ones."""
+        return cls("this edit" if whatif is not None and whatif.files else "what is not committed")
+
 
 @dataclass(slots=True)
 class StackState:

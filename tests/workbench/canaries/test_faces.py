@@ -94,6 +94,7 @@ async def apply(pilot: Any, app: WorkbenchApp) -> None:
 
 async def test_no_notebook_output_has_a_canary(vault: Vault) -> None:
     results: Any = pytest.importorskip("workbench.notebook.results")
+    surveys: Any = pytest.importorskip("workbench.notebook.surveys")
     async with vault.session() as session:
         stack = session.select("vault/dev")
         roots = results.roots_of(session.root, stack.project_directory)
@@ -110,6 +111,12 @@ async def test_no_notebook_output_has_a_canary(vault: Vault) -> None:
         vault.change_by_hand()
         drifted = results.Diff(await session.diff(stack), None, roots)
         shown["drifted"] = _bundle(drifted) + drifted.df.to_csv()
+        looks = surveys.Drift((stack,), await session.drift([stack]), session.root)
+        edits = session.whatif(stack)
+        text = edits.text("vault/dev/main.k").replace("host=db user=app", "host=db user=web")
+        reach = surveys.Impact(await session.effect(edits.edit("vault/dev/main.k", text)))
+        shown["drift"] = _bundle(looks) + looks.df.to_csv()
+        shown["impact"] = _bundle(reach) + reach.df.to_csv()
     leaking = {name: leaks(said) for name, said in shown.items()}
     assert not any(leaking.values()), leaking
     assert all("masked#" in said for said in shown.values())

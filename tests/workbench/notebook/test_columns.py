@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tests.workbench.notebook.conftest import ROOT
-from workbench.notebook import frames, recovery_frames
+from workbench.notebook import frames, recovery_frames, survey_frames
 
 FRAMES = (
     frames.STACKS,
@@ -17,6 +17,10 @@ FRAMES = (
     frames.EVENTS,
     frames.TIMELINE,
     frames.RELEASES,
+    survey_frames.DRIFT,
+    survey_frames.IMPACT,
+    survey_frames.POLICIES,
+    survey_frames.ROLLOUTS,
     recovery_frames.PODS,
     recovery_frames.HOSTS,
     recovery_frames.AUDIT,

@@ -13,10 +13,11 @@ import pytest
 from tests.workbench.notebook.conftest import Place
 from workbench.cli import practice
 from workbench.engine.changes import Gap, Problem, StackDiff
-from workbench.engine.errors import ConfirmationRequired, EditFailed, Refused, UnresolvedConflict
+from workbench.engine.errors import ConfirmationRequired, EditFailed, EngineError, Refused, UnresolvedConflict
 from workbench.engine.events import Event, StepFinished
+from workbench.engine.rollout.values import Ask
 from workbench.engine.spec import Spec
-from workbench.notebook import Workspace, frames
+from workbench.notebook import Workspace, frames, survey_frames
 from workbench.notebook.results import Diff
 from workbench.notebook.runs import Run, Unfinished
 from workbench.notebook.workspace import NotInstalled
@@ -119,6 +120,62 @@ def test_a_diff_tells_fields_classes_and_lines(workspace: Workspace) -> None:
     assert (image["source_file"], image["source_line"]) == ("storefront/checkout/base/base.k", 7)
     secret = diff.df[diff.df["masked"]]
     assert set(secret["path"]) == {"data.SESSION_KEY"} and secret["before"].str.startswith("«masked#").all()
+
+
+def test_drift_names_who_and_when_and_keeps_what_is_not_known(workspace: Workspace) -> None:
+    found = workspace.drift("checkout/prod", "catalog/dev")
+
+    assert_shape(found.df, survey_frames.DRIFT)
+    assert found
+    drifted = found.df[found.df["state"] == "drift"].iloc[0]
+    assert (drifted["stack"], drifted["path"], drifted["configured"]) == ("checkout/prod", "spec.replicas", "3")
+    assert (drifted["live"], drifted["who"]) == ("5", "kubectl-edit")
+    assert drifted["source_file"] == "storefront/checkout/prod/main.k" and not drifted.isna()["changed"]
+    unknown = found.df[found.df["state"] == "unknown"]
+    assert list(unknown["stack"]) == ["catalog/dev"] and "no release" in unknown["message"].iloc[0]
+    assert "spec.replicas" in repr(found) and "<table" in found._repr_mimebundle_()["text/html"]
+
+
+def test_an_edit_says_which_stacks_it_reaches_and_what_cannot_be_told(workspace: Workspace) -> None:
+    edit = workspace.whatif("checkout/prod").edit("storefront/checkout/base/base.k", "1.9.0", "1.9.1<b>")
+    found = edit.impact(live=True)
+
+    assert_shape(found.df, survey_frames.IMPACT)
+    assert found and "checkout/prod" in found.stacks and set(found.df["state"]) == {"changed"}
+    assert found.df["after"].str.contains("1.9.1<b>", regex=False).any() and (found.df["live_changes"] > 0).all()
+    assert "1.9.1<b>" not in found._repr_mimebundle_()["text/html"]
+    broken = edit.edit("storefront/checkout/prod/main.k", "replicas = 3", "replicas = = ").impact()
+    assert broken and "checkout/prod" in set(broken.df[broken.df["state"] == "unknown"]["stack"])
+    assert not workspace.whatif("checkout/prod").impact()
+    with pytest.raises(EngineError, match="git"):
+        workspace.impact()
+
+
+def test_policies_and_rollouts_are_tables_too(workspace: Workspace) -> None:
+    root = workspace.root
+    assert not workspace.policies("checkout/prod") and not workspace.rollouts()
+    waiver = "{policy: many, stacks: [checkout/prod], until: 2999-01-01, reason: INC-7}"
+    rule = "rule: replicas, with: {least: 99}"
+    (root / "policy.yaml").write_text(
+        f"policies: [{{name: many, {rule}}}, {{name: some, {rule}, level: warning}}]\nwaivers: [{waiver}]\n"
+    )
+    found = workspace.policies("checkout/prod")
+    (root / "policy.yaml").unlink()
+    assert_shape(found.df, survey_frames.POLICIES)
+    assert found and set(found.df["policy"]) == {"many", "some"}
+    waived = found.df[found.df["policy"] == "many"].iloc[0]
+    assert (waived["waived_until"], waived["refuses"], waived["expired"]) == ("2999-01-01", False, False)
+    assert not found.df["source_line"].isna().any() and "waived until 2999-01-01: INC-7" in repr(found)
+
+    session = workspace.session
+    planned = workspace.call(lambda: session.plan_rollout("catalog/pre"))
+    id_ = workspace.call(lambda: session.begin_rollout(planned, confirm=planned.confirmation.phrase))
+    begun = workspace.rollouts()
+    assert_shape(begun.df, survey_frames.ROLLOUTS)
+    assert begun and list(begun) == [id_] and list(begun.df["state"]) == ["open"] and list(begun.df["stage"]) == ["pre"]
+    assert id_ in repr(begun)
+    workspace.call(lambda: session.ask_rollout(id_, Ask.ABORT))
+    assert not workspace.rollouts()
 
 
 def test_a_stack_that_is_not_there_yet_is_all_additions(workspace: Workspace) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from textual.widgets import Input
 
 from tests.workbench.session.shop import Clusters
-from tests.workbench.tui.test_screens import LARGE, SMALL, opened, says, shown, state, until, workbench
+from tests.workbench.tui.test_screens import LARGE, SMALL, opened, says, shown, until, workbench
 from workbench.tui.widgets.resource_table import ResourceTable
 
 POLICIES = """\
@@ -30,7 +30,7 @@ async def test_findings_stand_beside_the_steps_with_their_line_and_their_waiver(
     async with app.run_test(size=SMALL) as pilot:
         await opened(pilot)
         await pilot.press("P")
-        await until(pilot, lambda: state(app).plan is not None and not state(app).busy)
+        await until(pilot, lambda: says(app, "4 asked"))
         for size in (SMALL, LARGE):
             await pilot.resize_terminal(*size)
             assert says(app, "policies: ✗ 2 errors  ! 1 warning  ✓ 1 waived  4 asked")

@@ -19,7 +19,7 @@ from workbench.project import Stack
 from workbench.session import Session
 from workbench.settings import Settings
 from workbench.tui.app import WorkbenchApp
-from workbench.tui.state import StackState
+from workbench.tui.state import Reach, StackState
 from workbench.tui.widgets.prompt import Prompt
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
@@ -314,11 +314,16 @@ async def test_commands_are_typed_after_a_colon(tmp_path: Path) -> None:
 LOOKS = {"browse": (), "spec": ("c",), "diff": ("d",), "plan": ("P",), "reconcile": ("w",), "whatif": ("i",)}
 
 
+def is_worked_out(reach: Reach | None) -> bool:
+    return reach is None or reach.error is not None or (reach.report is not None and not reach.is_asking)
+
+
 async def settled(pilot: Pilot[Any]) -> None:
     """Brings a screen to a state that is the same in every run: work done, times fixed."""
     app = pilot.app
     assert isinstance(app, WorkbenchApp)
     await until(pilot, lambda: not any(each.busy for each in app.states.values()))
+    await until(pilot, lambda: all(is_worked_out(each.reach) for each in app.states.values()))
     await until(pilot, lambda: not says(app, "..."))
     for each in app.states.values():
         if each.compiled is not None:
