@@ -12,6 +12,7 @@ become functions `_is_NAME`, which may call themselves.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Final
 
 from kcl.records import replace
@@ -46,6 +47,8 @@ HELPERS: Final = {
     ),
 }
 """Lines that a file begins with when its conditions need them. All files of a package may have them."""
+_TYPED: Final = frozenset({"", "int32", "int64", "float", "double", "int-or-string"})
+"""Formats that types and limits say."""
 _HELPED: Final = {"_length": "_len", "_is_object": "_typeof", "_quotient": "_abs", "_remainder": "_abs"}
 """The helpers that helpers call."""
 
@@ -122,8 +125,8 @@ class Checking:
             if each.name in made.fixed:
                 continue
             notes, self._notes = self._notes, each.notes
-            if each.shape.format and each.shape.format not in ("int32", "int64", "float", "double", "int-or-string"):
-                each.notes.append(f"the format {each.shape.format} is not checked")
+            formats = dict.fromkeys(_formats(each.shape))
+            each.notes.extend(f"the format {name} is not checked" for name in formats if name not in _TYPED)
             each.notes.extend(self._unchecked(each.shape))
 
             def unit(place: Place, each=each) -> list[str]:  # type: ignore[no-untyped-def]
@@ -208,3 +211,11 @@ class Checking:
 
 def _renamed(check: str, name: str) -> str:
     return re.sub(rf"(?<![\w.\"'$]){name}\(", f"_{name}(", check)
+
+
+def _formats(shape: Shape) -> Iterator[str]:
+    """The formats of a value and of its elements, as far as no schema of its own has them."""
+    yield shape.format
+    for below in (shape.items, shape.additional, *shape.first_items, *shape.patterns.values()):
+        if below is not None and not below.ref and not below.properties:
+            yield from _formats(below)

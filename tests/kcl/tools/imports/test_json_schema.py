@@ -190,3 +190,13 @@ def _has_none(value: Any) -> bool:
     if isinstance(value, dict):
         return any(_has_none(each) for each in value.values())
     return value is None or (isinstance(value, list) and any(_has_none(each) for each in value))
+
+
+def test_formats_that_are_not_checked_are_named_where_the_elements_have_them(tmp_path: Path) -> None:
+    texts = {"type": "array", "items": {"type": "array", "items": {"type": "string", "format": "cidr"}}}
+    named = {"type": "object", "additionalProperties": {"type": "string", "format": "ipv4"}}
+    (tmp_path / "net.json").write_text(json.dumps({"type": "object", "properties": {"ranges": texts, "named": named}}))
+    made = imported(tmp_path, "net.json", "-o", "net.k")
+    assert made.status == 0, made
+    for said in (made.out + made.err, "".join(each.read_text() for each in (tmp_path / "net.k").rglob("*.k"))):
+        assert "the format cidr is not checked" in said and "the format ipv4 is not checked" in said
