@@ -61,6 +61,7 @@ from kcl.plugins.code import EntryPointCode, FileCode, PluginCode, PluginFinder,
 from kcl.records import replace
 from kcl.results import Asked, KeptProvenance, Provenance, RunResult, SourceChanged, portable
 from kcl.secrecy.rules import BUILT_IN
+from kcl.semantic import CheckCache
 from kcl.source import (
     BoundedFileSystem,
     Bounds,
@@ -335,7 +336,9 @@ def _run(
             sources.update(loaded.sources)
             reached = loaded
             if has_errors(loaded.diagnostics):
-                raise KclError(_with_findings(loaded, folder, reader, dialect or dialect_of(loaded.manifest)))
+                raise KclError(
+                    _with_findings(loaded, folder, reader, dialect or dialect_of(loaded.manifest), known.checks)
+                )
             changes = asked.overrides or merged.overrides
             if changes:
                 on_more("overrides")
@@ -385,6 +388,8 @@ def _run(
             if cache is not None:
                 cache.write()
         except KclError as problem:
+            if cache is not None:
+                cache.write()
             printed = extensions.printed if extensions is not None else ""
             texts = _with_texts(sources, problem.diagnostics, reader)
             told = taught(problem.diagnostics, texts, reached, reader)
@@ -412,11 +417,13 @@ def _watched(paths: frozenset[str], bounds: Bounds | None) -> frozenset[str]:
     return frozenset(path for path in paths if path.startswith(folders) or bounds.refusal(path) is None)
 
 
-def _with_findings(loaded: Loaded, folder: str, reader: FileSystem, dialect: Dialect) -> tuple[Diagnostic, ...]:
+def _with_findings(
+    loaded: Loaded, folder: str, reader: FileSystem, dialect: Dialect, checks: CheckCache
+) -> tuple[Diagnostic, ...]:
     """What is wrong with the files, and what the checker says of what could be read of them."""
     if any(item.code is Code.RECURSIVE_LOAD for item in loaded.diagnostics):
         return loaded.diagnostics
-    found = findings(loaded.program, build_library(_access(loaded, folder, reader, None)), dialect)
+    found = findings(loaded.program, build_library(_access(loaded, folder, reader, None)), dialect, checks)
     return (*(item for item in loaded.diagnostics if item not in found), *found)
 
 

@@ -2,7 +2,11 @@
 
 An entry is for a package of certain texts by certain rules, and says what the packages it imports showed when it was
 checked (`interfaces`). Where they show the same, the scope is taken as it is, with the schemas of other packages put in
-by name. Only packages nothing is wrong with are kept, and none that import each other in a circle, or plugins.
+by name; places of theirs in it may be those of an earlier text. It also says which texts all of it rests on. Where
+those are the same, so are all places, and what was found wrong with the package.
+
+None are kept that import each other in a circle, or plugins, and of those that are wrong none whose imports are not all
+there.
 """
 
 from __future__ import annotations
@@ -17,12 +21,13 @@ from kcl.diagnostics import Span
 from kcl.loader.program import ImportKind
 from kcl.memo.digest import blake2b
 from kcl.records import astuple
+from kcl.semantic.packages import CheckedElsewhere
 from kcl.semantic.scopes import Scope
 from kcl.semantic.types import CONSTANTS, FunctionType, MultiplierType, SchemaInfo, SchemaType, Type
 
 if TYPE_CHECKING:
     from kcl.cache.entries import Entries
-    from kcl.loader.program import Package
+    from kcl.loader.program import Module, Package
     from kcl.semantic.packages import Checked, Checking
 
 _MODULES: Final = ("kcl.diagnostics.", "kcl.semantic.")
@@ -44,8 +49,8 @@ class KeptChecks:
         imports: Sequence[Checked],
         checked: Mapping[str, Checked],
         builtins: Scope,
-    ) -> tuple[Scope, bytes] | None:
-        """The scope and the interface of the package, if the packages it imports, in order, still show what they did.
+    ) -> CheckedElsewhere | None:
+        """What is known of the package, if the packages it imports, in order, still show what they did.
 
         `checked` are the packages checked before it, by path.
         """
@@ -53,18 +58,33 @@ class KeptChecks:
         if data is None:
             return None
         try:
-            shown, own, pickled = marshal.loads(data)
-            if shown != [(each.path, each.interface) for each in imports]:
+            shown, own, then, pickled = marshal.loads(data)
+            rests = self.rests(package, how, imports)
+            if then is None or rests != then:
+                rests = None
+            if rests is None and shown != [(each.path, each.interface) for each in imports]:
                 return None
-            scope = from_bytes(pickled, _MODULES, _meanings(checked, builtins))
+            scope, findings = from_bytes(pickled, _MODULES, _meanings(checked, builtins))
         except BROKEN:
             return None
-        return (scope, own) if isinstance(scope, Scope) else None
+        if not isinstance(scope, Scope) or (findings and rests is None):
+            return None
+        return CheckedElsewhere(scope, own, findings, rests)
+
+    def rests(self, package: Package, how: Checking, imports: Sequence[Checked]) -> bytes | None:
+        """A digest of all texts that a package rests on; None where a place in what it imports may have moved."""
+        known = [(each.path, each.rests) for each in imports]
+        if any(rests is None for _, rests in known):
+            return None
+        facts = [_imports(module) for module in package.modules]
+        name = self._name(package, how)
+        return blake2b(marshal.dumps((name, facts, known), 2), digest_size=_DIGEST_BYTES).digest()
 
     def keep(self, package: Package, how: Checking, found: Checked, checked: Mapping[str, Checked]) -> None:
-        """Notes a package nothing is wrong with; `checked` are those checked before it, by path."""
-        kinds = (imported.kind for module in package.modules for imported in module.imports.values())
-        if ImportKind.PLUGIN not in kinds:
+        """Notes a package as it was just checked; `checked` are those checked before it, by path."""
+        kinds = {imported.kind for module in package.modules for imported in module.imports.values()}
+        is_known = not found.findings or (found.rests is not None and all(map(_is_whole, package.modules)))
+        if ImportKind.PLUGIN not in kinds and is_known:
             self._entries.note(self._name(package, how), lambda: _content(found, checked))
 
     def _name(self, package: Package, how: Checking) -> str:
@@ -80,10 +100,21 @@ class KeptChecks:
 def _content(found: Checked, checked: Mapping[str, Checked]) -> bytes | None:
     """What is written of a package; None if something of it cannot be found by its name."""
     try:
-        pickled = to_bytes(found.scope, _reducers(found, checked))
+        pickled = to_bytes((found.scope, found.findings), _reducers(found, checked))
     except _Elsewhere:
         return None
-    return marshal.dumps(([(each.path, each.interface) for each in found.imports], found.interface, pickled))
+    shown = [(each.path, each.interface) for each in found.imports]
+    return marshal.dumps((shown, found.interface, found.rests, pickled))
+
+
+def _imports(module: Module) -> list[tuple[str, str, str]]:
+    """What the imports of a file lead to."""
+    return [(alias, each.package, each.kind.value) for alias, each in module.imports.items()]
+
+
+def _is_whole(module: Module) -> bool:
+    """Whether all that a file imports is there."""
+    return len(module.targets) == len(module.tree.imports())
 
 
 # --- Reading and writing a scope without what is not its own ---

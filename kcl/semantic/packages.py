@@ -34,7 +34,7 @@ from typing import Final, Protocol
 from kcl.diagnostics import Code, Diagnostic, Label, Span, error
 from kcl.loader.program import MAIN_PACKAGE, Import, Imported, ImportKind, Module, Package, Program
 from kcl.memo.queries import Asking, Memo, Query
-from kcl.records import dataclass, field
+from kcl.records import dataclass, field, replace
 from kcl.semantic.interfaces import interface
 from kcl.semantic.merge import Merged, Merges, find_merges, schema_expression
 from kcl.semantic.remembered import Remembered, effect, remembering, repeat, surroundings, words
@@ -64,6 +64,8 @@ class Checked:
     imports: tuple[Checked, ...]
     moved: bool = False
     """Whether places that `scope` tells may be those of an earlier text, to which it is equal else."""
+    rests: bytes | None = None
+    """A digest of all texts that it rests on, for who keeps it elsewhere; None where a place may have moved."""
     _interface: bytes | None = None
 
     @property
@@ -72,6 +74,16 @@ class Checked:
         if self._interface is None:
             self._interface = interface(self.path, self.scope, [each.interface for each in self.imports])
         return self._interface
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedElsewhere:
+    """As `Checked`, of another process. `rests` is None where only what the imported packages show is the same."""
+
+    scope: Scope
+    interface: bytes
+    findings: tuple[Diagnostic, ...]
+    rests: bytes | None
 
 
 class ChecksElsewhere(Protocol):
@@ -84,14 +96,18 @@ class ChecksElsewhere(Protocol):
         imports: Sequence[Checked],
         checked: Mapping[str, Checked],
         builtins: Scope,
-    ) -> tuple[Scope, bytes] | None:
-        """The scope and the interface of the package, if the packages it imports, in order, still show what they did.
+    ) -> CheckedElsewhere | None:
+        """What is known of the package, if the packages it imports, in order, still show what they did.
 
-        `checked` are the packages checked before it, by path.
+        `checked` are the packages checked before it, by path. What is wrong with it is known only while all texts
+        that it rests on are the same.
         """
 
+    def rests(self, package: Package, how: Checking, imports: Sequence[Checked]) -> bytes | None:
+        """A digest of all texts that a package rests on; None where a place in what it imports may have moved."""
+
     def keep(self, package: Package, how: Checking, found: Checked, checked: Mapping[str, Checked]) -> None:
-        """Notes a package nothing is wrong with; `checked` are those checked before it, by path."""
+        """Notes a package as it was just checked; `checked` are those checked before it, by path."""
 
 
 def _by_imported() -> MutableMapping[Imported, dict[Rules, Mapping[str, Checked]]]:
@@ -122,7 +138,7 @@ def _keep_scope(before: Checked, checked: Checked) -> None:
     """Lets a package that was checked again keep the scope it had, if nobody else can tell the difference."""
     if before.path != checked.path or before.findings or checked.findings or before.interface != checked.interface:
         return
-    checked.scope, checked.moved = before.scope, True
+    checked.scope, checked.moved, checked.rests = before.scope, True, None
 
 
 def packages_in_use(program: Program, cache: CheckCache | None = None) -> frozenset[str]:
@@ -256,11 +272,15 @@ class Checker(Schemas):
         checked = None if imports is None else self._found_before(path, package, imports, before)
         if checked is None:
             checked = self._walked(path, package, scope, imports or ())
-            if imports is not None and path != MAIN_PACKAGE and not self._exact:
-                if before is not None:
+            if imports is not None and path != MAIN_PACKAGE:
+                if self._cache.on_disk is not None:
+                    checked.rests = self._cache.on_disk.rests(package, self._how, imports)
+                    kept = (
+                        checked if before is None else replace(checked)
+                    )  # before its scope gives way to that of before
+                    self._cache.on_disk.keep(package, self._how, kept, self._checked)
+                if before is not None and not self._exact:
                     _keep_scope(before, checked)
-                if self._cache.on_disk is not None and not checked.findings:
-                    self._cache.on_disk.keep(package, self._how, checked, self._checked)
         if imports is not None:
             self._cache.entries[key] = checked
         self._scopes[path], self._checked[path] = checked.scope, checked
@@ -288,10 +308,13 @@ class Checker(Schemas):
             and all(mine.scope is theirs.scope for mine, theirs in zip(before.imports, imports, strict=True))
         ):
             return before
-        if self._exact or path == MAIN_PACKAGE or self._cache.on_disk is None:
+        if path == MAIN_PACKAGE or self._cache.on_disk is None:
             return None
         kept = self._cache.on_disk.read(package, self._how, imports, self._checked, self.builtins)
-        return kept and Checked(path, kept[0], (), trees, imports, moved=bool(imports), _interface=kept[1])
+        if kept is None or (self._exact and kept.rests is None):
+            return None
+        moved = kept.rests is None
+        return Checked(path, kept.scope, kept.findings, trees, imports, moved, kept.rests, kept.interface)
 
     def _walked(self, path: str, package: Package, scope: Scope, imports: tuple[Checked, ...]) -> Checked:
         """Checks the package, whose imports were checked before, and binds its names in `scope`."""

@@ -101,9 +101,11 @@ def test_the_next_process_takes_the_packages_as_they_were_parsed(folder: Path, s
 def test_the_next_process_takes_the_packages_as_they_were_checked(folder: Path, store: Store) -> None:
     _, cache = _run(folder, store)
     assert not any(each.moved for each in _checked(cache).values())
+    (folder / "model" / "model.k").write_text("# one line more\n" + MODEL)
+    let_tick(folder)
     _, cache = _run(folder, store)
     checked = _checked(cache)
-    assert checked["facade"].moved, "taken from disk, where its places may be those of another text"
+    assert checked["facade"].moved, "taken from disk, where its places are those of another text"
     facade, model = checked["facade"].scope.names, checked["model"].scope.names
     assert facade["Facade"].type.info.base is model["Model"].type.info
     assert model["Model"].type.info.attributes["more"].type.value is ANY
@@ -168,7 +170,84 @@ def test_what_is_damaged_or_foreign_is_made_anew(folder: Path, store: Store) -> 
     assert _run(folder, store)[0].documents == first.documents
 
 
-def test_what_is_wrong_is_not_kept_and_told_with_the_right_places(folder: Path, store: Store) -> None:
+def _said(folder: Path, store: Store | None) -> str:
+    """What a process says that has just begun, "" of a program that is right."""
+    try:
+        _run(folder, store)
+    except api.ProgramError as problem:
+        return problem.render()
+    return ""
+
+
+def test_the_next_process_takes_what_was_found_wrong_with_a_package(folder: Path, store: Store) -> None:
+    (folder / "facade" / "facade.k").write_text(FACADE + "wrong: int = 'x'\n")
+    let_tick(folder)
+    first = _said(folder, store)
+    assert "expected int, got str(x)" in first
+    for entry in Path(store.folder).glob("checked-*.entry"):
+        content = store.read(entry.stem)
+        assert content is not None
+        store.write(entry.stem, content.replace(b"expected int, got", b"EXPECTED int, got"))
+    assert _said(folder, store) == first.replace("expected", "EXPECTED")
+    (folder / "main.k").write_text(f"# another text\n{MAIN}")
+    let_tick(folder)
+    assert _said(folder, store) == first.replace("expected", "EXPECTED")
+
+
+_EDITS: dict[str, tuple[str, ...]] = {
+    "main.k": (
+        MAIN,
+        f"# a line more\n{MAIN}",
+        MAIN.replace("facade.limit", '"much"'),
+        "import facade\na = facade.none\n",
+    ),
+    "facade/facade.k": (
+        FACADE,
+        f"\n{FACADE}",
+        FACADE + "wrong = model.Model {size = 'x'}\n",
+        FACADE + "\nwrong = model.Model {seize = 1}\nother: int = model.limit\n",
+        FACADE + "import gone\nwrong = gone.x + 1\nmore: int = 'x'\n",
+        FACADE + "broken = [\n",
+    ),
+    "model/model.k": (
+        MODEL,
+        f"# a line more\n{MODEL}",
+        MODEL.replace("limit = 3", "limit = 'x'"),
+        MODEL.replace("size: int", "size: str"),
+        MODEL.replace("schema Model", "schema Made"),
+    ),
+    "gone/gone.k": ("x = 1\n", "x = 'a'\n", ""),
+}
+
+
+@pytest.mark.parametrize("seed", range(int(os.environ.get("KONFIG_WORKBENCH_EDIT_SEQUENCES", "3"))))
+def test_what_is_wrong_is_told_as_if_nothing_had_been_kept(folder: Path, store: Store, seed: int) -> None:
+    """Each step in a process of its own, and in one that goes on, after edits of files that import each other."""
+    rng = random.Random(seed)
+    resident = api.ParseCache(clock=later, store=store, results=False)
+    (folder / "gone").mkdir()
+    wrong = 0
+    for _ in range(12):
+        for _ in range(rng.choice((1, 1, 2))):
+            name = rng.choice(list(_EDITS))
+            text = rng.choice(_EDITS[name])
+            if text:
+                (folder / name).write_text(text)
+            else:
+                (folder / name).unlink(missing_ok=True)
+        let_tick(folder)
+        cold = _said(folder, None)
+        wrong += bool(cold)
+        assert _said(folder, store) == cold
+        try:
+            api.run(["main.k"], work_dir=folder, cache=resident)
+            assert cold == ""
+        except api.ProgramError as problem:
+            assert problem.render() == cold
+    assert wrong > 2
+
+
+def test_what_is_wrong_is_told_with_the_right_places(folder: Path, store: Store) -> None:
     _run(folder, store)
     (folder / "main.k").write_text(MAIN.replace("facade.limit", '"much"'))
     for _ in range(2):
@@ -215,9 +294,11 @@ def test_threads_that_share_a_cache_keep_nothing_wrong_and_the_next_run_keeps_th
         runs = [pool.submit(api.run, ["main.k"], work_dir=folder, cache=cache) for _ in range(16)]
         assert all(each.result(timeout=60).documents == first.documents for each in runs)
     for _ in range(2):
-        again, used = _run(folder, store)
+        again, _ = _run(folder, store)
         assert again.documents == first.documents
-    assert _checked(used)["facade"].moved
+    (folder / "model" / "model.k").write_text("# one line more\n" + MODEL)
+    let_tick(folder)
+    assert _checked(_run(folder, store)[1])["facade"].moved
 
 
 def test_files_in_memory_are_not_kept(folder: Path, store: Store) -> None:
