@@ -59,7 +59,7 @@ from kcl.memo.inputs import Stamp
 from kcl.memo.queries import Memo
 from kcl.plugins.code import EntryPointCode, FileCode, PluginCode, PluginFinder, PluginRefused
 from kcl.records import replace
-from kcl.results import Asked, KeptProvenance, Provenance, RunResult, SourceChanged, portable
+from kcl.results import Asked, Failure, KeptProvenance, Provenance, RunResult, SourceChanged, portable
 from kcl.secrecy.rules import BUILT_IN
 from kcl.semantic import CheckCache
 from kcl.source import (
@@ -184,6 +184,15 @@ class ProgramError(KclError):
         self.printed = printed
         self.dependency_names = dependency_names
 
+    @property
+    def is_of_files(self) -> bool:
+        """Whether the files alone say that the program is wrong, whenever they are read.
+
+        What a run finds may have to do with more: how long something took, or what another process did.
+        """
+        is_found_before = all(each.code is not Code.EVALUATION for each in self.diagnostics)
+        return self.dependency_names is not None and not self.printed and is_found_before
+
     def render(self, *, official_columns: bool = False, guided: bool = False) -> str:
         """The diagnostics with source lines and carets; `guided` as people want to read them, with hints."""
         return render(self.diagnostics, self.sources, official_columns=official_columns, guided=guided)
@@ -276,10 +285,19 @@ def run(
     found = kept.look_up(name)
     if found is not None:
         return found
+    said = kept.failure(name)
+    if said is not None:
+        raise ProgramError(said.diagnostics, said.sources, "", said.dependency_names)
     started, uses, reader = cache.clock(), list[str](), StampingFileSystem(read_from)
-    result = _run(asked, reader, lambda granted: replace(granted, on_use=uses.append), plugins, cache, uses.append)
+    stamps = cast("dict[str, Stamp | None]", reader.taken)  # the disk has no others
+    try:
+        result = _run(asked, reader, lambda granted: replace(granted, on_use=uses.append), plugins, cache, uses.append)
+    except ProgramError as problem:
+        if not uses and problem.is_of_files and problem.dependency_names is not None:
+            failure = Failure(problem.diagnostics, problem.sources, problem.dependency_names)
+            kept.keep_failure(name, asked, failure, started, stamps)
+        raise
     if not uses:
-        stamps = cast("dict[str, Stamp | None]", reader.taken)  # the disk has no others
         kept.keep(name, asked, result, started, stamps)
     return result
 

@@ -26,7 +26,6 @@ from kcl.api import (
     KCL,
     PRESETS,
     Access,
-    Code,
     Diagnostic,
     KclError,
     ParseCache,
@@ -81,10 +80,6 @@ it is about. A module is imported when its command is called."""
 
 _EVALUATING: Final = frozenset({"vet"})
 """Those of them that evaluate programs in the process that they are started in."""
-
-
-_FOUND_BY_RUNNING: Final = frozenset({Code.EVALUATION})
-"""What may have to do with more than files: how long something took, or what another process did."""
 
 
 def _parser(stdout: TextIO) -> argparse.ArgumentParser:
@@ -185,7 +180,7 @@ def main(
         stdout.write(problem.printed)
         said = _reported(problem.diagnostics, problem.sources, arguments)
         stderr.write(said)
-        if store is not None and key is not None and not uses and _is_of_files(problem):
+        if store is not None and key is not None and not uses and problem.is_of_files:
             paths = files.seen | (problem.dependency_names or frozenset())
             only_files = not any("=" in each for each in argv)
             keep(store, failed(key), said, paths, started, only_files=only_files, clock=clock)
@@ -209,12 +204,6 @@ def main(
         only_files = not any("=" in each for each in argv)
         keep(store, key, result.printed + text, paths, started, only_files=only_files, clock=clock)
     return OK
-
-
-def _is_of_files(problem: ProgramError) -> bool:
-    """Whether the files alone say that the program is wrong, whenever they are read."""
-    is_found_before = all(each.code not in _FOUND_BY_RUNNING for each in problem.diagnostics)
-    return problem.dependency_names is not None and not problem.printed and is_found_before
 
 
 def _reported(diagnostics: Sequence[Diagnostic], sources: Mapping[str, str], arguments: argparse.Namespace) -> str:

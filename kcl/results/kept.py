@@ -2,8 +2,11 @@
 
 An entry is found by what was asked (`Asked.name`) and holds while every path that the run looked at has the stamp it
 had then: files and folders, kcl.mod and settings, and what was looked for in vain. Only the result of a run that is a
-function of these is kept: none that failed, asked for the time, chance, the environment or a file's content, called a
-plugin, or had its files changed by overrides. What is told of the run, warnings and what it printed, comes back too.
+function of these is kept: none that asked for the time, chance, the environment or a file's content, called a plugin,
+or had its files changed by overrides. What is told of the run, warnings and what it printed, comes back too.
+
+What is wrong with a program is kept where its files alone say so (`Failure`): what parser, loader and checker find. It
+may quote any line, so it is always sealed, and not kept where options were given of which nobody may know.
 
 A result that may hold a secret (`SecretRules.may_be_in`), or one that had an option from a file whose name
 suggests a secret, is sealed by the contents of the files (`kcl.cache.sealing`). If also options were given that no
@@ -31,7 +34,7 @@ from kcl.records import dataclass, field
 from kcl.results.asked import Asked
 from kcl.results.places import KeptProvenance, packed
 from kcl.results.result import RunResult
-from kcl.results.texts import KeptTexts
+from kcl.results.texts import KeptTexts, SourceChanged
 from kcl.secrecy.rules import BUILT_IN, SecretRules
 
 _MODULES: Final = ("kcl.diagnostics.", "kcl.evaluator.dialect", "kcl.loader.")
@@ -69,6 +72,15 @@ class _Entry:
             emitted=None if emitted is None else lambda: emitted,
             sort_keys=sort_keys,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """What was said of a program that is wrong, the texts it points into, and the paths that it rests on."""
+
+    diagnostics: tuple[Diagnostic, ...]
+    sources: Mapping[str, str]
+    dependency_names: frozenset[str]
 
 
 class KeptResults:
@@ -143,6 +155,43 @@ class KeptResults:
         self._remembered.put(name, _Entry(stamps, ways, sources, values, kept, facts, len(data)))
         return self._store.write(name, data)
 
+    def failure(self, name: str) -> Failure | None:
+        """What was said of what was asked by this name; None as in `look_up`."""
+        data = self._store.read(_failed(name))
+        if data is None:
+            return None
+        try:
+            stamps, ways, files, body = marshal.loads(data)
+            key = key_from(name, files, self._digests.taken(stamps)) if hold(stamps, ways) else None
+            body = None if key is None else opened(body, key)
+            if body is None:
+                return None
+            sources, told = marshal.loads(body)
+            return Failure(from_bytes(told, _MODULES), dict(KeptTexts(sources, stamps)), frozenset(stamps))
+        except (*BROKEN, SourceChanged):
+            return None
+
+    def keep_failure(
+        self,
+        name: str,
+        asked: Asked,
+        failure: Failure,
+        started: Moment,
+        taken: Mapping[str, Stamp | None] | None = None,
+    ) -> bool:
+        """Keeps what was said of a program by its files alone; see `keep`."""
+        if asked.given():
+            return False
+        stamps = settled(sorted(failure.dependency_names), started, taken, self._clock)
+        if stamps is None or not failure.sources.keys() <= stamps.keys():
+            return False
+        files = tuple(path for path, stamp in stamps.items() if stamp and os.path.isfile(path))
+        key = key_from(name, files, self._digests.taken(stamps))
+        if key is None:
+            return False
+        body = marshal.dumps((tuple(failure.sources), to_bytes(failure.diagnostics)))
+        return self._store.write(_failed(name), marshal.dumps((stamps, Leads().ways(stamps), files, seal(body, key))))
+
     def _read(self, name: str, data: bytes) -> _Entry | None:
         """The entry that these bytes are, if it holds. Raises one of `BROKEN`."""
         stamps, ways, sources, files, body = marshal.loads(data)
@@ -165,6 +214,10 @@ class KeptResults:
                 self._facts.clear()
             known = self._facts[facts] = from_bytes(facts, _MODULES)
         return known
+
+
+def _failed(name: str) -> str:
+    return f"failed-{name}"
 
 
 class _Remembered:
