@@ -1,4 +1,4 @@
-"""`kcl doc`: pages in Markdown or HTML out of packages, and their examples run as tests.
+"""`kcl doc`: pages in Markdown or HTML, or an OpenAPI document, out of packages, and their examples run as tests.
 
 sources.py       which files make packages, and where their imports lead
 resolving.py     which declaration a name in a type means
@@ -11,6 +11,7 @@ prose.py         docstrings taken apart into blocks and parts of lines
 pages.py         names, titles and order of pages
 markdown.py      pages for GitHub
 html.py          pages for a browser, with a search
+openapi.py       schemas for tools that know no KCL
 documenting.py   from paths to pages, for other programs too
 output.py        pages on the disk
 examples.py      examples of docstrings

@@ -1,6 +1,6 @@
 """`kcl doc`: the command line.
 
-    kcl doc [generate] [PATH...] [-o FOLDER|-] [--format md|html] [--check] [--force]
+    kcl doc [generate] [PATH...] [-o FOLDER|-] [--format md|html|openapi] [--check] [--force]
     kcl doc --test [PATH...]
 
 Exit status 0; 1 where files could not be read, with --check where pages are not up to date, and with --test where an
@@ -99,8 +99,8 @@ def _run(
 ) -> int:
     packages = _packages(arguments.external, cwd)
     allowance = _allowance(arguments, environment)
-    if arguments.output == _STDOUT and arguments.format != "md":
-        raise UsageError("kcl doc: -o - prints Markdown; pages in HTML are several files, name a folder")
+    if arguments.output == _STDOUT and arguments.format == "html":
+        raise UsageError("kcl doc: -o - prints one text; pages in HTML are several files, name a folder")
     found = documentation(
         _paths(arguments),
         cwd=cwd,
@@ -120,7 +120,7 @@ def _run(
         )
         return _tested(counts, found, status, stderr)
     if arguments.output == _STDOUT:
-        is_one = len(found.library.packages) == 1
+        is_one = len(found.library.packages) == 1 and len(found.pages) > 1
         stdout.write("\n".join(each.text for each in (found.pages[1:] if is_one else found.pages)))
         return status
     folder = os.path.join(cwd, _output(arguments))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from kcl.records import dataclass
-from kcl.tools.doc import html, markdown
+from kcl.tools.doc import html, markdown, openapi
 from kcl.tools.doc.masking import Masking
 from kcl.tools.doc.model import Library, Problem
 from kcl.tools.doc.pages import Book, Page, book
@@ -18,6 +18,7 @@ from kcl.tools.doc.sources import Sources
 _WRITERS: Final[Mapping[str, tuple[Callable[[Book], list[Page]], tuple[str, ...]]]] = {
     "md": (markdown.pages, (".md",)),
     "html": (html.pages, (".html", ".css", ".js")),
+    "openapi": (openapi.pages, (openapi.NAME,)),
 }
 FORMATS: Final = tuple(_WRITERS)
 
@@ -51,7 +52,7 @@ def documentation(
 ) -> Documentation:
     """Reads packages and makes their pages; writes nothing. Raises NoFiles where the paths name no package.
 
-    A path is a file, a folder, or `FOLDER/...` for all below it, relative to `cwd`. `form` is `md` or `html`.
+    A path is a file, a folder, or `FOLDER/...` for all below it, relative to `cwd`. `form` is one of `FORMATS`.
     `packages` says in which folders packages lie that kcl.mod does not tell of, `downloaded` where `kcl mod` puts them:
     bases are followed and names are linked to where such a package is among the paths.
     """

@@ -128,7 +128,7 @@ def test_the_official_flags_name_folder_and_target(module: Path, tmp_path: Path)
         (["empty"], "there is no file that ends in .k"),
         (["tests"], "there is no package: only tests"),
         (["kcl.mod"], "kcl.mod: is no file that ends in .k"),
-        (["--format", "openapi"], "invalid choice: 'openapi'"),
+        (["--format", "pdf"], "invalid choice: 'pdf'"),
         (["-o", "-", "--format", "html"], "name a folder"),
         (["-E", "k8s"], "-E takes NAME=FOLDER"),
         (["a", "--file-path", "b"], "say either PATH or --file-path"),
