@@ -34,6 +34,7 @@ from workbench.tui.screens.drift import DriftScreen
 from workbench.tui.screens.fleet import FleetScreen
 from workbench.tui.screens.live import LiveScreen
 from workbench.tui.screens.live_object import LiveObjectScreen
+from workbench.tui.screens.logs import LogsScreen
 from workbench.tui.screens.plan import PlanScreen
 from workbench.tui.screens.reconcile import ReconcileScreen
 from workbench.tui.screens.recovery import RecoveryScreen
@@ -278,6 +279,7 @@ def test_every_exit_code_is_documented() -> None:
 # --- keys
 
 _SIGNS = {"slash": "/", "colon": ":", "question_mark": "?", "asterisk": "*"}
+_SIGNS |= {"vertical_line": "\\|", "left_curly_bracket": "{", "right_curly_bracket": "}"}
 _KEYS: dict[str, tuple[type, ...]] = {
     "Everywhere": (tui_app.WorkbenchApp, Frame, Prompt),
     "In tables": (ResourceTable,),
@@ -295,6 +297,7 @@ _KEYS: dict[str, tuple[type, ...]] = {
     "Recovery": (RecoveryScreen,),
     "Live objects": (LiveScreen,),
     "Live object": (LiveObjectScreen,),
+    "Logs": (LogsScreen,),
 }
 _NOT_BINDINGS = {"In tables": {"gg"}}
 """Two plain keys one after the other, which a binding cannot be."""
@@ -324,7 +327,16 @@ def test_every_screen_with_keys_is_in_the_table_above() -> None:
 def test_every_typed_command_is_documented() -> None:
     section = _sections(_page("screens.md"))["Commands after a colon"]
     documented = {code.split()[0] for cell in _first_cells(section) for code in _codes(cell)}
-    assert documented == {*tui_app._COMMANDS, *commands.PLACES, "stack", "recover", "allow-writes", "q", "quit"}
+    assert documented == {
+        *tui_app._COMMANDS,
+        *commands.PLACES,
+        commands.EXPORT,
+        "stack",
+        "recover",
+        "allow-writes",
+        "q",
+        "quit",
+    }
 
 
 # --- the environment

@@ -300,6 +300,15 @@ def _source(chain: Chain, roots: Roots, glyphs: Glyphs) -> Line:
     return line(Span(f"{glyphs.source} {text}", Tone.SOURCE)) if text else Line()
 
 
+def field_source(field: FieldChange, roots: Roots, glyphs: Glyphs) -> Line:
+    return _source(field.source, roots, glyphs)
+
+
+def field_sign(field: FieldChange) -> Span:
+    sign, tone = _SIGNS[field.op]
+    return Span(f"{sign} ", tone)
+
+
 def _field(
     field: FieldChange, roots: Roots, glyphs: Glyphs, now: datetime, beside: int, width: int
 ) -> Iterator[_Detail]:
@@ -313,7 +322,7 @@ def _field(
         yield field.path, line(path, ":"), source
         for each in field_lines(field, width - 4, glyphs):
             yield field.path, line("    ", _signed(each, glyphs)), Line()
-    for note in _field_notes(field, glyphs, now):
+    for note in field_notes(field, glyphs, now):
         yield field.path, line("    ", note), Line()
 
 
@@ -360,7 +369,8 @@ def _values(field: FieldChange, glyphs: Glyphs) -> tuple[Span, ...] | None:
     return None if whole is None else (Span(whole.text, tone),)
 
 
-def _field_notes(field: FieldChange, glyphs: Glyphs, now: datetime) -> Iterator[Span]:
+def field_notes(field: FieldChange, glyphs: Glyphs, now: datetime) -> Iterator[Span]:
+    """Yields what has to be said of a field beside its values: whose it is, what became of it."""
     if field.is_conflict:
         yield Span(f"{glyphs.finding} owned by {_actor(field.actor, now)}: apply needs force to take it over", Tone.BAD)
     elif field.op is Op.KEPT:

@@ -30,6 +30,7 @@ from workbench.engine.events import ApplyFinished, Event
 from workbench.engine.plan import Plan
 from workbench.engine.recovery.events import RecoveryFinished
 from workbench.present import errors, glyphs
+from workbench.present.diff_export import FORMS
 from workbench.present.recovery import event_line, follow
 from workbench.project import TERRAFORM_PLACE, KonfigTree, Stack, StackPath, UnknownStack, WorkbenchError
 from workbench.tui import commands
@@ -83,7 +84,7 @@ _COMMANDS = {
     "whatif": "whatif",
     "releases": "releases",
 }
-_WORDS = ("stack", *_COMMANDS, *commands.PLACES, "recover", "allow-writes", "quit")
+_WORDS = ("stack", *_COMMANDS, *commands.PLACES, "recover", "export", "allow-writes", "quit")
 LOG_LINES, MOST_PODS = 200, 10
 """How many lines of how many pods are shown together."""
 AT_ONCE = 4
@@ -276,6 +277,8 @@ class WorkbenchApp(App[int]):
         word, space, rest = text.partition(" ")
         if not space:
             return tuple(f"{each} " if each != "quit" else each for each in _WORDS if each.startswith(word))
+        if word == commands.EXPORT:
+            return tuple(f"{word} {each}" for each in FORMS if each.startswith(rest.lstrip()))
         if word not in ("stack", "allow-writes") and word not in _COMMANDS:
             return ()
         names = [str(path) for path in self.states]

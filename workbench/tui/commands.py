@@ -8,8 +8,10 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from runtimes.base import KubernetesId
+from workbench.present.diff_export import FORMS
 from workbench.project import UnknownStack
 from workbench.tui.frame import Frame
+from workbench.tui.screens.diff import DiffScreen
 from workbench.tui.state import StackState
 
 if TYPE_CHECKING:
@@ -19,6 +21,8 @@ PLACES = ("fleet", "drift", "rollouts")
 """Screens that are of no stack."""
 _NEAR = 0.76
 """How alike a word and a command have to be, where 1 is the same: `app` is a kind, and not `apply`."""
+EXPORT = "export"
+
 
 _KIND = re.compile(r"(?P<kind>[a-z0-9][a-z0-9.-]*)(?:@(?P<cluster>\S+))?", re.IGNORECASE)
 
@@ -39,6 +43,9 @@ def open_place(app: WorkbenchApp, word: str, rest: str, screen: Frame) -> bool:
     if word in PLACES:
         app.push_screen(_place(word))
         return True
+    if word == EXPORT:
+        _export(app, rest, screen)
+        return True
     found = _KIND.fullmatch(word)
     return found is not None and _open_kind(app, found["kind"], found["cluster"] or "", rest, screen.shown_state)
 
@@ -57,6 +64,15 @@ def _place(word: str) -> Frame:
             from workbench.tui.screens.fleet import FleetScreen
 
             return FleetScreen()
+
+
+def _export(app: WorkbenchApp, form: str, screen: Frame) -> None:
+    if not isinstance(screen, DiffScreen):
+        app.notify("the Live diff is what can be exported: go there first", severity="warning")
+    elif form not in FORMS:
+        app.notify(f"say as what: {', '.join(FORMS)}", severity="warning")
+    else:
+        screen.export(form)
 
 
 def _open_kind(app: WorkbenchApp, kind: str, cluster: str, namespace: str, state: StackState | None) -> bool:

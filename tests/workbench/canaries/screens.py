@@ -10,6 +10,7 @@ from textual.pilot import Pilot
 from textual.widgets import Input
 
 from tests.workbench.tui.test_screens import opened, says, shown, state, until
+from workbench.present.diff_export import FORMS, exported
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.screens.adopt import AdoptScreen
 from workbench.tui.screens.drift import DriftScreen
@@ -51,6 +52,12 @@ class Pictures:
         await self.pilot.press("escape", "d")
         await until(self.pilot, lambda: says(self.app, "create"))
         await self.of_each_row("diff", rows)
+        await self.pilot.press("vertical_line")
+        await self.of_each_row("diff beside each other", rows)
+        found = state(self.app).diff
+        assert found is not None
+        for form in FORMS:
+            self.seen[f"diff as {form}"] = exported(found, form, (self.app.konfig.root,), self.app.now())
         await self.pilot.press("P")
         await until(self.pilot, lambda: state(self.app).plan is not None and not state(self.app).busy)
         self.take("plan")

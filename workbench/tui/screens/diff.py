@@ -10,10 +10,12 @@ from textual.containers import Container
 
 from runtimes.base import Address
 from workbench.engine.changes import Change
-from workbench.present import clusters, diff, durations
-from workbench.present.rows import Row
+from workbench.present import clusters, diff, diff_export, diff_sides, durations
+from workbench.present.rows import Key, Row
 from workbench.present.text import Line, Span, Tone, line
+from workbench.tui import saving
 from workbench.tui.frame import Frame
+from workbench.tui.widgets.prompt import Prompt
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
 
@@ -41,12 +43,18 @@ class DiffScreen(Frame):
         Binding("w", "app.switch_to('reconcile')", "Watch"),
         Binding("n", "next(1)", "Next", show=False),
         Binding("N", "next(-1)", "Previous", show=False),
+        Binding("right_curly_bracket", "next_field(1)", "Next change", key_display="}", show=False),
+        Binding("left_curly_bracket", "next_field(-1)", "Previous change", key_display="{", show=False),
+        Binding("vertical_line", "sides", "Side by side", key_display="|", show=False),
+        Binding("E", "export", "Export", show=False),
         Binding("D", "drift", "Drift only"),
         Binding("s", "source", "Go to source"),
         Binding("r", "reload", "Compare again"),
     ]
 
     drift_only = False
+    has_sides = False
+    _goes_on = 0
 
     def body(self) -> ComposeResult:
         yield ToneText(id="summary", wrap=True)
@@ -92,10 +100,17 @@ class DiffScreen(Frame):
         if change is not None and found is not None:
             now, glyphs = self.workbench.now(), self.workbench.glyphs
             width = max(NARROW, self.query_one("#fields", ResourceTable).room)
-            rows = diff.detail_rows(
-                change, found.spec, self.roots, glyphs, now, drift_only=self.drift_only, width=width
-            )
-        self.query_one("#fields", ResourceTable).set_rows(rows)
+            view = diff_sides.rows if self.has_sides else diff.detail_rows
+            rows = view(change, found.spec, self.roots, glyphs, now, drift_only=self.drift_only, width=width)
+        fields = self.query_one("#fields", ResourceTable)
+        columns = diff_sides.columns(fields.room) if self.has_sides else diff.FIELD_COLUMNS
+        if columns != fields.columns:
+            fields.columns = columns
+            fields.set_rows(())
+        fields.set_rows(rows)
+        if self._goes_on:
+            fields.cursor = 0 if self._goes_on > 0 else _begin(fields, len(rows) - 1)
+            self._goes_on = 0
 
     def _change(self) -> Change | None:
         found = self.state.diff if self.state else None
@@ -123,6 +138,47 @@ class DiffScreen(Frame):
     def action_next(self, by: int) -> None:
         self.query_one("#changes", ResourceTable).action_cursor(by)
 
+    def action_next_field(self, by: int) -> None:
+        """The next changed field, from the last one of a resource the first of the next."""
+        fields = self.query_one("#fields", ResourceTable)
+        paths = [_path(each.key) for each in fields.shown]
+        at = _begin(fields, fields.cursor)
+        there = next((n for n in range(fields.cursor + 1, len(paths)) if paths[n] != paths[at]), None)
+        if by < 0:
+            there = _begin(fields, at - 1) if at > 0 else None
+        if there is not None:
+            fields.cursor = there
+            return
+        changes = self.query_one("#changes", ResourceTable)
+        if 0 <= changes.cursor + by < len(changes.shown):
+            self._goes_on = by
+            changes.action_cursor(by)
+        else:
+            self.notify("this is the last change" if by > 0 else "this is the first change")
+
+    def action_sides(self) -> None:
+        self.has_sides = not self.has_sides
+        self.redraw()
+
+    def action_export(self) -> None:
+        self.query_one(Prompt).open(":", self.workbench.completions, "export ")
+
+    def export(self, form: str) -> None:
+        """Writes the comparison into the working folder, masked as it is here."""
+        found = self.state.diff if self.state else None
+        if found is None:
+            self.notify("there is nothing to export yet: it is not compared", severity="warning")
+            return
+        now = self.workbench.now()
+        text = diff_export.exported(found, form, self.roots, now, drift_only=self.drift_only)
+        path = saving.file_name((found.stack, "drift" if self.drift_only else "diff"), form, now)
+        try:
+            saving.save(path, text.splitlines())
+        except OSError as error:
+            self.notify(f"not saved: {error}", severity="error")
+            return
+        self.notify(f"saved {path}")
+
     def action_drift(self) -> None:
         self.drift_only = not self.drift_only
         self.redraw()
@@ -133,3 +189,15 @@ class DiffScreen(Frame):
         if change is None or found is None:
             return
         self.edit_field(found.spec, change, self.query_one("#fields", ResourceTable).current)
+
+
+def _path(key: Key) -> object:
+    return key[0] if isinstance(key, tuple) else key
+
+
+def _begin(fields: ResourceTable, at: int) -> int:
+    """Returns the first row of the field that a row belongs to."""
+    keys = [_path(each.key) for each in fields.shown]
+    while at > 0 and keys[at - 1] == keys[at]:
+        at -= 1
+    return max(0, at)

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections import deque
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
-from datetime import UTC
-from pathlib import Path
 from typing import ClassVar
 
 from rich.cells import cell_len, chop_cells
@@ -21,6 +18,7 @@ from workbench.present import durations, errors, logs
 from workbench.present.rows import Row
 from workbench.present.text import Line, Span, Tone, line
 from workbench.project import WorkbenchError
+from workbench.tui import saving
 from workbench.tui.frame import Frame
 from workbench.tui.state import StackState
 from workbench.tui.widgets.resource_table import ResourceTable
@@ -264,18 +262,10 @@ class LogsScreen(Frame):
             self.notify("there are no lines to save", severity="warning")
             return
         now = self.workbench.now()
-        parts = (self._object.namespace, self._object.name, f"{now.astimezone(UTC):%Y%m%dT%H%M%S}")
-        name = "-".join(each for each in parts if each)
-        path = Path(f"{name.replace('/', '_')}.log")
-        title = str(self._title())
+        path = saving.file_name((self._object.namespace, self._object.name), "log", now)
         try:
-            with open(path, "x", encoding="utf-8", opener=_private) as file:
-                file.writelines(f"{each}\n" for each in logs.file_lines(entries, title, now))
+            saving.save(path, logs.file_lines(entries, str(self._title()), now))
         except OSError as error:
             self.notify(f"not saved: {error}", severity="error")
             return
         self.notify(f"saved {len(entries):,} lines as {path}")
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)

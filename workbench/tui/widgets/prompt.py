@@ -63,6 +63,8 @@ class Prompt(Input):
         self.purpose, self._completions = purpose, completions
         self.placeholder = _PLACEHOLDERS[purpose]
         self.value = value
+        self.select_on_focus = False  # what is typed goes on from it
+        self.cursor_position = len(value)
         # at once, not after the next refresh: the next key already belongs to the prompt
         self.display = True
         self.screen.set_focus(self)

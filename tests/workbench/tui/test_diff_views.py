@@ -1,0 +1,110 @@
+"""Live diff: in two columns, from change to change, and as a file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from runtimes.base import Unreachable
+from tests.workbench.session.shop import Clusters
+from tests.workbench.tui.test_screens import LARGE, SMALL, opened, released, says, shown, state, until, workbench
+from workbench.tui.app import WorkbenchApp
+from workbench.tui.widgets.prompt import Prompt
+from workbench.tui.widgets.resource_table import ResourceTable
+
+
+def changed(app: WorkbenchApp) -> None:
+    base = app.konfig.root / "web/base/base.k"
+    base.write_text(base.read_text().replace("front:1", "front:2").replace("canary-4f1d", "canary-77aa"))
+
+
+def fields(app: WorkbenchApp) -> ResourceTable:
+    return app.screen.query_one("#fields", ResourceTable)
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x40"])
+async def test_both_sides_of_a_change_stand_beside_each_other(tmp_path: Path, size: tuple[int, int]) -> None:
+    app = workbench(tmp_path, Clusters("hz", "sh"))
+    async with app.run_test(size=size) as pilot:
+        await released(pilot)
+        changed(app)
+        await pilot.press("d")
+        await until(pilot, lambda: says(app, "~4 update"))
+        await pilot.press("vertical_line")
+        for _ in range(4):
+            if says(app, "front:2"):
+                break
+            await pilot.press("n")
+        row = next(each for each in fields(app).shown if "front:2" in str(each.cells[-1]))
+        assert "front:1" in str(row.cells[0]) and "front:2" not in str(row.cells[0])
+        title = fields(app).shown[0].cells
+        assert "image" in str(title[0]) and "base.k:" in str(title[0])
+        while state(app).diff is None or "Secret" not in str(app.screen.query_one("#changes", ResourceTable).current):
+            await pilot.press("N")
+        masks = [cell for each in fields(app).shown if len(each.cells) == 2 for cell in map(str, each.cells)]
+        assert any("masked#" in each for each in masks) and len(set(masks)) > 1, "masked, and yet different"
+        assert not any("canary" in each for each in shown(app))
+        await pilot.press("vertical_line")
+        assert any("→" in each for each in shown(app))
+
+
+async def test_changes_are_gone_through_over_the_resources(tmp_path: Path) -> None:
+    app = workbench(tmp_path, Clusters("hz", "sh"))
+    async with app.run_test(size=LARGE) as pilot:
+        await released(pilot)
+        changed(app)
+        await pilot.press("d")
+        await until(pilot, lambda: says(app, "~4 update"))
+        changes = app.screen.query_one("#changes", ResourceTable)
+        seen = [(changes.cursor, fields(app).current)]
+        for _ in range(12):
+            await pilot.press("right_curly_bracket")
+            await pilot.pause()
+            if (changes.cursor, fields(app).current) == seen[-1]:
+                break
+            seen.append((changes.cursor, fields(app).current))
+        assert [at for at, _ in seen] == [0, 1, 2, 3], "one field in each of four resources"
+        await pilot.press("left_curly_bracket")
+        await pilot.pause()
+        assert changes.cursor == 2
+
+
+async def test_a_file_has_what_changes_masked_and_what_is_not_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    clusters = Clusters("hz", "sh")
+    app = workbench(tmp_path, clusters)
+    async with app.run_test(size=LARGE) as pilot:
+        await released(pilot)
+        changed(app)
+        clusters["sh"].fail["plan"] = Unreachable("connection refused", target="sh")
+        await pilot.press("d")
+        await until(pilot, lambda: says(app, "connection refused") and not state(app).busy)
+        for form in ("patch", "md", "html"):
+            await pilot.press("E")
+            assert app.screen.query_one(Prompt).value == "export "
+            await pilot.press(*form, "enter")
+            await pilot.pause()
+    for form in ("patch", "md", "html"):
+        check_file(tmp_path, form)
+
+
+def check_file(folder: Path, form: str) -> None:
+    (path,) = folder.glob(f"*.{form}")
+    text = path.read_text()
+    assert path.stat().st_mode & 0o077 == 0 and "canary" not in text
+    assert "front:1" in text and "front:2" in text and "base.k:" in text
+    assert "masked#" in text and "update Secret" in text
+    assert "connection refused" in text and "not everything could be compared" in text
+
+
+async def test_what_was_not_compared_is_not_exported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    app = workbench(tmp_path, Clusters("hz", "sh"))
+    async with app.run_test(size=LARGE) as pilot:
+        await opened(pilot)
+        await pilot.press("colon", *"export md", "enter")
+        await pilot.pause()
+    assert not list(tmp_path.glob("*.md"))  # noqa: ASYNC240  # nothing waits for it
