@@ -27,7 +27,22 @@ from workbench.tui.widgets.resource_table import ResourceTable
 
 SEEDS = int(os.environ.get("KONFIG_WORKBENCH_MONKEYS", "3"))
 NAMED = ("enter", "escape", "tab", "up", "down", "left", "right", "space", "backspace", "pagedown", "home", "end")
-TYPED = ("/-f", "/-f  ", "/[", "/-l", "/!", ":diff", ":stack web/", ":diff [/]x", ":nonsense", ":recover a=b c d", "gg")
+TYPED = (
+    "/-f",
+    "/-f  ",
+    "/[",
+    "/-l",
+    "/!",
+    ":diff",
+    ":stack web/",
+    ":diff [/]x",
+    ":nonsense",
+    ":recover a=b c d",
+    "gg",
+    ":drift",
+    ":rollouts",
+    ":releases web/prod",
+)
 
 
 def burst(app: App[Any], keys: list[str]) -> None:
@@ -154,7 +169,8 @@ async def test_no_keys_end_the_process(tmp_path: Path, seed: int) -> None:
     async with app.run_test(size=rng.choice([SMALL, (40, 12), (130, 40)])) as pilot:
         await opened(pilot)
         for _ in range(25):
-            keys = list(rng.choice(TYPED)) if rng.random() < 0.3 else [rng.choice((*NAMED, *"jkdcPawiX*erzyxFK?Gbs"))]
+            one = rng.choice((*NAMED, *"jkdcPawiX*erzyxFK?GbsRABp"))
+            keys = list(rng.choice(TYPED)) if rng.random() < 0.3 else [one]
             burst(app, keys)
             await pilot.pause(rng.choice((0, 0.02)))
         await settled(pilot)

@@ -52,7 +52,7 @@ class PlanScreen(Frame):
         Binding("w", "app.switch_to('reconcile')", "Watch"),
         Binding("X", "destroy", "Destroy", show=False),
         Binding("s", "source", "Source", show=False),
-        Binding("b", "reach", "Blast radius"),
+        Binding("b", "reach", "Blast radius", show=False),
         Binding("K", "stop", "Stop"),
         Binding("r", "reload", "Plan again"),
     ]
