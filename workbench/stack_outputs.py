@@ -7,6 +7,7 @@ under the same name, a state of another machine.
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -30,9 +31,11 @@ from runtimes.base import (
     parts,
     references_in,
 )
+from runtimes.base.secret_texts import secret_texts, telling
 from workbench.engine import values
 from workbench.engine.errors import ReleaseFailure
 from workbench.engine.identities import follow, identify
+from workbench.engine.masking import sealed_in, secrets_at
 from workbench.engine.outputs import NoOutput, OutputUse, named_ids, not_there, uses, value_of
 from workbench.engine.place_kinds import CLUSTER
 from workbench.engine.reads import Giver, OutputValue
@@ -132,6 +135,9 @@ class _Reading:
         self._reader, self._stack, self._release, self._runtimes = reader, stack, release, runtimes
         self._released = named_ids(each.id for each in release.resources)
         self._ids = {str(each): each for each in self._released}
+        self._seal = reader.releases.seal(release)
+        self._sealed = frozenset(sealed_in(each.attributes for each in release.resources.values()))
+        self._hidden: frozenset[str] = frozenset()
         self._found: dict[Address, LiveResource | NoOutput] = {}
         self._state: Mapping[ResourceId, LiveResource] | NoOutput | None = None
 
@@ -188,7 +194,17 @@ class _Reading:
             for address, each in self._release.resources.items()
             if address.id == live.id
         )
-        return replace(found, is_secret=found.is_secret or is_sealed)
+        return replace(found, is_secret=found.is_secret or is_sealed or self._repeats(found.value))
+
+    def _repeats(self, value: object) -> bool:
+        """Whether a value is, or has in it, what is secret elsewhere in the stack: as the release sealed it, or as its
+        Terraform state has it."""
+        hidden = secret_texts(self._hidden)
+        for text in values.texts(value):
+            encoded = base64.b64encode(text.encode("utf-8", "surrogatepass")).decode()
+            if not self._sealed.isdisjoint({self._seal.digest(text), self._seal.digest(encoded)}) or hidden.hides(text):
+                return True
+        return False
 
     async def _resource(self, address: Address) -> LiveResource | NoOutput:
         if address not in self._found:
@@ -233,7 +249,11 @@ class _Reading:
             why = f"release {release.revision} was made on {release.host}, whose Terraform state is not on this machine"
             return NoOutput(why, f"share it: name a backend in the stack.yaml of {self._stack.name}")
         workspace = await self._reader.workspaces.of(self._stack)
-        return {each.id: each for each in (await workspace.owned({})).resources}
+        found = {each.id: each for each in (await workspace.owned({})).resources}
+        self._hidden = telling(
+            text for each in found.values() for text in secrets_at(each.observed or each.body, each.hidden)
+        )
+        return found
 
 
 def _ids(release: Release) -> list[ResourceId]:
@@ -255,7 +275,7 @@ def origins(tree: KonfigTree, spec: Spec, resource: ResourceId, path: PlainPath)
     """Yields where the outputs are declared that a field, or what is below it, reads."""
     stacks = {str(each.path): each for each in tree.stacks()}
     for use in uses(spec):
-        if use.resource == resource and use.path[: len(path)] == path:
+        if use.resource == resource and not use.in_extensions and use.path[: len(path)] == path:
             stack = stacks.get(use.output.stack)
             declared = stack.outputs.get(use.output.name) if stack is not None else None
             yield f"{use.output} is declared at {declared.where}" if declared else f"{use.output} is declared nowhere"

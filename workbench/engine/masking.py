@@ -354,6 +354,18 @@ def sealed_as(value: Any) -> str:
     return found["digest"] if found else ""
 
 
+def sealed_in(values: Iterable[Any]) -> Iterator[str]:
+    """Yields the digests that stand in records in place of values."""
+    for value in values:
+        match value:
+            case Mapping():
+                yield from sealed_in(value.values())
+            case list() | tuple():
+                yield from sealed_in(value)
+            case str() if digest := sealed_as(value):
+                yield digest
+
+
 def name_sealed_as(name: Any) -> str:
     """As `sealed_as`, for the name of a mapping's entry: the beginning of its digest."""
     found = _SEALED_NAME.fullmatch(name) if isinstance(name, str) else None

@@ -8,6 +8,7 @@ are part of the Spec from then on, so that a plan is bound to them.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -48,16 +49,18 @@ class OutputsUnavailable(EngineError):
 
 @dataclass(frozen=True, slots=True)
 class OutputUse:
-    """A field that reads an output. `where` is `file:line` or the stack."""
+    """A field that reads an output. `where` is `file:line` or the stack. `in_extensions`: the path is one in the
+    extensions of the resource, such as the settings of its provider."""
 
     resource: ResourceId
     path: PlainPath
     output: OutputReference
     where: str
+    in_extensions: bool = False
 
     @property
     def field(self) -> str:
-        return f"{format_path(self.path)} of {self.resource}"
+        return f"{'extensions.' if self.in_extensions else ''}{format_path(self.path)} of {self.resource}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +95,12 @@ def _uses_of(resource: Resource, spec: Spec, ids: Ids) -> Iterator[OutputUse]:
         for output in dict.fromkeys(outputs_in(parts(text, ids))):
             chain = spec.chain(resource.id, path)
             yield OutputUse(resource.id, path, output, f"{chain[0].file}:{chain[0].line}" if chain else spec.stack)
+    for path, text in reference_texts(resource.extensions) if resource.extensions else ():
+        with suppress(InvalidReference):  # whoever uses the setting says so
+            for output in dict.fromkeys(outputs_in(parts(text, ids))):
+                chain = spec.extension_chain(resource.id, path)
+                where = f"{chain[0].file}:{chain[0].line}" if chain else spec.stack
+                yield OutputUse(resource.id, path, output, where, in_extensions=True)
 
 
 def resolved(spec: Spec, found: Mapping[OutputReference, OutputValue | NoOutput]) -> Spec:
@@ -126,26 +135,29 @@ def _filled(
     resource: Resource, found: Collection[OutputUse], values: Mapping[OutputReference, OutputValue], ids: Ids
 ) -> Resource:
     attributes: Any = resource.attributes
-    for path in dict.fromkeys(use.path for use in found):
-        where = next(use.where for use in found if use.path == path)
-        text = _at(attributes, path)
-        try:
-            made = composed(parts(text, ids), lambda each: each, again=True, output=lambda each: values[each].value)
-        except InvalidReference as error:
-            raise SpecInvalid(f"{format_path(path)} of {resource.id}: {error}", where=where) from None
-        attributes = put(attributes, path, as_wanted(resource.id, path, made))
+    extensions: Any = resource.extensions
+    for use in {(each.path, each.in_extensions): each for each in found}.values():
+        if use.in_extensions:
+            extensions = put(extensions, use.path, _made(extensions, use, values, ids))
+        else:
+            made = _made(attributes, use, values, ids)
+            attributes = put(attributes, use.path, as_wanted(resource.id, use.path, made))
     if isinstance(resource.id, TerraformId):
-        hidden = [format_path(use.path) for use in found if values[use.output].is_secret]
-        named = resource.extensions.get("sensitive") or []
-        if hidden and isinstance(named, list | tuple):
-            resource = replace(resource, extensions={**resource.extensions, "sensitive": [*named, *hidden]})
-    return replace(resource, attributes=attributes) if found else resource
+        secret = [each for each in found if not each.in_extensions and values[each.output].is_secret]
+        named = extensions.get("sensitive") or []
+        if secret and isinstance(named, list | tuple):
+            extensions = {**extensions, "sensitive": [*named, *(format_path(each.path) for each in secret)]}
+    return replace(resource, attributes=attributes, extensions=extensions) if found else resource
 
 
-def _at(body: Any, path: PlainPath) -> Any:
-    for step in path:
+def _made(body: Any, use: OutputUse, values: Mapping[OutputReference, OutputValue], ids: Ids) -> Any:
+    """Returns what a field is with values in it; what else it refers to stays. Raises `SpecInvalid`."""
+    for step in use.path:
         body = body[step]
-    return body
+    try:
+        return composed(parts(body, ids), lambda each: each, again=True, output=lambda each: values[each].value)
+    except InvalidReference as error:
+        raise SpecInvalid(f"{use.field}: {error}", where=use.where) from None
 
 
 def moved(reads: Collection[OutputRead], found: Mapping[OutputReference, OutputValue | NoOutput]) -> list[MovedObject]:

@@ -25,6 +25,7 @@ from runtimes.base import (
     KubernetesId,
     ListKey,
     LiveResource,
+    OutputReference,
     PartlyUnknown,
     PlainPath,
     PlannedAction,
@@ -101,10 +102,12 @@ def fill(
     value: Callable[[Reference], Value],
     *,
     again: bool = False,
+    output: Callable[[OutputReference], Any] | None = None,
 ) -> Filled:
     """Puts `value(reference)` in place of every reference; one whose value is a `Reference` stays.
 
     `again`: whoever gets the resource looks for references in it once more, so texts that look like one are escaped.
+    `output` gives what other stacks have, None where that was read before and none may be left.
     Raises what `value` raises, and `NoSuchValue` for a value that can't be a part of a text.
     """
     found: dict[PlainPath, Value] = {}
@@ -119,9 +122,9 @@ def fill(
 
         try:
             pieces = parts(text, known)
-            if (output := next(outputs_in(pieces), None)) is not None:
-                raise InvalidReference(f"{output} was not read")
-            made = composed(pieces, of, again=again)
+            if output is None and (left := next(outputs_in(pieces), None)) is not None:
+                raise InvalidReference(f"{left} was not read")
+            made = composed(pieces, of, again=again, output=output or _staying)
         except InvalidReference as error:
             raise NoSuchValue(f"{format_path(path)}: {error}", path) from None
         if used:
@@ -145,6 +148,10 @@ def fill(
         secrets=frozenset(secrets).union(*(texts(each.value) for each in found.values() if each.is_secret)),
         types={_applied(resource.id, path): each.type for path, each in found.items() if each.type},
     )
+
+
+def _staying(output: OutputReference) -> OutputReference:
+    return output
 
 
 def for_dry_run(filled: Filled) -> Resource:

@@ -137,7 +137,7 @@ async def desired(spec: Spec, clusters: Clusters) -> Desired:
             filled = values.fill(resource, known, lambda reference: _value(spec, known, live, reference), again=True)
         except NoSuchValue as error:
             impossible[resource.id], fields[resource.id] = str(error), error.path
-            filled = values.fill(resource, known, lambda _: Value(UNKNOWN), again=True)
+            filled = values.fill(resource, known, lambda _: Value(UNKNOWN), again=True, output=lambda _: UNKNOWN)
         resources.append(filled.resource)
         secrets |= filled.secrets
     return Desired(tuple(resources), impossible, fields, secrets)

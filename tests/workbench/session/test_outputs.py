@@ -336,3 +336,29 @@ async def test_a_cluster_that_got_another_name_is_followed(place: Place) -> None
     place.root.joinpath("clusters.yaml").write_text(text.replace("sh:", "north:").replace("[hz, sh]", "[hz, north]"))
     zone = (await given(place)).outputs["zone"]
     assert isinstance(zone, OutputValue) and zone.givers[0].places == ("hz", "north")
+
+
+async def test_the_settings_of_a_provider_read_outputs_too(place: Place) -> None:
+    await released(place)
+    place.root.joinpath("app/dev/main.k").write_text("""\
+import manifests
+
+manifests.yaml_stream([{
+    id = "acme:cloud:thing:mine"
+    type = "Terraform"
+    attributes.name = "mine"
+    extensions = {
+        provider = "registry.example/acme/cloud/1.0"
+        providerMeta = {
+            zone = '$workbench.output["base/prod", "zone"]'
+            token = '$workbench.output["base/prod", "shadow"]'
+        }
+    }
+}])
+""")
+    async with place.open() as opened:
+        plan = await opened.plan(opened.select("app/dev"))
+        (mine,) = plan.spec.resources
+        assert mine.extensions["providerMeta"] == {"zone": "eu", "token": "canary-5e"}
+        assert "for extensions.providerMeta.zone of acme:cloud:thing:mine" in plan.notes[0]
+        assert "canary" not in "".join(plan.notes) + json.dumps(documents.plan(plan, place.root))
