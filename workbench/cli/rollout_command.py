@@ -255,13 +255,16 @@ def list_(ctx: click.Context, workdir: Path | None, format_: str) -> None:
                 "kind": "Rollouts",
                 "rollouts": [present.document(each) for each in shown],
                 "unreadable": {each.id: str(each.error) for each in found.unreadable},
+                "asked": [each or "this machine" for each in found.places],
                 "notKnown": {place or "this machine": each.message for place, each in found.silent.items()},
             }
         )
     elif shown:
         output.table(present.COLUMNS, [present.row(each) for each in shown])
     elif not found.unreadable and not found.silent:
-        output.talk("there is no rollout of this repository")
+        output.talk("there is no rollout of this repository that is seen from here")
+    if not found.known or not any(found.places):
+        output.talk(Span(found.unseen, Tone.MUTED))
     for each in found.known:
         if each.damage:
             output.talk(Span(f"! {each.id}: {present.damage_text(each.damage)}", Tone.BAD))
@@ -410,7 +413,7 @@ async def _named(session: Session, id_: str) -> Known:
         raise unreadable[0].error
     newest = next(iter(open_ or found.known), None)
     if newest is None:
-        raise ReleaseFailure("there is no rollout of this repository", hint="wb rollout start")
+        raise ReleaseFailure("there is no rollout of this repository that is seen from here", hint=found.unseen)
     return newest
 
 

@@ -22,7 +22,10 @@ from workbench.project import Stack, StackPath
 
 
 class Standing(StrEnum):
-    """What is live of a stack, the worst first. `ABSENT`: nothing of it is there. `UNSEEN`: nobody looked yet."""
+    """What is live of a stack, the worst first. `ABSENT`: nothing of it is there. `UNSEEN`: nobody looked yet.
+
+    `EMPTY`: it says nothing, as where a file of it is missing, so it is not well.
+    """
 
     FAILED = "failed"
     UNKNOWN = "unknown"
@@ -123,7 +126,7 @@ class StackLook:
     def is_well(self) -> bool:
         """Whether everything could be told, and there is nothing to do."""
         return (
-            self.standing in (Standing.READY, Standing.EMPTY)
+            self.standing is Standing.READY
             and self.sync is Sync.SAME
             and self.drifting is Drifting.NONE
             and not self.is_unfinished

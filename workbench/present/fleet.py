@@ -275,6 +275,8 @@ def why_line(each: Entry, glyphs: Glyphs, now: datetime) -> Line | None:
         return reconcile.why_line(look.tree, glyphs, look.looked_at)
     if look.drifting is Drifting.DRIFTED:
         return _drift_line(list(look.drift.drifted()), glyphs)
+    if look.standing is Standing.EMPTY and look.drift.diff is not None and look.drift.diff.is_certain:
+        return line(Span(f"{glyphs.finding} compiles to no resources: is a file or an entry of it missing?", Tone.WARN))
     return _doubt(look, glyphs)
 
 

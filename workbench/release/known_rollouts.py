@@ -44,11 +44,25 @@ class Unreadable:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """All rollouts that are known, the newest first. `silent` are places that may have others, and why that is so."""
+    """All rollouts that are known, the newest first. `silent` are places that may have others, and why that is so.
+
+    `places` are those that were asked, "" for this machine. No other one is seen from here: not those that another
+    machine recorded on its own disk.
+    """
 
     known: tuple[Known, ...] = ()
     unreadable: tuple[Unreadable, ...] = ()
     silent: Mapping[str, RuntimeFailure | ReleaseFailure] = field(default_factory=dict)
+    places: tuple[str, ...] = ()
+
+    @property
+    def unseen(self) -> str:
+        """Says which rollouts another machine may have begun that are not seen from here."""
+        shared = [each for each in self.places if each]
+        if not shared:
+            return "of this machine alone: what others began is not seen here (docs/rollouts.md)"
+        there = ", ".join(shared)
+        return f"asked: {there} and this machine; what another one recorded on its disk is not seen here"
 
     def one(self, id_: str) -> Known:
         """Raises `ReleaseFailure` where there is no such rollout, or none that can be read, or nobody can tell."""

@@ -95,7 +95,8 @@ class Rollouts:
         known = sorted(
             (each for each in every if isinstance(each, Known)), key=lambda each: each.progress.began.at, reverse=True
         )
-        return Found(tuple(known), tuple(each for each in every if isinstance(each, Unreadable)), silent)
+        unreadable = tuple(each for each in every if isinstance(each, Unreadable))
+        return Found(tuple(known), unreadable, silent, self._places())
 
     async def find(self, id_: str) -> Known:
         """Asks every place side by side until one has it. Raises as `Found.one`."""

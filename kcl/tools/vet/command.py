@@ -99,7 +99,7 @@ def _vet(
     stderr: TextIO,
 ) -> int:
     validator = Validator(schema, environment)
-    count = found = 0
+    count = found = hollow = 0
     for name in data:
         form = arguments.format or ("json" if name.endswith(".json") else "yaml")
         try:
@@ -121,14 +121,25 @@ def _vet(
         for document in there:
             findings = validator.validate(document, name, text)
             count += 1
+            hollow += document.value == []
             found += len(findings.diagnostics)
             if findings.diagnostics:
                 stderr.write(_shown(render(findings.diagnostics, findings.sources, guided=True)) + "\n")
     if found:
         stderr.write(f"{found} {'finding' if found == 1 else 'findings'} in {count} {_documents(count)}\n")
         return FAILED
-    stdout.write(f"Validate success! {count} {_documents(count)}\n")
+    stdout.write(f"Validate success! {count} {_documents(count)}{_nothing(hollow, count)}\n")
     return OK
+
+
+def _nothing(hollow: int, count: int) -> str:
+    """Says of how many documents nothing was validated, as they are lists without objects."""
+    if not hollow:
+        return ""
+    if count == 1:
+        return ", it is an empty list: nothing in it was validated"
+    lists = "is an empty list" if hollow == 1 else "are empty lists"
+    return f", {hollow} of them {lists}: nothing in {'it' if hollow == 1 else 'them'} was validated"
 
 
 def _documents(count: int) -> str:

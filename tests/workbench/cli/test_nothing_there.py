@@ -33,6 +33,12 @@ async def test_it_is_not_ready(empty: Place, reachable: bool, monkeypatch: pytes
     assert (document["status"], document["total"]) == ("empty", 0)
 
 
+async def test_it_is_not_well(empty: Place) -> None:
+    found = await empty("fleet", "web/empty")
+    assert "Empty" in found.out and found.code == ExitCode.DIFFERENT, found.text
+    assert "web/empty: ! compiles to no resources: is a file or an entry of it missing?" in found.out
+
+
 async def test_comparing_and_planning_warn(empty: Place) -> None:
     for command in (["diff"], ["diff", "--drift"], ["plan"], ["apply", "--yes", "--no-watch"], ["drift"]):
         ended = await empty(command[0], "web/empty", *command[1:])
@@ -51,3 +57,19 @@ async def test_an_apply_that_deletes_the_last_resource_did_what_it_was_asked_for
     last = await empty("apply", "web/empty", "--confirm", "web/empty")
     assert last.code == ExitCode.OK and _WARNING in last.text, last.text
     assert "a" not in empty.names("configmaps") and "0/0 ready" not in last.out
+
+
+@pytest.mark.parametrize(
+    ("repository", "said"),
+    [("", "of this machine alone"), ("git.example.org/shop", "asked: hz, sh and this machine")],
+)
+async def test_no_rollouts_are_none_of_those_that_are_seen_from_here(
+    place: Place, monkeypatch: pytest.MonkeyPatch, repository: str, said: str
+) -> None:
+    monkeypatch.setenv("WB_REPOSITORY", repository)
+    listed = await place("rollout", "list")
+    assert listed.code == 0 and "there is no rollout of this repository that is seen from here" in listed.err
+    assert said in listed.err, listed.err
+    status = await place("rollout", "status")
+    assert status.code == 1 and said in status.err
+    assert (await place("rollout", "list", "-o", "json")).json()["asked"][-1] == "this machine"

@@ -140,3 +140,17 @@ def test_secrets_and_orders_are_not_shown(tmp_path: Path) -> None:
     assert token not in err
     assert "\x1b" not in err
     assert "«masked»" in err
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ("[]\n", "Validate success! 1 document, it is an empty list: nothing in it was validated\n"),
+        ("a: 2\n---\n[]\n", "Validate success! 2 documents, 1 of them is an empty list: nothing in it was validated\n"),
+        ("a: 2\n", "Validate success! 1 document\n"),
+    ],
+)
+def test_a_list_without_objects_is_not_said_to_be_validated(tmp_path: Path, data: str, said: str) -> None:
+    (tmp_path / "s.k").write_text(SCHEMA)
+    (tmp_path / "d.yaml").write_text(data)
+    assert _vet(tmp_path, "d.yaml", "s.k", "-s", "A") == (0, said, "")
