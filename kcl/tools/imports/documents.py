@@ -18,6 +18,7 @@ from kcl.tools.imports.failure import ImportFailure
 _ENDINGS: Final = (".yaml", ".yml", ".json", ".toml")
 _DESCRIPTORS: Final = (".pb", ".binpb", ".protoset", ".desc", ".fds")
 """How files that hold descriptors of Protocol Buffers are called."""
+_SOURCE: Final = ".proto"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ def read_all(paths: Sequence[str], cwd: str, stdin: TextIO, *, are_descriptors: 
     With `are_descriptors` files are descriptor sets whatever they are called, and of a folder those called so.
     """
     found: list[Document] = []
-    endings = _DESCRIPTORS if are_descriptors else _ENDINGS
+    endings = (*_DESCRIPTORS, _SOURCE) if are_descriptors else _ENDINGS
     for given in paths:
         if given == "-" and are_descriptors:
             raw = getattr(stdin, "buffer", None)
@@ -54,7 +55,7 @@ def read_all(paths: Sequence[str], cwd: str, stdin: TextIO, *, are_descriptors: 
             for name in inner:
                 found += _file(os.path.join(path, name), os.path.join(given, name), are_descriptors)
         else:
-            found += _file(path, given, are_descriptors or given.lower().endswith(_DESCRIPTORS))
+            found += _file(path, given, are_descriptors)
     return found
 
 
@@ -68,7 +69,7 @@ def _descriptors(raw: bytes, shown: str, stem: str) -> Document:
     return Document(shown, descriptors.read(raw, shown), stem)
 
 
-def _file(path: str, given: str, is_descriptor: bool) -> list[Document]:
+def _file(path: str, given: str, are_descriptors: bool) -> list[Document]:
     shown = harmless(given)
     try:
         raw = regular.read_regular(path, MOST_BYTES + 1)
@@ -76,7 +77,8 @@ def _file(path: str, given: str, is_descriptor: bool) -> list[Document]:
         raise ImportFailure(f"{shown}: there is no such file") from None
     except OSError as problem:
         raise ImportFailure(f"{shown}: cannot be read: {problem.strerror}") from None
-    if is_descriptor:
+    is_source = given.lower().endswith(_SOURCE)
+    if not is_source and (are_descriptors or given.lower().endswith(_DESCRIPTORS)):
         return [_descriptors(raw, shown, os.path.splitext(os.path.basename(given))[0])]
     if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise ImportFailure(f"{shown}: is UTF-16: save it as UTF-8")
@@ -86,6 +88,10 @@ def _file(path: str, given: str, is_descriptor: bool) -> list[Document]:
         line = raw.count(b"\n", 0, problem.start) + 1
         raise ImportFailure(f"{shown}:{line}: is not UTF-8: save it as UTF-8") from None
     stem, ending = os.path.splitext(os.path.basename(given))
+    if is_source:
+        from kcl.tools.imports.protobuf import source
+
+        return [Document(shown, source.read(text, shown), stem)]
     return documents(text, shown, stem, ending.lower())
 
 

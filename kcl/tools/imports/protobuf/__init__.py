@@ -1,7 +1,9 @@
-"""Messages of Protocol Buffers, out of a `FileDescriptorSet` as `protoc --descriptor_set_out` writes it.
+"""Messages of Protocol Buffers, out of a `FileDescriptorSet` as `protoc --descriptor_set_out` writes it, or of sources.
 
 wire         bytes to numbered fields
 descriptors  files, messages, fields and enumerations, as far as they matter here
+tokens       the words of .proto files
+source       what .proto files declare
 mapping      what JSON the fields of messages are written as
 generating   the files, one for each package
 

@@ -181,7 +181,7 @@ def _field(of: Record, file: _File, features: Record, oneofs: Sequence[str], pat
     oneof = oneofs[at] if of.has(9) and not of.number(17) else ""
     return Field(
         name,
-        of.text(10) or _json_name(name),
+        of.text(10) or json_name(name),
         kind,
         of.text(6),
         label == _LABEL_REPEATED,
@@ -221,7 +221,7 @@ def _described(comment: str, is_deprecated: int) -> str:
     return "\n".join([*([comment] if comment else []), *(["Deprecated."] if is_deprecated else [])])
 
 
-def _json_name(name: str) -> str:
+def json_name(name: str) -> str:
     """`big_cart_id` as `bigCartId`."""
     first, *rest = name.split("_")
     return first + "".join(each[:1].upper() + each[1:] for each in rest)

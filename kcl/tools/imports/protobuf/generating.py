@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from kcl.records import dataclass
+from kcl.records import dataclass, replace
 from kcl.tools.imports import names
 from kcl.tools.imports.documents import Document
 from kcl.tools.imports.failure import ImportFailure
 from kcl.tools.imports.protobuf.descriptors import DescriptorSet, EnumType, Field, Kind, Message
 from kcl.tools.imports.protobuf.mapping import EXTENSION, WELL_KNOWN, Functions, default_of, mapped, may_be_none
+from kcl.tools.imports.protobuf.source import Source, resolved
 from kcl.tools.imports.results import Generated, notes_of
 from kcl.tools.imports.shapes import Dialect, Reader, Shape
 from kcl.tools.imports.types import Definitions, Made, Type, Typing
@@ -25,7 +26,8 @@ _VALUE: Final = "value of "
 
 
 def is_descriptor_set(value: Any) -> bool:
-    return isinstance(value, DescriptorSet)
+    """Whether a document is one, or the source of one."""
+    return isinstance(value, DescriptorSet | Source)
 
 
 def generate(documents: Sequence[Document]) -> list[Generated]:
@@ -33,6 +35,9 @@ def generate(documents: Sequence[Document]) -> list[Generated]:
     for each in documents:
         if not is_descriptor_set(each.value):
             raise ImportFailure(f"{each.name}: is no descriptor set: `protoc --descriptor_set_out=FILE` writes one")
+    sources = [each.value for each in documents if isinstance(each.value, Source)]
+    sets = [each for each in documents if isinstance(each.value, DescriptorSet)]
+    documents = [*sets, *([replace(documents[0], value=resolved(sources))] if sources else [])]
     joined = _joined(documents)
     _check_references(joined, documents[0].name)
     wanted = [each for each in joined.messages.values() if not each.is_map_entry and each.name not in WELL_KNOWN]

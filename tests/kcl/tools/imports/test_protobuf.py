@@ -12,6 +12,7 @@ from google.protobuf import descriptor_pb2, descriptor_pool, json_format, messag
 
 from kcl.api import ParseCache
 from kcl.tools.imports.literals import value as literal
+from kcl.tools.imports.protobuf import descriptors, source
 from tests.kcl.tools.imports.importing import imported, ours, theirs
 
 _SHOP = """
@@ -86,7 +87,68 @@ message_type { name: "Item"
   extension_range { start: 100 end: 200 } }
 enum_type { name: "Kind" value { name: "ONE" number: 1 } value { name: "TWO" number: 2 } }
 """
-_WELL_KNOWN = ("timestamp", "duration", "struct", "wrappers", "empty", "any")
+_SHOP_SOURCE = """
+// The license, which is about no message.
+
+syntax = "proto3";
+package acme.shop;
+import "google/protobuf/timestamp.proto"; import public "old.proto";
+option java_package = "com" ".acme";
+option (acme.own).deep = { a: 1 b { c: ";}" } };
+
+// What somebody buys.
+message Order {
+  int32 small = 1;  // A "small" number.
+  uint32 count = 2;
+  int64 large_id = 3;
+  fixed64 hash = 4;
+  float ratio = 5;
+  double amount = 6;
+  bool paid = 7;
+  string type = 8 [(acme.own) = "]", deprecated = false];
+  bytes token_bytes = 9;
+  Color color = 10;
+  Line line = 11;
+  shop.Order parent = 12;
+  repeated sint64 numbers = 13 [packed = true];
+  repeated Order.Line lines = 14;
+  map<string, string> labels = 15;
+  map < uint32 , Line > sizes = 0x10;
+  google.protobuf.Timestamp at = 17;
+  google.protobuf.Duration lasts = 18;
+  google.protobuf.Struct extra = 19;
+  google.protobuf.Value anything = 20;
+  google.protobuf.ListValue list = 21;
+  google.protobuf.UInt64Value maybe = 22;
+  google.protobuf.Empty nothing = 23;
+  repeated google.protobuf.Value values = 24;
+  .acme.old.Item old = 25;
+  Bare bare = 26;
+  map<bool, bool> flags = 27;
+  repeated .acme.shop.Color colors = 28;
+  reserved 40 to max; reserved "message", "x";
+  oneof payment { string card = 30; int32 cash = 31; }
+  optional string note = 32;
+  message Line { int32 value = 1; repeated bytes len = 2; ; }
+}
+message Bare {}
+enum Color { option allow_alias = false; RED = 0; GREEN = 7 [deprecated = true]; reserved 9; }
+service Shop { rpc Buy(Order) returns (stream Order) { option deprecated = true; } }
+"""
+_OLD_SOURCE = """
+syntax = "proto2"; package acme.old;
+message Item {
+  required int32 id = 1;
+  optional Kind kind = 2 [default = TWO];
+  optional int64 size = 3 [default = -0x8000000000000000];
+  optional bytes raw = 4 [default = "a\\001" "\\n"];
+  optional double limit = 5 [default = inf];
+  optional bool on = 6 [default = true];
+  extensions 100 to 199 [declaration = { number: 100 full_name: ".a.b" type: "string" }, verification = DECLARATION];
+}
+enum Kind { ONE = 1; TWO = 2; }
+extend Item { optional int32 more = 100; }
+"""
 _VALUES: Sequence[Any] = (
     *(None, True, 0, 1, -1, 7, 99, 2**31 - 1, 2**31, -(2**31) - 1, 2**32 - 1, 2**32, 1.5, -2.5e39, 1e300),
     *("", "12", "-12", "-0", "007", " 1", "1.5", "1e3", "abc", "NaN", "-Infinity", "inf", "2147483648"),
@@ -306,3 +368,80 @@ def test_what_a_set_lacks_is_named(tmp_path: Path) -> None:
     assert ran.status == 1 and "M.m: b.M is not in the set: make it with `protoc --include_imports`" in ran.err
     (tmp_path / "a.pb").write_bytes(_one('name: "a.proto" enum_type { name: "E" value { name: "A" number: 0 } }'))
     assert "declares no message" in imported(tmp_path, "a.pb").err
+
+
+def test_sources_declare_what_protoc_makes_of_them() -> None:
+    made = descriptors.read(_set(_files()), "shop.binpb")
+    found = source.resolved([source.read(_SHOP_SOURCE, "shop.proto"), source.read(_OLD_SOURCE, "old.proto")])
+    assert found.services == made.services == ["acme.shop.Shop"]
+    assert found.enums == {name: each for name, each in made.enums.items() if name.startswith(".acme.")}
+    expected = {name: each for name, each in made.messages.items() if name.startswith(".acme.")}
+    assert found.messages.keys() == expected.keys()
+    for name, each in found.messages.items():
+        assert sorted(map(str, each.fields)) == sorted(map(str, expected[name].fields))
+        assert (each.package, each.is_map_entry, each.has_extensions, each.description) == (
+            expected[name].package,
+            expected[name].is_map_entry,
+            expected[name].has_extensions,
+            expected[name].description,
+        )
+
+
+def test_sources_give_the_files_that_descriptors_give(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "protos").mkdir()
+    (tmp_path / "protos/shop.proto").write_text(_SHOP_SOURCE)
+    (tmp_path / "protos/old.proto").write_text(_OLD_SOURCE)
+    assert imported(tmp_path, "-m", "protobuf", "protos").status == 0
+    assert imported(tmp_path, "-f", "protos/old.proto", "protos/shop.proto").status == 0
+    for name in ("old/old.k", "shop/shop.k"):
+        assert (tmp_path / "models/acme" / name).read_text() == (folder / "models/acme" / name).read_text()
+    ran = imported(tmp_path, "-p", "alone", "protos/shop.proto")
+    assert ran.status == 1 and "shop.proto:36: .acme.old.Item is in none of the files that were named" in ran.err
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('syntax = "proto4";', "1: the syntax 'proto4' is not known"),
+        ("message M {\n  int32 a = ;\n}", "2: the number of a field is expected, not ';'"),
+        ("message M {\n  int32 a = 1;", "2: a field is expected"),
+        ("message M { map<float, int32> a = 1; }", "M.AEntry: is no entry of a map"),
+        ("message M {}\nmessage M {}", "M is declared twice"),
+        ("message M { X x = 1; }", "1: X is in none of the files"),
+        ("edition = '2023'; message M {} option features.enum_type = CLOSED;", "1: features are expected before"),
+        ("edition = '2023'; option features = { enum_type: CLOSED };", "1: features one by one are expected"),
+        ("messages M {}", "1: 'messages' begins no declaration"),
+        ('message M { string a = 1 [default = "x];\n}', "1: "),
+        ("/* message M {}", "is nothing that .proto files hold"),
+    ],
+)
+def test_a_source_that_is_not_understood_is_refused(text: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "a.proto").write_text(text)
+    ran = imported(tmp_path, "a.proto")
+    assert ran.status == 1 and ran.err.startswith("kcl import: a.proto:") and said in ran.err
+    assert not (tmp_path / "models").exists()
+
+
+def test_features_of_an_edition_hold_for_what_is_within(tmp_path: Path) -> None:
+    text = """edition = "2023";
+package e;
+option features.enum_type = CLOSED;
+enum Shut { A = 0; B = 1; }
+message M {
+  option features.field_presence = LEGACY_REQUIRED;
+  enum Open { option features.enum_type = OPEN; C = 0; D = 1; }
+  Shut shut = 1;
+  Open open = 2 [features.field_presence = EXPLICIT, json_name = "o-p"];
+}
+"""
+    (tmp_path / "e.proto").write_text(text)
+    assert imported(tmp_path, "e.proto").status == 0
+    made = (tmp_path / "models/e/e.k").read_text()
+    assert '\n    shut: "A" | "B" | 0 | 1\n' in made and '\n    "o-p"?: "C" | "D" | int\n' in made
+
+
+def test_halves_of_a_source_are_refused_or_read(tmp_path: Path) -> None:
+    for size in range(0, len(_SHOP_SOURCE), 23):
+        for text in (_SHOP_SOURCE[:size], _SHOP_SOURCE[:size] + _SHOP_SOURCE[size + 3 :]):
+            (tmp_path / "a.proto").write_text(text)
+            assert imported(tmp_path, "-f", "a.proto").status in (0, 1)
