@@ -12,7 +12,7 @@ from workbench.session.opened import Opened
 
 if TYPE_CHECKING:
     # The engine pulls in the language; a session that only lists stacks must not pay for it.
-    from runtimes.base import KubernetesId
+    from runtimes.base import KubernetesId, RuntimeFailure
     from runtimes.base.logs import LogQuery, LogReport
     from runtimes.base.tables import Listable, LiveKind, LiveTable, TableReport
     from workbench.engine.live import Listing, LiveObject
@@ -28,10 +28,30 @@ class ListingLive(Opened):
 
         Raises `UnknownKind`, and `RuntimeFailure` where none of the clusters answers.
         """
+        from runtimes.base import RuntimeFailure
+        from workbench.engine.live import find_kind, unknown_kind
+
+        found = await self._kinds(clusters)
+        silent = {name: each for name, each in found.items() if isinstance(each, RuntimeFailure)}
+        if silent and len(silent) == len(found):
+            raise next(iter(silent.values()))
+        kinds = [kind for name in clusters if not isinstance(each := found[name], RuntimeFailure) for kind in each]
+        kind = find_kind(name, kinds)
+        if kind is None:
+            raise unknown_kind(name, kinds, silent)
+        return kind
+
+    async def kind_names(self, clusters: Sequence[str]) -> tuple[str, ...]:
+        """Returns by what names the kinds go that clusters serve, as far as they answer."""
+        from runtimes.base import RuntimeFailure
+
+        every = (each for each in (await self._kinds(clusters)).values() if not isinstance(each, RuntimeFailure))
+        return tuple(sorted({name for kinds in every for kind in kinds for name in kind.names}))
+
+    async def _kinds(self, clusters: Sequence[str]) -> dict[str, tuple[LiveKind, ...] | RuntimeFailure]:
         import anyio
 
         from runtimes.base import RuntimeFailure
-        from workbench.engine.live import find_kind, unknown_kind
 
         found: dict[str, tuple[LiveKind, ...] | RuntimeFailure] = {}
 
@@ -44,14 +64,7 @@ class ListingLive(Opened):
         async with anyio.create_task_group() as tasks:
             for cluster in clusters:
                 tasks.start_soon(ask, cluster)
-        silent = {name: each for name, each in found.items() if isinstance(each, RuntimeFailure)}
-        if silent and len(silent) == len(found):
-            raise next(iter(silent.values()))
-        kinds = [kind for name in clusters if not isinstance(each := found[name], RuntimeFailure) for kind in each]
-        kind = find_kind(name, kinds)
-        if kind is None:
-            raise unknown_kind(name, kinds, silent)
-        return kind
+        return found
 
     @asynccontextmanager
     async def follow_live(

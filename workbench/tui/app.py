@@ -33,7 +33,7 @@ from workbench.present import errors, glyphs
 from workbench.present.diff_export import FORMS
 from workbench.present.recovery import event_line, follow
 from workbench.project import TERRAFORM_PLACE, KonfigTree, Stack, StackPath, UnknownStack, WorkbenchError
-from workbench.tui import commands
+from workbench.tui import commands, equivalents
 from workbench.tui.frame import Frame, StateChanged
 from workbench.tui.key_queue import KeyQueue
 from workbench.tui.reach import reach_of
@@ -87,6 +87,7 @@ _COMMANDS = {
 _WORDS = ("stack", *_COMMANDS, *commands.PLACES, "recover", "export", "allow-writes", "quit")
 LOG_LINES, MOST_PODS = 200, 10
 """How many lines of how many pods are shown together."""
+KINDS_SECONDS, HISTORY = 60.0, 200
 AT_ONCE = 4
 """So many of the marked stacks are compiled or compared at a time."""
 
@@ -133,6 +134,11 @@ class WorkbenchApp(App[int]):
         self._quit_asked_at = float("-inf")
         self._turns = asyncio.Semaphore(AT_ONCE)
         self._typed = KeyQueue(self, super().on_event)
+        self.command_log = equivalents.CommandLog()
+        self.command_history: list[str] = []
+        """What was typed after a colon, the oldest first; in memory alone, as it may hold a secret."""
+        self.kind_names: tuple[str, ...] = ()
+        self._kinds_at = float("-inf")
         self._take_states()
 
     @property
@@ -222,10 +228,24 @@ class WorkbenchApp(App[int]):
 
     # --- going places
 
+    def learn_kinds(self) -> None:
+        """Asks the clusters in the background what they serve, for completion; what they do not say is not offered."""
+        if time.monotonic() - self._kinds_at > KINDS_SECONDS:
+            self._kinds_at = time.monotonic()
+            self.run_worker(self._learn_kinds(), group="kinds", exclusive=True)
+
+    async def _learn_kinds(self) -> None:
+        names = [each.name for each in self.konfig.clusters.clusters]
+        self.kind_names = await self.session.kind_names(names) or self.kind_names
+
     def open_stack(self, state: StackState, name: str) -> None:
         self.push_screen(self._made(state, name))
 
     def _made(self, state: StackState, name: str) -> Frame:
+        stack = state.stack.name
+        # edits that exist only here are in no line
+        line = "" if state.whatif is not None else equivalents.of_stack(name, stack)
+        self.command_log.add(self.now(), f"opened {name} of {stack}", line)
         if name in ("plan", "destroy") and not state.is_applying:
             state.goal = Goal(Verb.DESTROY if name == "destroy" else Verb.APPLY)
         return _SCREENS[name](state)
@@ -250,6 +270,9 @@ class WorkbenchApp(App[int]):
     def run_command(self, text: str, screen: Frame) -> None:
         """What was typed after `:`."""
         word, _, rest = text.strip().partition(" ")
+        if word:
+            others = (each for each in self.command_history if each != text.strip())
+            self.command_history = [*others, text.strip()][-HISTORY:]
         if word in ("q", "quit"):
             self.ask_to_quit(is_sure=True)
             return
@@ -276,7 +299,8 @@ class WorkbenchApp(App[int]):
         """Returns the texts that what was typed after `:` may become: commands, then stacks."""
         word, space, rest = text.partition(" ")
         if not space:
-            return tuple(f"{each} " if each != "quit" else each for each in _WORDS if each.startswith(word))
+            found = (f"{each} " if each != "quit" else each for each in _WORDS if each.startswith(word))
+            return (*found, *commands.kinds(self, word))
         if word == commands.EXPORT:
             return tuple(f"{word} {each}" for each in FORMS if each.startswith(rest.lstrip()))
         if word not in ("stack", "allow-writes") and word not in _COMMANDS:
@@ -438,6 +462,9 @@ class WorkbenchApp(App[int]):
         state.whatif, state.reach = whatif, None
 
     def apply_plan(self, state: StackState) -> None:
+        what, line = equivalents.of_apply(state.stack.name, is_destroying=state.is_destroying)
+        is_plain = state.whatif is None and not state.is_forced and not state.skipped
+        self.command_log.add(self.now(), what, line if is_plain else "")
         state.is_applying, state.is_stopping, state.applying = True, False, None
         self.run_worker(self._apply(state), group=f"apply {state.stack.name}", exclusive=True)
 

@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING
 from runtimes.base import KubernetesId
 from workbench.present.diff_export import FORMS
 from workbench.project import UnknownStack
+from workbench.tui import equivalents
 from workbench.tui.frame import Frame
+from workbench.tui.screens.command_log import CommandLogScreen
 from workbench.tui.screens.diff import DiffScreen
 from workbench.tui.state import StackState
 
 if TYPE_CHECKING:
     from workbench.tui.app import WorkbenchApp
 
-PLACES = ("fleet", "drift", "rollouts")
+PLACES = ("fleet", "drift", "rollouts", "log")
 """Screens that are of no stack."""
 _NEAR = 0.76
 """How alike a word and a command have to be, where 1 is the same: `app` is a kind, and not `apply`."""
@@ -60,6 +62,8 @@ def _place(word: str) -> Frame:
             from workbench.tui.screens.rollouts import RolloutsScreen
 
             return RolloutsScreen()
+        case "log":
+            return CommandLogScreen()
         case _:
             from workbench.tui.screens.fleet import FleetScreen
 
@@ -73,6 +77,17 @@ def _export(app: WorkbenchApp, form: str, screen: Frame) -> None:
         app.notify(f"say as what: {', '.join(FORMS)}", severity="warning")
     else:
         screen.export(form)
+
+
+def kinds(app: WorkbenchApp, word: str) -> tuple[str, ...]:
+    """Returns the kinds, and behind an @ the clusters, that a word may become: as far as the clusters told."""
+    if not word:
+        return ()
+    kind, at, cluster = word.partition("@")
+    if at:
+        names = (each.name for each in app.konfig.clusters.clusters)
+        return tuple(f"{kind}@{each}" for each in names if each.startswith(cluster))
+    return tuple(each for each in app.kind_names if each.startswith(word) and each not in PLACES)
 
 
 def _open_kind(app: WorkbenchApp, kind: str, cluster: str, namespace: str, state: StackState | None) -> bool:
@@ -89,7 +104,10 @@ def _open_kind(app: WorkbenchApp, kind: str, cluster: str, namespace: str, state
     from workbench.tui.screens.live import LiveScreen
 
     own = _namespaces(state) if state is not None and not cluster else ()
-    app.push_screen(LiveScreen(kind, clusters, (namespace,) if namespace else own, state))
+    looked_into = (namespace,) if namespace else own
+    for each in equivalents.get(kind, {name: app.places.get(name) for name in clusters}, looked_into):
+        app.command_log.add(app.now(), f"listed {kind}", each)
+    app.push_screen(LiveScreen(kind, clusters, looked_into, state))
     return True
 
 

@@ -233,7 +233,12 @@ class Frame(Screen[None]):
         self.query_one(Prompt).open("/")
 
     def action_command(self) -> None:
-        self.query_one(Prompt).open(":", self.workbench.completions)
+        self.open_command()
+
+    def open_command(self, value: str = "") -> None:
+        """Opens the prompt for a command that may begin with a value."""
+        self.workbench.learn_kinds()
+        self.query_one(Prompt).open(":", self.workbench.completions, value, self.workbench.command_history)
 
     _filtered: ResourceTable | None = None
 

@@ -13,6 +13,7 @@ from tests.workbench.tui.test_screens import opened, says, shown, state, until
 from workbench.present.diff_export import FORMS, exported
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.screens.adopt import AdoptScreen
+from workbench.tui.screens.command_log import CommandLogScreen
 from workbench.tui.screens.drift import DriftScreen
 from workbench.tui.screens.fleet import FleetScreen
 from workbench.tui.screens.live import LiveScreen
@@ -159,6 +160,9 @@ class Pictures:
         await self.pilot.press("l")
         await until(self.pilot, lambda: isinstance(self.app.screen, LogsScreen) and says(self.app, "wrote "))
         self.take("logs")
+        await self._typed("log")
+        await until(self.pilot, lambda: isinstance(self.app.screen, CommandLogScreen) and says(self.app, "kubectl"))
+        self.take("command log")
 
     async def _typed(self, command: str) -> None:
         await self.pilot.press("colon")

@@ -15,7 +15,6 @@ from workbench.present.rows import Key, Row
 from workbench.present.text import Line, Span, Tone, line
 from workbench.tui import saving
 from workbench.tui.frame import Frame
-from workbench.tui.widgets.prompt import Prompt
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
 
@@ -161,7 +160,7 @@ class DiffScreen(Frame):
         self.redraw()
 
     def action_export(self) -> None:
-        self.query_one(Prompt).open(":", self.workbench.completions, "export ")
+        self.open_command("export ")
 
     def export(self, form: str) -> None:
         """Writes the comparison into the working folder, masked as it is here."""

@@ -15,6 +15,7 @@ from workbench.engine.live import LiveObject
 from workbench.present import durations, errors, live, reconcile
 from workbench.present.text import Line, Span, Tone, line
 from workbench.project import WorkbenchError
+from workbench.tui import equivalents
 from workbench.tui.frame import Frame
 from workbench.tui.screens.logs import LogsScreen
 from workbench.tui.state import StackState
@@ -57,6 +58,9 @@ class LiveObjectScreen(Frame):
                 yield ResourceTable(reconcile.EVENT_COLUMNS, id="events", empty="no events")
 
     def on_mount(self) -> None:
+        place = self.workbench.places.get(self._cluster)
+        said = equivalents.show(self._object, place)
+        self.workbench.command_log.add(self.workbench.now(), f"opened {self._object.kind} {self._object.name}", said)
         super().on_mount()
         self.run_worker(self._keep_reading(), group="live object", exclusive=True)
 

@@ -18,7 +18,7 @@ from workbench.present import durations, errors, logs
 from workbench.present.rows import Row
 from workbench.present.text import Line, Span, Tone, line
 from workbench.project import WorkbenchError
-from workbench.tui import saving
+from workbench.tui import equivalents, saving
 from workbench.tui.frame import Frame
 from workbench.tui.state import StackState
 from workbench.tui.widgets.resource_table import ResourceTable
@@ -107,6 +107,8 @@ class LogsScreen(Frame):
         self._forget()
         chosen = self._range
         query = LogQuery(self._object, self._container, self._is_previous, chosen.tail_lines, chosen.since_seconds)
+        said = equivalents.logs(query, self.workbench.places.get(self._cluster))
+        self.workbench.command_log.add(self.workbench.now(), f"read logs of {self._object.name}", said)
         async with self.workbench.session.follow_logs(self._cluster, query) as reports:
             self._trouble = None
             reading = asyncio.create_task(self._read(reports))

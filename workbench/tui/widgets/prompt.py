@@ -12,7 +12,7 @@ from textual.widgets import Input
 
 _PLACEHOLDERS = {
     "/": "filter: text or regular expression, !inverse, -f fuzzy",
-    ":": "stack NAME, compile, diff, plan, apply, destroy, watch, quit",
+    ":": "stack NAME, diff, plan, watch, fleet, log, or a kind such as pods; tab completes, up recalls",
 }
 
 
@@ -41,6 +41,8 @@ class Prompt(Input):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "close", "Close", show=False),
         Binding("tab", "complete", "Complete", show=False),
+        Binding("up", "recall(-1)", "Before", show=False),
+        Binding("down", "recall(1)", "After", show=False),
     ]
 
     @dataclass
@@ -58,9 +60,21 @@ class Prompt(Input):
     purpose = ""
     _completions: Callable[[str], Sequence[str]] = staticmethod(_nothing)
 
-    def open(self, purpose: str, completions: Callable[[str], Sequence[str]] = _nothing, value: str = "") -> None:
-        """`completions` returns the whole texts that a text may become, shortest way first."""
+    _history: Sequence[str] = ()
+    _recalled: int | None = None
+    _typed = ""
+
+    def open(
+        self,
+        purpose: str,
+        completions: Callable[[str], Sequence[str]] = _nothing,
+        value: str = "",
+        history: Sequence[str] = (),
+    ) -> None:
+        """`completions` returns the whole texts that a text may become, shortest way first; `history` is what was
+        typed here before, the oldest first."""
         self.purpose, self._completions = purpose, completions
+        self._history, self._recalled, self._typed = history, None, ""
         self.placeholder = _PLACEHOLDERS[purpose]
         self.value = value
         self.select_on_focus = False  # what is typed goes on from it
@@ -72,6 +86,20 @@ class Prompt(Input):
     def action_close(self) -> None:
         self.display = False
         self.post_message(self.Closed(self.purpose))
+
+    def action_recall(self, by: int) -> None:
+        """What was typed before and begins as this does; past the newest it is what was being typed."""
+        if self._recalled is None:
+            self._typed = self.value
+            self._recalled = len(self._history)
+        at = self._recalled + by
+        while 0 <= at < len(self._history) and not self._history[at].startswith(self._typed):
+            at += by
+        if at < 0:
+            return
+        self._recalled = min(at, len(self._history))
+        self.value = self._history[at] if at < len(self._history) else self._typed
+        self.cursor_position = len(self.value)
 
     def action_complete(self) -> None:
         """Writes what all completions have in common; offers them where that adds nothing."""

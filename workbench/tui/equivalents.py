@@ -1,0 +1,93 @@
+"""What was done on the screens, each act with the line that does the same in a shell: to learn from, and to copy."""
+
+from __future__ import annotations
+
+import shlex
+from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from runtimes.base import ClusterIdentity, KubernetesId, RuntimeFailure
+from runtimes.base.logs import LogQuery
+
+MOST_ACTS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """`line` is the equivalent, empty where no single line does it. `what` says it in words."""
+
+    at: datetime
+    what: str
+    line: str = ""
+
+
+@dataclass(slots=True)
+class CommandLog:
+    """The last acts of this session. Nothing of it is written to disk: what was typed may hold a secret."""
+
+    acts: deque[Act] = field(default_factory=lambda: deque(maxlen=MOST_ACTS))
+
+    def add(self, at: datetime, what: str, line: str = "") -> None:
+        self.acts.append(Act(at, what, line))
+
+
+_VERBS = {
+    "spec": "compile",
+    "diff": "diff",
+    "plan": "plan",
+    "destroy": "destroy --dry-run",
+    "reconcile": "watch",
+}
+
+
+def of_stack(screen: str, stack: str) -> str:
+    """Returns the `wb` line of a screen of a stack, empty where there is none."""
+    verb = _VERBS.get(screen)
+    return f"wb {verb} {shlex.quote(stack)}" if verb else ""
+
+
+def of_apply(stack: str, *, is_destroying: bool) -> tuple[str, str]:
+    """Returns what was begun, and its line, which asks for the phrase as the screen did."""
+    verb = "destroy" if is_destroying else "apply"
+    return f"began to {verb} {stack}", f"wb {verb} {shlex.quote(stack)}"
+
+
+Place = ClusterIdentity | RuntimeFailure | None
+
+
+def get(kind: str, places: dict[str, Place], namespaces: tuple[str, ...]) -> Iterator[str]:
+    """Yields the `kubectl` line that lists a kind in each cluster and namespace."""
+    for place in places.values():
+        for each in namespaces or ("",):
+            yield f"kubectl{_context(place)} get {shlex.quote(kind)} {_namespace(each) or '-A'}"
+
+
+def show(id_: KubernetesId, place: Place) -> str:
+    return f"kubectl{_context(place)} get {_named(id_)} -o yaml --show-managed-fields{_in(id_)}"
+
+
+def logs(query: LogQuery, place: Place) -> str:
+    which = f"-c {shlex.quote(query.container)}" if query.container else "--all-containers --prefix"
+    how = "-p" if query.is_previous else "-f"
+    tail = f" --tail {query.tail_lines}" if query.tail_lines is not None else ""
+    since = f" --since {query.since_seconds}s" if query.since_seconds is not None else ""
+    return f"kubectl{_context(place)} logs {_named(query.id)} {which} {how}{tail}{since}{_in(query.id)}"
+
+
+def _context(place: Place) -> str:
+    return f" --context {shlex.quote(place.context)}" if isinstance(place, ClusterIdentity) and place.context else ""
+
+
+def _named(id_: KubernetesId) -> str:
+    kind = f"{id_.kind}.{id_.api_version.rpartition('/')[2]}.{id_.group}" if id_.group else id_.kind
+    return shlex.quote(f"{kind.lower()}/{id_.name}")
+
+
+def _namespace(name: str) -> str:
+    return f"-n {shlex.quote(name)}" if name else ""
+
+
+def _in(id_: KubernetesId) -> str:
+    return f" {_namespace(id_.namespace)}" if id_.namespace else ""
