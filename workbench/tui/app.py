@@ -462,7 +462,7 @@ class WorkbenchApp(App[int]):
         state.whatif, state.reach = whatif, None
 
     def apply_plan(self, state: StackState) -> None:
-        what, line = equivalents.of_apply(state.stack.name, is_destroying=state.is_destroying)
+        what, line = equivalents.of_apply(state.stack.name, state.goal)
         is_plain = state.whatif is None and not state.is_forced and not state.skipped
         self.command_log.add(self.now(), what, line if is_plain else "")
         state.is_applying, state.is_stopping, state.applying = True, False, None

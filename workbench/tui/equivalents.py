@@ -7,9 +7,11 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import assert_never
 
 from runtimes.base import ClusterIdentity, KubernetesId, RuntimeFailure
 from runtimes.base.logs import LogQuery
+from workbench.tui.state import Goal, Verb
 
 MOST_ACTS = 500
 
@@ -48,10 +50,18 @@ def of_stack(screen: str, stack: str) -> str:
     return f"wb {verb} {shlex.quote(stack)}" if verb else ""
 
 
-def of_apply(stack: str, *, is_destroying: bool) -> tuple[str, str]:
+def of_apply(stack: str, goal: Goal) -> tuple[str, str]:
     """Returns what was begun, and its line, which asks for the phrase as the screen did."""
-    verb = "destroy" if is_destroying else "apply"
-    return f"began to {verb} {stack}", f"wb {verb} {shlex.quote(stack)}"
+    name = shlex.quote(stack)
+    match goal.verb:
+        case Verb.REVERT:
+            return f"began to take back the drift of {stack}", f"wb drift {name} --revert"
+        case Verb.ROLLBACK:
+            to = f" --to {goal.revision}" if goal.revision else ""
+            return f"began to roll {stack} back", f"wb rollback {name}{to}"
+        case Verb.DESTROY | Verb.APPLY:
+            return f"began to {goal.verb} {stack}", f"wb {goal.verb} {name}"
+    assert_never(goal.verb)
 
 
 Place = ClusterIdentity | RuntimeFailure | None
