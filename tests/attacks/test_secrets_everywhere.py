@@ -309,6 +309,7 @@ async def test_no_answer_of_the_server_has_a_secret(opened: Opened) -> None:
         ("wb.explain", {**stack, "resource": "Secret/texts", "path": "stringData.text-0"}),
         ("wb.explain", {**stack, "resource": "ConfigMap/settings"}),
         ("wb.set", {**stack, "resource": "Secret/texts", "values": {"stringData.text-0": "other"}}),
+        ("wb.outputs", {"stack": "vault/dev"}),
         ("wb.apply", {"plan": "none"}),
         ("KclService.ExecProgram", run),
         ("KclService.GetSchemaTypeMapping", {"exec_args": run}),

@@ -11,6 +11,11 @@ class Nothing:
 
 
 @dataclass(frozen=True, slots=True)
+class Outputs:
+    stack: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Compile:
     """`options` are values of KCL's `option()`, as texts; `settings` files as `-Y` takes them."""
 

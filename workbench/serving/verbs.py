@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from workbench.serving.errors import FAILED, INVALID_PARAMS, NOT_ALLOWED, CallFailed
-from workbench.serving.parameters import Apply, Compile, Diff, Explain, Impact, Nothing, PlanOf, Set, Watch
+from workbench.serving.parameters import Apply, Compile, Diff, Explain, Impact, Nothing, Outputs, PlanOf, Set, Watch
 
 if TYPE_CHECKING:
     from workbench.engine.compile import CompileInputs
@@ -117,6 +117,15 @@ async def explain(work: Work, given: Explain) -> Any:
     async with work.open() as session:
         compiled = await session.compile(session.select(given.stack), _inputs(given))
         return present.document(compiled.spec, given.resource, given.path, session.root)
+
+
+async def outputs(work: Work, given: Outputs) -> Any:
+    from workbench.engine.masking import Seal
+    from workbench.present import outputs as present
+
+    async with work.open() as session:
+        stack = session.select(given.stack)
+        return present.document(await session.outputs(stack), Seal.random().knowing(frozenset(), stack.secrets))
 
 
 async def set_(work: Work, given: Set) -> Any:

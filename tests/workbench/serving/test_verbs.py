@@ -28,6 +28,11 @@ async def test_answers_are_those_of_the_command_line(place: Place) -> None:
             printed = (await place(name, "web/dev", "-o", "json")).json()
             assert _lasting(answer) == _lasting(printed), name
         assert await server("wb.stacks") == (await place("ls", "-o", "json")).json()
+        (place.root / "web/dev/stack.yaml").write_text(
+            "name: dev\noutputs: {image: $kusion_path.v1:Service:web.spec}\n"
+        )
+        given = await server("wb.outputs", stack="web/dev")
+        assert given["status"] == "unknown" and given == (await place("outputs", "web/dev", "-o", "json")).json()
         told = await server("wb.impact", files=["web/dev/main.k"])
         assert (told["code"], "git" in told["message"]) == (-32000, True)  # there is no checkout to compare with
 
