@@ -627,6 +627,10 @@ class WorkbenchApp(App[int]):
         await self._trying(state, "", do)
 
     def look_at_recovery(self, job: RecoveryJob) -> None:
+        """Looks at once, or as soon as the end of a run is recorded."""
+        if job.is_running:
+            job.looks_again = True
+            return
         self.run_worker(self._look_at_recovery(job), group="recovery", exclusive=True)
 
     def run_recovery(self, job: RecoveryJob, phrase: str) -> None:

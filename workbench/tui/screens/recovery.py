@@ -145,12 +145,10 @@ class RecoveryScreen(Frame):
     # --- work: the app does it, and goes on when the screen is left
 
     def action_reload(self) -> None:
-        if not self.job.is_running:
-            self.workbench.look_at_recovery(self.job)
-        elif self.job.report is None:
+        if self.job.is_running and self.job.report is None:
             self.notify(self._why_not(), severity="warning")
         else:
-            self.job.looks_again = True  # its end is shown, and is still being recorded
+            self.workbench.look_at_recovery(self.job)
 
     def action_stop(self) -> None:
         self.workbench.stop_recovery(self.job)
