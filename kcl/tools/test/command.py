@@ -138,7 +138,10 @@ def _nothing(arguments: argparse.Namespace, tests: Sequence[Test]) -> str:
     where = " ".join(arguments.paths or ["."])
     if tests:
         return f"kcl test: none of {len(tests)} tests in {where} matches {arguments.run}: nothing was run\n"
-    return f"kcl test: no test files in {where}: nothing was run (`PATH/...` looks in the folders below PATH too)\n"
+    return (
+        f"kcl test: no tests in {where}: nothing was run (they are lambdas named test_... in files named *_test.k; "
+        "`PATH/...` looks in the folders below PATH too)\n"
+    )
 
 
 def _matcher(expression: str | None) -> Callable[[str], bool]:

@@ -67,7 +67,7 @@ def _folders(path: str, cwd: str) -> Iterator[tuple[str, list[str]]]:
         raise BadPath(f"{path}: `...` stands at the end of a path, for all folders below it")
     start = os.path.normpath(os.path.join(cwd, base if dots else path))
     if dots and os.path.isdir(start):
-        for folder, below, _ in os.walk(start):
+        for folder, below, _ in os.walk(start, onerror=_refuse):
             below[:] = sorted(name for name in below if not name.startswith("."))
             yield folder, []
     elif os.path.isdir(start):
@@ -78,6 +78,11 @@ def _folders(path: str, cwd: str) -> Iterator[tuple[str, list[str]]]:
         yield os.path.dirname(start), [os.path.basename(start)]
     else:
         raise BadPath(f"{path}: tests are in folders and in files named *{SUFFIX}")
+
+
+def _refuse(problem: OSError) -> None:
+    """What a folder that cannot be looked into has is not known: the tests in it are not passed over."""
+    raise BadPath(f"{problem.filename}: {problem.strerror}")
 
 
 def _names(folder: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
@@ -99,7 +100,7 @@ def test_the_first_failure_ends_it_when_asked_to(tmp_path: Path) -> None:
         (["below/none"], 2, "no such file or folder"),
         (["--run", "nothing"], 5, "none of 3 tests in . matches nothing"),
         (["--run", "("], 2, "--run takes a regular expression"),
-        (["empty"], 5, "no test files in empty"),
+        (["empty"], 5, "no tests in empty"),
         (["add.k"], 2, "tests are in folders"),
         (["-j", "0"], 2, "-j takes a number"),
         (["--deadline", "soon"], 2, "--deadline needs to be"),
@@ -130,6 +131,23 @@ def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
     status, out, _ = _test(tmp_path)
     assert status == 1
     assert "not a regular file" in out
+
+
+def test_a_folder_that_cannot_be_looked_into_is_no_folder_without_tests(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = _written(tmp_path, _PACKAGE)
+    (folder / "closed").mkdir()
+    scandir = os.scandir
+
+    def refusing(path: str) -> object:
+        if str(path).endswith("closed"):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    status, out, err = _test(folder, f"{folder}/...")
+    assert status != 0 and "closed: Permission denied" in out + err, out + err
 
 
 def test_a_test_without_end_is_ended_and_the_next_one_runs(tmp_path: Path) -> None:
