@@ -555,7 +555,8 @@ class WorkbenchApp(App[int]):
             state.error = None
 
         await self._trying(state, "planning", do)
-        self.measure_reach(state)
+        if state.goal.verb is Verb.APPLY:  # the other plans are not of what is edited
+            self.measure_reach(state)
 
     async def _measure_reach(self, state: StackState) -> None:
         assert state.reach is not None, "who asks for it has begun it"

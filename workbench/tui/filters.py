@@ -9,6 +9,7 @@ web             rows in which the expression is found, whatever the case
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable
 
 from workbench.present.rows import Row
@@ -31,7 +32,10 @@ def parse(text: str) -> Callable[[Row], bool] | None:
         return lambda row: label in row.searched.split()
     inverse = wanted.startswith("!")
     try:
-        pattern = re.compile(wanted[1:] if inverse else wanted, re.IGNORECASE)
+        with warnings.catch_warnings():
+            # what may mean something else in a later Python is a filter now; a warning would be drawn over the screen
+            warnings.simplefilter("ignore", FutureWarning)
+            pattern = re.compile(wanted[1:] if inverse else wanted, re.IGNORECASE)
     except re.error as error:
         raise BadFilter(f"not a regular expression: {error}") from error
     return lambda row: bool(pattern.search(row.searched)) != inverse

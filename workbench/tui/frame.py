@@ -146,6 +146,8 @@ class Frame(Screen[None]):
 
     def _redraw_now(self) -> None:
         self._drawing = None
+        if not self.is_attached:
+            return  # it was left meanwhile; what a worker of it tells while it ends has nowhere to go
         began = time.perf_counter()
         self.redraw()
         self._pause_seconds = pause_after(time.perf_counter() - began)

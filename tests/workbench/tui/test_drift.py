@@ -67,8 +67,13 @@ async def test_what_others_changed_is_listed_with_who_and_when_the_drifted_first
             assert not any("\x1b" in each or "\u202e" in each for each in lines)
         await pilot.press("f")
         assert stacks(app) == ["web/prod", "web/dev"], "of dev no release can tell what was deleted"
+        left = app.screen
+        assert isinstance(left, DriftScreen)
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, DiffScreen))
+        await pilot.press("escape", "escape")
+        await until(pilot, lambda: not left.is_attached)
+        left._redraw_now()  # what its worker tells while it ends
 
 
 async def test_what_could_not_be_asked_is_no_absence_of_drift(tmp_path: Path) -> None:

@@ -78,6 +78,11 @@ def test_no_filter_ends_anything(typed: str, name: str) -> None:
     assert wanted is None or wanted(Row("x", (line(name),))) in (True, False)
 
 
+def test_a_set_in_a_set_is_a_filter_and_no_warning() -> None:
+    wanted = filters.parse("[[a]")
+    assert wanted is not None and wanted(Row("x", (line("a"),))) and not wanted(Row("x", (line("b"),)))
+
+
 async def test_a_command_that_arrives_in_one_burst_is_one_command(tmp_path: Path) -> None:
     app = workbench(tmp_path, Clusters("hz", "sh"))
     async with app.run_test(size=SMALL) as pilot:

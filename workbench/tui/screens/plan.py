@@ -58,7 +58,7 @@ class PlanScreen(Frame):
     ]
 
     def body(self) -> ComposeResult:
-        yield ToneText(id="head")
+        yield ToneText(id="head", wrap=True)
         yield ResourceTable(plan.STEP_COLUMNS, id="steps", empty="planning ...")
         yield ResourceTable(policy.FINDING_COLUMNS, id="findings", empty="no findings")
         yield ToneText(id="guards", wrap=True)
@@ -93,7 +93,8 @@ class PlanScreen(Frame):
         made_ago = Span(f"  made {age} ago", Tone.MUTED)
         title = line(plan.title(made, glyphs), made_ago)
         judged = [policy.report_line(made.policy, glyphs)] if made.policy is not None else []
-        reach = [shown_reach(self, state)] if state.reach is not None and not state.events else []
+        is_of_edits = state.goal.verb is Verb.APPLY and state.reach is not None and not state.events
+        reach = [shown_reach(self, state)] if is_of_edits else []
         self.query_one("#head", ToneText).show(title, *clusters.few_lines(made.identities), summary, *reach, *judged)
         if made.left_out:
             steps.empty = "nothing to do but what is left out"
@@ -183,7 +184,9 @@ class PlanScreen(Frame):
 
     def action_reach(self) -> None:
         """Opens all that the edits at hand change, in whatever stack."""
-        if self.state is not None:
+        if self.state is not None and self.state.goal.verb is not Verb.APPLY:
+            self.notify("this plan is not of what is edited", severity="warning")
+        elif self.state is not None:
             self.app.push_screen(ReachScreen(self.state))
 
     def action_destroy(self) -> None:

@@ -78,7 +78,7 @@ class WhatIfScreen(Frame):
         self._file = self._files[0]
 
     def body(self) -> ComposeResult:
-        yield ToneText(id="summary")
+        yield ToneText(id="summary", wrap=True)
         with Container(id="panes"):
             yield Editor(self._text(), id="editor", show_line_numbers=True, tab_behavior="indent")
             yield ResourceTable(diff.FIELD_COLUMNS, id="effect", header=False, empty="comparing ...")
