@@ -331,6 +331,7 @@ def test_every_typed_command_is_documented() -> None:
         *tui_app._COMMANDS,
         *commands.PLACES,
         commands.EXPORT,
+        *commands.ACTS,
         "stack",
         "recover",
         "allow-writes",

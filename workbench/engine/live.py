@@ -138,6 +138,7 @@ class LiveObject:
 
     cluster: str
     id: KubernetesId
+    uid: str
     read_at: datetime
     body: Mapping[str, Any] = field(repr=False)
     owners: Mapping[FieldPath, tuple[FieldOwner, ...]] = field(default_factory=dict)
@@ -176,7 +177,7 @@ def shown(
         if len(steps) == len(each.path):  # else the field is not there any more
             owners.setdefault(steps, []).append(each)
     newest = {path: tuple(sorted(found, key=_when, reverse=True)) for path, found in owners.items()}
-    return LiveObject(cluster, id_, read_at, masked(body, hidden, seal), newest)
+    return LiveObject(cluster, id_, live.identity.uid, read_at, masked(body, hidden, seal), newest)
 
 
 def _when(owner: FieldOwner) -> float:

@@ -13,6 +13,7 @@ no cluster and no KCL; connections are made when a verb first needs them and clo
 cancelled, and may run side by side on one event loop.
 """
 
+from workbench.session.acting import Acting
 from workbench.session.editing import Editing
 from workbench.session.impacting import Impacting
 from workbench.session.judging import Judging
@@ -23,7 +24,7 @@ from workbench.session.rolling_out import RollingOut
 from workbench.session.state_keeping import StateKeeping
 
 
-class Session(Looking, Editing, Impacting, Judging, ListingLive, RollingOut, Recovering, StateKeeping):
+class Session(Looking, Editing, Impacting, Judging, ListingLive, Acting, RollingOut, Recovering, StateKeeping):
     """See the module. Methods that take a `Stack` take one of `tree()` or `select()`."""
 
 

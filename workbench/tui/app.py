@@ -84,7 +84,7 @@ _COMMANDS = {
     "whatif": "whatif",
     "releases": "releases",
 }
-_WORDS = ("stack", *_COMMANDS, *commands.PLACES, "recover", "export", "allow-writes", "quit")
+_WORDS = ("stack", *_COMMANDS, *commands.PLACES, "recover", "export", *commands.ACTS, "allow-writes", "quit")
 LOG_LINES, MOST_PODS = 200, 10
 """How many lines of how many pods are shown together."""
 KINDS_SECONDS, HISTORY = 60.0, 200

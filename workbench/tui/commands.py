@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from runtimes.base import KubernetesId
+from workbench.engine.live_acts import LiveAct
 from workbench.present.diff_export import FORMS
 from workbench.project import UnknownStack
 from workbench.tui import equivalents
@@ -24,6 +25,7 @@ PLACES = ("fleet", "drift", "rollouts", "log")
 _NEAR = 0.76
 """How alike a word and a command have to be, where 1 is the same: `app` is a kind, and not `apply`."""
 EXPORT = "export"
+ACTS = tuple(each.value for each in LiveAct)
 
 
 _KIND = re.compile(r"(?P<kind>[a-z0-9][a-z0-9.-]*)(?:@(?P<cluster>\S+))?", re.IGNORECASE)
@@ -44,6 +46,9 @@ def open_place(app: WorkbenchApp, word: str, rest: str, screen: Frame) -> bool:
     """Opens the place of this name, else the live objects of this kind; returns False for what can be neither."""
     if word in PLACES:
         app.push_screen(_place(word))
+        return True
+    if word in ACTS:
+        _act(app, LiveAct(word), rest, screen)
         return True
     if word == EXPORT:
         _export(app, rest, screen)
@@ -68,6 +73,15 @@ def _place(word: str) -> Frame:
             from workbench.tui.screens.fleet import FleetScreen
 
             return FleetScreen()
+
+
+def _act(app: WorkbenchApp, act: LiveAct, rest: str, screen: Frame) -> None:
+    from workbench.tui.screens.live_object import LiveObjectScreen
+
+    if isinstance(screen, LiveObjectScreen):
+        screen.ask_to(act, rest)
+    else:
+        app.notify(f"open the one object to {act.value} first: what is acted on has to be seen", severity="warning")
 
 
 def _export(app: WorkbenchApp, form: str, screen: Frame) -> None:

@@ -11,6 +11,7 @@ from typing import assert_never
 
 from runtimes.base import ClusterIdentity, KubernetesId, RuntimeFailure
 from runtimes.base.logs import LogQuery
+from workbench.engine.live_acts import LiveAct, LiveRequest
 from workbench.tui.state import Goal, Verb
 
 MOST_ACTS = 500
@@ -84,6 +85,15 @@ def logs(query: LogQuery, place: Place) -> str:
     tail = f" --tail {query.tail_lines}" if query.tail_lines is not None else ""
     since = f" --since {query.since_seconds}s" if query.since_seconds is not None else ""
     return f"kubectl{_context(place)} logs {_named(query.id)} {which} {how}{tail}{since}{_in(query.id)}"
+
+
+def act(request: LiveRequest, place: Place) -> str:
+    verb = {
+        LiveAct.RESTART: "rollout restart",
+        LiveAct.SCALE: f"scale --replicas {request.replicas}",
+        LiveAct.DELETE: "delete",
+    }[request.act]
+    return f"kubectl{_context(place)} {verb} {_named(request.id)}{_in(request.id)}"
 
 
 def _context(place: Place) -> str:

@@ -1,4 +1,4 @@
-"""One live object: as YAML with who set each field, and its events. Nothing can be changed here."""
+"""One live object: as YAML with who set each field, and its events; acts on it, typed and confirmed."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from textual.containers import Container
 
 from runtimes.base import KubernetesId, RuntimeFailure
 from workbench.engine.live import LiveObject
+from workbench.engine.live_acts import BadAct, LiveAct, LiveRequest, consequence
 from workbench.present import durations, errors, live, reconcile
 from workbench.present.text import Line, Span, Tone, line
 from workbench.project import WorkbenchError
@@ -21,6 +22,7 @@ from workbench.tui.screens.logs import LogsScreen
 from workbench.tui.state import StackState
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
+from workbench.tui.widgets.typed_confirmation import TypedConfirmation
 
 READ_AGAIN_SECONDS = 5.0
 
@@ -51,6 +53,7 @@ class LiveObjectScreen(Frame):
 
     def body(self) -> ComposeResult:
         yield ToneText(id="title", wrap=True)
+        yield TypedConfirmation("Do it", "this is not the phrase: nothing was done")
         with Container(id="panes"):
             yield ResourceTable(live.YAML_COLUMNS, id="yaml", empty=f"asking {self._cluster} ...")
             with Container(id="side"):
@@ -125,11 +128,69 @@ class LiveObjectScreen(Frame):
         gone = Span("  it is not there any more, this is how it was", Tone.WARN) if self._is_gone else Span("")
         return line(name, Span(f"  read {age} ago", Tone.WARN if self._trouble else Tone.MUTED), gone)
 
+    def ask_to(self, act: LiveAct, rest: str) -> None:
+        """Asks for the phrase of an act on the object that is shown; `rest` is how many replicas there are to be."""
+        if self._found is None or self._is_gone:
+            self.notify("it is not known to be there", severity="warning")
+            return
+        if act is LiveAct.SCALE and not (rest.isascii() and rest.isdigit() and len(rest) < 6):
+            self.notify("say how many replicas: scale 3", severity="warning")
+            return
+        try:
+            request = LiveRequest(act, self._cluster, self._object, self._found.uid, int(rest or 0))
+        except BadAct as error:
+            self.notify(f"{error}. {error.hint}", severity="warning")
+            return
+        self.run_worker(self._ask(request), group="ask", exclusive=True)
+
+    async def _ask(self, request: LiveRequest) -> None:
+        try:
+            owner = await self.workbench.session.live_owner(request)
+        except (WorkbenchError, RuntimeFailure) as error:
+            self.notify(str(error), severity="error")
+            return
+        instead = " Its KCL line can be changed instead: s on the list of objects opens it." if owner else ""
+        question = line(
+            Span(f"{request.act.value}: ", Tone.BAD),
+            f"{consequence(request, owner)}.{instead} Type ",
+            Span(request.phrase, Tone.STRONG),
+        )
+        self._request = request
+        self.query_one(TypedConfirmation).ask(question, request.phrase, verb=request.act.value.capitalize())
+
+    _request: LiveRequest | None = None
+
+    def on_typed_confirmation_confirmed(self, event: TypedConfirmation.Confirmed) -> None:
+        if self._request is not None:
+            self.run_worker(self._act(self._request, event.phrase), group="act")
+
+    def on_typed_confirmation_closed(self) -> None:
+        self._request = None
+        self.focus_main()
+
+    async def _act(self, request: LiveRequest, phrase: str) -> None:
+        said = equivalents.act(request, self.workbench.places.get(self._cluster))
+        self.workbench.command_log.add(self.workbench.now(), f"began to {request.phrase}", said)
+        try:
+            await self.workbench.session.act_live(request, confirm=phrase)
+        except (WorkbenchError, RuntimeFailure) as error:
+            self.notify(f"{error}. {error.hint}", severity="error", timeout=20)
+        else:
+            self.notify(f"the cluster took it: {request.phrase}. What becomes of it is shown here")
+        self._ask_again()
+
     def action_logs(self) -> None:
         self.app.push_screen(LogsScreen(self._cluster, self._object, self.state))
 
     def action_events(self) -> None:
         self.query_one("#events", ResourceTable).focus()
+
+    def action_back(self) -> None:
+        question = self.query_one(TypedConfirmation)
+        if question.is_asked:
+            question.close()
+        else:
+            super().action_back()
 
     def action_reload(self) -> None:
         self._ask_again()
@@ -139,4 +200,4 @@ class LiveObjectScreen(Frame):
         self.redraw()
 
     def status(self) -> Line:
-        return line(Span(f"{self._object.api_version}  looking only", Tone.MUTED))
+        return line(Span(f"{self._object.api_version}  :restart, :scale N, :delete", Tone.MUTED))
