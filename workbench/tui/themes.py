@@ -1,4 +1,4 @@
-"""Themes: one dark, one for colour-blind eyes, one without colour for NO_COLOR."""
+"""Themes: dark, light, high contrast, one for colour-blind eyes, one without colour for NO_COLOR."""
 
 from __future__ import annotations
 
@@ -33,6 +33,34 @@ THEMES = (
         background="#101418",
         surface="#101418",
         panel="#222a33",
+        dark=True,
+    ),
+    Theme(
+        name="wb-light",
+        primary="#0b57d0",
+        secondary="#6b3fa0",
+        accent="#00687a",
+        success="#0a6b2d",
+        warning="#8a5200",
+        error="#b3131f",
+        foreground="#1b1f24",
+        background="#ffffff",
+        surface="#ffffff",
+        panel="#e6e9ee",
+        dark=False,
+    ),
+    Theme(
+        name="wb-contrast",
+        primary="#66b3ff",
+        secondary="#d9b3ff",
+        accent="#33ffff",
+        success="#33ff66",
+        warning="#ffff33",
+        error="#ff8080",
+        foreground="#ffffff",
+        background="#000000",
+        surface="#000000",
+        panel="#262626",
         dark=True,
     ),
     Theme(

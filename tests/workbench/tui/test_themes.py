@@ -1,0 +1,39 @@
+"""Themes: every tone can be read on what is behind it, in each of them."""
+
+from __future__ import annotations
+
+import pytest
+from textual.color import Color
+from textual.theme import Theme
+
+from workbench.tui.themes import THEMES
+
+NEEDED = {"wb-contrast": 7.0}
+"""https://www.w3.org/TR/WCAG21/#contrast-enhanced; elsewhere 4.5, as https://www.w3.org/TR/WCAG21/#contrast-minimum."""
+
+
+def _luminance(color: Color) -> float:
+    def linear(part: int) -> float:
+        share = part / 255
+        return share / 12.92 if share <= 0.04045 else float(((share + 0.055) / 1.055) ** 2.4)
+
+    red, green, blue = map(linear, color.rgb)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+def contrast(one: Color, other: Color) -> float:
+    """https://www.w3.org/TR/WCAG21/#dfn-contrast-ratio"""
+    low, high = sorted((_luminance(one), _luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("theme", THEMES, ids=lambda each: each.name)
+def test_texts_of_every_tone_can_be_read(theme: Theme) -> None:
+    generated = theme.to_color_system().generate()
+    behind = Color.parse(theme.surface or "")
+    worst = min(
+        contrast(Color.parse(generated[f"text-{name}"]), behind)
+        for name in ("primary", "accent", "success", "warning", "error")
+    )
+    assert worst >= NEEDED.get(theme.name, 4.5)
+    assert contrast(Color.parse(theme.foreground or ""), behind) >= 7
