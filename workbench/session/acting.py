@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 class Acting(Opened):
     async def live_owner(self, request: LiveRequest) -> StackPath | None:
         """Returns the stack that has the object, as its labels say now. Raises `RuntimeFailure`, `Moved` among them."""
-        return self._owner(await self._same(request))
+        with self._masking_failures():
+            return self._owner(await self._same(request))
 
     async def act_live(self, request: LiveRequest, *, confirm: str = "") -> None:
         """Does it, to the object that was looked at and no other.
@@ -24,6 +25,10 @@ class Acting(Opened):
         Raises `Refused` (read-only), `ConfirmationRequired` (anything but the exact phrase), `Moved` (it is another
         object by now), each before anything is written, or the `RuntimeFailure` that the cluster answers with.
         """
+        with self._masking_failures():
+            await self._act(request, confirm)
+
+    async def _act(self, request: LiveRequest, confirm: str) -> None:
         from runtimes.base import DeleteRequest, RuntimeFailure, Unreachable, WorkloadRef
         from workbench.engine.errors import ConfirmationRequired, Refused
         from workbench.engine.live_acts import LiveAct

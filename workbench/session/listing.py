@@ -34,7 +34,8 @@ class ListingLive(Opened):
         found = await self._kinds(clusters)
         silent = {name: each for name, each in found.items() if isinstance(each, RuntimeFailure)}
         if silent and len(silent) == len(found):
-            raise next(iter(silent.values()))
+            with self._masking_failures():
+                raise next(iter(silent.values()))
         kinds = [kind for name in clusters if not isinstance(each := found[name], RuntimeFailure) for kind in each]
         kind = find_kind(name, kinds)
         if kind is None:
@@ -118,12 +119,13 @@ class ListingLive(Opened):
         from runtimes.base import ReadRequest, Resource, RuntimeFailure, RuntimeType
         from workbench.engine.live import shown
         from workbench.engine.masking import secret_values
-        from workbench.engine.scrubbing import scrubbed
+        from workbench.engine.scrubbing import masked_failure, scrubbed
         from workbench.project.masking import read_masking
 
         rules = read_masking(self._root)
         at = self._now()
-        live = await (await self._connections.runtime(cluster)).read(ReadRequest(id_))
+        with self._masking_failures():
+            live = await (await self._connections.runtime(cluster)).read(ReadRequest(id_))
         if live is None:
             return None
         self._secrets |= secret_values([Resource(id_, RuntimeType.KUBERNETES, live.body)], rules)
@@ -131,7 +133,7 @@ class ListingLive(Opened):
         try:
             events = await (await self._listable(cluster)).events(id_, live.identity.uid)
         except RuntimeFailure as error:
-            return replace(found, events_failure=error)
+            return replace(found, events_failure=masked_failure(error, self._secrets, rules))
         return replace(found, events=scrubbed(events, self._secrets, rules))
 
     @asynccontextmanager
@@ -154,8 +156,9 @@ class ListingLive(Opened):
             async for each in reports:
                 yield await anyio.to_thread.run_sync(shown, each, self._secrets, rules)
 
-        async with runtime.follow_logs(query) as reports:
-            yield masked(reports)
+        with self._masking_failures():
+            async with runtime.follow_logs(query) as reports:
+                yield masked(reports)
 
     async def _listable(self, cluster: str) -> Listable:
         from runtimes.base import Misconfigured

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -246,6 +247,21 @@ class Opened:
                 trust=self.trust,
             )
         return self._workspaces
+
+    @contextmanager
+    def _masking_failures(self) -> Iterator[None]:
+        """What a cluster says when it refuses may quote what it was sent, or what it holds."""
+        from runtimes.base import RuntimeFailure
+        from workbench.engine.scrubbing import masked_failure
+        from workbench.project.masking import read_masking
+
+        try:
+            yield
+        except RuntimeFailure as error:
+            found = masked_failure(error, self._secrets, read_masking(self._root))
+            if found is None or found is error:
+                raise
+            raise found from None
 
     @cached_property
     def _releases(self) -> Releases:

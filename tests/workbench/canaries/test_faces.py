@@ -9,14 +9,16 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
 from runtimes.base import ListKey, Rejected
 from tests.workbench.canaries.recovery import GIVEN, RecoveringVault
-from tests.workbench.canaries.repository import OPTIONS, WEB, Vault, leaking_files, leaks
+from tests.workbench.canaries.repository import LOOK, OPTION, OPTIONS, SETTINGS, URL, WEB, Vault, leaking_files, leaks
 from tests.workbench.canaries.screens import Pictures
 from tests.workbench.tui.test_screens import LARGE, says, state, until
+from workbench.engine.live_acts import LiveAct, LiveRequest
 from workbench.tui import screens
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.frame import Frame
@@ -90,6 +92,28 @@ async def apply(pilot: Any, app: WorkbenchApp) -> None:
     phrase.value = state(app).plan.confirmation.phrase  # type: ignore[union-attr]
     await pilot.press("enter")
     await until(pilot, lambda: bool(state(app).events) and not state(app).is_applying)
+
+
+async def test_no_failure_of_looking_at_live_objects_or_acting_on_them_quotes_a_canary(vault: RecoveringVault) -> None:
+    said = f'denied: "{OPTION}", {quote(URL, safe="")}, {LOOK}'
+    async with vault.session() as session:
+        stack = session.select("vault/dev")
+        await session.compile(stack)
+        made = await session.plan(stack)
+        async with session.apply(made, confirm=made.confirmation.phrase) as events:
+            [None async for _ in events]
+        request = LiveRequest(LiveAct.DELETE, "hz", SETTINGS, vault.cluster.objects[SETTINGS].uid)
+        for verb in ("read", "delete"):
+            vault.cluster.fail[(verb, str(SETTINGS))] = Rejected(said, hint=said)
+            with pytest.raises(Rejected) as caught:
+                await session.act_live(request, confirm=request.phrase)
+            assert leaks(f"{caught.value!r} {caught.value} {caught.value.hint}") == [], verb
+            if verb == "read":
+                with pytest.raises(Rejected) as caught:
+                    await session.read_live("hz", SETTINGS)
+                assert leaks(f"{caught.value!r} {caught.value} {caught.value.hint}") == []
+                del vault.cluster.fail[(verb, str(SETTINGS))]
+        assert leaking_files(vault.state) == {}
 
 
 async def test_no_notebook_output_has_a_canary(vault: Vault) -> None:
