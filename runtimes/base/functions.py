@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, Final
 
+from runtimes.base.documents import load_json
+
 LONGEST_RESULT: Final = 1 << 20
 """Characters; a Kubernetes object may not have more bytes."""
 
@@ -85,7 +87,7 @@ def _jsonencode(arguments: Sequence[Any]) -> str:
 def _jsondecode(arguments: Sequence[Any]) -> Any:
     text = _text(arguments[0], "the argument")
     try:
-        return json.loads(text, parse_constant=_no_constant)
+        return load_json(text, parse_constant=_no_constant)
     except (ValueError, RecursionError):
         raise FunctionFailed("the argument is no JSON") from None
 

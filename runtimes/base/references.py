@@ -26,6 +26,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from runtimes.base import functions
+from runtimes.base.documents import load_json
 from runtimes.base.functions import FunctionFailed
 from runtimes.base.resource import ResourceId
 from runtimes.base.unknown import PlainPath, Unknown
@@ -186,7 +187,8 @@ def _call_at(text: str, start: int, ids: Ids) -> tuple[Call | OutputReference, i
         raise InvalidReference(f"{CALL_PREFIX} begins a function, and none follows: write {hint}")
     name = match[1]
     try:
-        arguments, end = _JSON.raw_decode(text, match.end())
+        end = _end_of_list(text, match.end())
+        arguments = load_json(text[match.end() : end], parse_constant=_no_constant)
         if name == _OUTPUT:
             return _output(arguments), end
         functions.check(name, arguments)
@@ -197,6 +199,16 @@ def _call_at(text: str, start: int, ids: Ids) -> tuple[Call | OutputReference, i
         raise
     except (ValueError, RecursionError):
         raise InvalidReference(f"the arguments of {CALL_PREFIX}{name} are no list in JSON") from None
+
+
+def _end_of_list(text: str, start: int) -> int:
+    """Returns where the list in JSON that begins at `start` ends; raises ValueError for one that never does."""
+    depth = 0
+    for match in _BRACKETS_AND_TEXTS.finditer(text, start):
+        depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(match[0], 0)
+        if depth == 0:
+            return match.end()
+    raise ValueError("a list that is not closed")
 
 
 def _output(arguments: list[Any]) -> OutputReference:
@@ -345,7 +357,7 @@ _IN_WORD = re.compile(r"\w")
 _GOES_ON = re.compile(r"[\w-]")
 _START = re.compile(rf"(\$?)({re.escape(PREFIX)}|{re.escape(CALL_PREFIX)})")
 _FUNCTION = re.compile(r"([A-Za-z]\w*)(?=\[)")
-_JSON = json.JSONDecoder(parse_constant=_no_constant)
+_BRACKETS_AND_TEXTS = re.compile(r'[\[\]{}]|"(?:[^"\\]|\\.)*"', re.DOTALL)
 _SHOWN = re.compile(r"(?:[^:\s]*:){0,3}[\w.-]*")  # as much as may be an id: what follows could be a password
 
 

@@ -128,7 +128,8 @@ def _cells(opened: Opened, change_by_hand: Callable[[], None]) -> dict[str, str]
         change_by_hand()
         watch = stack.watch(timeout="1s").wait(check=False)
         results += [run, watch, stack.releases(), space.audit(), stack.diff(), stack.plan(force=True)]
-        results += [stack.plan_destroy(), stack.whatif(), stack, space]
+        results += [stack.plan_destroy(), stack.whatif(), stack.whatif().impact(), stack, space]
+        results += [space.drift(), space.policies(), space.rollouts()]
         frames = [run.events, run.timeline, watch.events, watch.timeline]
         said = {f"{type(each).__name__} {index}": _said(each) for index, each in enumerate(results)}
         said |= {f"frame {index}": each.to_csv() + each.to_string() for index, each in enumerate(frames)}

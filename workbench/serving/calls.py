@@ -13,7 +13,7 @@ from typing import Any, Final, Self
 
 import anyio
 
-from kcl.bounds import LimitError, check_depth
+from kcl.bounds import LimitError, check_depth, check_json
 from kcl.compat.json_form import BadMessage, message
 from workbench.serving import official
 from workbench.serving.errors import (
@@ -208,6 +208,7 @@ def parsed(raw: bytes) -> Any:
     if len(raw) > MOST_BYTES:
         raise too_large()
     try:
+        check_json(raw)
         sent = json.loads(raw.decode("utf-8-sig"), parse_constant=_no_number)
         check_depth(sent)
     except UnicodeDecodeError:

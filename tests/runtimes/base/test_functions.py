@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 import pytest
@@ -79,6 +80,18 @@ def test_what_they_refuse_is_said_without_what_they_got(text: str, said: str) ->
     with pytest.raises(InvalidReference, match=said) as raised:
         composed(parts(text, IDS), lambda _: "db")
     assert "hunter2" not in str(raised.value)
+
+
+@pytest.mark.parametrize("arguments", ["[" * 200_000, "[" * 200_000 + "]" * 200_000])
+def test_arguments_that_nest_too_deeply_end_no_process_that_allows_many_calls(arguments: str) -> None:
+    usual = sys.getrecursionlimit()
+    sys.setrecursionlimit(1_000_000)  # as where a program was evaluated
+    try:
+        for text in (f"$workbench.jsonencode{arguments}", f'$workbench.jsondecode["{arguments}"]'):
+            with pytest.raises(InvalidReference, match="JSON"):
+                composed(parts(text, IDS), lambda _: "db")
+    finally:
+        sys.setrecursionlimit(usual)
 
 
 def test_what_is_not_known_makes_all_of_a_function_unknown_and_not_the_text_around_it() -> None:
