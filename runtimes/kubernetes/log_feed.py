@@ -21,6 +21,7 @@ from typing import Any
 from runtimes.base import Forbidden, NotThere, Rejected, RuntimeFailure
 from runtimes.base.logs import LogLine, LogNote, LogQuery, LogReport, LogSource
 from runtimes.kubernetes.client import Client, Object
+from runtimes.kubernetes.feed import Feed
 from runtimes.kubernetes.health.pod import containers
 from runtimes.kubernetes.liveness import Liveness
 from runtimes.kubernetes.objects import count, mapping, mappings, name_of, namespace_of, spec, uid_of
@@ -54,31 +55,21 @@ class _Stream:
 @asynccontextmanager
 async def following(client: Client, query: LogQuery) -> AsyncIterator[AsyncIterator[LogReport]]:
     feed = _Feed(client, query)
-    task = asyncio.create_task(feed.run())
-    task.add_done_callback(lambda _: feed.changed())
-    feed.task = task
-    try:
-        yield feed
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+    async with feed.running() as given:
+        yield given
 
 
-class _Feed(AsyncIterator[LogReport]):
-    task: asyncio.Task[None]
-
+class _Feed(Feed[LogReport]):
     def __init__(self, client: Client, query: LogQuery) -> None:
+        super().__init__()
         self._client, self._query = client, query
         self._streams: dict[_Key, _Stream] = {}
         self._pending: deque[LogLine | LogNote] = deque()
         self._dropped = 0
         self._failure: RuntimeFailure | None = None
-        self._dirty, self._soon = asyncio.Event(), asyncio.Event()
+        self._soon = asyncio.Event()
         self._liveness = Liveness(client, changed=self.changed, turned=self._turn)
         self._last: LogReport | None = None
-
-    def changed(self) -> None:
-        self._dirty.set()
 
     def _turn(self) -> None:
         """What seems to stand may be as dead as the rest: every stream is opened again from its last line."""
@@ -221,7 +212,7 @@ class _Feed(AsyncIterator[LogReport]):
         if len(self._pending) > MOST_PENDING:
             self._pending.popleft()
             self._dropped += 1
-        self._dirty.set()
+        self.changed()
 
     # --- reports
 
@@ -230,10 +221,7 @@ class _Feed(AsyncIterator[LogReport]):
 
     async def __anext__(self) -> LogReport:
         while True:
-            await self._dirty.wait()
-            if self.task.done():
-                self.task.result()  # raises what ended it
-                raise StopAsyncIteration
+            await self.wait()
             await asyncio.sleep(_GATHER_SECONDS)  # lines of several containers are put into their order
             self._dirty.clear()
             report = self._report()

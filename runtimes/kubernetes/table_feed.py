@@ -20,6 +20,7 @@ from runtimes.kubernetes import tables
 from runtimes.kubernetes.client import Client, Listing, Object, WatchEvent
 from runtimes.kubernetes.discovery import ApiResource
 from runtimes.kubernetes.failures import Expired
+from runtimes.kubernetes.feed import Feed
 from runtimes.kubernetes.informer import Informer
 from runtimes.kubernetes.liveness import Liveness
 from runtimes.kubernetes.transport import TooLarge
@@ -37,22 +38,15 @@ async def following(
     client: Client, kind: LiveKind, namespaces: Collection[str], most: int
 ) -> AsyncIterator[AsyncIterator[TableReport]]:
     feed = _Feed(client, kind, tuple(namespaces) if kind.is_namespaced and namespaces else ("",), most)
-    task = asyncio.create_task(feed.run())
-    task.add_done_callback(lambda _: feed.changed())
-    feed.task = task
-    try:
-        yield feed
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
+    async with feed.running() as given:
+        yield given
 
 
-class _Feed(AsyncIterator[TableReport]):
-    task: asyncio.Task[None]
-
+class _Feed(Feed[TableReport]):
     def __init__(self, client: Client, kind: LiveKind, namespaces: tuple[str, ...], most: int) -> None:
         self._kind = kind
-        self._dirty, self._rows_changed = asyncio.Event(), True
+        super().__init__()
+        self._rows_changed = True
         self._liveness = Liveness(client, changed=self.changed, turned=self._turn)
         self._parts = [_Rows(client, kind, most // len(namespaces), self._take_rows, self.changed) for _ in namespaces]
         self._informers = [
@@ -73,12 +67,9 @@ class _Feed(AsyncIterator[TableReport]):
             for informer in self._informers:
                 group.create_task(informer.run())
 
-    def changed(self) -> None:
-        self._dirty.set()
-
     def _take_rows(self) -> None:
         self._rows_changed = True
-        self._dirty.set()
+        self.changed()
 
     def _turn(self) -> None:
         """A watch that seems open may be as dead as the rest: what counts as heard later has been asked for again."""
@@ -88,15 +79,9 @@ class _Feed(AsyncIterator[TableReport]):
             elif informer.lost_at is not None:
                 informer.reopen()
 
-    def __aiter__(self) -> _Feed:
-        return self
-
     async def __anext__(self) -> TableReport:
         while True:
-            await self._dirty.wait()
-            if self.task.done():
-                self.task.result()  # raises what ended it
-                raise StopAsyncIteration
+            await self.wait()
             await asyncio.sleep(self._given_at + _REPORT_SECONDS - time.monotonic())
             self._dirty.clear()
             report = self._report()

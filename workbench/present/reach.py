@@ -30,7 +30,7 @@ def _reached(report: ImpactReport, glyphs: Glyphs) -> list[Span]:
         resources = counting(report.summary.changes, "resource")
         parts.append(Span(f"{changed} of {counting(report.total, 'stack')}, {resources}", Tone.CHANGED))
     elif report.is_certain:
-        parts.append(Span(f"{glyphs.good} no stack changes", Tone.GOOD))
+        parts.append(Span("changes no stack", Tone.MUTED))  # no tick: a plan may have much to do all the same
     if unknown:
         parts.append(
             Span(f"{'; ' if parts else ''}{glyphs.unknown} not known of {counting(unknown, 'stack')}", Tone.BAD)

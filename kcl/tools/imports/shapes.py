@@ -30,8 +30,6 @@ class Dialect:
     applies_defaults: bool = True
     ref_hides_siblings: bool = False
     """What stands beside `$ref` means nothing: OpenAPI 2 and 3.0, JSON Schema before 2019-09."""
-    has_array_items: bool = False
-    """A list under `items` is for the first items: JSON Schema before 2020-12."""
 
 
 KUBERNETES: Final = Dialect(is_closed=True, has_kubernetes_rules=True, ref_hides_siblings=True)

@@ -194,10 +194,6 @@ class ResourceTable(ScrollView, can_focus=True):
                 return
         self._rebuild(key)
 
-    def update_row(self, row: Row) -> None:
-        """Replaces the row with this key; the key has to be there already."""
-        self.set_rows(row if each.key == row.key else each for each in self._rows)
-
     def filter_by(self, wanted: Callable[[Row], bool] | None) -> None:
         """Shows only rows that are wanted, with the parents that lead to them."""
         self._filter = wanted
