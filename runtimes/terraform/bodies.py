@@ -32,7 +32,7 @@ class Pair:
 
 def paired(wanted: Mapping[str, Any], pair: Pair, type_: Type | None) -> Pair:
     """Returns both bodies of a resource that is configured as `wanted`; None stays None."""
-    return _mapping(wanted, pair, type_)
+    return _mapping(values.composed(wanted), pair, type_)
 
 
 def written(attributes: Mapping[str, Any], type_: Type | None) -> dict[str, Any]:
@@ -49,6 +49,7 @@ def written(attributes: Mapping[str, Any], type_: Type | None) -> dict[str, Any]
 def shaped_path(path: FieldPath, wanted: Any, raw: Any, type_: Type | None) -> FieldPath:
     """Returns where a path of Terraform's leads in a body; what is inside a set is led to the set."""
     shaped: list[Any] = []
+    wanted = values.composed(wanted)
     for step in path:
         if isinstance(raw, list):
             if isinstance(wanted, Mapping):

@@ -5,6 +5,7 @@ A mask has the shape of its value with `true` where it marks: `{"password": true
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -38,6 +39,22 @@ def plain(value: Any) -> Any:
             return [plain(each) for each in value]
         case float() if value.is_integer():
             return int(value)
+        case _:
+            return value
+
+
+def composed(value: Any) -> Any:
+    """Returns a value with keys and texts in normal form C, as Terraform has them.
+
+    https://developer.hashicorp.com/terraform/language/expressions/strings says so of texts; keys are texts too.
+    """
+    match value:
+        case str():
+            return value if value.isascii() else unicodedata.normalize("NFC", value)
+        case Mapping():
+            return {composed(key): composed(each) for key, each in value.items()}
+        case list() | tuple():
+            return [composed(each) for each in value]
         case _:
             return value
 

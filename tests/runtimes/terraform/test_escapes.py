@@ -15,7 +15,8 @@ from runtimes.terraform import expressions
 from tests.runtimes.terraform import direct
 from tests.runtimes.terraform.direct import Direct, data
 
-TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=12) | st.text(st.sampled_from('$%{}~"\\ if\n'))
+# what a later Unicode assigns may have a normal form that only one of the two knows
+TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cn"]), max_size=12) | st.text(st.sampled_from('$%{}~"\\ if\n'))
 NUMBERS = st.integers(-(2**60), 2**60) | st.floats(-1e15, 1e15, allow_nan=False).map(lambda each: round(each, 6))
 VALUES = st.recursive(
     TEXTS | NUMBERS | st.booleans(),
@@ -35,6 +36,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Direct:
     ["${x}", "$${x}", "$$${x}", "%{if true}x%{endif}", "%%{", "$", "$$", "${", "a$", "\0", '${"', {"${k}": 1, "//": 2}]
 )
 @example(["$kusion_path", "e\u0301", "\u2028", "\ud7ff", 1.0, 0.1, -0.0, 10**18])
+@example([{"\U0002f800": []}, {"e\u0301": {"e\u0301": []}}, {"\u212b": "\u212b"}])
 def test_values_come_back_as_they_were_written(bare: Direct, written: list[Any]) -> None:
     plan = bare.plan(data("all", input={"values": written}))
     assert plan.resources[0].prediction.after["input"] == _as_terraform_has_it({"values": written})
