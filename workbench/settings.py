@@ -16,6 +16,8 @@ Precedence is flag, then environment, then default. Environment variables:
     WB_DEADLINE    seconds that one evaluation of KCL may take
     WB_MAX_MEMORY  memory that a process which evaluates may need, such as 512M or 2G
     WB_ASCII       1: no glyphs outside of ASCII
+    WB_NO_MOUSE    1: the screens leave the mouse to the terminal
+    WB_CONFIG_DIR  the user's own files: keymap.yaml
     WB_ALLOW_EXEC  1: a kubeconfig inside the repository is trusted as the user's own is
     WB_TERRAFORM   the terraform or tofu to use; else the one on PATH
     WB_TERRAFORM_MIRROR  folders with providers, as `terraform providers mirror` makes them, taken before any registry
@@ -74,6 +76,8 @@ class Settings:
     added to what terraform gets. `releases_namespace` is where clusters keep releases, empty where this machine does;
     `releases_bucket` is where an object store does. `repository` is the name of the repository in them, empty for what
     git says. `secret_environment` is what the environment says of Vault, and the secrets that are in it.
+
+    `config_dir` is where the user's own files for the screens are; None: none are read.
     """
 
     state_dir: Path
@@ -91,6 +95,8 @@ class Settings:
     audit_syslog: str = ""
     has_color: bool = True
     is_ascii: bool = False
+    has_mouse: bool = True
+    config_dir: Path | None = None
     timeout_seconds: float = _DEFAULT_TIMEOUT_SECONDS
     allowance: Allowance = _ALLOWANCE
     allows_exec_credentials: bool = False
@@ -112,7 +118,7 @@ class Settings:
     @classmethod
     def load(cls, environment: Mapping[str, str] | None = None) -> Self:
         """Reads the environment (the process's own if None); raises `BadSetting`."""
-        from platformdirs import user_cache_path, user_state_path
+        from platformdirs import user_cache_path, user_config_path, user_state_path
 
         env = os.environ if environment is None else environment
         trusts_providers, trusted_providers = _providers(env)
@@ -132,6 +138,8 @@ class Settings:
             audit_syslog=env.get("WB_AUDIT_SYSLOG", "").strip(),
             has_color=not env.get("NO_COLOR") and env.get("TERM") != "dumb",
             is_ascii=_flag(env, "WB_ASCII"),
+            has_mouse=not _flag(env, "WB_NO_MOUSE"),
+            config_dir=Path(env["WB_CONFIG_DIR"]) if env.get("WB_CONFIG_DIR") else user_config_path(_APPLICATION),
             timeout_seconds=_seconds(env, "WB_TIMEOUT", _DEFAULT_TIMEOUT_SECONDS),
             allowance=_allowance(env),
             allows_exec_credentials=_flag(env, "WB_ALLOW_EXEC"),

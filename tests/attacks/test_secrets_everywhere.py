@@ -116,6 +116,7 @@ OF_THE_REPOSITORY = (
     *(("ls", "-o", format_) for format_ in ("table", "json", "yaml", "name")),
     *(("trust", "list", "-o", format_) for format_ in ("table", "json")),
     *(("cache", "info", "-o", format_) for format_ in ("table", "json")),
+    *(("keys", "-o", format_) for format_ in ("table", "json", "yaml")),
     ("plugins", "list"),
     ("plugins", "trust", "safe"),
     ("trust", "plugin", "safe"),

@@ -52,6 +52,7 @@ _COMMANDS = {
     "lsp": "serve an editor, which is told what lines do in which stacks",
     "plugins": "list and trust the Python functions that the KCL of the repository may call",
     "serve": "answer programs: the verbs and the official KCL service, as JSON-RPC",
+    "keys": "list what every key of the screens does, or show what the terminal sends for one",
     "cache": "inspect and clear the cache of the KCL compiler",
     "sandbox": "serve embedded clusters to practise on",
     "demo": "show the main job on two sandbox clusters, no cluster needed",
@@ -120,6 +121,8 @@ class Context:
     style: bool = True
     limits: Mapping[str, Any] = field(default_factory=dict)
     """What the command line says of the limits of evaluations: fields of an `Allowance`."""
+    is_ascii: bool = False
+    has_mouse: bool = True
     _settings: Settings | None = field(default=None, repr=False)
 
     @property
@@ -129,6 +132,10 @@ class Context:
         if self._settings is None:
             settings = Settings.load()
             settings = replace(settings, allowance=replace(settings.allowance, **self.limits))
+            if self.is_ascii:
+                settings = replace(settings, is_ascii=True)
+            if not self.has_mouse:
+                settings = replace(settings, has_mouse=False)
             if self.kubeconfig:
                 settings = replace(settings, kubeconfig=self.kubeconfig)
             if self.is_untrusted is not None:
@@ -199,6 +206,8 @@ def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None
     "--allow-writes", multiple=True, metavar="GLOB", help="write to stacks that the repository makes read-only"
 )
 @click.option("--no-style", is_flag=True, help="print without colour")
+@click.option("--ascii", "is_ascii", is_flag=True, help="show nothing outside of ASCII on the screens")
+@click.option("--no-mouse", is_flag=True, help="leave the mouse to the terminal")
 @limits_options
 @click.pass_context
 def wb(
@@ -208,6 +217,8 @@ def wb(
     is_untrusted: bool | None,
     allow_writes: tuple[str, ...],
     no_style: bool,
+    is_ascii: bool,
+    no_mouse: bool,
 ) -> None:
     """Konfig Workbench: browse, compile, diff, apply and watch the applications of a Konfig repository.
 
@@ -218,6 +229,7 @@ def wb(
     here = workdir if workdir and workdir.is_absolute() else _here() / (workdir or "")
     limits = ctx.meta.setdefault(LIMITS, {})
     ctx.obj = Context(here, kubeconfig, output, is_untrusted, writable=allow_writes, style=not no_style, limits=limits)
+    ctx.obj.is_ascii, ctx.obj.has_mouse = is_ascii, not no_mouse
     if ctx.invoked_subcommand is None:
         from workbench.cli.screen import open_screen
 

@@ -42,7 +42,7 @@ async def shown(app: WorkbenchApp) -> int | None:
     """Runs it. What was imported until then stays to the end: the collector of cycles, which everything waits for, need
     not look at it again each time that a large table came."""
     gc.freeze()
-    return await app.run_async()
+    return await app.run_async(mouse=app.session.settings.has_mouse)
 
 
 def ended(result: int | None, return_code: int | None) -> int:

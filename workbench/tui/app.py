@@ -32,9 +32,10 @@ from workbench.engine.recovery.events import RecoveryFinished
 from workbench.present import errors, glyphs
 from workbench.present.diff_export import FORMS
 from workbench.present.recovery import event_line, follow
-from workbench.project import TERRAFORM_PLACE, KonfigTree, Stack, StackPath, UnknownStack, WorkbenchError
+from workbench.project import TERRAFORM_PLACE, BrokenFile, KonfigTree, Stack, StackPath, UnknownStack, WorkbenchError
 from workbench.tui import commands, equivalents
 from workbench.tui.frame import Frame, StateChanged
+from workbench.tui.key_names import WithNames
 from workbench.tui.key_queue import KeyQueue
 from workbench.tui.reach import reach_of
 from workbench.tui.rolling_out import RollingOut
@@ -48,8 +49,9 @@ from workbench.tui.screens.releases import ReleasesScreen
 from workbench.tui.screens.spec import SpecScreen
 from workbench.tui.screens.whatif import WhatIfScreen
 from workbench.tui.state import Goal, Reach, RecoveryJob, StackState, Verb
-from workbench.tui.themes import MONO, THEMES
-from workbench.tui.tones import ASCII_CLASS, WithoutOrders
+from workbench.tui.themes import SIXTEEN_CLASS, THEMES, fitting
+from workbench.tui.tones import ASCII_CLASS, OnlyAscii, WithoutOrders
+from workbench.tui.user_files import KEYMAP_FILE, is_there
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -92,7 +94,7 @@ AT_ONCE = 4
 """So many of the marked stacks are compiled or compared at a time."""
 
 
-class WorkbenchApp(App[int]):
+class WorkbenchApp(WithNames, App[int]):
     """Returns the exit code. `open_at` is a stack to put the cursor on."""
 
     TITLE = "Konfig Workbench"
@@ -108,9 +110,13 @@ class WorkbenchApp(App[int]):
     App.-ascii .-narrow #effect {
         border-left: none; border-top: ascii $panel;
     }
+    App.-sixteen ResourceTable > .resource-table--cursor { background: #0000aa; }
+    App.-sixteen ResourceTable > .resource-table--cursor-unfocused { background: #0000aa; }
     App.-ascii Toast { border-left: ascii $warning; }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("ctrl+q", "ask_to_quit", "Quit", show=False, priority=True)]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+q", "ask_to_quit", "Quit from anywhere", show=False, priority=True)
+    ]
 
     def __init__(
         self,
@@ -122,6 +128,8 @@ class WorkbenchApp(App[int]):
     ) -> None:
         super().__init__()
         self._filters.append(WithoutOrders())
+        if session.settings.is_ascii:
+            self._filters.append(OnlyAscii())
         self.now = now
         self.session = session
         self.konfig: KonfigTree = session.tree()
@@ -152,16 +160,29 @@ class WorkbenchApp(App[int]):
     def on_mount(self) -> None:
         for theme in THEMES:
             self.register_theme(theme)
-        # Textual's ANSI themes turn black on black under NO_COLOR: a theme of greys is forced instead
-        self.theme = "wb-dark" if self.session.settings.has_color else MONO
+        self.theme = fitting(has_color=self.session.settings.has_color, color_system=self.console.color_system)
+        self.set_class(self.console.color_system == "standard", SIXTEEN_CLASS)
         self.animation_level = "none"
         self.set_class(self.is_ascii, ASCII_CLASS)
+        self._take_keymap()
         screen = BrowseScreen()
         self.push_screen(screen)
         if self._open_at:
             self.call_after_refresh(self._move_to, screen, self._open_at)
         if self._message:
             self.notify(self._message, timeout=8)
+
+    def _take_keymap(self) -> None:
+        """Takes the keys that the user wants; a file that is wrong is named, and all keys are the default ones."""
+        folder = self.session.settings.config_dir
+        if folder is None or not is_there(folder / KEYMAP_FILE):
+            return
+        from workbench.tui import keymap  # it knows every screen
+
+        try:
+            self.set_keymap(keymap.read(folder))
+        except BrokenFile as error:
+            self.notify(f"{error} ({error.hint}). All keys are the default ones.", severity="error", timeout=30)
 
     async def on_event(self, event: events.Event) -> None:
         if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:

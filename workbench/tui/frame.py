@@ -19,6 +19,7 @@ from workbench.present.rows import Key
 from workbench.present.text import Line, Span, Tone, line
 from workbench.project import StackPath
 from workbench.tui import filters
+from workbench.tui.key_names import WithNames
 from workbench.tui.state import StackState
 from workbench.tui.widgets.prompt import Prompt
 from workbench.tui.widgets.resource_table import ResourceTable
@@ -56,7 +57,7 @@ class StateChanged(Message):
         self.path = path
 
 
-class Frame(Screen[None]):
+class Frame(WithNames, Screen[None]):
     """A screen of the workbench. Subclasses compose `body` and redraw in `show_state`."""
 
     DEFAULT_CSS = """

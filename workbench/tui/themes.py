@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from textual.theme import Theme
 
-MONO = "wb-mono"
+MONO, SIXTEEN = "wb-mono", "wb-16"
+SIXTEEN_CLASS = "-sixteen"
+"""An app on a terminal of 16 colours has this class: what is blended of two colours is neither of them there."""
+
+
+def fitting(*, has_color: bool, color_system: str | None) -> str:
+    """Returns the name of the theme to begin with, by what rich found that the terminal can show.
+
+    Textual's ANSI themes turn black on black under NO_COLOR: a theme of greys is forced instead.
+    """
+    if not has_color:
+        return MONO
+    return SIXTEEN if color_system == "standard" else "wb-dark"
+
 
 THEMES = (
     Theme(
@@ -61,6 +74,20 @@ THEMES = (
         background="#000000",
         surface="#000000",
         panel="#262626",
+        dark=True,
+    ),
+    Theme(  # what rich takes the 16 colours of a terminal to be, so that nothing is shown as another one
+        name=SIXTEEN,
+        primary="#5555ff",
+        secondary="#ff55ff",
+        accent="#55ffff",
+        success="#55ff55",
+        warning="#ffff55",
+        error="#ff5555",
+        foreground="#ffffff",
+        background="#000000",
+        surface="#000000",
+        panel="#0000aa",
         dark=True,
     ),
     Theme(

@@ -68,9 +68,41 @@ class WithoutOrders(LineFilter):
         return [each if each.control or not has_orders(each.text) else _without_orders(each) for each in segments]
 
 
+_IN_ASCII = str.maketrans(
+    dict.fromkeys("─━╌╍┄┅═▔▁▂▂🬂", "-")
+    | dict.fromkeys("│┃║▏▎▍▌▐▕┆┊╎", "|")
+    | dict.fromkeys("┌┐└┘├┤┬┴┼╭╮╰╯╔╗╚╝", "+")
+    | dict.fromkeys("▃▄▅▆▇█▀▉▊▋▖▗▘▝", " ")
+    | {"…": ">", "•": "*", "●": "*", "·": ".", "↑": "^", "↓": "v", "→": ">", "←": "<", "\u2002": " ", "\xa0": " "}
+)
+"""Signs that Textual itself draws, each with one of as many cells."""
+
+
+class OnlyAscii(LineFilter):
+    """What a terminal that knows no other signs gets: what has no sign like it is as many question marks as cells."""
+
+    def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
+        return [each if each.control or each.text.isascii() else _in_ascii(each) for each in segments]
+
+
+def _in_ascii(segment: Segment) -> Segment:
+    text = segment.text.translate(_IN_ASCII)
+    return Segment("".join(each if each.isascii() else "?" * cell_len(each) for each in text), segment.style)
+
+
 def _without_orders(segment: Segment) -> Segment:
     text = "".join(sign if cell_len(each) else "" for each in segment.text for sign in harmless(each))
     return Segment(text, segment.style)
 
 
-__all__ = ["TONE_CLASSES", "Line", "Span", "Tone", "WithoutOrders", "segments_of", "tone_css", "tone_style"]
+__all__ = [
+    "TONE_CLASSES",
+    "Line",
+    "OnlyAscii",
+    "Span",
+    "Tone",
+    "WithoutOrders",
+    "segments_of",
+    "tone_css",
+    "tone_style",
+]

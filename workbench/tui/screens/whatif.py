@@ -23,6 +23,7 @@ from workbench.present.rows import Row
 from workbench.present.text import Line, Span, Tone, line
 from workbench.project import WorkbenchError
 from workbench.tui.frame import Frame
+from workbench.tui.key_names import WithNames
 from workbench.tui.screens.reach import ReachScreen, shown_reach
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
@@ -32,7 +33,7 @@ SETTLE_SECONDS = 0.3
 """So long nothing may be typed before the edit is compiled."""
 
 
-class Editor(TextArea):
+class Editor(WithNames, TextArea):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Leave the editor", show=False)]
 
     def on_mount(self) -> None:

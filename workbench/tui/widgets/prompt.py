@@ -10,6 +10,8 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import Input
 
+from workbench.tui.key_names import WithNames
+
 _PLACEHOLDERS = {
     "/": "filter: text or regular expression, !inverse, -f fuzzy",
     ":": "stack NAME, diff, plan, watch, fleet, log, or a kind such as pods; tab completes, up recalls",
@@ -27,7 +29,7 @@ def _common_start(texts: Sequence[str]) -> str:
     return first[:same]
 
 
-class Prompt(Input):
+class Prompt(WithNames, Input):
     """While it is open, no key is an action: escape closes it, tab completes, enter submits.
 
     It never stays on the screen without the focus, where it would look alive and take no key.

@@ -29,6 +29,7 @@ from textual.strip import Strip
 
 from workbench.present.rows import Column, Key, Row
 from workbench.present.text import Line
+from workbench.tui.key_names import WithNames
 from workbench.tui.tones import ASCII_CLASS, TONE_CLASSES, segments_of, tone_css
 
 SAMPLE_ROWS = 200
@@ -70,7 +71,7 @@ def _end(pieces: list[tuple[str, Style]], width: int) -> list[Segment]:
     return found
 
 
-class ResourceTable(ScrollView, can_focus=True):
+class ResourceTable(WithNames, ScrollView, can_focus=True):
     """See the module's docstring. Posts `Highlighted` when the cursor moves and `Chosen` on enter."""
 
     DEFAULT_CSS = """
