@@ -79,6 +79,10 @@ def show(id_: KubernetesId, place: Place) -> str:
     return f"kubectl{_context(place)} get {_named(id_)} -o yaml --show-managed-fields{_in(id_)}"
 
 
+def describe(id_: KubernetesId, place: Place) -> str:
+    return f"kubectl{_context(place)} describe {_named(id_)}{_in(id_)}"
+
+
 def logs(query: LogQuery, place: Place) -> str:
     which = f"-c {shlex.quote(query.container)}" if query.container else "--all-containers --prefix"
     how = "-p" if query.is_previous else "-f"

@@ -207,6 +207,29 @@ async def test_an_object_is_shown_with_who_set_its_fields_its_events_and_its_log
         assert isinstance(app.screen, LiveObjectScreen)
 
 
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x40"])
+async def test_an_object_is_described_in_a_page_and_is_yaml_again(
+    tmp_path: Path, sandbox: Sandbox, size: tuple[int, int]
+) -> None:
+    app = workbench(tmp_path)
+    async with app.session, app.run_test(size=size) as pilot:
+        await released(pilot)
+        await pilot.press("colon", *"pods@hz web-prod", "enter")
+        await until(pilot, lambda: isinstance(app.screen, LiveScreen) and bool(names(app)) and says(app, "Running"))
+        await pilot.press("d")
+        await until(pilot, lambda: isinstance(app.screen, LiveObjectScreen) and says(app, "Controlled by:"))
+        page = app.screen.query_one("#page", ResourceTable)
+        assert page.has_focus and says(app, "running, since") and says(app, "Tolerations:") and says(app, "Conditions:")
+        assert all(len(str(row.cells[0])) <= size[0] for row in page.rows)
+        assert not app.screen.query_one("#yaml").display
+        assert "kubectl" in app.command_log.acts[-1].line and " describe pod/" in app.command_log.acts[-1].line
+        await pilot.press("d")
+        await until(pilot, lambda: says(app, "apiVersion: v1"))
+        assert not page.display and app.screen.query_one("#yaml").has_focus
+        await pilot.press("d", "v")
+        assert app.screen.query_one("#events").has_focus
+
+
 async def test_secrets_of_a_live_object_are_masked_wherever_they_are(tmp_path: Path, sandbox: Sandbox) -> None:
     app = workbench(tmp_path)
     async with app.session, app.run_test(size=LARGE) as pilot:
@@ -218,6 +241,10 @@ async def test_secrets_of_a_live_object_are_masked_wherever_they_are(tmp_path: P
         await until(pilot, lambda: isinstance(app.screen, LiveObjectScreen) and says(app, "token:"))
         text = "\n".join(shown(app))
         assert "canary" not in text and "Y2FuYXJ5" not in text, "neither in clear nor encoded"
+        await pilot.press("d")
+        await until(pilot, lambda: says(app, "Data:") and says(app, "masked#"))
+        text = "\n".join(shown(app))
+        assert "canary" not in text and "Y2FuYXJ5" not in text, "nor described"
         sandbox.clusters[0].delete("secrets", "web-prod", "front")
         await pilot.press("r")
         await until(pilot, lambda: says(app, "it is not there any more"))

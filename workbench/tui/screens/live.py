@@ -44,6 +44,7 @@ class LiveScreen(Frame):
         Binding("O", "reverse", "Reverse", show=False),
         Binding("a", "everywhere", "Everywhere"),
         Binding("n", "wide", "Columns"),
+        Binding("d", "describe", "Describe"),
         Binding("l", "logs", "Logs"),
         Binding("s", "source", "Source"),
     ]
@@ -221,6 +222,11 @@ class LiveScreen(Frame):
         match event.key:
             case (str() as cluster, KubernetesId() as id_):
                 self.app.push_screen(LiveObjectScreen(cluster, id_, self.state))
+
+    def action_describe(self) -> None:
+        match self.query_one("#objects", ResourceTable).current:
+            case (str() as cluster, KubernetesId() as id_):
+                self.app.push_screen(LiveObjectScreen(cluster, id_, self.state, is_described=True))
 
     def action_logs(self) -> None:
         match self.query_one("#objects", ResourceTable).current:

@@ -1,4 +1,5 @@
-"""One live object: as YAML with who set each field, and its events; acts on it, typed and confirmed."""
+"""One live object: as YAML with who set each field, or described in a page; its events; acts on it, typed and
+confirmed."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from textual.containers import Container
 from runtimes.base import KubernetesId, RuntimeFailure
 from workbench.engine.live import LiveObject
 from workbench.engine.live_acts import BadAct, LiveAct, LiveRequest, consequence
-from workbench.present import durations, errors, live, reconcile
+from workbench.present import describe, durations, errors, live, reconcile
 from workbench.present.text import Line, Span, Tone, line
 from workbench.project import WorkbenchError
 from workbench.tui import equivalents
@@ -25,6 +26,7 @@ from workbench.tui.widgets.tone_text import ToneText
 from workbench.tui.widgets.typed_confirmation import TypedConfirmation
 
 READ_AGAIN_SECONDS = 5.0
+_SCROLLBAR = 3
 
 
 class LiveObjectScreen(Frame):
@@ -34,17 +36,24 @@ class LiveObjectScreen(Frame):
     LiveObjectScreen #title { padding: 0 1; max-height: 4; }
     LiveObjectScreen #panes { layout: vertical; height: 1fr; }
     LiveObjectScreen #yaml { height: 2fr; }
+    LiveObjectScreen #page { display: none; }
+    LiveObjectScreen.described #page { display: block; }
+    LiveObjectScreen.described #yaml, LiveObjectScreen.described #side { display: none; }
     LiveObjectScreen #side { height: 1fr; border-top: solid $panel; }
     LiveObjectScreen #what { height: 1; padding: 0 1; }
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("d", "describe", "Describe"),
         Binding("l", "logs", "Logs"),
         Binding("v", "events", "Events"),
     ]
 
-    def __init__(self, cluster: str, id_: KubernetesId, state: StackState | None = None) -> None:
+    def __init__(
+        self, cluster: str, id_: KubernetesId, state: StackState | None = None, *, is_described: bool = False
+    ) -> None:
         super().__init__(state)
+        self._is_described = is_described
         self._cluster, self._object = cluster, id_
         self._found: LiveObject | None = None
         self._is_gone = False
@@ -56,16 +65,27 @@ class LiveObjectScreen(Frame):
         yield TypedConfirmation("Do it", "this is not the phrase: nothing was done")
         with Container(id="panes"):
             yield ResourceTable(live.YAML_COLUMNS, id="yaml", empty=f"asking {self._cluster} ...")
+            yield ResourceTable(describe.COLUMNS, id="page", header=False, empty=f"asking {self._cluster} ...")
             with Container(id="side"):
                 yield ToneText(line(Span("events", Tone.MUTED)), id="what")
                 yield ResourceTable(reconcile.EVENT_COLUMNS, id="events", empty="no events")
 
     def on_mount(self) -> None:
-        place = self.workbench.places.get(self._cluster)
-        said = equivalents.show(self._object, place)
-        self.workbench.command_log.add(self.workbench.now(), f"opened {self._object.kind} {self._object.name}", said)
+        self.set_class(self._is_described, "described")
+        self._log()
         super().on_mount()
         self.run_worker(self._keep_reading(), group="live object", exclusive=True)
+
+    def _log(self) -> None:
+        place, name = self.workbench.places.get(self._cluster), f"{self._object.kind} {self._object.name}"
+        did, said = ("described", equivalents.describe) if self._is_described else ("opened", equivalents.show)
+        self.workbench.command_log.add(self.workbench.now(), f"{did} {name}", said(self._object, place))
+
+    def main_table(self) -> ResourceTable | None:
+        focused = super().main_table()
+        if focused is not None and focused.id == "events":
+            return focused
+        return self.query_one("#page" if self._is_described else "#yaml", ResourceTable)
 
     async def _keep_reading(self) -> None:
         """Reads again and again while the screen is in front; what was read stays, with its age."""
@@ -101,12 +121,15 @@ class LiveObjectScreen(Frame):
         if self._trouble is not None:
             title += errors.lines(self._trouble, glyphs)
         self.query_one("#title", ToneText).show_all(title)
-        yaml = self.query_one("#yaml", ResourceTable)
+        yaml, page = self.query_one("#yaml", ResourceTable), self.query_one("#page", ResourceTable)
         if found is None:
-            yaml.empty = (
-                "it is not there" if self._is_gone else "nothing is known of it" if self._trouble else yaml.empty
-            )
-            yaml.refresh()
+            said = "it is not there" if self._is_gone else "nothing is known of it" if self._trouble else yaml.empty
+            for each in (yaml, page):
+                each.empty = said
+                each.refresh()
+            return
+        if self._is_described:
+            page.set_rows(describe.rows(found, now, page.room - _SCROLLBAR))
             return
         yaml.set_rows(live.yaml_rows(found, now))
         events = self.query_one("#events", ResourceTable)
@@ -182,7 +205,20 @@ class LiveObjectScreen(Frame):
     def action_logs(self) -> None:
         self.app.push_screen(LogsScreen(self._cluster, self._object, self.state))
 
+    def action_describe(self) -> None:
+        """The page that describes it, or its YAML again."""
+        self._is_described = not self._is_described
+        self.set_class(self._is_described, "described")
+        self._log()
+        self.redraw()
+        self.focus_main()
+
+    def on_resize(self) -> None:
+        self.redraw_soon()
+
     def action_events(self) -> None:
+        if self._is_described:
+            self.action_describe()
         self.query_one("#events", ResourceTable).focus()
 
     def action_back(self) -> None:
