@@ -59,6 +59,15 @@ def connect(type_: RuntimeType, settings: Mapping[str, Any]) -> Runtime:
             return TerraformRuntime.connect(**settings)
 
 
+def load(type_: RuntimeType) -> None:
+    """Imports the package behind a name, which takes a moment, before it is asked for."""
+    match type_:
+        case RuntimeType.KUBERNETES:
+            import runtimes.kubernetes.runtime
+        case RuntimeType.TERRAFORM:
+            import runtimes.terraform.runtime  # noqa: F401
+
+
 def described(
     kubeconfig: Iterable[str] | None, contexts: Mapping[str, str | None]
 ) -> dict[str, ClusterIdentity | Misconfigured]:

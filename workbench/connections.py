@@ -6,8 +6,9 @@ The one place that names a concrete runtime, through the registry, which imports
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING
 
 from workbench.project import ClusterMapping, checkout
@@ -34,6 +35,13 @@ class Connections:
         """Whether an untrusted repository's objects may be compared with live ones, because the user asked for it."""
         self.open: dict[str, Runtime] = {}
         self._bucket: RecordKeeper | None = None
+        self._loading: threading.Thread | None = None
+
+    def load(self) -> None:
+        """Imports the client that clusters need, in a thread: that takes as long as compiling, which is waited for."""
+        if self._loading is None and self._connect is None and not self.open:
+            self._loading = threading.Thread(target=_load_client, name="wb-client")
+            self._loading.start()
 
     async def runtime(self, cluster: str) -> Runtime:
         self._refuse_untrusted(cluster)
@@ -88,6 +96,8 @@ class Connections:
         from runtimes.base import RuntimeType
         from runtimes.registry import connect
 
+        if self._loading is not None:
+            self._loading.join()  # two threads that import the same modules may see halves of them
         settings, trust = self._settings, self._trust
         has_consent = settings.allows_exec_credentials and not trust.untrusted
         context = self._clusters().cluster(cluster).context or settings.context
@@ -101,6 +111,14 @@ class Connections:
                 "trusted_kubeconfigs": trust.trusted_kubeconfigs(),
             },
         )
+
+
+def _load_client() -> None:
+    from runtimes.base import RuntimeType
+    from runtimes.registry import load
+
+    with suppress(Exception):  # who connects meets it again, and reports it
+        load(RuntimeType.KUBERNETES)
 
 
 def _kubeconfig_files(text: str) -> list[str] | None:

@@ -318,7 +318,10 @@ class Runtime(Protocol):
     async def logs(self, request: LogRequest) -> tuple[str, ...]:
         """Returns the last lines, oldest first; empty where there are none or the runtime has no logs."""
 
-    async def owned(self, labels: Mapping[str, str]) -> Owned:
-        """Finds every top object that carries all these labels, in any namespace: what a stack owns here."""
+    async def owned(self, labels: Mapping[str, str], known: Collection[str] = ()) -> Owned:
+        """Finds every top object that carries all these labels, in any namespace: what a stack owns here.
+
+        Objects with the uids `known` may be left out: who asks has looked at them.
+        """
 
     async def close(self) -> None: ...

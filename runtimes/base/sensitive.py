@@ -15,7 +15,7 @@ from runtimes.base.paths import FieldPath, ListKey, value_at
 
 Object = Mapping[str, Any]
 
-_SCALARS = (str, int, float, type(None))
+_SCALARS = frozenset({str, int, float, bool, type(None)})
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 
@@ -32,23 +32,27 @@ def _sensitive(content: Object, rules: SecretRules) -> Iterator[FieldPath]:
     if isinstance(annotations, Mapping) and LAST_APPLIED in annotations:
         yield ("metadata", "annotations", LAST_APPLIED)
     if "'env'" in repr(content):  # most objects have none, and need not be walked through
-        yield from _variables(content, (), rules)
+        variables: list[FieldPath] = []
+        _variables(content, (), rules, variables)
+        yield from variables
     for rule in rules.paths:
         yield from rule.paths(kind, content)
 
 
-def _variables(value: Any, path: FieldPath, rules: SecretRules) -> Iterator[FieldPath]:
-    """Yields the paths of values of secret variables, elements of lists by their names where they have any."""
+def _variables(value: Any, path: FieldPath, rules: SecretRules, found: list[FieldPath]) -> None:
+    """Finds the paths of values of secret variables, elements of lists by their names where they have any."""
     if isinstance(value, dict | Mapping):  # a look at the abstract class costs most of the walk
         for key, each in value.items():
+            if type(each) in _SCALARS:
+                continue
             if key == "env" and isinstance(each, list):
-                yield from _secret_variables(each, (*path, key), rules)
-            elif not isinstance(each, _SCALARS) and isinstance(each, dict | list | Mapping):
-                yield from _variables(each, (*path, key), rules)
+                found += _secret_variables(each, (*path, key), rules)
+            else:
+                _variables(each, (*path, key), rules, found)
     elif isinstance(value, list):
         for index, each in enumerate(value):
-            if not isinstance(each, _SCALARS):
-                yield from _variables(each, (*path, _step(each, index)), rules)
+            if type(each) not in _SCALARS:
+                _variables(each, (*path, _step(each, index)), rules, found)
 
 
 def _secret_variables(variables: list[Any], path: FieldPath, rules: SecretRules) -> Iterator[FieldPath]:

@@ -18,6 +18,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from runtimes.base import FieldConflict, FieldOwner, FieldPath, ListKey, PathStep, value_at
@@ -32,12 +33,12 @@ _UP_TO_NEXT = re.compile(r"[.\[]")
 
 def owners(live: Object) -> tuple[FieldOwner, ...]:
     """Returns each owned leaf outside of status once a manager, in the server's order."""
-    return tuple(
-        FieldOwner(path, str(entry.get("manager") or ""), str(entry.get("operation") or ""), _time(entry))
-        for entry in entries(live)
-        for path in leaves(entry.get("fieldsV1"), live)
-        if path[:1] != ("status",)
-    )
+    found: list[FieldOwner] = []
+    for entry in entries(live):
+        manager, operation, time = str(entry.get("manager") or ""), str(entry.get("operation") or ""), _time(entry)
+        owned = leaves(entry.get("fieldsV1"), live)
+        found += (FieldOwner(path, manager, operation, time) for path in owned if path[:1] != ("status",))
+    return tuple(found)
 
 
 def entries(live: Object) -> list[Mapping[str, Any]]:
@@ -50,17 +51,29 @@ def entries(live: Object) -> list[Mapping[str, Any]]:
     ]
 
 
-def leaves(tree: Any, live: Object, path: FieldPath = ()) -> Iterator[FieldPath]:
-    """Yields the owned leaves of one entry. Elements of sets are found by their position in `live`."""
-    if not isinstance(tree, Mapping):
-        return
-    children = [(key, below) for key, below in tree.items() if key != "."]
-    if not children and path:
-        yield path
-    for key, below in children:
+def leaves(tree: Any, live: Object) -> list[FieldPath]:
+    """Returns the owned leaves of one entry. Elements of sets are found by their position in `live`."""
+    found: list[FieldPath] = []
+    if isinstance(tree, Mapping):
+        _collect_leaves(tree, live, (), found)
+    return found
+
+
+def _collect_leaves(tree: Mapping[str, Any], live: Object, path: FieldPath, found: list[FieldPath]) -> None:
+    is_leaf = bool(path)
+    for key, below in tree.items():
+        if key == ".":
+            continue
+        is_leaf = False
         step = step_of(key, live, path)
-        if step is not None:
-            yield from leaves(below, live, (*path, step))
+        if step is None or not isinstance(below, Mapping):
+            continue
+        if below:
+            _collect_leaves(below, live, (*path, step), found)
+        else:
+            found.append((*path, step))
+    if is_leaf:
+        found.append(path)
 
 
 def step_of(key: str, live: Object, path: FieldPath) -> str | int | ListKey | None:
@@ -70,7 +83,7 @@ def step_of(key: str, live: Object, path: FieldPath) -> str | int | ListKey | No
         case "f":
             return text
         case "k":
-            return ListKey(tuple(load_json(text).items()))
+            return _list_key(text)
         case "i":
             return int(text)
         case "v":
@@ -78,6 +91,12 @@ def step_of(key: str, live: Object, path: FieldPath) -> str | int | ListKey | No
             value = load_json(text)
             return members.index(value) if isinstance(members, list) and value in members else None
     return None
+
+
+@lru_cache(maxsize=4096)
+def _list_key(text: str) -> ListKey:
+    """The same few keys are in every object of a kind."""
+    return ListKey(tuple(load_json(text).items()))
 
 
 def list_keys(live: Object) -> dict[tuple[str, ...], tuple[str, ...]]:
@@ -96,7 +115,7 @@ def _collect_list_keys(tree: Any, path: tuple[str, ...], found: dict[tuple[str, 
         if sort == "f":
             _collect_list_keys(below, (*path, text), found)
         elif sort == "k":
-            found.setdefault(path, tuple(load_json(text)))
+            found.setdefault(path, tuple(name for name, _ in _list_key(text).fields))
             _collect_list_keys(below, path, found)
 
 

@@ -252,7 +252,7 @@ class KubernetesRuntime:
         """See `LogFollowable`."""
         return log_feed.following(self._client, query)
 
-    async def owned(self, labels: Mapping[str, str]) -> Owned:
+    async def owned(self, labels: Mapping[str, str], known: Collection[str] = ()) -> Owned:
         """Finds what was applied by the workbench and carries the labels, apart from what another object owns.
 
         Controllers copy labels to things they make (claims of a StatefulSet, Endpoints of a Service); those were
@@ -280,6 +280,8 @@ class KubernetesRuntime:
         found: dict[str, LiveResource] = {}
         for objects in await asyncio.gather(*map(listed, kinds)):
             for live in objects:
+                if live["metadata"].get("uid") in known:
+                    continue
                 if _is_applied_by_us(live) and not live["metadata"].get("ownerReferences"):
                     resource = normalize.live_resource(KubernetesId.of(live), live)
                     found.setdefault(resource.identity.uid, resource)

@@ -117,7 +117,7 @@ class TerraformRuntime:
     async def read(self, request: ReadRequest) -> LiveResource | None:
         return (await self._live()).get(request.id)
 
-    async def owned(self, labels: Mapping[str, str]) -> Owned:
+    async def owned(self, labels: Mapping[str, str], known: Collection[str] = ()) -> Owned:
         """Finds everything in the state, whatever the labels: the workspace is one stack's, and has none."""
         return Owned(tuple((await self._live()).values()))
 

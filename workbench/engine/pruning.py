@@ -57,7 +57,7 @@ class Pruning:
 
     async def run(self, runtime: Runtime) -> Pruned:
         """Raises `RuntimeFailure`."""
-        owned = await runtime.owned(self.labels)
+        owned = await runtime.owned(self.labels, self.seen)
         found = [*owned.resources, *await self._unlisted_but_released(runtime, owned.resources)]
         wanted = {without_version(each) for each in self.wanted}
         deletions: list[Change] = []

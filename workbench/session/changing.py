@@ -55,6 +55,7 @@ class Changing(Browsing, Compiling):
         Raises as `compile` does, and `UnknownCluster`.
         """
         self._connections.may_compare = self._connections.may_compare or server_dry_run
+        self._expect(stack)
         found = await self._planning().diff(stack, inputs, clusters, compiled, dry_run_all=dry_run_all)
         self._secrets |= found.spec.secrets
         return found
@@ -93,6 +94,7 @@ class Changing(Browsing, Compiling):
         from workbench.project.readiness import read_readiness
 
         read_readiness(self._root)  # a broken file is found before anything is applied, not while it is waited for
+        self._expect(stack)
         return await self._planning().plan(
             stack,
             inputs,
@@ -106,6 +108,14 @@ class Changing(Browsing, Compiling):
             choice=Choice.of(only, skip),
             replaces=Choice.of(replace, ()),
         )
+
+    def _expect(self, stack: Stack) -> None:
+        """Has what a comparison needs made ready beside each other: a process that evaluates, a client for clusters."""
+        from workbench.engine.evaluators import evaluators
+
+        evaluators.warm()
+        if stack.clusters:
+            self._connections.load()
 
     def waits_for(self) -> Mapping[str, float]:
         """Returns the places that a diff or plan has asked and that have not answered, with the seconds since then."""

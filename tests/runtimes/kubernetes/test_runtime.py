@@ -318,6 +318,8 @@ async def test_owned_finds_what_we_applied_and_not_what_controllers_made_of_it(p
     found = await place.runtime.owned(labels)
     assert [each.id for each in found.resources] == [KubernetesId.of(ours), KubernetesId.of(service)]
     assert found.unlisted == ()
+    looked_at = [each.identity.uid for each in found.resources[:1]]
+    assert (await place.runtime.owned(labels, known=looked_at)).resources == found.resources[1:]
 
 
 async def test_a_service_has_an_address_that_no_plan_can_know(place: Place) -> None:

@@ -7,7 +7,7 @@ lists by identity, defaults, immutable fields. Time and uids count up, so that t
 from __future__ import annotations
 
 import copy
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -266,7 +266,7 @@ class FakeCluster:
     async def logs(self, request: LogRequest) -> tuple[str, ...]:
         return (f"log of {request.ref}",)
 
-    async def owned(self, labels: Mapping[str, str]) -> Owned:
+    async def owned(self, labels: Mapping[str, str], known: Collection[str] = ()) -> Owned:
         await anyio.lowlevel.checkpoint()
         self._raise("owned", None)
         found = []

@@ -6,7 +6,7 @@ It knows one type of resource, `thing`: every attribute may be said; `zone` cann
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -118,7 +118,7 @@ class FakeWorkspace:
 
         yield reports()
 
-    async def owned(self, labels: Mapping[str, str]) -> Owned:
+    async def owned(self, labels: Mapping[str, str], known: Collection[str] = ()) -> Owned:
         await anyio.lowlevel.checkpoint()
         if self.unreadable is not None:
             raise self.unreadable
