@@ -14,6 +14,7 @@ _LINKS = [
     "web/project.yaml",
     "web/dev/stack.yaml",
     "clusters.yaml",
+    "dimensions.yaml",
 ]
 _OF_STACK = ["web/dev/main.k", "web/dev/more.k", "web/dev/kcl.yaml", "web/base/base.k", "web/crd/widgets.yaml"]
 

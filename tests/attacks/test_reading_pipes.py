@@ -24,8 +24,8 @@ _TERRAFORM = (
 )
 
 LISTED = (
-    "clusters.yaml", "masking.yaml", "web/project.yaml", "web/dev/stack.yaml", "web/dev/kcl.mod", "web/dev/main.k",
-    "web/base/base.k", "other/kcl.mod", ".git/HEAD",
+    "clusters.yaml", "dimensions.yaml", "masking.yaml", "web/project.yaml", "web/dev/stack.yaml", "web/dev/kcl.mod",
+    "web/dev/main.k", "web/base/base.k", "other/kcl.mod", ".git/HEAD",
 )  # fmt: skip
 COMPILED = {
     "web/dev/main.k": "",

@@ -53,6 +53,12 @@ policies:
 waivers:
 - {policy: 'a*', stacks: [shop/dev], resources: ['*'], until: 2026-12-31, reason: later}
 """
+_DIMENSIONS: Final = """\
+dimensions:
+- {name: global, files: [shop/dev/main.k]}
+- {name: site, values: {hangzhou: [], shanghai: []}, optional: true}
+- {name: env, folder: shop/dev}
+"""
 _ROLLOUT: Final = """\
 stages:
 - {name: a, stacks: ['shop/*'], clusters: [hangzhou], batches: [1, 25%, 100%], max_unavailable: 10%, ready_for: 10m}
@@ -158,6 +164,7 @@ def seeds() -> dict[str, list[bytes]]:
         found[f"repository/{kind}"] += [each.read_bytes() for each in sorted(_SAMPLE.glob(pattern))[:4]]
     found["repository/readiness.yaml"].append(_READINESS.encode())
     found["repository/policy.yaml"].append(_POLICY.encode())
+    found["repository/dimensions.yaml"].append(_DIMENSIONS.encode())
     found["repository/rollout.yaml"].append(_ROLLOUT.encode())
     found["repository/shop/crd/a.yaml"].append(_DEFINITION.encode())
     found |= {

@@ -55,6 +55,7 @@ REPOSITORY: Final[Mapping[str, str]] = {
     "clusters.yaml": "clusters:\n  hangzhou:\n    context: hz\nplacements:\n- stacks: ['*']\n  clusters: [hangzhou]\n",
     "readiness.yaml": "rules: []\n",
     "policy.yaml": "policies: []\n",
+    "dimensions.yaml": "dimensions: [{name: env, values: {dev: [shop/dev/main.k]}}]\n",
     "rollout.yaml": "stages: [{name: a, stacks: ['*/*']}]\n",
     "plugins.yaml": "plugins: {}\n",
     "shop/project.yaml": "name: shop\n",

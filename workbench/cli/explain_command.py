@@ -46,7 +46,7 @@ def command(
     spec = anyio.run(run).spec
     from workbench.present import explain, paths
 
-    for each in explain.lines(spec, resource, path, session.root):
+    for each in explain.lines(spec, resource, path, session.root, session.tree().declared):
         context.output.line(each)
     for said in session.output_origins(spec, explain.find(spec, resource), paths.parse(path)):
         context.output.line(Span("reads   ", Tone.MUTED), said)

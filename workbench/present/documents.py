@@ -56,6 +56,7 @@ def _stack(stack: Stack) -> dict[str, Any]:
         "protected": placement.protected if placement else False,
         "clusters": list(stack.clusters),
         "components": [{"name": each.name, "schema": each.schema} for each in stack.components],
+        **({"coordinates": dict(stack.coordinates)} if stack.coordinates else {}),
     }
 
 

@@ -20,6 +20,7 @@ from workbench.present import paths
 from workbench.present.plain_data import plain
 from workbench.present.text import Line, Span, Tone, line
 from workbench.present.yaml_lines import yaml_lines
+from workbench.project import Baseline, Dimensions
 
 _SHORTEST_SECRET = 3
 """Shorter texts are in every other line."""
@@ -56,6 +57,8 @@ class Step:
     site: SourceSite
     text: str
     is_hidden: bool
+    baseline: Baseline | None = None
+    """Of which value of a dimension its file is the baseline; None for any other file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +71,11 @@ class Explained:
     chain: tuple[Step, ...]
 
 
-def explained(spec: Spec, resource_text: str, path_text: str) -> Explained:
-    """Raises `EngineError` where there is no such resource, or it has no such field."""
+def explained(spec: Spec, resource_text: str, path_text: str, declared: Dimensions | None = None) -> Explained:
+    """Raises `EngineError` where there is no such resource, or it has no such field.
+
+    `declared` are the dimensions of the repository.
+    """
     resource = find(spec, resource_text)
     path = paths.parse(path_text)
     seal = Seal.random().knowing(spec.secrets, spec.rules)
@@ -80,12 +86,14 @@ def explained(spec: Spec, resource_text: str, path_text: str) -> Explained:
     said = path_text if shown is path else format_path(shown)
     if value is missing:
         raise EngineError(f"has no field {said!r}", where=str(resource.id), hint="`wb compile` shows its fields")
-    return Explained(resource, said, value, tuple(_chain(spec, resource, path)))
+    return Explained(resource, said, value, tuple(_chain(spec, resource, path, declared)))
 
 
-def lines(spec: Spec, resource_text: str, path_text: str, root: Path) -> Iterator[Line]:
-    """Yields the value, then each site of its chain with the source line it stands in."""
-    found = explained(spec, resource_text, path_text)
+def lines(
+    spec: Spec, resource_text: str, path_text: str, root: Path, declared: Dimensions | None = None
+) -> Iterator[Line]:
+    """Yields the value, then each site of its chain with its dimension and the source line it stands in."""
+    found = explained(spec, resource_text, path_text, declared)
     yield line(Span(f"{found.shown or found.resource.id}", Tone.STRONG))
     for each in yaml_lines(found.value, indent=1):
         yield each.text
@@ -94,16 +102,19 @@ def lines(spec: Spec, resource_text: str, path_text: str, root: Path) -> Iterato
     for number, step in enumerate(found.chain):
         lead = "set by " if number == 0 else "through"
         kind = Span(f"  ({step.site.kind})" if step.site.kind else "", Tone.MUTED)
-        yield line(Span(f"{lead} ", Tone.MUTED), Span(step.site.relative_to(root), Tone.SOURCE), kind)
+        origin = Span(f"  {step.baseline}" if step.baseline else "", Tone.STRONG)
+        yield line(Span(f"{lead} ", Tone.MUTED), Span(step.site.relative_to(root), Tone.SOURCE), kind, origin)
         if step.is_hidden:
             yield line(Span("        (this line has a secret in it and is not shown)", Tone.MUTED))
         elif step.text:
             yield line(Span(f"        {step.text}", Tone.PLAIN))
 
 
-def document(spec: Spec, resource_text: str, path_text: str, root: Path) -> dict[str, Any]:
+def document(
+    spec: Spec, resource_text: str, path_text: str, root: Path, declared: Dimensions | None = None
+) -> dict[str, Any]:
     """The same for programs."""
-    found = explained(spec, resource_text, path_text)
+    found = explained(spec, resource_text, path_text, declared)
     return {
         "apiVersion": "wb/v1",
         "kind": "Explanation",
@@ -112,19 +123,26 @@ def document(spec: Spec, resource_text: str, path_text: str, root: Path) -> dict
         "path": found.shown,
         "value": plain(found.value),
         "chain": [
-            {"source": each.site.relative_to(root), "how": each.site.kind, "text": each.text, "hidden": each.is_hidden}
+            {
+                "source": each.site.relative_to(root),
+                "how": each.site.kind,
+                "text": each.text,
+                "hidden": each.is_hidden,
+                "baseline": str(each.baseline or ""),
+            }
             for each in found.chain
         ],
     }
 
 
-def _chain(spec: Spec, resource: Resource, path: FieldPath) -> Iterator[Step]:
+def _chain(spec: Spec, resource: Resource, path: FieldPath, declared: Dimensions | None) -> Iterator[Step]:
     hidden = {text for each in spec for text in sensitive_texts(each.attributes, spec.hidden(each))}
     shorter = frozenset(each for each in every_secret(spec) | hidden if len(each) >= _SHORTEST_SECRET)
     for site in spec.chain(resource.id, path):
         text = _source_line(site.file, site.line)
         is_hidden = _holds_secret(text, spec, shorter)
-        yield Step(site, "" if is_hidden else text, is_hidden)
+        baseline = declared.of_file(site.file) if declared else None
+        yield Step(site, "" if is_hidden else text, is_hidden, baseline)
 
 
 def _holds_secret(text: str, spec: Spec, shorter: frozenset[str]) -> bool:

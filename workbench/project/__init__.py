@@ -7,6 +7,8 @@ components   what a stack configures, by a quick look at its text
 clusters     clusters.yaml: which stack goes to which clusters
 plugins      plugins.yaml: which Python functions KCL may call
 readiness    readiness.yaml: when resources count as ready
+dimensions   dimensions.yaml: from which baselines the configuration of a stack comes
+baselines    whether a stack lists those of its coordinates
 masking      masking.yaml: what else is secret
 outputs      what a stack gives to others
 policy       policy.yaml: what is not put up with
@@ -24,6 +26,7 @@ from workbench.project.clusters import (
     NamespaceRule,
     Placement,
 )
+from workbench.project.dimensions import Baseline, Dimension, Dimensions
 from workbench.project.discovery import checkout, discover, find_root
 from workbench.project.errors import (
     BrokenFile,
@@ -42,10 +45,13 @@ from workbench.project.tree import Component, Finding, KonfigTree, Project, Stac
 
 __all__ = [
     "TERRAFORM_PLACE",
+    "Baseline",
     "BrokenFile",
     "Cluster",
     "ClusterMapping",
     "Component",
+    "Dimension",
+    "Dimensions",
     "Finding",
     "Impact",
     "KonfigTree",

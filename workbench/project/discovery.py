@@ -18,6 +18,7 @@ from pathlib import Path
 
 from kcl.regular import read_regular
 from kcl.secrecy.rules import BUILT_IN
+from workbench.project.baselines import baseline_findings
 from workbench.project.bounds import is_foreign
 from workbench.project.clusters import (
     CLUSTERS_FILE,
@@ -27,6 +28,7 @@ from workbench.project.clusters import (
     read_cluster_mapping,
 )
 from workbench.project.components import base_components, read_components
+from workbench.project.dimensions import Dimensions, coordinates, read_dimensions
 from workbench.project.errors import NotARepository, ProjectError
 from workbench.project.masking import read_masking
 from workbench.project.names import ProjectName, StackName, StackPath
@@ -53,9 +55,18 @@ def discover(path: Path) -> KonfigTree:
     except ProjectError as error:
         clusters = ClusterMapping((), ())
         findings.append(Finding.of(error))
-    projects = [_project(folder, stacks, root, clusters) for folder, stacks in _projects(root, unseen)]
-    projects = _with_masking(projects, root, findings)
-    return KonfigTree(root, tuple(_with_unique_names(projects, root)), clusters, tuple(findings), tuple(unseen))
+    declared = _declared(root, findings)
+    projects = [_project(folder, stacks, root, clusters, declared) for folder, stacks in _projects(root, unseen)]
+    projects = _with_unique_names(_with_masking(projects, root, findings), root)
+    return KonfigTree(root, tuple(projects), clusters, tuple(findings), tuple(unseen), declared or None)
+
+
+def _declared(root: Path, findings: list[Finding]) -> Dimensions:
+    try:
+        return read_dimensions(root)
+    except ProjectError as error:
+        findings.append(Finding.of(error))
+        return Dimensions(root)
 
 
 def _with_masking(projects: list[Project], root: Path, findings: list[Finding]) -> list[Project]:
@@ -172,7 +183,9 @@ def _marked(folder: str, depth: int, deepest: int, unseen: list[Finding]) -> Ite
         yield from _marked(each, depth + 1, deepest, unseen)
 
 
-def _project(folder: Path, stack_folders: Sequence[Path], root: Path, clusters: ClusterMapping) -> Project:
+def _project(
+    folder: Path, stack_folders: Sequence[Path], root: Path, clusters: ClusterMapping, declared: Dimensions
+) -> Project:
     findings: list[Finding] = []
     content, labels = _described(folder / PROJECT_FILE, findings)
     name = ProjectName(_name(content, folder, folder / PROJECT_FILE, findings))
@@ -181,7 +194,8 @@ def _project(folder: Path, stack_folders: Sequence[Path], root: Path, clusters: 
     outputs, unread = _outputs(content, folder / PROJECT_FILE, {}, findings)
     shared = base_components(folder)
     stacks = tuple(
-        _stack(each, name, folder, root, clusters, doubts, terraform, shared, outputs, unread) for each in stack_folders
+        _stack(each, name, folder, root, clusters, doubts, terraform, shared, outputs, unread, declared, labels)
+        for each in stack_folders
     )
     domain = _spelled(folder.relative_to(root).parent.as_posix())
     domain = "" if domain == "." else domain
@@ -201,6 +215,8 @@ def _stack(
     shared: Sequence[Component],
     outputs: Mapping[str, Output],
     unread: Finding | None,
+    declared: Dimensions,
+    project_labels: Mapping[str, str],
 ) -> Stack:
     findings: list[Finding] = []
     file = folder / STACK_FILE
@@ -217,10 +233,31 @@ def _stack(
     except ProjectError as error:
         findings.append(Finding.of(error))
     components = read_components(folder, shared)
+    point = _point(content, {**project_labels, **labels}, file, project_folder, declared, findings)
     return Stack(
         path, folder, project_folder, placement, components, labels, tuple(findings), doubts, terraform, root=root,
-        outputs=outputs, unread_outputs=unread or own_unread or next(iter(doubts), None),
+        outputs=outputs, unread_outputs=unread or own_unread or next(iter(doubts), None), coordinates=point,
     )  # fmt: skip
+
+
+def _point(
+    content: Mapping[str, object],
+    labels: Mapping[str, str],
+    file: Path,
+    project: Path,
+    declared: Dimensions,
+    findings: list[Finding],
+) -> Mapping[str, str]:
+    """The coordinates of a stack, whose files are held to them; none where they are not known."""
+    if not declared:
+        return {}
+    try:
+        found = coordinates(content, labels, file, declared)
+    except ProjectError as error:
+        findings.append(Finding.of(error))
+        return {}
+    findings.extend(baseline_findings(file.parent, project, found, declared))
+    return found
 
 
 def _outputs(

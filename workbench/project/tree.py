@@ -9,6 +9,7 @@ from pathlib import Path
 
 from kcl.secrecy.rules import BUILT_IN, SecretRules
 from workbench.project.clusters import ClusterMapping, Placement
+from workbench.project.dimensions import Dimensions
 from workbench.project.errors import UnknownStack, WorkbenchError
 from workbench.project.names import ProjectName, StackPath
 from workbench.project.outputs import Output
@@ -72,6 +73,8 @@ class Stack:
     """What it gives to others, by name."""
     unread_outputs: Finding | None = None
     """Why it is not known what it gives to others."""
+    coordinates: Mapping[str, str] = field(default_factory=dict)
+    """Which point of the cube it is: the value of each dimension that it says, in the declared order."""
 
     @property
     def name(self) -> str:
@@ -110,6 +113,8 @@ class KonfigTree:
     clusters: ClusterMapping
     findings: tuple[Finding, ...] = ()
     unseen: tuple[Finding, ...] = ()
+    declared: Dimensions | None = None
+    """The dimensions of the configuration; None where it declares none, or in a way that can't be read."""
 
     def stacks(self) -> Iterator[Stack]:
         for project in self.projects:

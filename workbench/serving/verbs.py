@@ -116,7 +116,7 @@ async def explain(work: Work, given: Explain) -> Any:
 
     async with work.open() as session:
         compiled = await session.compile(session.select(given.stack), _inputs(given))
-        return present.document(compiled.spec, given.resource, given.path, session.root)
+        return present.document(compiled.spec, given.resource, given.path, session.root, session.tree().declared)
 
 
 async def outputs(work: Work, given: Outputs) -> Any:

@@ -1,0 +1,271 @@
+"""The dimensions of a repository's configuration, where it declares some: `dimensions.yaml` at its root.
+
+dimensions:                        # from the lowest priority to the highest
+  - name: global
+    files: [dimensions/global.k]   # of every stack that has coordinates
+  - name: site
+    values:                        # the baseline files of each value
+      hangzhou: [dimensions/site/hangzhou.k]
+  - {name: tenant, folder: dimensions/tenant}           # acorn.k there is the baseline of the value acorn
+  - {name: env, folder: dimensions/env, optional: true} # a stack need not say which
+
+A stack says its coordinates in stack.yaml, `dimensions: {site: hangzhou}`, else by labels of that name. Its own
+kcl.yaml lists the baselines, so that every KCL compiler reads the same: `baselines` checks that they are those of the
+coordinates, in the declared order, and that what the project and the stack say themselves comes after them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+from workbench.project.bounds import refuse_foreign
+from workbench.project.errors import BrokenFile, OutsideRepository
+from workbench.project.yaml_file import only_keys, place_of, read_mapping, text_at, texts_at
+
+DIMENSIONS_FILE: Final = "dimensions.yaml"
+_KEYS: Final = ("name", "files", "values", "folder", "optional")
+_MOST_DIMENSIONS: Final = 32
+_MOST_BASELINES: Final = 10_000
+_NOT_IN_NAMES: Final = frozenset("=,/ ")
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """A file of a value of a dimension. `value` is empty where the dimension has none, as one for every stack."""
+
+    dimension: str
+    value: str
+    file: Path
+
+    def __str__(self) -> str:
+        return f"{self.dimension} {self.value}" if self.value else self.dimension
+
+
+@dataclass(frozen=True, slots=True)
+class Dimension:
+    """`values` has the baseline files of each value; `files` are those of every stack, where there are no values."""
+
+    name: str
+    values: Mapping[str, tuple[Path, ...]]
+    files: tuple[Path, ...]
+    is_optional: bool
+
+    def baselines(self, value: str | None) -> tuple[Baseline, ...]:
+        """Returns those of a value, none where the stack says no value."""
+        if self.files:
+            return tuple(Baseline(self.name, "", each) for each in self.files)
+        return tuple(Baseline(self.name, value or "", each) for each in self.values.get(value or "", ()))
+
+
+@dataclass(frozen=True)
+class Dimensions:
+    """What is declared, from the lowest priority to the highest; nothing in a repository without the file."""
+
+    root: Path
+    dimensions: tuple[Dimension, ...] = ()
+
+    def __iter__(self) -> Iterator[Dimension]:
+        return iter(self.dimensions)
+
+    def __bool__(self) -> bool:
+        return bool(self.dimensions)
+
+    @property
+    def axes(self) -> tuple[Dimension, ...]:
+        """Those that have values: a stack has a coordinate in each."""
+        return tuple(each for each in self.dimensions if not each.files)
+
+    def priority(self, dimension: str) -> int:
+        return next(number for number, each in enumerate(self.dimensions) if each.name == dimension)
+
+    def of_file(self, file: Path) -> Baseline | None:
+        """Returns what a file is the baseline of; None for any other file."""
+        return self._by_file.get(file)
+
+    @cached_property
+    def _by_file(self) -> Mapping[Path, Baseline]:
+        every = (found for each in self.dimensions for value in each.values or ("",) for found in each.baselines(value))
+        return {each.file: each for each in every}
+
+    def baselines(self, coordinates: Mapping[str, str]) -> tuple[Baseline, ...]:
+        """Returns those of a point of the cube, in the declared order; none without coordinates."""
+        if not coordinates and self.axes:
+            return ()
+        return tuple(found for each in self.dimensions for found in each.baselines(coordinates.get(each.name)))
+
+
+def read_dimensions(root: Path) -> Dimensions:
+    """Reads `dimensions.yaml`, none where there is no such file.
+
+    Raises `BrokenFile` for what it does not understand, `OutsideRepository` for a link out of the repository.
+    """
+    path = root / DIMENSIONS_FILE
+    if not os.path.lexists(path):
+        return Dimensions(root)
+    content = read_mapping(path)
+    only_keys(content, ("dimensions",), str(path))
+    entries = content.get("dimensions")
+    if not isinstance(entries, list) or not entries:
+        raise BrokenFile(
+            "dimensions needs to be a list", where=str(path), hint="from the lowest priority to the highest"
+        )
+    if len(entries) > _MOST_DIMENSIONS:
+        raise BrokenFile(f"has more than {_MOST_DIMENSIONS} dimensions", where=str(path))
+    found = tuple(_dimension(entry, number, path) for number, entry in enumerate(entries, 1))
+    names = [each.name for each in found]
+    for number, name in enumerate(names, 1):
+        if name in names[: number - 1]:
+            raise BrokenFile(f"two dimensions are called {name}", where=f"{path}: dimension {number}")
+    _refuse_shared(found, path)
+    return Dimensions(root, found)
+
+
+def _dimension(entry: Any, number: int, path: Path) -> Dimension:
+    where = f"{path}: dimension {number}"
+    if not isinstance(entry, dict):
+        raise BrokenFile("needs to be a mapping with a name", where=where)
+    only_keys(entry, _KEYS, where)
+    try:
+        name, folder, files = (
+            text_at(entry, "name", path),
+            text_at(entry, "folder", path),
+            texts_at(entry, "files", path),
+        )
+    except BrokenFile as error:
+        raise BrokenFile(error.message, where=where) from None
+    _check_name(name, "name", where)
+    where = f"{where} ({name})"
+    values, optional = entry.get("values"), entry.get("optional", False)
+    if not isinstance(optional, bool):
+        raise BrokenFile("optional needs to be true or false", where=where)
+    if sum(map(bool, (values, folder, files))) != 1:
+        raise BrokenFile(
+            "needs either files, values or folder", where=where, hint="files are for every stack; values by name"
+        )
+    if files:
+        return Dimension(name, {}, tuple(_file(each, path.parent, where) for each in files), optional)
+    if folder:
+        return Dimension(name, _in_folder(folder, path.parent, where), (), optional)
+    return Dimension(name, _values(values, path.parent, where), (), optional)
+
+
+def _check_name(name: Any, what: str, where: str) -> None:
+    is_text = isinstance(name, str) and bool(name) and name.isprintable()
+    if not is_text or not _NOT_IN_NAMES.isdisjoint(name):
+        raise BrokenFile(
+            f"{what} needs to be text without spaces, slashes, commas and =, got {name!r}",
+            where=where,
+            hint="quote it if YAML reads it as a number or truth value",
+        )
+
+
+def _values(values: Any, root: Path, where: str) -> Mapping[str, tuple[Path, ...]]:
+    if not isinstance(values, dict):
+        raise BrokenFile("values needs to be a mapping of values to files", where=where)
+    if len(values) > _MOST_BASELINES:
+        raise BrokenFile(f"has more than {_MOST_BASELINES} values", where=where)
+    found: dict[str, tuple[Path, ...]] = {}
+    for value, said in values.items():
+        _check_name(value, "a value", where)
+        files = [said] if isinstance(said, str) else said
+        if not isinstance(files, list) or not all(isinstance(each, str) for each in files):
+            raise BrokenFile(f"{value} needs to be a list of files", where=where, hint="[] where it has no baseline")
+        found[value] = tuple(_file(each, root, where) for each in files)
+    return found
+
+
+def _in_folder(name: str, root: Path, where: str) -> Mapping[str, tuple[Path, ...]]:
+    """Every NAME.k in a folder is the baseline of the value NAME."""
+    folder = _below(name, root, where)
+    try:
+        names = sorted(
+            each.name for each in folder.iterdir() if each.suffix == ".k" and not each.stem.endswith("_test")
+        )
+    except OSError as error:
+        raise BrokenFile(f"folder {name} cannot be read: {error.strerror}", where=where) from None
+    if not names or len(names) > _MOST_BASELINES:
+        raise BrokenFile(f"folder {name} needs 1 to {_MOST_BASELINES} files, one NAME.k for each value", where=where)
+    found: dict[str, tuple[Path, ...]] = {}
+    for each in names:
+        _check_name(each.removesuffix(".k"), f"a file's name in {folder.name}", where)
+        found[each.removesuffix(".k")] = (_file(f"{name.rstrip('/')}/{each}", root, where),)
+    return found
+
+
+def _file(name: str, root: Path, where: str) -> Path:
+    path = _below(name, root, where)
+    if not name.endswith(".k") or not path.is_file():
+        raise BrokenFile(f"{name} is no KCL file of the repository", where=where, hint="paths start at the root")
+    return path
+
+
+def _below(name: str, root: Path, where: str) -> Path:
+    """A path of the repository without `..` and links out of it."""
+    path = Path(os.path.normpath(root / name))
+    if "\0" in name or not path.is_relative_to(root) or path == root:
+        raise BrokenFile(f"{name!r} does not lie below the root", where=where, hint="paths start at the root")
+    try:
+        refuse_foreign(path, root)
+    except OutsideRepository as error:
+        raise OutsideRepository(f"{name} {error.message}", where=where, hint=error.hint) from None
+    except (OSError, RuntimeError):
+        raise BrokenFile(f"{name} is a link that leads nowhere", where=where) from None
+    return path
+
+
+def _refuse_shared(found: Iterable[Dimension], path: Path) -> None:
+    """A file that is the baseline of two values would say neither."""
+    owners: dict[Path, str] = {}
+    for each in found:
+        for value in each.values or ("",):
+            for baseline in each.baselines(value):
+                owner = owners.setdefault(baseline.file, str(baseline))
+                if owner != str(baseline):
+                    name = baseline.file.relative_to(path.parent)
+                    raise BrokenFile(f"{name} is the baseline of both {owner} and {baseline}", where=str(path))
+
+
+def coordinates(
+    content: Mapping[str, Any], labels: Mapping[str, str], file: Path, declared: Dimensions
+) -> Mapping[str, str]:
+    """Returns the value of each dimension that a stack says, in the declared order.
+
+    `content` is what stack.yaml says, `labels` those of stack and project. Raises `BrokenFile` with the nearest name.
+    """
+    if not declared:
+        return {}
+    said = content.get("dimensions")
+    if said is not None and not isinstance(said, dict):
+        raise BrokenFile("dimensions needs to be a mapping", where=place_of(file, "dimensions"))
+    axes = {each.name: each for each in declared.axes}
+    for name in said or {}:
+        if name not in axes:
+            known = f"known: {', '.join(axes)}" if axes else f"{DIMENSIONS_FILE} declares none with values"
+            message = f"there is no dimension {name!r}{_nearest(name, axes)}; {known}"
+            raise BrokenFile(message, where=place_of(file, "dimensions", name))
+    found: dict[str, str] = {}
+    for name, axis in axes.items():
+        value = (said or {}).get(name, labels.get(name))
+        if value is None:
+            continue
+        if not isinstance(value, str) or value not in axis.values:
+            message = f"{name} has no value {value!r}{_nearest(value, axis.values)}"
+            where = place_of(file, "dimensions", name) if name in (said or {}) else place_of(file, "labels", name)
+            raise BrokenFile(message, where=where, hint=f"{DIMENSIONS_FILE} declares the values")
+        found[name] = value
+    missing = [name for name, axis in axes.items() if name not in found and not axis.is_optional]
+    if found and missing:
+        message = f"says {', '.join(found)}, and not which {', '.join(missing)}"
+        raise BrokenFile(message, where=place_of(file, "dimensions"), hint="say it below dimensions in stack.yaml")
+    return found
+
+
+def _nearest(name: Any, known: Iterable[str]) -> str:
+    near = get_close_matches(str(name), list(known), n=1, cutoff=0.5)
+    return f", did you mean {near[0]}?" if near else ""
