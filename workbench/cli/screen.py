@@ -42,6 +42,7 @@ async def shown(app: WorkbenchApp) -> int | None:
     """Runs it. What was imported until then stays to the end: the collector of cycles, which everything waits for, need
     not look at it again each time that a large table came."""
     gc.freeze()
+    app.color_system = app.console.color_system
     return await app.run_async(mouse=app.session.settings.has_mouse)
 
 

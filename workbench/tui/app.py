@@ -49,7 +49,7 @@ from workbench.tui.screens.releases import ReleasesScreen
 from workbench.tui.screens.spec import SpecScreen
 from workbench.tui.screens.whatif import WhatIfScreen
 from workbench.tui.state import Goal, Reach, RecoveryJob, StackState, Verb
-from workbench.tui.themes import SIXTEEN_CLASS, THEMES, fitting
+from workbench.tui.themes import SIXTEEN, SIXTEEN_CLASS, THEMES, fitting
 from workbench.tui.tones import ASCII_CLASS, OnlyAscii, WithoutOrders
 from workbench.tui.user_files import KEYMAP_FILE, is_there
 
@@ -138,6 +138,8 @@ class WorkbenchApp(WithNames, App[int]):
         self.recovery: RecoveryJob | None = None
         self.rolling_out = RollingOut(self)
         self._open_at, self._message = open_at, message
+        self.color_system: str | None = None
+        """What the terminal can show as rich calls it; None where that does not matter, as there is none."""
         self._releases: dict[StackPath, Release | None] = {}
         self._quit_asked_at = float("-inf")
         self._turns = asyncio.Semaphore(AT_ONCE)
@@ -160,8 +162,8 @@ class WorkbenchApp(WithNames, App[int]):
     def on_mount(self) -> None:
         for theme in THEMES:
             self.register_theme(theme)
-        self.theme = fitting(has_color=self.session.settings.has_color, color_system=self.console.color_system)
-        self.set_class(self.console.color_system == "standard", SIXTEEN_CLASS)
+        self.theme = fitting(has_color=self.session.settings.has_color, color_system=self.color_system)
+        self.set_class(self.theme == SIXTEEN, SIXTEEN_CLASS)
         self.animation_level = "none"
         self.set_class(self.is_ascii, ASCII_CLASS)
         self._take_keymap()

@@ -7,7 +7,6 @@ from typing import cast
 
 import pytest
 from rich.color import Color, ColorSystem
-from rich.console import Console
 from textual.color import Color as TextualColor
 
 from tests.workbench.session.shop import Clusters
@@ -183,7 +182,7 @@ def test_sixteen_colours_leave_every_tone_visible_on_what_is_behind_it() -> None
 
 async def test_a_terminal_of_sixteen_colours_gets_their_theme(tmp_path: Path) -> None:
     app = workbench(tmp_path, Clusters("hz", "sh"))
-    app.console = Console(color_system="standard", force_terminal=True, legacy_windows=False)
+    app.color_system = "standard"
     async with app.run_test(size=SMALL) as pilot:
         await opened(pilot)
         assert app.theme == SIXTEEN and says(app, "web")
