@@ -73,6 +73,10 @@ def names(app: WorkbenchApp) -> list[str]:
     return [str(row.cells[0]) for row in app.screen.query_one("#objects", ResourceTable).shown]
 
 
+def titles(app: WorkbenchApp) -> list[str]:
+    return [each.title for each in app.screen.query_one("#objects", ResourceTable).columns]
+
+
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x40"])
 async def test_pods_of_the_stack_are_listed_as_the_server_prints_them(
     tmp_path: Path, sandbox: Sandbox, size: tuple[int, int]
@@ -86,12 +90,10 @@ async def test_pods_of_the_stack_are_listed_as_the_server_prints_them(
         await until(pilot, lambda: isinstance(app.screen, LiveScreen) and len(names(app)) == 6)
         await until(pilot, lambda: says(app, "hz 3, watched"))
         assert says(app, "Running") and says(app, "1/1")
-        titles = [each.title for each in app.screen.query_one("#objects", ResourceTable).columns]
-        assert titles[:5] == ["Name", "Ready", "Status", "Restarts", "Age"]
-        assert "Node" not in titles
+        assert titles(app)[:5] == ["Name", "Ready", "Status", "Restarts", "Age"]
+        assert "Node" not in titles(app)
         await pilot.press("n")
-        titles = [each.title for each in app.screen.query_one("#objects", ResourceTable).columns]
-        assert "Node" in titles
+        await until(pilot, lambda: "Node" in titles(app))
         await pilot.press("escape", "colon", *"deployments.apps@hz", "enter")
         await until(pilot, lambda: isinstance(app.screen, LiveScreen) and names(app) == ["front"])
         assert says(app, "web/prod"), "whose it is"

@@ -177,7 +177,9 @@ class LiveScreen(Frame):
         )
 
     def _show(self, columns: tuple[Column, ...], rows: tuple[Row, ...]) -> None:
-        table = self.query_one("#objects", ResourceTable)
+        table = next(iter(self.query("#objects").results(ResourceTable)), None)
+        if table is None:
+            return  # the rows were made while the screen was taken down
         are_others = columns != table.columns
         table.columns = columns
         table.set_rows(rows)
