@@ -137,6 +137,46 @@ class PodFeed(Protocol):
         """Returns at the next change of any of them, or of the connection."""
 
 
+@dataclass(frozen=True, slots=True)
+class NodePod:
+    """A pod on a node, as far as taking it away from there goes.
+
+    `controller` is what makes it again, `Kind/name`, empty where nothing does. `local_data` are its volumes that end
+    with it. `is_static`: the node's own files made it, and no API takes it away.
+    """
+
+    target: PodTarget
+    controller: str = ""
+    local_data: tuple[str, ...] = ()
+    is_static: bool = False
+    is_finished: bool = False
+    is_terminating: bool = False
+    is_ready: bool = True
+    budgets: tuple[Budget, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NodePods:
+    """`budgets_failure` is why it is not known which disruption budgets there are; None where it is."""
+
+    pods: tuple[NodePod, ...]
+    budgets_failure: RuntimeFailure | None = None
+
+
+@runtime_checkable
+class NodeOperations(Protocol):
+    """What can be done to nodes. All raise `RuntimeFailure` and nothing else."""
+
+    async def cordon(self, node: LiveNode) -> None:
+        """Marks the node so that nothing new is scheduled on it; a cordoned one stays as it is."""
+
+    async def uncordon(self, node: LiveNode) -> None:
+        """Takes that mark away."""
+
+    async def pods_on(self, node: str) -> NodePods:
+        """Returns the pods that are bound to a node, of all namespaces, by namespace and name."""
+
+
 class LiveOperations(Protocol):
     """See the module's docstring. All raise `RuntimeFailure` and nothing else."""
 

@@ -22,12 +22,15 @@ from runtimes.base import (
     LivePod,
     LiveWorkload,
     Moved,
+    NodePod,
+    NodePods,
     NotThere,
     Overloaded,
     PodFeed,
     PodTarget,
     Record,
     Rejected,
+    RuntimeFailure,
     Status,
     Survey,
     SurveyRequest,
@@ -57,6 +60,8 @@ from runtimes.kubernetes.objects import (
 MANAGER = "workbench-recovery"
 _RECORD_LABELS = {"app.kubernetes.io/managed-by": MANAGER}
 RESTARTED_AT = "kubectl.kubernetes.io/restartedAt"
+_STATIC = "kubernetes.io/config.mirror"
+"""https://kubernetes.io/docs/reference/labels-annotations-taints/#kubernetes-io-config-mirror"""
 _PARALLEL_LISTS = 6
 _KINDS: Mapping[str, str] = {
     "Pod": "v1",
@@ -174,6 +179,24 @@ class KubernetesOperations:
 
     async def cordon(self, node: LiveNode) -> None:
         await self._patch(WorkloadRef("Node", "", node.name, node.uid), {"spec": {"unschedulable": True}})
+
+    async def uncordon(self, node: LiveNode) -> None:
+        await self._patch(WorkloadRef("Node", "", node.name, node.uid), {"spec": {"unschedulable": None}})
+
+    async def pods_on(self, node: str) -> NodePods:
+        """See `runtimes.base.NodeOperations`."""
+        resource = await self._client.discovery.resource("v1", "Pod")
+        found = (await self._client.list(resource, fields=f"spec.nodeName={node}")).items
+        failure: RuntimeFailure | None = None
+        budgets: list[tuple[Object, Budget]] = []
+        try:
+            budgets = [(each, _budget(each)) for each in await self._list("PodDisruptionBudget", "")]
+        except RuntimeFailure as error:
+            failure = error
+        pods = sorted(
+            (_node_pod(each, budgets) for each in found), key=lambda each: (each.target.namespace, each.target.name)
+        )
+        return NodePods(tuple(pods), failure)
 
     async def scale(self, ref: WorkloadRef, replicas: int) -> None:
         self._only(ref, _SCALING, "has no scale")
@@ -307,6 +330,20 @@ def _pod(live: Object, controllers: Mapping[str, Object], budgets: Iterable[tupl
         budgets=tuple(budget for source, budget in budgets if _covers(source, live)),
         reason=_reason(live),
         is_failing=hopeless(live, Objects([live])) is not None or status(live).get("phase") == "Failed",
+    )
+
+
+def _node_pod(live: Object, budgets: Iterable[tuple[Object, Budget]]) -> NodePod:
+    controller = _controller(live)
+    return NodePod(
+        target=PodTarget(namespace_of(live), name_of(live), uid_of(live)),
+        controller=f"{controller.get('kind')}/{controller.get('name')}" if controller else "",
+        local_data=tuple(str(each.get("name")) for each in mappings(spec(live).get("volumes")) if "emptyDir" in each),
+        is_static=_STATIC in mapping(metadata(live).get("annotations")),
+        is_finished=status(live).get("phase") in ("Succeeded", "Failed"),
+        is_terminating=is_going(live),
+        is_ready=is_ready(live),
+        budgets=tuple(budget for source, budget in budgets if _covers(source, live)),
     )
 
 

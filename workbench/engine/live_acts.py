@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
 from runtimes.base import KubernetesId
+from workbench.engine.draining import Losses
 from workbench.engine.errors import EngineError
 from workbench.project import StackPath
 
@@ -15,6 +16,10 @@ class LiveAct(StrEnum):
     RESTART = "restart"
     SCALE = "scale"
     DELETE = "delete"
+    EVICT = "evict"
+    CORDON = "cordon"
+    UNCORDON = "uncordon"
+    DRAIN = "drain"
 
 
 class BadAct(EngineError):
@@ -22,26 +27,42 @@ class BadAct(EngineError):
 
 
 _KINDS: Final = {
-    LiveAct.RESTART: frozenset({"Deployment", "StatefulSet", "DaemonSet"}),
-    LiveAct.SCALE: frozenset({"Deployment", "StatefulSet", "ReplicaSet"}),
+    LiveAct.RESTART: ("apps", frozenset({"Deployment", "StatefulSet", "DaemonSet"})),
+    LiveAct.SCALE: ("apps", frozenset({"Deployment", "StatefulSet", "ReplicaSet"})),
+    LiveAct.EVICT: ("", frozenset({"Pod"})),
+    **{each: ("", frozenset({"Node"})) for each in (LiveAct.CORDON, LiveAct.UNCORDON, LiveAct.DRAIN)},
 }
 MOST_REPLICAS: Final = 10_000
 
 
+def acts_of(id_: KubernetesId) -> tuple[LiveAct, ...]:
+    """Returns what can be asked of an object of this kind."""
+    return tuple(each for each in LiveAct if _fits(each, id_))
+
+
+def _fits(act: LiveAct, id_: KubernetesId) -> bool:
+    group, kinds = _KINDS.get(act, (id_.group, frozenset({id_.kind})))
+    return id_.group == group and id_.kind in kinds
+
+
 @dataclass(frozen=True, slots=True)
 class LiveRequest:
-    """One act on the object of this uid; `replicas` are for `SCALE` alone. Raises `BadAct` for what can't be."""
+    """One act on the object of this uid; `replicas` are for `SCALE` alone. Raises `BadAct` for what can't be.
+
+    `losses` are what `EVICT` and `DRAIN` destroy for good, as far as it was looked at; `said` is what else they do.
+    """
 
     act: LiveAct
     cluster: str
     id: KubernetesId
     uid: str
     replicas: int = 0
+    losses: Losses = field(default_factory=Losses)
+    said: tuple[str, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
-        kinds = _KINDS.get(self.act)
-        if kinds is not None and (self.id.group != "apps" or self.id.kind not in kinds):
-            hint = f"works on {', '.join(sorted(kinds))}"
+        if not _fits(self.act, self.id):
+            hint = f"works on {', '.join(sorted(_KINDS[self.act][1]))}"
             raise BadAct(f"a {self.id.kind} has nothing to {self.act.value}", hint=hint)
         if not 0 <= self.replicas <= MOST_REPLICAS:
             raise BadAct(f"{self.replicas} replicas are not between 0 and {MOST_REPLICAS}")
@@ -53,16 +74,37 @@ class LiveRequest:
         """What is typed to confirm it: the whole of it, so that no habit does."""
         where = f"{self.id.namespace}/" if self.id.namespace else ""
         count = f" to {self.replicas}" if self.act is LiveAct.SCALE else ""
-        return f"{self.act.value} {where}{self.id.name}@{self.cluster}{count}"
+        lost = f" losing {self.losses}" if self.losses.uids else ""
+        return f"{self.act.value} {where}{self.id.name}@{self.cluster}{count}{lost}"
 
 
 def consequence(request: LiveRequest, owner: StackPath | None) -> str:
     """Returns what it turns into. Only labels tell whose an object is: without them nobody knows."""
+    if request.act in _OF_NODES:
+        return "; ".join(request.said or (_OF_NODES[request.act],))
+    if owner is None and request.act is LiveAct.EVICT:
+        return _evicted(request)
     if owner is None:
         return "no stack here is known to own it, but what owns it may make it again or set it back"
     becomes = {
+        LiveAct.EVICT: _evicted(request),
         LiveAct.RESTART: "its pods are replaced; the mark of it on the pod template is set by others than the stack",
         LiveAct.SCALE: "this is drift, which the next apply takes back where the configuration says replicas",
         LiveAct.DELETE: "this is drift: the next apply makes it again, and until then it is not there",
     }[request.act]
     return f"{owner} has it in its configuration: {becomes}"
+
+
+_OF_NODES: Final = {
+    LiveAct.CORDON: "nothing new is scheduled on it until :uncordon; what runs there goes on",
+    LiveAct.UNCORDON: "pods are scheduled on it again",
+    LiveAct.DRAIN: "nothing new is scheduled on it, and its pods are evicted",
+}
+
+
+def _evicted(request: LiveRequest) -> str:
+    if request.losses.bare:
+        return "nothing makes this pod again: it is gone for good"
+    if request.losses.local_data:
+        return "its controller makes another pod, without the data in its emptyDir volumes; a budget may refuse it"
+    return "its controller makes another pod in its place; a disruption budget may refuse it"

@@ -1,16 +1,27 @@
-"""Acting on single live objects: restart, scale, delete. Each is confirmed, guarded and audited as a plan is."""
+"""Acting on single live objects: restart, scale, delete, evict, drain.
+
+Each is confirmed, guarded and audited as a plan is.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, assert_never
 
 from workbench.session.opened import Opened
 
 if TYPE_CHECKING:
     # The engine pulls in the language; a session that only lists stacks must not pay for it.
-    from runtimes.base import LiveResource
+    from runtimes.base import LiveOperations, LiveResource, NodeOperations
+    from workbench.engine.draining import Drain
     from workbench.engine.live_acts import LiveRequest
     from workbench.project import StackPath
+
+BLOCKED_AGAIN_SECONDS, DRAIN_SECONDS = 5.0, 600.0
+"""How often a pod is asked to go that its budget holds back, and for how long."""
 
 
 class Acting(Opened):
@@ -19,38 +30,48 @@ class Acting(Opened):
         with self._masking_failures():
             return self._owner(await self._same(request))
 
-    async def act_live(self, request: LiveRequest, *, confirm: str = "") -> None:
-        """Does it, to the object that was looked at and no other.
+    async def prepare_live(self, request: LiveRequest) -> LiveRequest:
+        """Returns it with what it does and destroys as things are now, which its phrase names. Changes nothing."""
+        with self._masking_failures():
+            return await self._prepared(request, await self._same(request))
+
+    async def _prepared(self, request: LiveRequest, live: LiveResource) -> LiveRequest:
+        from workbench.engine.draining import Losses
+        from workbench.engine.live_acts import LiveAct
+
+        match request.act:
+            case LiveAct.DRAIN:
+                found = await self._drain_of(request, await self._nodes(request.cluster))
+                return replace(request, losses=found.losses, said=tuple(found.said()))
+            case LiveAct.EVICT:
+                return replace(request, losses=Losses.of_body(request.uid, live.observed))
+            case _:
+                return request
+
+    async def act_live(
+        self, request: LiveRequest, *, confirm: str = "", report: Callable[[str], None] = lambda _: None
+    ) -> None:
+        """Does it, to the object that was looked at and no other; `report` is given what a drain has come to.
 
         Raises `Refused` (read-only), `ConfirmationRequired` (anything but the exact phrase), `Moved` (it is another
         object by now), each before anything is written, or the `RuntimeFailure` that the cluster answers with.
         """
         with self._masking_failures():
-            await self._act(request, confirm)
+            await self._act(request, confirm, report)
 
-    async def _act(self, request: LiveRequest, confirm: str) -> None:
-        from runtimes.base import DeleteRequest, RuntimeFailure, Unreachable, WorkloadRef
+    async def _act(self, request: LiveRequest, confirm: str, report: Callable[[str], None]) -> None:
+        from runtimes.base import RuntimeFailure, Unreachable
         from workbench.engine.errors import ConfirmationRequired, Refused
-        from workbench.engine.live_acts import LiveAct
 
         live = await self._same(request)
         if why := self._why_not(request, self._owner(live)):
             raise Refused([why], where=request.cluster)
+        request = await self._prepared(request, live)
         if confirm != request.phrase:
             raise ConfirmationRequired(request.phrase, f"it will {request.act.value} a live object")
-        id_ = request.id
         self._note(request, "started")
         try:
-            if request.act is LiveAct.DELETE:
-                runtime = await self._connections.runtime(request.cluster)
-                await runtime.delete(DeleteRequest(id_, live.identity))
-            else:
-                operations = await self._connections.operations(request.cluster)
-                ref = WorkloadRef(id_.kind, id_.namespace, id_.name, request.uid)
-                if request.act is LiveAct.SCALE:
-                    await operations.scale(ref, request.replicas)
-                else:
-                    await operations.restart_rollout(ref, self._now())
+            await self._do(request, live, report)
         except RuntimeFailure as failure:
             is_uncertain = isinstance(failure, Unreachable) and failure.is_uncertain
             self._note(request, "unknown" if is_uncertain else "failed", type(failure).__name__)
@@ -59,6 +80,86 @@ class Acting(Opened):
             self._note(request, "unknown", "it was interrupted")
             raise
         self._note(request, "done")
+
+    async def _do(self, request: LiveRequest, live: LiveResource, report: Callable[[str], None]) -> None:
+        from runtimes.base import DeleteRequest, LiveNode, PodTarget, WorkloadRef
+        from workbench.engine.live_acts import LiveAct
+
+        id_, cluster = request.id, request.cluster
+        ref, node = (
+            WorkloadRef(id_.kind, id_.namespace, id_.name, request.uid),
+            LiveNode(id_.name, request.uid, True, False),
+        )
+        match request.act:
+            case LiveAct.DELETE:
+                await (await self._connections.runtime(cluster)).delete(DeleteRequest(id_, live.identity))
+            case LiveAct.SCALE:
+                await (await self._connections.operations(cluster)).scale(ref, request.replicas)
+            case LiveAct.RESTART:
+                await (await self._connections.operations(cluster)).restart_rollout(ref, self._now())
+            case LiveAct.EVICT:
+                target = PodTarget(id_.namespace, id_.name, request.uid)
+                await (await self._connections.operations(cluster)).evict(target)
+            case LiveAct.CORDON:
+                await (await self._nodes(cluster)).cordon(node)
+            case LiveAct.UNCORDON:
+                await (await self._nodes(cluster)).uncordon(node)
+            case LiveAct.DRAIN:
+                await (await self._nodes(cluster)).cordon(node)
+                await self._drain(request, report)
+            case _:
+                assert_never(request.act)
+
+    async def _drain(self, request: LiveRequest, report: Callable[[str], None]) -> None:
+        """Evicts what is on the node until nothing is left that can go; what a budget holds back is asked again."""
+        from runtimes.base import Blocked, Moved, NotThere
+
+        nodes, operations = await self._nodes(request.cluster), await self._connections.operations(request.cluster)
+        until, count = time.monotonic() + DRAIN_SECONDS, 0
+        while True:
+            found = await self._drain_of(request, nodes)
+            if found.losses.uids - request.losses.uids:
+                raise Moved(
+                    f"{count} pods were evicted; one came since that would be lost for good, and was not asked about",
+                    target=request.cluster, subject=str(request.id), hint="drain it again: the node stays cordoned",
+                )  # fmt: skip
+            held: list[str] = []
+            for each in found.evicted:
+                try:
+                    await operations.evict(each.target)
+                except (NotThere, Moved):
+                    continue
+                except Blocked:
+                    held.append(f"{each.target.namespace}/{each.target.name}")
+                    continue
+                count += 1
+                self._note(request, "evicted", pod=f"{each.target.namespace}/{each.target.name}")
+                report(f"{count} evicted, {len(found.evicted)} were there")
+            if not held:
+                return
+            waiting = f"{count} evicted, {len(held)} held back by disruption budgets: {', '.join(held[:3])}"
+            report(waiting)
+            if time.monotonic() >= until:
+                hint = "the node stays cordoned; drain it again, or look at the budgets"
+                raise Blocked(waiting, target=request.cluster, subject=str(request.id), hint=hint)
+            await asyncio.sleep(BLOCKED_AGAIN_SECONDS)
+
+    async def _drain_of(self, request: LiveRequest, nodes: NodeOperations) -> Drain:
+        from workbench.engine.draining import drain
+        from workbench.engine.scrubbing import masked_failure
+        from workbench.project.masking import read_masking
+
+        found = await nodes.pods_on(request.id.name)
+        rules = read_masking(self._root)
+        return drain(replace(found, budgets_failure=masked_failure(found.budgets_failure, self._secrets, rules)))
+
+    async def _nodes(self, cluster: str) -> NodeOperations:
+        from runtimes.base import Misconfigured, NodeOperations
+
+        operations: LiveOperations | NodeOperations = await self._connections.operations(cluster)
+        if not isinstance(operations, NodeOperations):
+            raise Misconfigured("has no operations on nodes", target=cluster)
+        return operations
 
     async def _same(self, request: LiveRequest) -> LiveResource:
         from runtimes.base import Moved, ReadRequest
@@ -86,8 +187,8 @@ class Acting(Opened):
         )
         return next((why for each in there if (why := self.read_only(each))), "")
 
-    def _note(self, request: LiveRequest, result: str, detail: str = "") -> None:
+    def _note(self, request: LiveRequest, result: str, detail: str = "", *, pod: str = "") -> None:
         self.audit().append(
-            self._actor(), self._now(), action=f"live {request.act.value}", plan="", target=str(request.id),
+            self._actor(), self._now(), action=f"live {request.act.value}", plan="", target=pod or str(request.id),
             cluster=request.cluster, result=result, detail=detail or request.phrase, reason=self.reason,
         )  # fmt: skip

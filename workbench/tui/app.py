@@ -376,6 +376,9 @@ class WorkbenchApp(WithNames, App[int]):
         if self.rolling_out.is_running:
             self.notify("a rollout is carried out here: K on its screen stops it", severity="warning")
             return
+        if any(each.group.startswith("act on ") and not each.is_finished for each in self.workers):
+            self.notify("an act on a live object is under way: K on its screen stops it", severity="warning")
+            return
         now = time.monotonic()
         if is_sure or now - self._quit_asked_at < 2:
             self.exit(0)

@@ -91,7 +91,18 @@ def logs(query: LogQuery, place: Place) -> str:
     return f"kubectl{_context(place)} logs {_named(query.id)} {which} {how}{tail}{since}{_in(query.id)}"
 
 
+_OF_NODES = (LiveAct.CORDON, LiveAct.UNCORDON, LiveAct.DRAIN)
+
+
 def act(request: LiveRequest, place: Place) -> str:
+    """Empty for what kubectl has no command for."""
+    if request.act is LiveAct.EVICT:
+        return ""
+    if request.act in _OF_NODES:
+        forced = " --force" if request.losses.bare else ""
+        data = " --delete-emptydir-data" if request.losses.local_data else ""
+        of_drain = f" --ignore-daemonsets{forced}{data}" if request.act is LiveAct.DRAIN else ""
+        return f"kubectl{_context(place)} {request.act.value} {shlex.quote(request.id.name)}{of_drain}"
     verb = {
         LiveAct.RESTART: "rollout restart",
         LiveAct.SCALE: f"scale --replicas {request.replicas}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,6 +16,7 @@ from runtimes.base import (
     LiveOperations,
     LivePod,
     Moved,
+    NodeOperations,
     NotThere,
     Operable,
     Overloaded,
@@ -200,3 +202,33 @@ async def test_no_mutation_is_repeated_when_the_server_is_busy(place: Place) -> 
         place.sandbox.disturbances[0].clear()
     live = await place.runtime.read(ReadRequest(KubernetesId("v1", "Pod", pod.namespace, pod.name)))
     assert live is not None and live.identity.uid == pod.uid
+
+
+async def test_a_node_is_cordoned_and_uncordoned_and_its_pods_are_told(place: Place) -> None:
+    operations = place.runtime.operations
+    assert isinstance(operations, NodeOperations)
+    await place.apply(place.deployment(replicas=2))
+    await place.apply(budget(place, minAvailable=2))
+    survey = await running(place, operations, 2)
+    node = next(
+        each
+        for each in (await operations.survey(SurveyRequest((), nodes=True))).nodes
+        if each.name == survey.pods[0].node
+    )
+    await operations.cordon(node)
+    try:
+        nodes = (await operations.survey(SurveyRequest((), nodes=True))).nodes
+        assert next(each for each in nodes if each.name == node.name).is_cordoned
+        found = await operations.pods_on(node.name)
+        assert found.budgets_failure is None
+        own = {each.target.uid: each for each in found.pods if each.target.namespace == place.namespace}
+        assert own.keys() == {each.uid for each in survey.pods if each.node == node.name}
+        seen = own[survey.pods[0].uid]
+        assert seen.controller.startswith("ReplicaSet/web") and seen.is_ready and not seen.is_static
+        assert [each.name for each in seen.budgets] == ["web"] and seen.budgets[0].allowed == 0
+    finally:
+        await operations.uncordon(node)
+    nodes = (await operations.survey(SurveyRequest((), nodes=True))).nodes
+    assert not next(each for each in nodes if each.name == node.name).is_cordoned
+    with pytest.raises(Moved):
+        await operations.uncordon(replace(node, uid="00000000-0000-0000-0000-000000000000"))

@@ -13,7 +13,7 @@ from textual.containers import Container
 
 from runtimes.base import KubernetesId, RuntimeFailure
 from workbench.engine.live import LiveObject
-from workbench.engine.live_acts import BadAct, LiveAct, LiveRequest, consequence
+from workbench.engine.live_acts import BadAct, LiveAct, LiveRequest, acts_of, consequence
 from workbench.present import describe, durations, errors, live, reconcile
 from workbench.present.text import Line, Span, Tone, line
 from workbench.project import WorkbenchError
@@ -47,6 +47,7 @@ class LiveObjectScreen(Frame):
         Binding("d", "describe", "Describe"),
         Binding("l", "logs", "Logs"),
         Binding("v", "events", "Events"),
+        Binding("K", "stop", "Stop the act", show=False),
     ]
 
     def __init__(
@@ -169,6 +170,7 @@ class LiveObjectScreen(Frame):
     async def _ask(self, request: LiveRequest) -> None:
         try:
             owner = await self.workbench.session.live_owner(request)
+            request = await self.workbench.session.prepare_live(request)
         except (WorkbenchError, RuntimeFailure) as error:
             self.notify(str(error), severity="error")
             return
@@ -185,7 +187,8 @@ class LiveObjectScreen(Frame):
 
     def on_typed_confirmation_confirmed(self, event: TypedConfirmation.Confirmed) -> None:
         if self._request is not None:
-            self.run_worker(self._act(self._request, event.phrase), group="act")
+            # not of this screen: leaving it must not leave half a drain behind
+            self.workbench.run_worker(self._act(self._request, event.phrase), group=self._acting)
 
     def on_typed_confirmation_closed(self) -> None:
         self._request = None
@@ -194,13 +197,35 @@ class LiveObjectScreen(Frame):
     async def _act(self, request: LiveRequest, phrase: str) -> None:
         said = equivalents.act(request, self.workbench.places.get(self._cluster))
         self.workbench.command_log.add(self.workbench.now(), f"began to {request.phrase}", said)
+        self._progress = "is on its way"
         try:
-            await self.workbench.session.act_live(request, confirm=phrase)
+            await self.workbench.session.act_live(request, confirm=phrase, report=self._report)
         except (WorkbenchError, RuntimeFailure) as error:
-            self.notify(f"{error}. {error.hint}", severity="error", timeout=20)
+            self.app.notify(f"{error}. {error.hint}", severity="error", timeout=20)
         else:
-            self.notify(f"the cluster took it: {request.phrase}. What becomes of it is shown here")
-        self._ask_again()
+            self.app.notify(f"the cluster took it: {request.phrase}. What becomes of it is shown here")
+        finally:
+            self._progress = ""
+            if self.is_attached:
+                self._ask_again()
+
+    def _report(self, said: str) -> None:
+        self._progress = said
+        if self.is_attached:
+            self.redraw_soon()
+
+    _progress = ""
+    """What an act that takes long has come to, empty while there is none."""
+
+    @property
+    def _acting(self) -> str:
+        return f"act on {self._cluster} {self._object}"
+
+    def action_stop(self) -> None:
+        """Ends a drain: what was evicted is evicted, and the node stays cordoned."""
+        if self._progress:
+            self.workbench.workers.cancel_group(self.workbench, self._acting)
+            self.notify("stopped: what was done is done, a node stays cordoned", severity="warning")
 
     def action_logs(self) -> None:
         self.app.push_screen(LogsScreen(self._cluster, self._object, self.state))
@@ -236,4 +261,7 @@ class LiveObjectScreen(Frame):
         self.redraw()
 
     def status(self) -> Line:
-        return line(Span(f"{self._object.api_version}  :restart, :scale N, :delete", Tone.MUTED))
+        if self._progress:
+            return line(Span(f"{self._progress}  K stops it", Tone.BUSY))
+        acts = ", ".join(f":{each.value}{' N' if each is LiveAct.SCALE else ''}" for each in acts_of(self._object))
+        return line(Span(f"{self._object.api_version}  {acts}", Tone.MUTED))
