@@ -5,12 +5,8 @@ Whoever carries it out is killed twice on the way, and it goes on from where it 
 
 from __future__ import annotations
 
-import asyncio
 import json
-import os
-import signal
-import sys
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +15,7 @@ import pytest
 from runtimes.sandbox.server import Sandbox
 from tests.scenarios.conftest import apply, settle
 from tests.scenarios.fleet import Fleet
+from tests.scenarios.processes import Command
 from workbench.engine.status import Verdict
 
 pytestmark = pytest.mark.slow
@@ -42,49 +39,6 @@ async def fleet(tmp_path: Path) -> AsyncIterator[Fleet]:
             await each.__aexit__(None, None, None)
 
 
-class Command:
-    """`wb` in a process of its own, as somebody else's terminal has it."""
-
-    def __init__(self, fleet: Fleet) -> None:
-        self._fleet = fleet
-        self._environment = {
-            **os.environ,
-            "KUBECONFIG": str(fleet.home / "kubeconfig"),
-            "WB_STATE_DIR": str(fleet.home / "state"),
-            "WB_CACHE_DIR": str(fleet.home / "cache"),
-        }
-
-    async def __call__(self, *arguments: str) -> tuple[int, str]:
-        process = await self.start(*arguments)
-        assert process.stdout is not None
-        text = (await process.stdout.read()).decode()
-        return await process.wait(), text
-
-    async def start(self, *arguments: str) -> asyncio.subprocess.Process:
-        return await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "workbench", *arguments),
-            cwd=self._fleet.root,
-            env=self._environment,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-            start_new_session=True,
-        )
-
-    async def killed(self, *arguments: str, when: Callable[[str], bool]) -> str:
-        """Kills it, with all it started, as soon as one of its lines is so."""
-        process = await self.start(*arguments)
-        assert process.stdout is not None
-        lines: list[str] = []
-        async for line in process.stdout:
-            lines.append(line.decode())
-            if when(lines[-1]):
-                os.killpg(process.pid, signal.SIGKILL)
-                await process.wait()
-                return "".join(lines)
-        raise AssertionError(f"it ended by itself: {''.join(lines)}")
-
-
 async def status(wb: Command) -> Any:
     code, text = await wb("rollout", "status", "-o", "json")
     assert code == 0, text
@@ -101,7 +55,7 @@ async def test_it_halts_survives_kills_and_is_rolled_back(fleet: Fleet) -> None:
     await apply(session, await session.plan(stack))
     assert (await settle(session, stack)).verdict is Verdict.READY
     before = [fleet.said(cluster) for cluster in range(3)]
-    wb = Command(fleet)
+    wb = Command(fleet.root, fleet.home)
     fleet.write("2")
     fleet.sandbox.faults[WEST].fail_image("app-02:2", "missing")
 

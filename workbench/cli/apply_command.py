@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import anyio
 import click
 
+from workbench.cli import many_stacks
+from workbench.cli.many_stacks import many_options
 from workbench.cli.stacks import (
     accept_lost_option,
     adopt_option,
@@ -23,15 +25,18 @@ from workbench.cli.stacks import (
     timeout_option,
     workdir_option,
 )
+from workbench.exit_codes import ExitCode
 from workbench.project.errors import UnknownStack
 
 if TYPE_CHECKING:
     from workbench.cli.main import Context
+    from workbench.engine.fleet_plan.values import FleetPlan
     from workbench.engine.plan import Plan
 
 
 @click.command("apply")
-@click.argument("stack", default="", metavar="[STACK | PLANFILE]")
+@click.argument("stack", default="", metavar="[STACK | PLANFILE | GLOB]")
+@many_options
 @compile_options
 @cluster_option
 @workdir_option
@@ -53,6 +58,8 @@ if TYPE_CHECKING:
 def command(
     ctx: click.Context,
     stack: str,
+    globs: tuple[str, ...],
+    skip_stacks: tuple[str, ...],
     options: tuple[str, ...],
     settings: tuple[str, ...],
     clusters: tuple[str, ...],
@@ -75,12 +82,19 @@ def command(
 ) -> None:
     """Make the clusters say what the configuration says, after asking; then watch it become ready.
 
+    GLOB, or --stacks, makes one plan over many stacks: each is ready before those that read its outputs begin, and it
+    halts at the first that is not.
+
     Exit code: 0 applied and ready; 4 refused or not confirmed; 5 applied but not ready; 6 partly applied; 7 the plan
     is out of date or somebody else holds the stack.
     """
     context: Context = ctx.obj
     given = inputs(options, settings)
     plan_file = context.base(workdir) / stack if stack else None
+    many = many_stacks.globs_of(stack, globs, skip_stacks, context.base(workdir))
+    saved = plan_file if plan_file is not None and plan_file.is_file() else None
+    if many or (saved is not None and many_stacks.is_saved_of_many(saved)):
+        ctx.exit(_apply_many(ctx, many_stacks.Wanted.of(ctx, many, given), saved))
     if plan_file is not None and plan_file.is_file():
         _refuse_options(ctx)
         session = context.open(workdir=workdir)
@@ -122,6 +136,31 @@ def command(
 
     made = anyio.run(make)
     ctx.exit(apply_made(session, made, output, yes=yes, confirm=confirm, dry_run=dry_run, watch=watch, timeout=timeout))
+
+
+def _apply_many(ctx: click.Context, wanted: many_stacks.Wanted, saved: Path | None) -> ExitCode:
+    if saved is not None:
+        _refuse_options(ctx)
+    context: Context = ctx.obj
+    given = ctx.params
+    if not given["watch"]:
+        raise click.UsageError("--no-watch: of many stacks each has to be ready before the next, so they are watched")
+    session = context.open(workdir=given["workdir"])
+    session.reason = given["reason"] or session.reason
+
+    async def plan() -> FleetPlan:
+        return await (wanted.plan(session) if saved is None else session.load_fleet_plan(saved, wanted.inputs))
+
+    made = many_stacks.make(session, plan, context.output, None)
+    return many_stacks.apply_made(
+        session,
+        made,
+        context.output,
+        yes=given["yes"],
+        confirm=given["confirm"],
+        dry_run=given["dry_run"],
+        timeout=given["timeout"],
+    )
 
 
 _OF_PLANS = (

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import anyio
 import click
 
+from workbench.cli import many_stacks
+from workbench.cli.many_stacks import many_options
 from workbench.cli.stacks import (
     WorkPath,
     accept_lost_option,
@@ -31,7 +33,8 @@ if TYPE_CHECKING:
 
 
 @click.command("plan")
-@click.argument("stack", default="", metavar="[STACK]")
+@click.argument("stack", default="", metavar="[STACK | GLOB]")
+@many_options
 @compile_options
 @cluster_option
 @workdir_option
@@ -50,6 +53,8 @@ if TYPE_CHECKING:
 def command(
     ctx: click.Context,
     stack: str,
+    globs: tuple[str, ...],
+    skip_stacks: tuple[str, ...],
     options: tuple[str, ...],
     settings: tuple[str, ...],
     clusters: tuple[str, ...],
@@ -69,12 +74,17 @@ def command(
 ) -> None:
     """Show what would be done, in which order, and what stands in the way. Nothing is changed.
 
+    GLOB, or --stacks, makes one plan over many stacks, such as 'shop/*' or 'payments/*/prod'.
+
     Exit code: 0; 4 where the plan is refused; with --detailed-exitcode 2 where there is something to do, 1
     where it could not be told.
     """
     context: Context = ctx.obj
-    session, found = find(context, stack, workdir)
     given = inputs(options, settings)
+    if many := many_stacks.globs_of(stack, globs, skip_stacks, context.base(workdir)):
+        wanted = many_stacks.Wanted.of(ctx, many, given)
+        ctx.exit(_plan_many(context, wanted, workdir, out, format_, detailed_exitcode=detailed_exitcode))
+    session, found = find(context, stack, workdir)
 
     from workbench.cli.progress import while_asking
 
@@ -115,6 +125,25 @@ def command(
             context.output.talk(each)
         ctx.exit(ExitCode.REFUSED)
     ctx.exit(_detailed(made) if detailed_exitcode else ExitCode.OK)
+
+
+def _plan_many(
+    context: Context,
+    wanted: many_stacks.Wanted,
+    workdir: Path | None,
+    out: Path | None,
+    format_: str,
+    *,
+    detailed_exitcode: bool,
+) -> ExitCode:
+    output = context.output
+    session = context.open(workdir=workdir)
+    made = many_stacks.make(session, lambda: wanted.plan(session), output, out)
+    many_stacks.show(session, made, output, format_)
+    if made.is_refused:
+        many_stacks.tell_refusal(made, output, out)
+        return ExitCode.REFUSED
+    return many_stacks.detailed(made) if detailed_exitcode else ExitCode.OK
 
 
 def _detailed(made: Plan) -> ExitCode:

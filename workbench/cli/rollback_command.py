@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import anyio
 import click
 
+from workbench.cli import many_stacks
+from workbench.cli.many_stacks import many_options
 from workbench.cli.stacks import (
     WorkPath,
     accept_lost_option,
@@ -26,6 +28,7 @@ from workbench.exit_codes import ExitCode
 
 if TYPE_CHECKING:
     from workbench.cli.main import Context
+    from workbench.engine.fleet_plan.values import FleetPlan
     from workbench.engine.plan import Plan
 
 
@@ -39,6 +42,8 @@ if TYPE_CHECKING:
     metavar="N",
     help="return to this release; default: the last good one before the current one",
 )
+@click.option("--of", "run", default="", metavar="RUN", help="take back what this run over many stacks did to them")
+@many_options
 @compile_options
 @cluster_option
 @workdir_option
@@ -59,6 +64,9 @@ def command(
     ctx: click.Context,
     stack: str,
     revision: int | None,
+    run: str,
+    globs: tuple[str, ...],
+    skip_stacks: tuple[str, ...],
     options: tuple[str, ...],
     settings: tuple[str, ...],
     clusters: tuple[str, ...],
@@ -81,6 +89,9 @@ def command(
 
     The record is followed, not the KCL of today, and what came after the release is deleted.
 
+    With --of it is each stack that a run of wb apply changed, as its last line names it, those that read others first;
+    --stacks chooses among them.
+
     Exit code: 0 applied and ready; 4 refused or not confirmed, or the record does not hold what it takes; 5 applied
     but not ready; 6 partly applied; 7 the plan is out of date or somebody else holds the stack.
     """
@@ -89,6 +100,10 @@ def command(
 
     context: Context = ctx.obj
     output = context.output
+    if run:
+        ctx.exit(_roll_back_many(ctx, run))
+    if globs or skip_stacks:
+        raise click.UsageError("--stacks and --skip-stack go with --of RUN: which release is meant is not said else")
     session, found = find(context, stack, workdir)
     given = inputs(options, settings)
     session.reason = reason or session.reason
@@ -121,3 +136,38 @@ def command(
     if code is ExitCode.OK and not dry_run and out is None and not made.is_empty:
         output.talk(f"the configuration says what it said: the next wb apply {made.stack} would go forward again")
     ctx.exit(code)
+
+
+_OF_ONE = ("stack", "revision", "clusters", "force", "accept_lost", "adopt", "dry_run_all", "only", "skip")
+
+
+def _roll_back_many(ctx: click.Context, run: str) -> ExitCode:
+    given = ctx.params
+    if refused := [each.opts[0] for each in ctx.command.params if each.name in _OF_ONE and given[each.name]]:
+        raise click.UsageError(f"{', '.join(refused)}: speaks of one stack, and --of of many")
+    if not given["watch"]:
+        raise click.UsageError("--no-watch: of many stacks each has to be ready before the next, so they are watched")
+    context: Context = ctx.obj
+    session = context.open(workdir=given["workdir"])
+    session.reason = given["reason"] or session.reason or f"rollback of run {run}"
+    compile_inputs = inputs(given["options"], given["settings"])
+
+    async def plan() -> FleetPlan:
+        return await session.plan_rollback_stacks(
+            run, *given["globs"], inputs=compile_inputs, skip_stacks=given["skip_stacks"]
+        )
+
+    made = many_stacks.make(session, plan, context.output, given["out"])
+    is_saved = given["out"] is not None
+    code = many_stacks.apply_made(
+        session,
+        made,
+        context.output,
+        yes=given["yes"],
+        confirm=given["confirm"],
+        dry_run=given["dry_run"] or is_saved,
+        timeout=given["timeout"],
+    )
+    if is_saved and made.is_refused:
+        context.output.talk(f"{given['out']} was not written: a refused plan can't be applied")
+    return code

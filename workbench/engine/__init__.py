@@ -18,6 +18,7 @@ live       live objects of any kind: which kind is meant, what clusters list of 
 plan       the bound plan; planning makes one
 events     what happens during an apply, as a closed union
 execute    plan → stream of events
+fleet_plan one plan over many stacks: their plans, in order, behind one confirmation
 outputs    what stacks give to each other; reads is what a Spec has of that,
            stack_order which stacks come first for it
 values     what references between resources stand for

@@ -8,7 +8,7 @@ compiled with, but for those that are secret or may be (secret_options.py): thes
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from workbench.engine.plan import Plan
 from workbench.engine.secret_options import withheld
 
 _FORMAT = "workbench.plan/v1"
+_SAVES = "`wb plan --out FILE` saves one"
 
 
 class PlanFileInvalid(EngineError):
@@ -64,6 +65,19 @@ class SavedPlan:
 
 def save(plan: Plan, path: Path, root: Path) -> None:
     """Writes a file only its owner may read; raises `EngineError` for a plan over unsaved edits, or if it cannot."""
+    write({"format": _FORMAT, "repository": root.name, **document(plan)}, path)
+
+
+def write(content: Mapping[str, Any], path: Path) -> None:
+    """Writes a file only its owner may read, as a whole or not at all; raises `EngineError`."""
+    try:
+        whole_file.write(path, json.dumps(content, indent=1).encode())
+    except OSError as error:
+        raise EngineError(f"cannot be written: {error.strerror}", where=str(path)) from error
+
+
+def document(plan: Plan) -> dict[str, Any]:
+    """Returns what is saved of a plan; raises `EngineError` for one that can't be."""
     if plan.inputs.overlay:
         raise EngineError("a plan over what-if edits cannot be saved", where=plan.stack, hint="write the edits first")
     if plan.forgets:
@@ -71,15 +85,13 @@ def save(plan: Plan, path: Path, root: Path) -> None:
         raise EngineError("a plan that forgets is applied where it is made, and not saved", where=plan.stack, hint=hint)
     options = plan.inputs.options
     secret = withheld(plan.spec, options)
-    content = {
-        "format": _FORMAT,
-        "repository": root.name,
+    return {
         "id": plan.id,
         "stack": plan.stack,
         "made": plan.made_at.isoformat(),
         "spec": plan.spec.digest(plan.salt),
         "only": list(plan.only),
-        "objects": _objects(plan),
+        "objects": states_of(plan),
         "prior": plan.prior,
         "prune": plan.prune,
         "force": plan.force,
@@ -98,27 +110,46 @@ def save(plan: Plan, path: Path, root: Path) -> None:
         "salt": plan.salt.hex(),
         "clusters": {name: each.to_mapping() for name, each in plan.identities.items()},
     }
-    try:
-        whole_file.write(path, json.dumps(content, indent=1).encode())
-    except OSError as error:
-        raise EngineError(f"cannot be written: {error.strerror}", where=str(path)) from error
 
 
 def load(path: Path, root: Path) -> SavedPlan:
     """Raises `PlanFileInvalid`."""
+    return saved_in(read(path, root, _FORMAT), path)
+
+
+def format_of(path: Path) -> str:
+    """Returns which format a file says it has, empty where it says none; raises `PlanFileInvalid` for no JSON."""
+    content = _json(path)
+    return str(content.get("format", "")) if isinstance(content, dict) else ""
+
+
+def read(path: Path, root: Path, format_: str) -> dict[str, Any]:
+    """Returns a saved plan of this format and repository as plain data; raises `PlanFileInvalid`."""
+    content = _json(path)
     try:
-        content: Any = load_json(read_text(path, takes_pipes=True))
+        if content["format"] != format_:
+            raise PlanFileInvalid(f"has format {content['format']!r}, not {format_}", where=str(path))
+        if content["repository"] != root.name:
+            raise PlanFileInvalid(f"is a plan of the repository {content['repository']!r}", where=str(path))
+    except (KeyError, TypeError) as error:
+        raise PlanFileInvalid("is not a saved plan", where=str(path), hint=_SAVES) from error
+    return dict(content)
+
+
+def _json(path: Path) -> Any:
+    try:
+        return load_json(read_text(path, takes_pipes=True))
     except OSError as error:
         raise PlanFileInvalid(f"cannot be read: {error.strerror}", where=str(path)) from error
     except DocumentError as error:
         raise PlanFileInvalid(f"is not a saved plan: it {error.problem}", where=str(path)) from error
     except ValueError as error:
-        raise PlanFileInvalid("is not a saved plan", where=str(path), hint="`wb plan --out FILE` saves one") from error
+        raise PlanFileInvalid("is not a saved plan", where=str(path), hint=_SAVES) from error
+
+
+def saved_in(content: Mapping[str, Any], path: Path) -> SavedPlan:
+    """Returns what `document` made; raises `PlanFileInvalid`."""
     try:
-        if content["format"] != _FORMAT:
-            raise PlanFileInvalid(f"has format {content['format']!r}, not {_FORMAT}", where=str(path))
-        if content["repository"] != root.name:
-            raise PlanFileInvalid(f"is a plan of the repository {content['repository']!r}", where=str(path))
         if "clusters" not in content:
             raise PlanFileInvalid(
                 "does not say for which clusters it was made: an older version saved it",
@@ -150,26 +181,41 @@ def load(path: Path, root: Path) -> SavedPlan:
             replaces=tuple(str(each) for each in content.get("replaces", ())),
         )
     except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise PlanFileInvalid("is not a saved plan", where=str(path), hint="`wb plan --out FILE` saves one") from error
+        raise PlanFileInvalid("is not a saved plan", where=str(path), hint=_SAVES) from error
+
+
+def saved_of(plan: Plan) -> SavedPlan:
+    """Returns a plan as it would be read from its file; raises as `document`."""
+    return saved_in(document(plan), Path(plan.stack))
 
 
 def completed(saved: SavedPlan, inputs: CompileInputs | None) -> CompileInputs:
     """Returns what to compile with; raises `PlanFileInvalid` naming options to be handed in again, or not to be."""
+    return completed_with(inputs, saved.options, saved.withheld, saved.settings, where=saved.stack)
+
+
+def completed_with(
+    inputs: CompileInputs | None,
+    saved: Mapping[str, str],
+    withheld: Sequence[str],
+    settings: tuple[str, ...],
+    *,
+    where: str,
+) -> CompileInputs:
+    """See `completed`."""
     given = inputs.options if inputs else {}
-    missing = [name for name in saved.withheld if name not in given]
+    missing = [name for name in withheld if name not in given]
     if missing:
         again = " ".join(f"-D {name}=..." for name in missing)
-        raise PlanFileInvalid("was made with options that are not saved", where=saved.stack, hint=f"add {again}")
-    if inputs is not None and inputs.settings and inputs.settings != saved.settings:
-        raise PlanFileInvalid(
-            "was made with other -Y", where=saved.stack, hint="leave them out, or plan again with them"
-        )
-    known = {name: value for name, value in given.items() if name not in saved.withheld}
-    if other := [name for name, value in known.items() if saved.options.get(name) != value]:
+        raise PlanFileInvalid("was made with options that are not saved", where=where, hint=f"add {again}")
+    if inputs is not None and inputs.settings and inputs.settings != settings:
+        raise PlanFileInvalid("was made with other -Y", where=where, hint="leave them out, or plan again with them")
+    known = {name: value for name, value in given.items() if name not in withheld}
+    if other := [name for name, value in known.items() if saved.get(name) != value]:
         names = " ".join(f"-D {name}" for name in other)
-        raise PlanFileInvalid(f"was made without {names}", where=saved.stack, hint="plan again with it")
-    options = {**saved.options, **{name: given[name] for name in saved.withheld}}
-    return replace(inputs or CompileInputs(), options=options, settings=saved.settings)
+        raise PlanFileInvalid(f"was made without {names}", where=where, hint="plan again with it")
+    options = {**saved, **{name: given[name] for name in withheld}}
+    return replace(inputs or CompileInputs(), options=options, settings=settings)
 
 
 def compare(saved: SavedPlan, plan: Plan) -> None:
@@ -189,7 +235,7 @@ def compare(saved: SavedPlan, plan: Plan) -> None:
         moved.append(MovedObject(None, returned if saved.rolls_back_to else configured))
     if plan.prior != saved.prior:
         moved.append(MovedObject(None, f"release {plan.prior} is the last one now, it was {saved.prior}"))
-    now = _objects(plan)
+    now = states_of(plan)
     addresses = {str(each.address): each.address for each in plan.changes}
     for name in sorted(now.keys() | saved.objects.keys()):
         if now.get(name) != saved.objects.get(name):
@@ -197,7 +243,8 @@ def compare(saved: SavedPlan, plan: Plan) -> None:
     raise StalePlan(moved or [MovedObject(None, "it does not come out the same")], where=plan.stack)
 
 
-def _objects(plan: Plan) -> dict[str, list[str]]:
+def states_of(plan: Plan) -> dict[str, list[str]]:
+    """Returns by address its action, the uid and digest of what is there, and for Terraform of what is planned."""
     seal = Seal(plan.salt)
     return {
         str(each.address): [each.action.value, each.identity.uid if each.identity else "", each.state]

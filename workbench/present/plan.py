@@ -59,7 +59,7 @@ def lines(plan: Plan, glyphs: Glyphs) -> Iterator[Line]:
     changes = plan.by_address()
     for number, wave in enumerate(plan.waves, 1):
         for address in wave:
-            yield line(Span(f"{number:>3} ", Tone.MUTED), _step(changes[address]))
+            yield line(Span(f"{number:>3} ", Tone.MUTED), step(changes[address]))
     yield from left_out(plan, glyphs)
     yield from guards(plan, glyphs)
     if not plan.is_empty and not plan.is_refused and plan.confirmation.level is not Level.NOTHING:
@@ -166,7 +166,7 @@ def _way_round(plan: Plan) -> str:
 
 def step_labels(plan: Plan) -> Mapping[Address, Line]:
     """Returns what is done in each step: it stays the same while the plan is applied, and is worth keeping."""
-    return {each.address: _step(each) for each in plan.steps()}
+    return {each.address: step(each) for each in plan.steps()}
 
 
 def step_rows(plan: Plan, events: tuple[Event, ...], labels: Mapping[Address, Line] | None = None) -> tuple[Row, ...]:
@@ -203,7 +203,7 @@ _TOLD = {Action.REPLACE, Action.IMPORT, Action.MOVE, Action.FORGET}
 """What no sign tells by itself."""
 
 
-def _step(change: Change) -> Line:
+def step(change: Change) -> Line:
     """`± sandbox_database orders @terraform  replace: engine cannot be changed in place`"""
     what = line(action_sign(change.action), " ", reconcile.short_id(change.address))
     if change.action in _TOLD:

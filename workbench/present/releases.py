@@ -26,7 +26,7 @@ _TONES = {Phase.SUCCEEDED: Tone.GOOD, Phase.APPLYING: Tone.BUSY}
 def note(release: Release) -> str:
     """Says what a release was besides an apply of the configuration, and why it was made."""
     returned = f"rolled back to #{release.rolled_back_to}" if release.rolled_back_to else ""
-    rollout = f"batch of {release.rollout}" if release.rollout else ""
+    rollout = f"part of {release.rollout}" if release.rollout else ""
     part = f"a part ({release.part})" if release.part else ""
     return ": ".join(each for each in (returned, rollout, part, release.reason) if each)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from kcl.secrecy.rules import BUILT_IN, SecretRules
@@ -152,8 +153,19 @@ class KonfigTree:
         raise self._unknown(text)
 
     def matching(self, *globs: str) -> tuple[Stack, ...]:
-        """Returns the stacks that any of the globs over `project/stack` covers, in tree order."""
-        return tuple(each for each in self.stacks() if any(each.path.matches(glob) for glob in globs))
+        """Returns the stacks that any of the globs covers, in tree order.
+
+        A glob is over `project/stack`; one of three parts or more is over the folders of the repository as well, such
+        as `payments/*/prod`.
+        """
+        return tuple(each for each in self.stacks() if any(self._covers(glob, each) for glob in globs))
+
+    def _covers(self, glob: str, stack: Stack) -> bool:
+        if stack.path.matches(glob):
+            return True
+        parts = glob.strip("/").split("/")
+        folder = stack.directory.relative_to(self.root).parts if stack.directory.is_relative_to(self.root) else ()
+        return 3 <= len(parts) == len(folder) and all(map(fnmatchcase, folder, parts))
 
     def _unknown(self, text: str) -> UnknownStack:
         known = [str(each.path) for each in self.stacks()]

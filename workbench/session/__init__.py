@@ -21,10 +21,13 @@ from workbench.session.listing import ListingLive
 from workbench.session.looking import Looking, Watchlist
 from workbench.session.recovering import Recovering
 from workbench.session.rolling_out import RollingOut
+from workbench.session.spanning import Spanning
 from workbench.session.state_keeping import StateKeeping
 
 
-class Session(Looking, Editing, Impacting, Judging, ListingLive, Acting, RollingOut, Recovering, StateKeeping):
+class Session(
+    Looking, Editing, Impacting, Judging, ListingLive, Acting, RollingOut, Spanning, Recovering, StateKeeping
+):
     """See the module. Methods that take a `Stack` take one of `tree()` or `select()`."""
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from workbench.engine.execute import Applying
     from workbench.engine.outputs import NoOutput, OutputUse, StackOutputs
     from workbench.engine.plan import Plan
+    from workbench.engine.plan_file import SavedPlan
     from workbench.engine.policy.judging import Judge
     from workbench.engine.release_changes import ReleaseChanges
     from workbench.engine.spec import Spec
@@ -196,14 +197,22 @@ class Changing(Browsing, Compiling):
         Options that look like secrets are not saved: hand them in again with `inputs`.
         """
         from workbench.engine import plan_file
-        from workbench.engine.choice import Choice
 
         saved = plan_file.load(Path(path), self._root)
+        plan = await self._again(saved, inputs)
+        plan_file.compare(saved, plan)
+        return plan
+
+    async def _again(self, saved: SavedPlan, inputs: CompileInputs | None) -> Plan:
+        """Makes a saved plan again, whatever comes out."""
+        from workbench.engine import plan_file
+        from workbench.engine.choice import Choice
+
         stack = self.tree().stack(StackPath.parse(saved.stack))
         completed = plan_file.completed(saved, inputs)
         choice = Choice.of(saved.only_resources, saved.skipped)
         if saved.destroys:
-            plan = await self._planning().plan_destroy(
+            return await self._planning().plan_destroy(
                 stack,
                 completed,
                 saved.salt,
@@ -211,8 +220,8 @@ class Changing(Browsing, Compiling):
                 adopts=saved.adopts,
                 bound=saved.identities,
             )
-        elif saved.rolls_back_to:
-            plan = await self._planning().plan_rollback(
+        if saved.rolls_back_to:
+            return await self._planning().plan_rollback(
                 stack,
                 completed,
                 saved.only,
@@ -225,24 +234,21 @@ class Changing(Browsing, Compiling):
                 salt=saved.salt,
                 bound=saved.identities,
             )
-        else:
-            plan = await self._planning().plan(
-                stack,
-                completed,
-                saved.only,
-                prune=saved.prune,
-                force=saved.force,
-                accept_lost=saved.accept_lost,
-                adopts=saved.adopts,
-                dry_run_all=saved.dry_run_all,
-                takes_away=saved.takes_away,
-                choice=choice,
-                replaces=Choice.of(saved.replaces, ()),
-                salt=saved.salt,
-                bound=saved.identities,
-            )
-        plan_file.compare(saved, plan)
-        return plan
+        return await self._planning().plan(
+            stack,
+            completed,
+            saved.only,
+            prune=saved.prune,
+            force=saved.force,
+            accept_lost=saved.accept_lost,
+            adopts=saved.adopts,
+            dry_run_all=saved.dry_run_all,
+            takes_away=saved.takes_away,
+            choice=choice,
+            replaces=Choice.of(saved.replaces, ()),
+            salt=saved.salt,
+            bound=saved.identities,
+        )
 
     @asynccontextmanager
     async def apply(

@@ -27,11 +27,17 @@ def untimely(stages: Sequence[Stage], plans: Mapping[str, Plan]) -> Iterator[str
 def overtaken(plans: Mapping[str, Plan]) -> Iterator[str]:
     """Says of each output that one stack of a rollout changes and another one was planned with: that one would halt,
     as it would get something else than was shown."""
+    for stack, each in changed_reads(plans):
+        yield f"{stack} was planned with {each.output}, which this rollout changes"
+
+
+def changed_reads(plans: Mapping[str, Plan]) -> Iterator[tuple[str, OutputRead]]:
+    """Yields each output that a stack was planned with and that the plan of another one changes."""
     for stack, plan in plans.items():
         for each in plan.spec.reads:
             giving = plans.get(each.output.stack)
             if giving is not None and _changes(giving, each):
-                yield f"{stack} was planned with {each.output}, which this rollout changes"
+                yield stack, each
 
 
 def _changes(giving: Plan, read: OutputRead) -> bool:

@@ -1,0 +1,265 @@
+"""One plan over many stacks: its order, what is known only on the way, what refuses it, its file, going on and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from runtimes.base import KubernetesId
+from tests.workbench.session.shop import shop
+from tests.workbench.session.test_stack_order import stacks
+from tests.workbench.session.test_terraform import Place
+from workbench.engine.errors import ConfirmationRequired, Refused, StalePlan
+from workbench.engine.fleet_plan.execute import Cause, RunEnded
+from workbench.engine.fleet_plan.values import BlastRadius, FleetPlan
+from workbench.engine.plan import Level
+from workbench.engine.plan_file import PlanFileInvalid
+from workbench.present import fleet_plan as presented
+from workbench.present.glyphs import UNICODE
+from workbench.session import Session
+
+
+def own(name: str) -> KubernetesId:
+    return KubernetesId("v1", "ConfigMap", name, "own")
+
+
+def made(tmp_path: Path, **reads: str) -> Place:
+    return Place(shop(tmp_path / "repo", stacks(**reads)))
+
+
+def edit(place: Place, name: str, old: str, new: str) -> None:
+    main = place.root / name / "prod/main.k"
+    assert old in main.read_text()
+    main.write_text(main.read_text().replace(old, new))
+
+
+def read_in(place: Place, name: str, cluster: str = "hz") -> str:
+    return str(place.clusters[cluster].body(own(name))["data"]["read"])
+
+
+async def run(opened: Session, fleet: FleetPlan) -> RunEnded:
+    async with opened.apply_stacks(fleet, confirm=fleet.confirmation.phrase, timeout_seconds=20) as events:
+        last = [each async for each in events][-1]
+    assert isinstance(last, RunEnded)
+    return last
+
+
+def names(ended: Sequence[object]) -> list[str]:
+    return [str(getattr(each, "stack", each)) for each in ended]
+
+
+async def test_stacks_that_are_new_together_are_planned_once_what_they_read_is_known(tmp_path: Path) -> None:
+    place = made(tmp_path, a="b", b="c", c="", d="")
+    async with place.open() as opened:
+        fleet = await opened.plan_stacks("?/prod")
+        assert fleet.stages == (("c/prod", "d/prod"), ("b/prod",), ("a/prod",))
+        assert sorted(fleet.plans) == ["c/prod", "d/prod"] and sorted(fleet.deferred) == ["a/prod", "b/prod"]
+        assert fleet.radius == BlastRadius(4, ("hz", "sh"), 8, 0, 0, open=2)
+        assert fleet.confirmation.level is Level.PHRASE
+        assert fleet.confirmation.phrase == "apply 8 resources of 4 stacks"
+        with pytest.raises(ConfirmationRequired):
+            async with opened.apply_stacks(fleet, confirm="yes"):
+                raise AssertionError("nothing may be applied")
+        assert place.clusters["hz"].objects == {}
+        ended = await run(opened, fleet)
+        assert ended.is_whole and ended.steps == 16
+        assert {each.stack: each.steps for each in ended.ready} == dict.fromkeys(fleet.stacks, 4)
+        assert (read_in(place, "a"), read_in(place, "b", "sh")) == ("1", "1")
+        assert {opened.releases(opened.select(each))[0].rollout for each in fleet.stacks} == {fleet.run}
+        again = await opened.plan_stacks("?/prod")
+        assert again.is_as_configured and again.confirmation.level is Level.NOTHING
+        assert again.stages == fleet.stages
+
+
+async def test_what_an_output_changes_follows_within_what_was_approved(tmp_path: Path) -> None:
+    place = made(tmp_path, a="b", b="c", c="")
+    async with place.open() as opened:
+        await run(opened, await opened.plan_stacks("?/prod"))
+        edit(place, "c", 'version = "1"', 'version = "2"')
+        fleet = await opened.plan_stacks("?/prod")
+        assert fleet.late == {"b/prod": ("output version of c/prod",), "a/prod": ("output version of b/prod",)}
+        assert [fleet.plans[each].is_empty for each in ("c/prod", "b/prod", "a/prod")] == [False, True, True]
+        assert fleet.radius.stacks == 3 and fleet.radius.open == 2
+        shown = "\n".join(str(each) for each in presented.lines(fleet, UNICODE))
+        assert "output version of c/prod: known after apply; planned again then" in shown
+        ended = await run(opened, fleet)
+        assert ended.is_whole
+        assert {each.stack: each.steps for each in ended.ready} == {"c/prod": 2, "b/prod": 2, "a/prod": 0}
+        assert (read_in(place, "b"), read_in(place, "a")) == ("2", "1")
+
+
+async def test_a_stack_that_comes_out_otherwise_on_the_way_halts_the_run(tmp_path: Path) -> None:
+    place = made(tmp_path, b="c", c="")
+    async with place.open() as opened:
+        await run(opened, await opened.plan_stacks("?/prod"))
+        edit(place, "c", 'version = "1"', 'version = "2"')
+        fleet = await opened.plan_stacks("?/prod")
+        edit(place, "b", 'labels.app = "b"', 'labels.app = "other"')
+        ended = await run(opened, fleet)
+        assert names(ended.ready) == ["c/prod"]
+        (halted,) = ended.halted
+        assert (halted.stack, halted.cause) == ("b/prod", Cause.STALE)
+        assert "the configuration compiles to something else now" in halted.why
+        assert read_in(place, "b") == "1"
+        await run(opened, await opened.plan_stacks("?/prod"))
+        assert read_in(place, "b") == "2"
+
+
+async def test_a_stack_without_a_plan_refuses_the_whole_unless_it_is_skipped(tmp_path: Path) -> None:
+    place = made(tmp_path, a="", b="", c="b")
+    place.root.joinpath("b/prod/main.k").write_text("broken {")
+    async with place.open() as opened:
+        fleet = await opened.plan_stacks("?/prod")
+        assert fleet.is_refused and not fleet.is_certain
+        # what reads the broken one has no value to wait for
+        assert sorted(names(fleet.unplanned)) == ["b/prod", "c/prod"]
+        with pytest.raises(Refused, match="b/prod: "):
+            async with opened.apply_stacks(fleet, confirm=fleet.confirmation.phrase):
+                raise AssertionError("nothing may be applied")
+        with pytest.raises(Exception, match="a refused plan is not saved"):
+            opened.save_fleet_plan(fleet, tmp_path / "plan.json")
+        assert place.clusters["hz"].objects == {}
+        fleet = await opened.plan_stacks("?/prod", skip_stacks=["b/prod", "c/prod"])
+        assert fleet.skipped == ("b/prod", "c/prod") and not fleet.is_refused
+        assert names((await run(opened, fleet)).ready) == ["a/prod"]
+        done = await opened.plan_stacks("?/prod", skip_stacks=["b/prod", "c/prod"])
+        assert done.is_empty and not done.is_as_configured
+
+
+async def test_stacks_that_read_each_other_in_a_circle_have_no_order(tmp_path: Path) -> None:
+    async with made(tmp_path, a="b", b="a").open() as opened:
+        fleet = await opened.plan_stacks("?/prod")
+        assert sorted(names(fleet.unplanned)) == ["a/prod", "b/prod"]
+        assert all("in a circle" in each.why for each in fleet.unplanned)
+
+
+async def test_an_output_that_nobody_declares_is_not_waited_for(tmp_path: Path) -> None:
+    place = made(tmp_path, a="c", c="")
+    edit(place, "a", '"version"]', '"no_such"]')
+    async with place.open() as opened:
+        fleet = await opened.plan_stacks("?/prod")
+        assert names(fleet.unplanned) == ["a/prod"] and not fleet.deferred
+
+
+async def test_a_saved_plan_is_made_again_and_held_to_what_was_approved(tmp_path: Path) -> None:
+    place = made(tmp_path, a="c", c="", d="")
+    file = tmp_path / "plan.json"
+    async with place.open() as opened:
+        fleet = await opened.plan_stacks("?/prod")
+        opened.save_fleet_plan(fleet, file)
+        assert file.stat().st_mode & 0o077 == 0
+        loaded = await opened.load_fleet_plan(file)
+        assert (loaded.run, loaded.stages, loaded.confirmation) == (fleet.run, fleet.stages, fleet.confirmation)
+        assert loaded.id == fleet.id
+        assert (await run(opened, loaded)).is_whole
+        # the same file again: everything was done by its run
+        again = await opened.load_fleet_plan(file)
+        assert all(each.is_empty for each in again.plans.values()) and sorted(again.plans) == sorted(fleet.stacks)
+        assert (await run(opened, again)).steps == 0
+
+
+async def test_a_saved_plan_that_is_out_of_date_names_each_stack(tmp_path: Path) -> None:
+    place = made(tmp_path, a="", b="")
+    file = tmp_path / "plan.json"
+    async with place.open() as opened:
+        opened.save_fleet_plan(await opened.plan_stacks("?/prod"), file)
+        edit(place, "b", 'version = "1"', 'version = "2"')
+        with pytest.raises(StalePlan, match="b/prod: the configuration compiles to something else now") as raised:
+            await opened.load_fleet_plan(file)
+        assert "a/prod" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda text: text.replace('"rollsBack": false', '"rollsBack": true'),
+        lambda text: json.dumps({**json.loads(text), "skipped": ["a/prod"]}),
+        lambda text: json.dumps({**json.loads(text), "plans": []}),
+        lambda text: text[: len(text) // 2],
+        lambda text: "[]",
+        lambda text: "{}",
+    ],
+)
+async def test_a_damaged_file_is_no_plan(tmp_path: Path, damage: object) -> None:
+    place = made(tmp_path, a="")
+    file = tmp_path / "plan.json"
+    async with place.open() as opened:
+        opened.save_fleet_plan(await opened.plan_stacks("?/prod"), file)
+        assert callable(damage)
+        file.write_text(damage(file.read_text()))
+        with pytest.raises(PlanFileInvalid):
+            await opened.load_fleet_plan(file)
+
+
+async def test_a_plan_of_one_stack_is_not_one_of_many(tmp_path: Path) -> None:
+    place = made(tmp_path, a="")
+    async with place.open() as opened:
+        opened.save_plan(await opened.plan(opened.select("a/prod")), tmp_path / "one.json")
+        opened.save_fleet_plan(await opened.plan_stacks("?/prod"), tmp_path / "many.json")
+        with pytest.raises(PlanFileInvalid, match="has format"):
+            await opened.load_fleet_plan(tmp_path / "one.json")
+        with pytest.raises(PlanFileInvalid, match="has format"):
+            await opened.load_plan(tmp_path / "many.json")
+
+
+async def test_a_run_is_taken_back_as_a_whole_and_only_what_it_did(tmp_path: Path) -> None:
+    place = made(tmp_path, a="c", c="", d="", e="")
+    async with place.open() as opened:
+        await run(opened, await opened.plan_stacks("?/prod"))
+        for name in ("a", "c", "d"):
+            edit(place, name, 'version = "1"', 'version = "2"')
+        fleet = await opened.plan_stacks("?/prod")
+        assert (await run(opened, fleet)).is_whole
+        assert read_in(place, "a") == "2"
+        back = await opened.plan_rollback_stacks(fleet.run)
+        assert sorted(back.plans) == ["a/prod", "c/prod", "d/prod"]
+        assert back.stages == (("a/prod",), ("c/prod", "d/prod"))
+        assert (await run(opened, back)).is_whole
+        assert read_in(place, "a") == "1"
+        assert {place.clusters["sh"].body(own(each))["data"]["version"] for each in "acde"} == {"1"}
+        with pytest.raises(Exception, match="no stack has a release of the run"):
+            await opened.plan_rollback_stacks(fleet.run)
+
+
+async def test_a_stack_that_was_released_since_refuses_to_be_taken_back(tmp_path: Path) -> None:
+    place = made(tmp_path, a="", c="")
+    async with place.open() as opened:
+        await run(opened, await opened.plan_stacks("?/prod"))
+        for name in ("a", "c"):
+            edit(place, name, 'version = "1"', 'version = "2"')
+        fleet = await opened.plan_stacks("?/prod")
+        await run(opened, fleet)
+        edit(place, "a", 'version = "2"', 'version = "3"')
+        await place.apply(opened, await opened.plan(opened.select("a/prod")))
+        back = await opened.plan_rollback_stacks(fleet.run)
+        assert [(each.stack, each.why) for each in back.unplanned] == [("a/prod", "release 3 was made since")]
+        back = await opened.plan_rollback_stacks(fleet.run, skip_stacks=["a/prod"])
+        assert (await run(opened, back)).is_whole
+        assert [place.clusters["hz"].body(own(each))["data"]["version"] for each in "ac"] == ["3", "1"]
+
+
+async def test_what_was_new_with_a_run_has_nothing_to_return_to(tmp_path: Path) -> None:
+    place = made(tmp_path, a="")
+    async with place.open() as opened:
+        fleet = await opened.plan_stacks("?/prod")
+        await run(opened, fleet)
+        back = await opened.plan_rollback_stacks(fleet.run)
+        assert [each.stack for each in back.unplanned] == ["a/prod"] and back.is_refused
+        assert "there is no release before 1" in back.unplanned[0].why
+
+
+async def test_stacks_are_chosen_by_their_folders_too(tmp_path: Path) -> None:
+    files = {
+        f"{domain}/{each}": text
+        for domain, name in (("payments", "a"), ("ledger", "b"))
+        for each, text in stacks(**{name: ""}).items()
+        if each != "clusters.yaml"
+    }
+    place = Place(shop(tmp_path / "repo", {**files, "clusters.yaml": stacks(x="")["clusters.yaml"]}))
+    async with place.open() as opened:
+        assert [each.name for each in opened.choose("payments/*/prod")] == ["a/prod"]
+        assert [each.name for each in opened.choose("[lp]*/*/prod")] == ["b/prod", "a/prod"]
+        assert list((await opened.plan_stacks("payments/*/prod")).plans) == ["a/prod"]

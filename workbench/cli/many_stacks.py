@@ -1,0 +1,238 @@
+"""What `wb plan`, `wb apply` and `wb rollback` do with many stacks: one plan, asked for once, shown to its end."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import anyio
+import click
+
+from workbench.exit_codes import ExitCode
+from workbench.present.text import Span, Tone
+
+if TYPE_CHECKING:
+    from workbench.cli.output import Output
+    from workbench.engine.compile import CompileInputs
+    from workbench.engine.fleet_plan.execute import FleetRun, RunEnded
+    from workbench.engine.fleet_plan.values import FleetPlan
+    from workbench.session import Session
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_GLOB_SIGNS = frozenset("*?[")
+_OF_ONE = ("only", "skip", "replace")
+_ALIKE = ("clusters", "force", "accept_lost", "adopt", "take_away", "dry_run_all")
+
+
+def many_options(function: Command) -> Command:
+    """`--stacks`, `--skip-stack`: which stacks one plan is over."""
+    function = click.option(
+        "--skip-stack",
+        "skip_stacks",
+        multiple=True,
+        metavar="STACK",
+        help="leave this stack out of a plan over many; may be repeated",
+    )(function)
+    return click.option(
+        "--stacks",
+        "globs",
+        multiple=True,
+        metavar="GLOB",
+        help="make one plan over the stacks that this covers, such as 'shop/*'; may be repeated",
+    )(function)
+
+
+def globs_of(stack: str, globs: tuple[str, ...], skip_stacks: tuple[str, ...], base: Path) -> tuple[str, ...]:
+    """Returns the globs that one plan is to be over, none for a single stack; raises `click.UsageError`."""
+    if globs and stack:
+        raise click.UsageError(f"--stacks says which stacks are meant: leave {stack!r} out, or --stacks")
+    found = globs or ((stack,) if _GLOB_SIGNS & set(stack) and not (base / stack).exists() else ())
+    if skip_stacks and not found:
+        raise click.UsageError("--skip-stack goes with many stacks: --stacks GLOB")
+    return found
+
+
+def is_saved_of_many(path: Path) -> bool:
+    """Tells which kind of plan a file holds; raises `PlanFileInvalid` where it holds none."""
+    from workbench.engine import plan_file
+    from workbench.engine.fleet_plan.file import FORMAT
+
+    return plan_file.format_of(path) == FORMAT
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the options say of a plan over many stacks."""
+
+    globs: tuple[str, ...]
+    inputs: CompileInputs
+    skip_stacks: tuple[str, ...]
+    how: Mapping[str, Any]
+    """As keywords of `Session.plan_stacks`."""
+
+    @classmethod
+    def of(cls, ctx: click.Context, globs: tuple[str, ...], inputs: CompileInputs) -> Wanted:
+        """Raises `click.UsageError` for options that speak of the resources of one stack."""
+        given = [each for each in ctx.command.params if each.name in _OF_ONE and ctx.params[each.name]]
+        if given:
+            said = ", ".join(each.opts[0] for each in given)
+            raise click.UsageError(f"{said}: speaks of one stack; plan that by itself")
+        how = {name: ctx.params[name] for name in _ALIKE if name in ctx.params}
+        how["prune"] = not ctx.params.get("no_prune")
+        return cls(globs, inputs, ctx.params["skip_stacks"], how)
+
+    async def plan(self, session: Session) -> FleetPlan:
+        return await session.plan_stacks(*self.globs, inputs=self.inputs, skip_stacks=self.skip_stacks, **self.how)
+
+
+def make(session: Session, planning: Callable[[], Awaitable[FleetPlan]], output: Output, out: Path | None) -> FleetPlan:
+    """Makes a plan, and saves it where it is wanted and not refused."""
+    from workbench.cli.progress import while_asking
+
+    async def run() -> FleetPlan:
+        async with session, while_asking(session, output):
+            made = await planning()
+            if out is not None and not made.is_refused:
+                session.save_fleet_plan(made, out)
+            return made
+
+    return anyio.run(run)
+
+
+def show(session: Session, made: FleetPlan, output: Output, format_: str = "table") -> None:
+    from workbench.present import fleet_plan as present
+
+    match format_:
+        case "json":
+            output.json(present.document(made, session.root))
+        case "yaml":
+            output.yaml(present.document(made, session.root))
+        case _:
+            output.lines(present.lines(made, output.glyphs))
+
+
+def tell_refusal(made: FleetPlan, output: Output, out: Path | None = None) -> None:
+    from workbench.present import fleet_plan as present
+
+    if out is not None:
+        output.talk(f"{out} was not written: a refused plan can't be applied")
+    for each in present.refusal(made, output.glyphs):
+        output.talk(each)
+
+
+def detailed(made: FleetPlan) -> ExitCode:
+    """As for one stack; one that was skipped is not said to be as configured."""
+    if not made.is_empty or any(each.left_out or any(gap.exists for gap in each.gaps) for each in made.plans.values()):
+        return ExitCode.CHANGES
+    return ExitCode.OK if made.is_as_configured else ExitCode.ERROR
+
+
+def apply_made(
+    session: Session,
+    made: FleetPlan,
+    output: Output,
+    *,
+    yes: bool,
+    confirm: str,
+    dry_run: bool,
+    timeout: float | None,
+) -> ExitCode:
+    """Shows a plan, asks once, carries it out, and says what became of each stack."""
+    from workbench.cli.applying import phrase_for
+
+    show(session, made, output)
+    if made.is_refused:
+        tell_refusal(made, output)
+        return ExitCode.REFUSED
+    if dry_run:
+        return ExitCode.OK
+    verb = "roll back" if made.rolls_back else "apply"
+    phrase = phrase_for(made.confirmation, yes, confirm, output, verb=verb, nothing_done="Nothing was applied.")
+    if phrase is None:
+        return ExitCode.REFUSED
+    ended, was_stopped = _carried_out(session, made, phrase, output, timeout)
+    if ended.steps:
+        said = f"run {made.run}: wb rollback --of {made.run} gives each stack again what it had before"
+        output.talk(Span(said, Tone.MUTED))
+    if not ended.is_whole:
+        output.talk(Span("to go on, give the command again: what is ready is not done again", Tone.WARN))
+    if was_stopped:
+        raise KeyboardInterrupt
+    return _exit_code(ended)
+
+
+def _exit_code(ended: RunEnded) -> ExitCode:
+    from workbench.engine.fleet_plan.execute import Cause
+
+    if ended.is_whole:
+        return ExitCode.OK
+    causes = {each.cause for each in ended.halted}
+    if causes == {Cause.NOT_READY}:
+        return ExitCode.NOT_READY
+    if ended.steps:
+        return ExitCode.PARTIAL
+    if Cause.FAILED in causes or not causes:
+        return ExitCode.ERROR
+    return (
+        ExitCode.NOT_READY
+        if Cause.NOT_READY in causes
+        else (ExitCode.STALE if Cause.STALE in causes else ExitCode.REFUSED)
+    )
+
+
+def _carried_out(
+    session: Session, made: FleetPlan, phrase: str, output: Output, timeout: float | None
+) -> tuple[RunEnded, bool]:
+    """Shows a run to its end, and tells whether it was stopped. ^C lets what was begun end, a second one drops it."""
+    was_stopped = False
+
+    async def run() -> RunEnded:
+        nonlocal was_stopped
+
+        async def heed() -> None:
+            nonlocal was_stopped
+            async for _ in signals:
+                said = "stopping at once" if was_stopped else "stopping: what was begun ends first"
+                output.talk(Span(said, Tone.WARN))
+                await events.interrupt(at_once=was_stopped)
+                was_stopped = True
+
+        async with session, session.apply_stacks(made, confirm=phrase, timeout_seconds=timeout) as events:
+            is_main = threading.current_thread() is threading.main_thread()
+            if not (is_main and callable(signal.getsignal(signal.SIGINT))):
+                return await _shown(events, output)
+            with anyio.open_signal_receiver(signal.SIGINT) as signals:
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(heed)
+                    ended = await _shown(events, output)
+                    tasks.cancel_scope.cancel()
+            return ended
+
+    return anyio.run(run), was_stopped
+
+
+async def _shown(events: FleetRun, output: Output) -> RunEnded:
+    from workbench.cli.progress import TreeLog
+    from workbench.engine.fleet_plan.execute import RunEnded
+    from workbench.engine.rollout.execute import Picture
+    from workbench.present import fleet_plan as present
+
+    logs: dict[str, TreeLog] = {}
+    ended: RunEnded | None = None
+    async for event in events:
+        if isinstance(event, Picture):
+            for stack, tree in event.trees.items():
+                log = logs.setdefault(stack, TreeLog(output, f"  {stack}"))
+                if log.latest is not tree:
+                    log.show(tree)
+        for each in present.event_lines(event, output.glyphs):
+            output.line(each)
+        if isinstance(event, RunEnded):
+            ended = event
+    assert ended is not None, "a run tells how it ended"
+    return ended

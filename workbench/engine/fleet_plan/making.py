@@ -1,0 +1,174 @@
+"""The plans of many stacks, made side by side, and what there is to say of those that can't be planned."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import TypeVar
+
+import anyio
+
+from runtimes.base import RuntimeFailure
+from workbench.engine.compile import CompiledStack, CompileInputs
+from workbench.engine.fleet_plan.values import Deferred, FleetPlan, Unplanned
+from workbench.engine.outputs import OutputsUnavailable, uses
+from workbench.engine.plan import Plan
+from workbench.engine.secret_options import withheld
+from workbench.engine.spec import Spec
+from workbench.engine.stack_order import StackCycle, givers, readings_of, refuse_cycle
+from workbench.project import Stack, WorkbenchError
+
+T = TypeVar("T")
+
+AT_ONCE = 4
+"""Stacks that are planned, or applied, at a time."""
+
+Planning = Callable[[Stack], Awaitable[Plan]]
+Compiling = Callable[[Stack], Awaitable[CompiledStack]]
+
+
+async def make(
+    stacks: Sequence[Stack],
+    plan: Planning,
+    compile_: Compiling,
+    is_declared: Callable[[Spec], bool],
+    inputs: CompileInputs,
+    made_at: datetime,
+    salt: bytes,
+    *,
+    skip: Collection[str] = (),
+    reverts: str = "",
+) -> FleetPlan:
+    """Plans each stack but those skipped. What can't be planned is in the result, and refuses it.
+
+    A stack that reads an output which has no value yet is deferred, if a stack of the same plan is to give it.
+    `is_declared` tells whether every output that a Spec reads is one that its stack declares. `reverts` is the run that
+    the plans take back, empty for plans that follow the configuration.
+    """
+    names = {each.name: each for each in stacks}
+    skipped = tuple(each for each in names if each in skip)
+    todo = [each for name, each in names.items() if name not in skip]
+    waiting: dict[str, Spec] = {}
+
+    async def one(name: str) -> Plan | Unplanned:
+        stack = names[name]
+        try:
+            return await plan(stack)
+        except OutputsUnavailable as error:
+            try:
+                spec = (await compile_(stack)).spec
+            except WorkbenchError as other:
+                return _unplanned(name, other)
+            if is_declared(spec):
+                waiting[name] = spec
+            return _unplanned(name, error)
+        except (WorkbenchError, RuntimeFailure) as error:
+            return _unplanned(name, error)
+
+    made = await side_by_side([each.name for each in todo], one)
+    plans = {name: found for name, found in made.items() if isinstance(found, Plan)}
+    deferred = _deferred(waiting, plans, names, inputs, salt)
+    unplanned = [each for each in made.values() if isinstance(each, Unplanned) and each.stack not in deferred]
+    fleet = FleetPlan(plans, inputs, made_at, salt, deferred, tuple(unplanned), skipped)
+    if reverts:
+        return await _backwards(replace(fleet, rolls_back=True, reverts=(reverts,)), names, compile_)
+    return await _with_order(fleet, names, compile_)
+
+
+async def side_by_side(names: Sequence[str], work: Callable[[str], Awaitable[T]]) -> dict[str, T]:
+    """Returns what comes of each, in the order of the names; some at a time. Raises the first error of one."""
+    found: dict[str, T] = {}
+    failed: list[WorkbenchError | RuntimeFailure] = []
+    limit = anyio.CapacityLimiter(AT_ONCE)
+
+    async def one(name: str) -> None:
+        async with limit:
+            try:
+                found[name] = await work(name)
+            except (WorkbenchError, RuntimeFailure) as error:
+                failed.append(error)
+
+    async with anyio.create_task_group() as tasks:
+        for each in names:
+            tasks.start_soon(one, each)
+    if failed:
+        raise failed[0]
+    return {each: found[each] for each in names}
+
+
+async def _backwards(fleet: FleetPlan, stacks: Mapping[str, Stack], compile_: Compiling) -> FleetPlan:
+    """Returns a plan that goes back, in the order of what the configuration reads now: a record does not say it."""
+    reads: dict[str, tuple[str, ...]] = {}
+    notes: list[str] = []
+    for name in fleet.plans:
+        try:
+            own = readings_of((await compile_(stacks[name])).spec)
+        except WorkbenchError as error:
+            notes.append(f"what {name} reads of other stacks is not known, so that it is taken first: {error.message}")
+        else:
+            reads[name] = tuple(each for each in own if each in fleet.plans)
+    return replace(fleet, reads={each: found for each, found in reads.items() if found}, notes=tuple(notes))
+
+
+async def _with_order(fleet: FleetPlan, stacks: Mapping[str, Stack], compile_: Compiling) -> FleetPlan:
+    """Returns a plan with what its stacks read of each other."""
+    reads = {
+        stack: tuple(each for each in givers(plan.spec) if each in fleet.stacks) for stack, plan in fleet.plans.items()
+    }
+    reads |= {
+        stack: tuple(dict.fromkeys(_giver(each) for each in deferred.outputs if _giver(each) in fleet.stacks))
+        for stack, deferred in fleet.deferred.items()
+    }
+    configurations = {}
+    for stack, plan in fleet.plans.items():
+        if reads[stack]:
+            configurations[stack] = (await compile_(stacks[stack])).spec.digest(plan.salt)
+    return replace(fleet, reads={each: found for each, found in reads.items() if found}, configurations=configurations)
+
+
+def _giver(output: str) -> str:
+    return output.rpartition("/")[0]
+
+
+def _deferred(
+    waiting: Mapping[str, Spec],
+    plans: Mapping[str, Plan],
+    stacks: Mapping[str, Stack],
+    inputs: CompileInputs,
+    salt: bytes,
+) -> dict[str, Deferred]:
+    """Returns those whose outputs the plan itself brings about; a circle is left to whoever names it."""
+    readings = {stack: readings_of(spec) for stack, spec in waiting.items()}
+    try:
+        refuse_cycle(readings)
+    except StackCycle:
+        return {}
+    found: dict[str, Deferred] = {}
+    is_news = True
+    while is_news:  # a stack that waits for one that is deferred is deferred too
+        is_news = False
+        for stack, spec in waiting.items():
+            gives = [each for each in readings[stack] if each in found or (each in plans and not plans[each].is_empty)]
+            if stack not in found and gives:
+                found[stack] = _deferred_of(stacks[stack], spec, inputs, salt)
+                is_news = True
+    return found
+
+
+def _deferred_of(stack: Stack, spec: Spec, inputs: CompileInputs, salt: bytes) -> Deferred:
+    outputs = dict.fromkeys(f"{each.output.stack}/{each.output.name}" for each in uses(spec))
+    return Deferred(
+        stack.name,
+        tuple(outputs),
+        spec.digest(salt),
+        len(spec.resources),
+        tuple(stack.clusters),
+        protected=stack.placement is not None and stack.placement.protected,
+        withheld=frozenset(withheld(spec, inputs.options)),
+    )
+
+
+def _unplanned(stack: str, error: WorkbenchError | RuntimeFailure) -> Unplanned:
+    where = error.where if isinstance(error, WorkbenchError) else ""
+    return Unplanned(stack, error.message, where, error.hint)

@@ -1,0 +1,334 @@
+"""Planning, applying and rolling back many stacks at once."""
+
+from __future__ import annotations
+
+import dataclasses
+import secrets
+from collections.abc import AsyncIterator, Collection, Iterable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from workbench.project import Stack
+from workbench.session.changing import Changing
+from workbench.session.watching import Watching
+
+if TYPE_CHECKING:
+    # The engine pulls in the language; a session that only lists stacks must not pay for it.
+    from workbench.engine.compile import CompiledStack, CompileInputs
+    from workbench.engine.errors import MovedObject
+    from workbench.engine.execute import Applying
+    from workbench.engine.fleet_plan.execute import FleetRun
+    from workbench.engine.fleet_plan.file import SavedFleet
+    from workbench.engine.fleet_plan.values import Deferred, FleetPlan
+    from workbench.engine.plan import Plan
+    from workbench.engine.spec import Spec
+    from workbench.engine.status import StatusTree
+
+_SALT_BYTES = 32
+
+
+class Spanning(Changing, Watching):
+    """See `workbench.engine.fleet_plan`."""
+
+    async def plan_stacks(
+        self,
+        *globs: str,
+        inputs: CompileInputs | None = None,
+        skip_stacks: Iterable[str] = (),
+        clusters: Iterable[str] = (),
+        prune: bool = True,
+        force: bool = False,
+        accept_lost: bool = False,
+        adopt: bool = False,
+        dry_run_all: bool = False,
+        take_away: bool = False,
+    ) -> FleetPlan:
+        """Plans every stack that the globs cover, but for those named by `skip_stacks`; the rest as for `plan`.
+
+        A stack that can't be planned is in the result, and refuses it. Raises `UnknownStack` for a glob or a name
+        that means nothing. Writes nothing.
+        """
+        from workbench.engine.compile import CompileInputs
+        from workbench.engine.fleet_plan.making import make
+
+        given = inputs or CompileInputs()
+        places = tuple(clusters)
+
+        async def plan(stack: Stack) -> Plan:
+            return await self.plan(
+                stack,
+                given,
+                clusters=places,
+                prune=prune,
+                force=force,
+                accept_lost=accept_lost,
+                adopt=adopt,
+                dry_run_all=dry_run_all,
+                take_away=take_away,
+            )
+
+        return self._scrubbed(
+            await make(
+                self.choose(*globs),
+                plan,
+                self._compiling(given),
+                self._declares,
+                given,
+                self._now(),
+                secrets.token_bytes(_SALT_BYTES),
+                skip=self._named(skip_stacks),
+            )
+        )
+
+    async def plan_rollback_stacks(
+        self,
+        run: str,
+        *globs: str,
+        inputs: CompileInputs | None = None,
+        skip_stacks: Iterable[str] = (),
+    ) -> FleetPlan:
+        """Plans to give each stack that a run changed (`FleetPlan.run`) again what it had before, the readers first.
+
+        Of all stacks, or of those that the globs cover. A stack that was released since, or of which that is not known,
+        refuses it; one that has its former release again is left out. Raises `ReleaseFailure` where no stack has a
+        release of that run.
+        """
+        from workbench.engine.compile import CompileInputs
+        from workbench.engine.errors import ReleaseFailure
+        from workbench.engine.fleet_plan.making import make
+
+        given = inputs or CompileInputs()
+        chosen = self.choose(*globs) if globs else tuple(self.tree().stacks())
+        skip = self._named(skip_stacks)
+        concerned: dict[str, str] = {}
+        for each in chosen:
+            why = await self._of_run(each, run)
+            if why is not None:
+                concerned[each.name] = why
+        if not concerned:
+            hint = "wb release list STACK names the run of each release"
+            raise ReleaseFailure(f"no stack has a release of the run {run}", where=run, hint=hint)
+
+        async def plan(stack: Stack) -> Plan:
+            if why := concerned[stack.name]:
+                raise ReleaseFailure(why, where=stack.name, hint=f"wb release list {stack.name}")
+            return await self.plan_rollback(stack, 0, given)
+
+        return self._scrubbed(
+            await make(
+                [each for each in chosen if each.name in concerned],
+                plan,
+                self._compiling(given),
+                self._declares,
+                given,
+                self._now(),
+                secrets.token_bytes(_SALT_BYTES),
+                skip=skip,
+                reverts=run,
+            )
+        )
+
+    def _scrubbed(self, fleet: FleetPlan) -> FleetPlan:
+        """Why a stack can't be planned may quote what a cluster was sent, or holds."""
+        from workbench.engine.scrubbing import scrubbed
+        from workbench.project.masking import read_masking
+
+        rules = read_masking(self._root)
+        unplanned = scrubbed(fleet.unplanned, self._secrets, rules)
+        return dataclasses.replace(fleet, unplanned=unplanned, notes=scrubbed(fleet.notes, self._secrets, rules))
+
+    async def _of_run(self, stack: Stack, run: str) -> str | None:
+        """Returns why a stack can't be given back what it had before a run, empty where it can; None for one that the
+        run did not change, or that has it again."""
+        from workbench.engine.errors import ReleaseFailure
+        from workbench.engine.release import Phase
+
+        try:
+            history = await self.history(stack)
+            history.refuse_unknown(stack.name)
+            every = history.releases()
+        except ReleaseFailure as error:
+            return f"whether {run} changed it is not known: {error.message}"
+        own = [each.revision for each in every if each.rollout == run]
+        if not own:
+            return None
+        latest = every[0]
+        if latest.rollout == run:
+            return ""
+        if 0 < latest.rolled_back_to < min(own):
+            return None if latest.phase is Phase.SUCCEEDED else ""
+        return f"release {latest.revision} was made since"
+
+    def save_fleet_plan(self, fleet: FleetPlan, path: str | Path) -> None:
+        """As `save_plan`, for all of it; raises `EngineError`, also for a plan that is refused."""
+        from workbench.engine.fleet_plan import file
+
+        self.refuse_outside(Path(path))
+        file.save(fleet, Path(path), self._root)
+
+    async def load_fleet_plan(self, path: str | Path, inputs: CompileInputs | None = None) -> FleetPlan:
+        """Makes every plan of a saved one again, as `load_plan` does; raises `StalePlan` naming the stacks.
+
+        What its run has done already has nothing to do, and what it left half-done is held to what was approved of it.
+        """
+        from workbench.engine.errors import MovedObject, StalePlan
+        from workbench.engine.fleet_plan import file
+        from workbench.engine.fleet_plan.making import side_by_side
+
+        saved = file.load(Path(path), self._root)
+        given = saved.completed(inputs)
+        moved: list[MovedObject] = []
+
+        async def again(name: str) -> Plan | Deferred | None:
+            try:
+                if name in saved.deferred:
+                    return await self._deferred_again(saved, name, given)
+                return await self._one_again(saved, name, inputs)
+            except StalePlan as error:
+                moved.extend(MovedObject(None, f"{name}: {each}") for each in error.moved)
+                return None
+
+        found = await side_by_side((*saved.plans, *saved.deferred), again)
+        if moved:
+            raise StalePlan(moved, where=str(path))
+        return await self._fleet_again(saved, given, found)
+
+    async def _fleet_again(
+        self, saved: SavedFleet, given: CompileInputs, found: Mapping[str, Plan | Deferred | None]
+    ) -> FleetPlan:
+        from workbench.engine.fleet_plan.values import Deferred, FleetPlan
+        from workbench.engine.plan import Plan
+
+        names = (*saved.plans, *saved.deferred)
+        configurations = {name: each.configuration for name, each in saved.approved.items() if each.configuration}
+        for name in saved.deferred:
+            if isinstance(plan := found[name], Plan):
+                compiled = await self.compile(self.select(name), given)
+                configurations[name] = compiled.spec.digest(plan.salt)
+        return FleetPlan(
+            {name: plan for name in names if isinstance(plan := found[name], Plan)},
+            given,
+            saved.made_at,
+            saved.salt,
+            {name: each for name in names if isinstance(each := found[name], Deferred)},
+            skipped=saved.skipped,
+            reads=saved.reads,
+            configurations=configurations,
+            rolls_back=saved.rolls_back,
+            reverts=saved.reverts,
+            resumes=saved.run,
+        )
+
+    async def _one_again(self, saved: SavedFleet, name: str, inputs: CompileInputs | None) -> Plan:
+        from workbench.engine import plan_file
+        from workbench.engine.errors import OtherCluster, StalePlan
+        from workbench.engine.fleet_plan.approved import hold, hold_rest
+
+        one, approved = saved.plans[name], saved.approved[name]
+        plan = await self._again(one, inputs)
+        try:
+            plan_file.compare(one, plan)
+            return plan
+        except OtherCluster:
+            raise
+        except StalePlan:
+            late = saved.late.get(name, ())
+            is_begun = plan.prior != one.prior and await self._is_last_of(name, plan.prior, saved.run)
+            if not is_begun and (plan.prior != one.prior or not late):
+                raise
+        configuration = ""
+        if late:
+            configuration = (await self.compile(self.select(name), plan.inputs)).spec.digest(plan.salt)
+        if is_begun:
+            hold_rest(approved, plan, configuration, late)
+        else:
+            hold(approved, plan, configuration, late)
+        return plan
+
+    async def _is_last_of(self, stack: str, revision: int, run: str) -> bool:
+        """Tells whether the last release of a stack is this one, and was made by the run."""
+        latest = (await self.history(self.select(stack))).latest
+        return latest is not None and latest.revision == revision and latest.rollout == run
+
+    async def _deferred_again(self, saved: SavedFleet, name: str, inputs: CompileInputs) -> Plan | Deferred:
+        """Returns its plan where it can be made by now, as in a run that goes on."""
+        from workbench.engine.errors import MovedObject, StalePlan
+        from workbench.engine.fleet_plan.approved import hold_deferred
+        from workbench.engine.outputs import OutputsUnavailable
+
+        stack, deferred = self.select(name), saved.deferred[name]
+        configuration = (await self.compile(stack, inputs)).spec.digest(saved.salt)
+        if configuration != deferred.configuration:
+            raise StalePlan([MovedObject(None, "the configuration compiles to something else now")], where=name)
+        try:
+            plan = await self.plan(stack, inputs)
+        except OutputsUnavailable:
+            return deferred
+        hold_deferred(deferred, plan, configuration)
+        return plan
+
+    @asynccontextmanager
+    async def apply_stacks(
+        self, fleet: FleetPlan, *, confirm: str = "", timeout_seconds: float | None = None
+    ) -> AsyncIterator[FleetRun]:
+        """Carries a plan over many stacks out; the events end with `RunEnded`, which says what became of each.
+
+        Each stack has `timeout_seconds` to become ready. Entering raises `Refused` or `ConfirmationRequired`, before
+        anything is written. What is yielded can be interrupted; leaving early lets what was begun end.
+        """
+        from workbench.engine.fleet_plan.execute import execute
+
+        fleet.approve(confirm)
+        stacks = _Stacks(self, fleet)
+        seconds = timeout_seconds or self.settings.timeout_seconds
+        async with execute(fleet, stacks, self._now, timeout_seconds=seconds) as events:
+            yield events
+
+    def _compiling(self, inputs: CompileInputs) -> _Compile:
+        return _Compile(self, inputs)
+
+    def _declares(self, spec: Spec) -> bool:
+        return not self.not_declared(spec)
+
+    def _named(self, stacks: Iterable[str]) -> Collection[str]:
+        """Returns the full names; a name that means no stack would skip nothing, and raises `UnknownStack`."""
+        return frozenset(each.name for name in stacks for each in self.choose(name))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Compile:
+    session: Changing
+    inputs: CompileInputs
+
+    async def __call__(self, stack: Stack) -> CompiledStack:
+        return await self.session.compile(stack, self.inputs)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Stacks:
+    """What a run asks of its stacks, asked of a session. What it applies was confirmed when it began."""
+
+    session: Spanning
+    fleet: FleetPlan
+
+    async def plan(self, stack: str, approved: Plan | None) -> tuple[Plan, str]:
+        from workbench.engine import plan_file
+
+        found = self.session.select(stack)
+        if approved is None:
+            plan = await self.session.plan(found, self.fleet.inputs)
+            salt = self.fleet.salt
+        else:
+            plan = await self.session._again(plan_file.saved_of(approved), approved.inputs)
+            salt = approved.salt
+        configuration = (await self.session.compile(found, self.fleet.inputs)).spec.digest(salt)
+        return plan, configuration
+
+    def apply(self, plan: Plan) -> AbstractAsyncContextManager[Applying]:
+        return self.session.apply(plan, confirm=plan.confirmation.phrase, rollout=self.fleet.run)
+
+    def watch(self, plan: Plan) -> AbstractAsyncContextManager[AsyncIterator[StatusTree]]:
+        return self.session.watch(
+            self.session.select(plan.stack), plan.inputs, spec=plan.spec, clusters=plan.only, addresses=plan.watched
+        )
