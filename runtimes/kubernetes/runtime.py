@@ -37,8 +37,9 @@ from runtimes.base import (
     WatchRequest,
 )
 from runtimes.base.logs import LogQuery, LogReport
+from runtimes.base.relations import Relations
 from runtimes.base.tables import LiveKind, TableReport
-from runtimes.kubernetes import fields, log_feed, normalize, tables
+from runtimes.kubernetes import fields, log_feed, normalize, relations, tables
 from runtimes.kubernetes.client import FIELD_MANAGER, Client, Object
 from runtimes.kubernetes.credentials import may_name, without_consent
 from runtimes.kubernetes.discovery import ApiResource
@@ -241,6 +242,10 @@ class KubernetesRuntime:
         found = await self._client.list(resource, id_.namespace, fields=f"involvedObject.uid={uid}")
         about = {"kind": id_.kind, "metadata": {"namespace": id_.namespace, "name": id_.name, "uid": uid}}
         return tuple(occurrence(about, each) for each in found.items)
+
+    async def relations(self, id_: KubernetesId) -> Relations | None:
+        """See `Relatable`."""
+        return await relations.relations(self._client, id_)
 
     def follow(
         self, kind: LiveKind, namespaces: Collection[str] = (), *, most: int = 20_000

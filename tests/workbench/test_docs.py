@@ -38,6 +38,7 @@ from workbench.tui.screens.logs import LogsScreen
 from workbench.tui.screens.plan import PlanScreen
 from workbench.tui.screens.reconcile import ReconcileScreen
 from workbench.tui.screens.recovery import RecoveryScreen
+from workbench.tui.screens.relations import RelationsScreen
 from workbench.tui.screens.releases import ReleaseChangesScreen, ReleasesScreen
 from workbench.tui.screens.rollouts import RolloutsScreen
 from workbench.tui.screens.spec import SpecScreen
@@ -297,6 +298,7 @@ _KEYS: dict[str, tuple[type, ...]] = {
     "Recovery": (RecoveryScreen,),
     "Live objects": (LiveScreen,),
     "Live object": (LiveObjectScreen,),
+    "Related objects": (RelationsScreen,),
     "Logs": (LogsScreen,),
 }
 _NOT_BINDINGS = {"In tables": {"gg"}}

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     # The engine pulls in the language; a session that only lists stacks must not pay for it.
     from runtimes.base import KubernetesId, RuntimeFailure
     from runtimes.base.logs import LogQuery, LogReport
+    from runtimes.base.relations import Relations
     from runtimes.base.tables import Listable, LiveKind, LiveTable, TableReport
     from workbench.engine.live import Listing, LiveObject
 
@@ -135,6 +136,27 @@ class ListingLive(Opened):
         except RuntimeFailure as error:
             return replace(found, events_failure=masked_failure(error, self._secrets, rules))
         return replace(found, events=scrubbed(events, self._secrets, rules))
+
+    async def relations(self, cluster: str, id_: KubernetesId) -> Relations | None:
+        """Returns what one object has to do with others; None if it is not there.
+
+        Raises `RuntimeFailure` where it can't be read; kinds that can't be looked into are in the answer.
+        """
+        from runtimes.base import Misconfigured
+        from runtimes.base.relations import Relatable
+        from workbench.engine.scrubbing import masked_failure, scrubbed
+        from workbench.project.masking import read_masking
+
+        runtime = await self._connections.runtime(cluster)
+        if not isinstance(runtime, Relatable):
+            raise Misconfigured("does not say how objects are related", target=cluster)
+        with self._masking_failures():
+            found = await runtime.relations(id_)
+        if found is None:
+            return None
+        rules = read_masking(self._root)
+        refused = ((kind, masked_failure(each, self._secrets, rules) or each) for kind, each in found.not_known)
+        return scrubbed(replace(found, not_known=tuple(refused)), self._secrets, rules)
 
     @asynccontextmanager
     async def follow_logs(self, cluster: str, query: LogQuery) -> AsyncIterator[AsyncIterator[LogReport]]:

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, quote_plus
 
-from runtimes.base import Health, KubernetesId, LogRequest, ObjectRef, Occurrence, RuntimeFailure, Status
+from runtimes.base import Health, KubernetesId, LogRequest, ObjectRef, Occurrence, Rejected, RuntimeFailure, Status
 from runtimes.base.logs import LogLine, LogNote, LogQuery, LogReport, LogSource
+from runtimes.base.relations import Related, Relations
 from runtimes.base.tables import LiveColumn, LiveKind, LiveRow, LiveTable, TableReport
 from tests.workbench.engine.fake_cluster import FakeCluster
 from tests.workbench.engine.fake_workspace import FakeWorkspace
@@ -181,6 +182,10 @@ class Cluster(FakeCluster):
             await asyncio.sleep(60)
 
         yield reports()
+
+    async def relations(self, id_: KubernetesId) -> Relations | None:
+        named = Related(KubernetesId("v1", "Pod", "vault-dev", "user"), f"volume {OPTION}, {LOOK}")
+        return Relations(used_by=(named,), not_known=(("Ingress", Rejected(f"not {OPTION}, not {LOOK}")),))
 
     async def events(self, id_: KubernetesId, uid: str) -> tuple[Occurrence, ...]:
         about = ObjectRef(id_.kind, id_.namespace, id_.name, uid)

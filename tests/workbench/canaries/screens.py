@@ -20,6 +20,7 @@ from workbench.tui.screens.live import LiveScreen
 from workbench.tui.screens.live_object import LiveObjectScreen
 from workbench.tui.screens.logs import LogsScreen
 from workbench.tui.screens.reach import ReachScreen
+from workbench.tui.screens.relations import RelationsScreen
 from workbench.tui.screens.releases import ReleaseChangesScreen, ReleasesScreen
 from workbench.tui.screens.rollouts import RolloutsScreen
 from workbench.tui.widgets.prompt import Prompt
@@ -160,6 +161,10 @@ class Pictures:
         await self.pilot.press("d")
         await until(self.pilot, lambda: says(self.app, "Events:"))
         await self.of_each_row("described", 20)
+        await self.pilot.press("u")
+        await until(self.pilot, lambda: isinstance(self.app.screen, RelationsScreen) and says(self.app, "volume "))
+        self.take("related")
+        await self.pilot.press("escape")
         await self.pilot.press("l")
         await until(self.pilot, lambda: isinstance(self.app.screen, LogsScreen) and says(self.app, "wrote "))
         self.take("logs")

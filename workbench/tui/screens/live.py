@@ -23,6 +23,7 @@ from workbench.project import WorkbenchError
 from workbench.tui.frame import DRAW_SECONDS, Frame
 from workbench.tui.screens.live_object import LiveObjectScreen
 from workbench.tui.screens.logs import LogsScreen
+from workbench.tui.screens.relations import RelationsScreen
 from workbench.tui.state import StackState
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
@@ -46,6 +47,7 @@ class LiveScreen(Frame):
         Binding("n", "wide", "Columns"),
         Binding("d", "describe", "Describe"),
         Binding("l", "logs", "Logs"),
+        Binding("u", "relations", "Related"),
         Binding("s", "source", "Source"),
     ]
 
@@ -229,6 +231,11 @@ class LiveScreen(Frame):
         match self.query_one("#objects", ResourceTable).current:
             case (str() as cluster, KubernetesId() as id_):
                 self.app.push_screen(LiveObjectScreen(cluster, id_, self.state, is_described=True))
+
+    def action_relations(self) -> None:
+        match self.query_one("#objects", ResourceTable).current:
+            case (str() as cluster, KubernetesId() as id_):
+                self.app.push_screen(RelationsScreen(cluster, id_, self.state))
 
     def action_logs(self) -> None:
         match self.query_one("#objects", ResourceTable).current:

@@ -20,6 +20,7 @@ from workbench.project import WorkbenchError
 from workbench.tui import equivalents
 from workbench.tui.frame import Frame
 from workbench.tui.screens.logs import LogsScreen
+from workbench.tui.screens.relations import RelationsScreen
 from workbench.tui.state import StackState
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
@@ -47,6 +48,7 @@ class LiveObjectScreen(Frame):
         Binding("d", "describe", "Describe"),
         Binding("l", "logs", "Logs"),
         Binding("v", "events", "Events"),
+        Binding("u", "relations", "Related"),
         Binding("K", "stop", "Stop the act", show=False),
     ]
 
@@ -240,6 +242,9 @@ class LiveObjectScreen(Frame):
 
     def on_resize(self) -> None:
         self.redraw_soon()
+
+    def action_relations(self) -> None:
+        self.app.push_screen(RelationsScreen(self._cluster, self._object, self.state))
 
     def action_events(self) -> None:
         if self._is_described:
