@@ -111,6 +111,27 @@ def recorded_sensitive(
     return recorded(folder, resources)
 
 
+def with_defaults(body: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Returns a built-in object with what a server of Kubernetes 1.34 fills in by the schemas of that version.
+
+    None for a kind that they do not have, or a body that does not follow them. What admission, allocation and
+    controllers add is not in it. Asks nobody.
+    """
+    from copy import deepcopy
+
+    from runtimes.sandbox import defaults
+    from runtimes.sandbox.schema.registry import Registry
+
+    group, _, version = str(body.get("apiVersion") or "").rpartition("/")
+    try:
+        schema = Registry.load().kind(group, version, str(body.get("kind") or ""))
+        filled = deepcopy(dict(body))
+        defaults.apply(schema, filled)
+    except (LookupError, ValueError, TypeError, AttributeError):
+        return None
+    return filled
+
+
 def _refuse_unknown(type_: RuntimeType, settings: Mapping[str, Any], known: frozenset[str]) -> None:
     if unknown := sorted(set(settings) - known):
         raise Misconfigured(

@@ -13,11 +13,11 @@ class ExitCode(IntEnum):
     OK = 0
     ERROR = 1
     DIFFERENT = 1
-    """`diff` and `impact` only."""
+    """`diff`, `impact` and `import` only."""
     CHANGES = 2
     """`plan --detailed-exitcode` only."""
     DIFF_FAILED = 3
-    """`diff`, `impact` and `ci` only: it could not be told whether there are differences."""
+    """`diff`, `impact`, `ci` and `import` only: it could not be told whether there are differences."""
     REFUSED = 4
     """A guard said no, a confirmation is missing, or the session is read-only. Nothing was written."""
     NOT_READY = 5

@@ -287,6 +287,17 @@ class BulkReadable(Protocol):
 
 
 @runtime_checkable
+class Enumerable(Protocol):
+    """A runtime that tells everything that is in a namespace, whoever made it."""
+
+    async def contents(self, namespace: str) -> Owned | None:
+        """Returns every object of every kind that is served, by id, whole; None where there is no such namespace.
+
+        Raises `RuntimeFailure` where the cluster does not answer.
+        """
+
+
+@runtime_checkable
 class RightsReviewable(Protocol):
     """A runtime that can be asked what its user may do, without doing it."""
 

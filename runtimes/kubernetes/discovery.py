@@ -68,23 +68,28 @@ class Discovery:
         return kinds[kind]
 
     async def every(self) -> tuple[ApiResource, ...]:
-        """Returns each kind once, in its group's preferred version."""
+        """Returns each kind once, in the first version of its group that has it: the preferred one, most often."""
         core, groups = await asyncio.gather(
             *(self._transport.call("GET", path, accept=_AGGREGATED) for path in ("/api", "/apis"))
         )
         with self._as_served():
-            aggregated = {**_preferred(core.body), **_preferred(groups.body)}
-            self._served.update((version, kinds) for version, kinds in aggregated.items() if kinds)
+            served = {**_aggregated(core.body), **_aggregated(groups.body)}
+            self._served.update((version, kinds) for version, kinds in served.items() if kinds)
             # a server that has no aggregated documents answers with a list of versions, or of groups
-            single = [] if _is_aggregated(core.body) else ["v1"]
+            if not _is_aggregated(core.body):
+                served["v1"] = None
             if not _is_aggregated(groups.body):
-                single += [str(each["preferredVersion"]["groupVersion"]) for each in groups.body.get("groups") or ()]
-        single += [version for version, kinds in aggregated.items() if kinds is None]
-        found = await asyncio.gather(*(self._kinds(version, again=True) for version in single))
-        every = [*(kinds for kinds in aggregated.values() if kinds), *found]
-        return tuple(resource for kinds in every for resource in kinds.values())
+                served.update((version, None) for version in _listed_versions(groups.body))
+        unknown = [version for version, kinds in served.items() if kinds is None]
+        fetched = await asyncio.gather(*(self._kinds(version, again=True) for version in unknown))
+        served.update(dict(zip(unknown, fetched, strict=True)))
+        found: dict[tuple[str, str], ApiResource] = {}
+        for version, kinds in served.items():
+            for kind, resource in (kinds or {}).items():
+                found.setdefault((version.rpartition("/")[0], kind), resource)
+        return tuple(found.values())
 
-    async def _kinds(self, api_version: str, *, again: bool = False) -> Mapping[str, ApiResource]:
+    async def _kinds(self, api_version: str, *, again: bool = False) -> dict[str, ApiResource]:
         async with self._locks.setdefault(api_version, asyncio.Lock()):
             if again or api_version not in self._served:
                 kinds = await self._fetch(api_version)
@@ -129,17 +134,24 @@ def _is_aggregated(document: Any) -> bool:
     return isinstance(document, Mapping) and document.get("kind") == "APIGroupDiscoveryList"
 
 
-def _preferred(document: Any) -> dict[str, dict[str, ApiResource] | None]:
-    """Returns the kinds of each group's preferred version, which is its first; None where the server itself could not
-    look lately, so that its document has to be fetched, or the failure that fetching it meets."""
+def _aggregated(document: Any) -> dict[str, dict[str, ApiResource] | None]:
+    """Returns the kinds of each version, those of a group by preference; None where the server itself could not look
+    lately, so that its document has to be fetched, or the failure that fetching it meets."""
     found: dict[str, dict[str, ApiResource] | None] = {}
     for group in document["items"] if _is_aggregated(document) else ():
-        name, versions = str((group.get("metadata") or {}).get("name") or ""), group.get("versions") or ()
-        for version in versions[:1]:
+        name = str((group.get("metadata") or {}).get("name") or "")
+        for version in group.get("versions") or ():
             api_version = f"{name}/{version['version']}" if name else str(version["version"])
             is_current = version.get("freshness", "Current") == "Current"
             found[api_version] = _aggregated_kinds(api_version, version) if is_current else None
     return found
+
+
+def _listed_versions(document: Any) -> Iterator[str]:
+    """Yields the versions of each group in a plain list of groups, the preferred one first."""
+    for group in document.get("groups") or ():
+        yield str(group["preferredVersion"]["groupVersion"])
+        yield from (str(each["groupVersion"]) for each in group.get("versions") or ())
 
 
 def _aggregated_kinds(api_version: str, version: Mapping[str, Any]) -> dict[str, ApiResource]:

@@ -263,34 +263,47 @@ class KubernetesRuntime:
         Controllers copy labels to things they make (claims of a StatefulSet, Endpoints of a Service); those were
         never applied, so they are not ours to prune.
         """
-        gate = asyncio.Semaphore(_PARALLEL_LISTS)
         kinds = [
-            resource
-            for resource in await self._client.discovery.every()
-            if {"list", "patch"} <= resource.verbs and resource.kind not in _MADE_BY_CONTROLLERS
+            each
+            for each in await self._client.discovery.every()
+            if {"list", "patch"} <= each.verbs and each.kind not in _MADE_BY_CONTROLLERS
         ]
+        found, unlisted = await self._listed(kinds, labels=_selector(labels))
+        others = [each for each in found if each["metadata"].get("uid") not in known]
+        ours = [each for each in others if _is_applied_by_us(each) and not each["metadata"].get("ownerReferences")]
+        return Owned(_by_id(ours), unlisted)
 
+    async def contents(self, namespace: str) -> Owned | None:
+        """See `Enumerable`."""
+        if await self._client.get(KubernetesId("v1", "Namespace", "", namespace)) is None:
+            return None
+        kinds = [
+            each
+            for each in await self._client.discovery.every()
+            if each.is_namespaced and {"list", "patch"} <= each.verbs and each.kind not in _MADE_BY_CONTROLLERS
+        ]
+        found, unlisted = await self._listed(kinds, namespace)
+        return Owned(_by_id(found), unlisted)
+
+    async def _listed(
+        self, kinds: Sequence[ApiResource], namespace: str = "", labels: str = ""
+    ) -> tuple[list[Object], tuple[str, ...]]:
+        """Returns the objects of many kinds, and the kinds that may not be listed."""
+        gate = asyncio.Semaphore(_PARALLEL_LISTS)
         unlisted: set[str] = set()
 
         async def listed(resource: ApiResource) -> tuple[Object, ...]:
             async with gate:
                 try:
-                    return (await self._client.list(resource, labels=_selector(labels))).items
+                    return (await self._client.list(resource, namespace, labels=labels)).items
                 except NotThere:
                     return ()  # its definition was deleted since
                 except (Forbidden, Rejected):
                     unlisted.add(resource.kind)
                     return ()
 
-        found: dict[str, LiveResource] = {}
-        for objects in await asyncio.gather(*map(listed, kinds)):
-            for live in objects:
-                if live["metadata"].get("uid") in known:
-                    continue
-                if _is_applied_by_us(live) and not live["metadata"].get("ownerReferences"):
-                    resource = normalize.live_resource(KubernetesId.of(live), live)
-                    found.setdefault(resource.identity.uid, resource)
-        return Owned(tuple(sorted(found.values(), key=lambda each: str(each.id))), tuple(sorted(unlisted)))
+        lists = await asyncio.gather(*map(listed, kinds))
+        return [each for objects in lists for each in objects], tuple(sorted(unlisted))
 
     async def _taken(self, id_: KubernetesId, expected: Identity, taken_away: frozenset[FieldPath]) -> Identity:
         """Makes fields of others ours, so that the apply that follows takes them away; returns what that is bound to.
@@ -368,6 +381,15 @@ def _kubernetes(id_: ResourceId) -> KubernetesId:
     if not isinstance(id_, KubernetesId):
         raise Rejected("this is not a Kubernetes resource", subject=str(id_))
     return id_
+
+
+def _by_id(found: Sequence[Object]) -> tuple[LiveResource, ...]:
+    """The objects in the order of their ids, each once: some are listed under two versions."""
+    by_uid: dict[str, LiveResource] = {}
+    for live in found:
+        resource = normalize.live_resource(KubernetesId.of(live), live)
+        by_uid.setdefault(resource.identity.uid, resource)
+    return tuple(sorted(by_uid.values(), key=lambda each: str(each.id)))
 
 
 def _selector(labels: Mapping[str, str]) -> str:

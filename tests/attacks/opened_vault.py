@@ -45,6 +45,18 @@ class Opened:
             patch.setattr("sys.stdout.isatty", lambda: True, raising=False)
             return await self(*arguments)
 
+    async def write_manifests(self) -> Path:
+        """Writes what the vault compiles to as manifests, secrets in clear, as somebody has them who has YAML.
+
+        Left out is what only the program knows to be secret: what a plugin gave.
+        """
+        compiled = await self("compile", "vault/dev", "-o", "json")
+        bodies = [each["attributes"] for each in compiled.json() if each["type"] == "Kubernetes"]
+        bodies = [each for each in bodies if each["metadata"]["name"] != "plugged"]
+        file = self.own / "manifests.json"
+        file.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": bodies}))
+        return file
+
     def settings(self) -> Settings:
         state, cache = self.home / "state", self.home / "cache"
         kubeconfig = os.environ["KUBECONFIG"]

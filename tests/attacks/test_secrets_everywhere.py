@@ -74,6 +74,7 @@ def surface(arguments: tuple[str, ...]) -> Surface:
     return " ".join(words), str(format_)
 
 
+TAKEN = ("--project", "taken", "--stack", "in")
 NEW = (
     *(("compile", "-o", format_, "vault/dev") for format_ in ("table", "json", "yaml")),
     *((verb, "-o", format_, "vault/dev") for verb in ("diff", "plan") for format_ in ("table", "json", "yaml")),
@@ -98,6 +99,15 @@ NEW = (
     ),
     ("set", "vault/dev", "Secret/encoded", "data.word-0=other", "--dry-run"),
     ("set", "vault/dev", "ConfigMap/settings", "data.url-word=other", "--dry-run"),
+    *(
+        ("import", kind, "../own/manifests.json", *TAKEN, "--dry-run", "-o", format_)
+        for kind in ("yaml", "helm", "kustomize")
+        for format_ in ("text", "json")
+    ),
+    *(
+        ("import", "live", "--cluster", "hz", "--namespace", "default", *TAKEN, "-o", format_)
+        for format_ in ("text", "json")
+    ),
     ("migrate", "--check", "vault/dev"),
     ("migrate", "vault/dev"),
     *(("policy", "vault/dev", "-o", format_) for format_ in ("table", "json", "yaml")),
@@ -215,6 +225,7 @@ async def test_no_command_shows_keeps_or_hands_on_a_secret(opened: Opened) -> No
     shown: dict[str, str] = {}
     opened.log_in_by_program()
     (opened.home / "out").mkdir()
+    await opened.write_manifests()
     shutil.copy(os.environ["KUBECONFIG"], "kubeconfig")
     if GIT:
         opened.listen_to("git", GIT)
@@ -259,6 +270,15 @@ async def test_no_command_shows_keeps_or_hands_on_a_secret(opened: Opened) -> No
         leaking[f"given to {name}"] = [each for each in opened.leaks(given) if each not in of_the_shell(name)]
     assert not any(leaking.values()), {name: found for name, found in leaking.items() if found}
     assert "masked#" in shown["diff -o json vault/dev"] and "drift" in shown["diff -o table vault/dev"]
+
+
+async def test_no_secret_gets_into_the_files_of_an_import(opened: Opened) -> None:
+    file = await opened.write_manifests()
+    ended = await opened("import", "yaml", str(file), "--project", "taken", "--stack", "in", given=False)
+    assert ended.code == 0 and opened.leaks(ended) == [], ended.text
+    taken = opened.home / "repo" / "taken"
+    assert any(taken.rglob("*.k"))
+    assert opened.vault.canaries.leaking_files(taken) == {}
 
 
 async def test_an_editor_is_told_no_secret(opened: Opened) -> None:

@@ -16,6 +16,7 @@ cancelled, and may run side by side on one event loop.
 from workbench.session.acting import Acting
 from workbench.session.editing import Editing
 from workbench.session.impacting import Impacting
+from workbench.session.importing import Importing
 from workbench.session.judging import Judging
 from workbench.session.listing import ListingLive
 from workbench.session.looking import Looking, Watchlist
@@ -26,7 +27,17 @@ from workbench.session.state_keeping import StateKeeping
 
 
 class Session(
-    Looking, Editing, Impacting, Judging, ListingLive, Acting, RollingOut, Spanning, Recovering, StateKeeping
+    Looking,
+    Editing,
+    Importing,
+    Impacting,
+    Judging,
+    ListingLive,
+    Acting,
+    RollingOut,
+    Spanning,
+    Recovering,
+    StateKeeping,
 ):
     """See the module. Methods that take a `Stack` take one of `tree()` or `select()`."""
 

@@ -41,6 +41,23 @@ def recorded(place: Place, **how: Any) -> tuple[Recorded, Discovery]:
     return transport, Discovery(transport)  # type: ignore[arg-type]  # it has the one method that is used
 
 
+def served(*versions: str) -> dict[str, Any]:
+    """A group that has a kind in each of these versions, called after it, and one in all of them."""
+
+    def resource(kind: str) -> dict[str, Any]:
+        return {"resource": f"{kind}s", "responseKind": {"kind": kind}, "scope": "Namespaced", "verbs": ["list"]}
+
+    every = [{"version": each, "resources": [resource(each), resource("shared")]} for each in versions]
+    return {"kind": "APIGroupDiscoveryList", "items": [{"metadata": {"name": "m.example"}, "versions": every}]}
+
+
+async def test_a_kind_that_only_another_version_of_its_group_has_is_served_too(sandboxed: Place) -> None:
+    """Else its objects would be in no list: neither pruned, nor said to be there."""
+    _, discovery = recorded(sandboxed, damaged=served("v1", "v1alpha1"))
+    found = [(each.api_version, each.kind) for each in await discovery.every() if "m.example" in each.api_version]
+    assert found == [("m.example/v1", "v1"), ("m.example/v1", "shared"), ("m.example/v1alpha1", "v1alpha1")]
+
+
 NAMELESS: Any = {"verbs": ["list"], "responseKind": None}
 
 
