@@ -3,6 +3,8 @@
     STATE/local/REPOSITORY/trust.json      digests of what may be used, by kind, with their names and since when
                           /practice.json   where the practice clusters and their CMDB are, while somebody serves them
                           /practice.lock   held by who serves them: without it practice.json is a left-over
+                          /screens.json    where one was on the screens, and bookmarks
+                          /drafts.json     edits of a What-if that were not written
 
 Light: opening a session looks here.
 """
@@ -104,6 +106,19 @@ class LocalState:
 
     def _lies_in_checkout(self) -> bool:
         return self._folder.resolve().is_relative_to(checkout(self._root).resolve())
+
+    # What its screens are left with
+
+    def path(self, name: str) -> Path:
+        return self._folder / name
+
+    def stored(self, name: str) -> tuple[Mapping[str, Any], str]:
+        """Returns what a file of the screens says, and why it is not believed, as a clause; both empty without one."""
+        return self._own(name)
+
+    def store(self, name: str, content: Mapping[str, Any]) -> None:
+        """Raises `LocalStateFailure`."""
+        self._write(name, content)
 
     def stamp(self) -> int:
         """Returns what changes when anything is trusted, or no longer."""

@@ -28,6 +28,7 @@ from workbench.tui import app as tui_app
 from workbench.tui import commands
 from workbench.tui.frame import Frame
 from workbench.tui.screens.adopt import AdoptScreen
+from workbench.tui.screens.bookmarks import BookmarksScreen
 from workbench.tui.screens.browse import BrowseScreen
 from workbench.tui.screens.diff import DiffScreen
 from workbench.tui.screens.drift import DriftScreen
@@ -279,7 +280,7 @@ def test_every_exit_code_is_documented() -> None:
 
 # --- keys
 
-_SIGNS = {"slash": "/", "colon": ":", "question_mark": "?", "asterisk": "*"}
+_SIGNS = {"slash": "/", "colon": ":", "question_mark": "?", "asterisk": "*", "apostrophe": "'"}
 _SIGNS |= {"vertical_line": "\\|", "left_curly_bracket": "{", "right_curly_bracket": "}"}
 _KEYS: dict[str, tuple[type, ...]] = {
     "Everywhere": (tui_app.WorkbenchApp, Frame, Prompt),
@@ -300,6 +301,7 @@ _KEYS: dict[str, tuple[type, ...]] = {
     "Live object": (LiveObjectScreen,),
     "Related objects": (RelationsScreen,),
     "Logs": (LogsScreen,),
+    "Bookmarks": (BookmarksScreen,),
 }
 _NOT_BINDINGS = {"In tables": {"gg"}}
 """Two plain keys one after the other, which a binding cannot be."""
@@ -334,6 +336,7 @@ def test_every_typed_command_is_documented() -> None:
         *commands.PLACES,
         commands.EXPORT,
         *commands.ACTS,
+        *commands.MARKS,
         "stack",
         "recover",
         "allow-writes",

@@ -31,7 +31,7 @@ def open_screen(context: Context, *, open_at: str = "", message: str = "") -> in
 
     async def run() -> int:
         async with session:
-            app = WorkbenchApp(session, open_at=open_at, message=message)
+            app = WorkbenchApp(session, open_at=open_at, message=message, restores=not open_at)
             return ended(await shown(app), app.return_code)
 
     session.origin = "tui"
@@ -43,7 +43,10 @@ async def shown(app: WorkbenchApp) -> int | None:
     not look at it again each time that a large table came."""
     gc.freeze()
     app.color_system = app.console.color_system
-    return await app.run_async(mouse=app.session.settings.has_mouse)
+    try:
+        return await app.run_async(mouse=app.session.settings.has_mouse)
+    finally:
+        app.leave()
 
 
 def ended(result: int | None, return_code: int | None) -> int:

@@ -248,6 +248,18 @@ class Opened:
             )
         return self._workspaces
 
+    def holds_secret(self, text: str) -> bool:
+        """Whether a text has in it what is known to be secret, or looks like it; also where the rules can't be read."""
+        from workbench.engine.scrubbing import masked_text
+        from workbench.project import WorkbenchError
+        from workbench.project.masking import read_masking
+
+        try:
+            rules = read_masking(self._root)
+        except WorkbenchError:
+            return True
+        return masked_text(text, self._secrets, rules) != text
+
     @contextmanager
     def _masking_failures(self) -> Iterator[None]:
         """What a cluster says when it refuses may quote what it was sent, or what it holds."""

@@ -33,10 +33,12 @@ from workbench.present import errors, glyphs
 from workbench.present.diff_export import FORMS
 from workbench.present.recovery import event_line, follow
 from workbench.project import TERRAFORM_PLACE, BrokenFile, KonfigTree, Stack, StackPath, UnknownStack, WorkbenchError
-from workbench.tui import commands, equivalents
+from workbench.tui import commands, equivalents, places
+from workbench.tui.drafts import Drafts
 from workbench.tui.frame import Frame, StateChanged
 from workbench.tui.key_names import WithNames
 from workbench.tui.key_queue import KeyQueue
+from workbench.tui.memory import Memory, Place
 from workbench.tui.reach import reach_of
 from workbench.tui.rolling_out import RollingOut
 from workbench.tui.screens.browse import BrowseScreen
@@ -86,7 +88,17 @@ _COMMANDS = {
     "whatif": "whatif",
     "releases": "releases",
 }
-_WORDS = ("stack", *_COMMANDS, *commands.PLACES, "recover", "export", *commands.ACTS, "allow-writes", "quit")
+_WORDS = (
+    "stack",
+    *_COMMANDS,
+    *commands.PLACES,
+    "recover",
+    "export",
+    *commands.ACTS,
+    *commands.MARKS,
+    "allow-writes",
+    "quit",
+)
 LOG_LINES, MOST_PODS = 200, 10
 """How many lines of how many pods are shown together."""
 KINDS_SECONDS, HISTORY = 60.0, 200
@@ -95,7 +107,7 @@ AT_ONCE = 4
 
 
 class WorkbenchApp(WithNames, App[int]):
-    """Returns the exit code. `open_at` is a stack to put the cursor on."""
+    """Returns the exit code. `open_at` is a stack to put the cursor on. `restores`: begins where the last one ended."""
 
     TITLE = "Konfig Workbench"
     ENABLE_COMMAND_PALETTE = True
@@ -124,6 +136,7 @@ class WorkbenchApp(WithNames, App[int]):
         *,
         open_at: str = "",
         message: str = "",
+        restores: bool = False,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         super().__init__()
@@ -137,7 +150,11 @@ class WorkbenchApp(WithNames, App[int]):
         self.states: dict[StackPath, StackState] = {}
         self.recovery: RecoveryJob | None = None
         self.rolling_out = RollingOut(self)
-        self._open_at, self._message = open_at, message
+        self._open_at, self._message, self._restores = open_at, message, restores
+        self.memory = Memory(session.local)
+        self.drafts = Drafts(self)
+        self.last_place: Place | None = None
+        self.stack_commands = tuple(_COMMANDS)
         self.color_system: str | None = None
         """What the terminal can show as rich calls it; None where that does not matter, as there is none."""
         self._releases: dict[StackPath, Release | None] = {}
@@ -171,6 +188,8 @@ class WorkbenchApp(WithNames, App[int]):
         self.push_screen(screen)
         if self._open_at:
             self.call_after_refresh(self._move_to, screen, self._open_at)
+        if self._restores:
+            self.call_after_refresh(places.restore, self, screen)
         if self._message:
             self.notify(self._message, timeout=8)
 
@@ -204,6 +223,16 @@ class WorkbenchApp(WithNames, App[int]):
         """Shows a toast as plain text, whoever asks: what it says may come from a cluster or a file."""
         text = "\n".join(harmless(each) for each in message.splitlines())
         super().notify(text, title=harmless(title), severity=severity, timeout=timeout, markup=False)
+
+    def note_place(self, screen: Frame) -> None:
+        """Notes where one is: this is what is left when the terminal is gone."""
+        self.last_place = screen.place() or self.last_place
+
+    def leave(self) -> None:
+        """Stores what the next session begins with; the screens are gone by then."""
+        self.drafts.flush()
+        if self._restores:
+            places.leave(self)
 
     def _move_to(self, screen: BrowseScreen, name: str) -> None:
         try:
@@ -271,7 +300,9 @@ class WorkbenchApp(WithNames, App[int]):
         self.command_log.add(self.now(), f"opened {name} of {stack}", line)
         if name in ("plan", "destroy") and not state.is_applying:
             state.goal = Goal(Verb.DESTROY if name == "destroy" else Verb.APPLY)
-        return _SCREENS[name](state)
+        made = _SCREENS[name](state)
+        made.command = f"{'plan' if name == 'destroy' else name} {state.stack.path}"
+        return made
 
     def open_plan(self, state: StackState, goal: Goal) -> None:
         """Opens the plan of a stack for something else than what its configuration says."""
@@ -290,10 +321,10 @@ class WorkbenchApp(WithNames, App[int]):
         if isinstance(current, Frame) and current.shown_state is not None:
             self.switch_screen(self._made(current.shown_state, name))
 
-    def run_command(self, text: str, screen: Frame) -> None:
-        """What was typed after `:`."""
+    def run_command(self, text: str, screen: Frame, *, is_typed: bool = True) -> None:
+        """What was typed after `:`, or leads back to a place."""
         word, _, rest = text.strip().partition(" ")
-        if word:
+        if word and is_typed:
             others = (each for each in self.command_history if each != text.strip())
             self.command_history = [*others, text.strip()][-HISTORY:]
         if word in ("q", "quit"):
@@ -326,6 +357,8 @@ class WorkbenchApp(WithNames, App[int]):
             return (*found, *commands.kinds(self, word))
         if word == commands.EXPORT:
             return tuple(f"{word} {each}" for each in FORMS if each.startswith(rest.lstrip()))
+        if word in ("go", "unbookmark"):
+            return tuple(f"{word} {each}" for each in places.names(self) if each.startswith(rest.lstrip()))
         if word not in ("stack", "allow-writes") and word not in _COMMANDS:
             return ()
         names = [str(path) for path in self.states]
@@ -486,6 +519,7 @@ class WorkbenchApp(WithNames, App[int]):
     def edit_stack(self, state: StackState, whatif: WhatIf | None) -> None:
         """Takes edits that exist only here; None drops them."""
         state.whatif, state.reach = whatif, None
+        self.drafts.keep(state)
 
     def apply_plan(self, state: StackState) -> None:
         what, line = equivalents.of_apply(state.stack.name, state.goal)

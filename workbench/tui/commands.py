@@ -20,12 +20,15 @@ from workbench.tui.state import StackState
 if TYPE_CHECKING:
     from workbench.tui.app import WorkbenchApp
 
-PLACES = ("fleet", "drift", "rollouts", "log")
+PLACES = ("fleet", "drift", "rollouts", "log", "bookmarks")
 """Screens that are of no stack."""
 _NEAR = 0.76
 """How alike a word and a command have to be, where 1 is the same: `app` is a kind, and not `apply`."""
 EXPORT = "export"
+_OTHERS = ("stack", "recover", "allow-writes", "q", "quit", "apply", "destroy", "compile", "watch")
 ACTS = tuple(each.value for each in LiveAct)
+MARKS = ("bookmark", "go", "unbookmark")
+"""What is about the name of a place."""
 
 
 _KIND = re.compile(r"(?P<kind>[a-z0-9][a-z0-9.-]*)(?:@(?P<cluster>\S+))?", re.IGNORECASE)
@@ -45,7 +48,14 @@ def near(word: str, words: Sequence[str]) -> str:
 def open_place(app: WorkbenchApp, word: str, rest: str, screen: Frame) -> bool:
     """Opens the place of this name, else the live objects of this kind; returns False for what can be neither."""
     if word in PLACES:
-        app.push_screen(_place(word))
+        place = _place(word)
+        place.command = word
+        app.push_screen(place)
+        return True
+    if word in MARKS:
+        from workbench.tui import places
+
+        places.run(app, word, rest, screen)
         return True
     if word in ACTS:
         _act(app, LiveAct(word), rest, screen)
@@ -69,6 +79,10 @@ def _place(word: str) -> Frame:
             return RolloutsScreen()
         case "log":
             return CommandLogScreen()
+        case "bookmarks":
+            from workbench.tui.screens.bookmarks import BookmarksScreen
+
+            return BookmarksScreen()
         case _:
             from workbench.tui.screens.fleet import FleetScreen
 
@@ -91,6 +105,11 @@ def _export(app: WorkbenchApp, form: str, screen: Frame) -> None:
         app.notify(f"say as what: {', '.join(FORMS)}", severity="warning")
     else:
         screen.export(form)
+
+
+def is_kind(word: str) -> bool:
+    """Whether a word may be a kind of live objects, as far as it can be told without asking: no command is one."""
+    return _KIND.fullmatch(word) is not None and word not in (*PLACES, *MARKS, *ACTS, EXPORT, *_OTHERS)
 
 
 def kinds(app: WorkbenchApp, word: str) -> tuple[str, ...]:
@@ -121,7 +140,9 @@ def _open_kind(app: WorkbenchApp, kind: str, cluster: str, namespace: str, state
     looked_into = (namespace,) if namespace else own
     for each in equivalents.get(kind, {name: app.places.get(name) for name in clusters}, looked_into):
         app.command_log.add(app.now(), f"listed {kind}", each)
-    app.push_screen(LiveScreen(kind, clusters, looked_into, state))
+    found = LiveScreen(kind, clusters, looked_into, state)
+    found.command = f"{kind}@{cluster} {namespace}".strip() if cluster else f"{kind} {namespace}".strip()
+    app.push_screen(found)
     return True
 
 

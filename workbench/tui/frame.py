@@ -20,6 +20,7 @@ from workbench.present.text import Line, Span, Tone, line
 from workbench.project import StackPath
 from workbench.tui import filters
 from workbench.tui.key_names import WithNames
+from workbench.tui.memory import Place
 from workbench.tui.state import StackState
 from workbench.tui.widgets.prompt import Prompt
 from workbench.tui.widgets.resource_table import ResourceTable
@@ -79,6 +80,8 @@ class Frame(WithNames, Screen[None]):
         Binding("z", "zoom", "Zoom pane", show=False),
         Binding("y", "copy", "Copy", show=False),
         Binding("S", "picture", "Save a picture", show=False),
+        Binding("m", "bookmark", "Bookmark", show=False),
+        Binding("apostrophe", "go", "Go to bookmark", key_display="'", show=False),
         Binding("x", "app.command_palette", "All actions", show=False),
         Binding("q", "quit", "Quit", show=False),
     ]
@@ -87,6 +90,11 @@ class Frame(WithNames, Screen[None]):
     HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (90, "-two"), (130, "-three")]  # noqa: RUF012
 
     name_in_trail = ""
+    command = ""
+    """What opens this screen again after a colon; empty where nothing does, as for one object."""
+    filter_text = ""
+    _arriving: Place | None = None
+    _is_composed = False
     _drawing: Timer | None = None
 
     def __init__(self, state: StackState | None = None) -> None:
@@ -124,6 +132,9 @@ class Frame(WithNames, Screen[None]):
         self.focus_main()
         self.set_interval(1.0, self._show_elapsed)
         self.set_interval(AGES_SECONDS, self._show_ages)
+        self._is_composed = True
+        if self._arriving is not None:
+            self.arrive(self._arriving)
 
     def _show_elapsed(self) -> None:
         if self.shown_state is not None and self.shown_state.busy:
@@ -135,6 +146,29 @@ class Frame(WithNames, Screen[None]):
 
     def on_screen_resume(self) -> None:
         self.redraw()
+        self.workbench.note_place(self)
+
+    def place(self) -> Place | None:
+        """Returns what leads back here, as it is filtered and ordered now."""
+        return Place(self.command, self.filter_text, self.order) if self.command else None
+
+    def arrive(self, place: Place) -> None:
+        """Filters and orders as it was when somebody left from here."""
+        self._arriving = place
+        if not self._is_composed:
+            return
+        self.order_by(place.order)
+        if place.filter:
+            self._filtered = self.main_table()
+            self.apply_filter(place.filter)
+
+    @property
+    def order(self) -> str:
+        """How the rows are ordered, in words of the screen's own; empty where there is but one order."""
+        return ""
+
+    def order_by(self, order: str) -> None:
+        """Takes an order that `order` said before; screens that know no orders leave it."""
 
     def on_state_changed(self, event: StateChanged) -> None:
         if self.state is None or self.state.stack.path == event.path:
@@ -164,6 +198,8 @@ class Frame(WithNames, Screen[None]):
         if error is not None:
             trouble.show_all(errors.lines(error, self.workbench.glyphs))
         self.show_state()
+        if self.is_current:
+            self.workbench.note_place(self)
 
     @property
     def shown_state(self) -> StackState | None:
@@ -238,6 +274,12 @@ class Frame(WithNames, Screen[None]):
     def action_command(self) -> None:
         self.open_command()
 
+    def action_bookmark(self) -> None:
+        self.open_command("bookmark ")
+
+    def action_go(self) -> None:
+        self.open_command("go ")
+
     def open_command(self, value: str = "") -> None:
         """Opens the prompt for a command that may begin with a value."""
         self.workbench.learn_kinds()
@@ -251,6 +293,8 @@ class Frame(WithNames, Screen[None]):
             return
         try:
             table.filter_by(filters.parse(text))
+            self.filter_text = text
+            self.workbench.note_place(self)
         except filters.BadFilter as error:
             self.query_one("#status", ToneText).show(line(Span(str(error), Tone.WARN)))
 
@@ -291,6 +335,7 @@ class Frame(WithNames, Screen[None]):
             self.app.action_hide_help_panel()
         elif table is not None and table.is_filtered:
             table.filter_by(None)
+            self.filter_text = ""
         elif len(self.app.screen_stack) > 2:
             self.app.pop_screen()
 

@@ -13,6 +13,7 @@ from tests.workbench.tui.test_screens import opened, says, shown, state, until
 from workbench.present.diff_export import FORMS, exported
 from workbench.tui.app import WorkbenchApp
 from workbench.tui.screens.adopt import AdoptScreen
+from workbench.tui.screens.bookmarks import BookmarksScreen
 from workbench.tui.screens.command_log import CommandLogScreen
 from workbench.tui.screens.drift import DriftScreen
 from workbench.tui.screens.fleet import FleetScreen
@@ -171,6 +172,10 @@ class Pictures:
         await self._typed("log")
         await until(self.pilot, lambda: isinstance(self.app.screen, CommandLogScreen) and says(self.app, "kubectl"))
         self.take("command log")
+        await self._typed("bookmark here")
+        await self._typed("bookmarks")
+        await until(self.pilot, lambda: isinstance(self.app.screen, BookmarksScreen) and says(self.app, "here"))
+        self.take("bookmarks")
 
     async def _typed(self, command: str) -> None:
         await self.pilot.press("colon")

@@ -19,13 +19,13 @@ def written(folder: Path, text: str) -> Path:
 
 
 def test_the_keys_are_listed_as_they_are(wb: Wb, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("WB_CONFIG_DIR", str(written(tmp_path / "config", "browse.mark: m\n")))
+    monkeypatch.setenv("WB_CONFIG_DIR", str(written(tmp_path / "config", "browse.mark: u\n")))
     ended = wb("keys")
     assert ended.code == 0
     row = next(each for each in ended.out.splitlines() if each.startswith("browse.mark "))
-    assert row.split() == ["browse.mark", "browse", "m", "Mark", "space"]
+    assert row.split() == ["browse.mark", "browse", "u", "Mark", "space"]
     listed = wb("keys", "-o", "json").json()
-    assert {"name": "browse.mark", "place": "browse", "keys": ["m"], "default": ["space"], "does": "Mark"} in listed
+    assert {"name": "browse.mark", "place": "browse", "keys": ["u"], "default": ["space"], "does": "Mark"} in listed
     written(tmp_path / "config", "browse.mark: d\n")
     ended = wb("keys")
     assert ended.code == 1 and "keymap.yaml:1:1" in ended.err and "browse.mark" in ended.out

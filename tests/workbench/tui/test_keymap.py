@@ -56,7 +56,7 @@ def test_a_name_without_a_place_is_that_of_every_place(tmp_path: Path) -> None:
         ("everywhere.filter: f\nbrowse.marks: m\n", "keymap.yaml:2:1: nothing has the name 'browse.marks'"),
         ("browse.mark: d\n", "d would be both browse.diff and browse.mark"),
         ("everywhere.copy: s\n", "s would be both everywhere.copy and diff.go-to-source"),
-        ("browse.mark: m\nbrowse.edit: m\n", "m would be both browse.mark and browse.edit"),
+        ("browse.mark: u\nbrowse.edit: u\n", "u would be both browse.mark and browse.edit"),
         ("live-object.delete: ctrl+x\n", "'live-object.delete' can't be put on a key: it is typed"),
         ("delete: D\n", "'delete' can't be put on a key: it is typed"),
         ("plan.apply: enter\n", "plan.apply would lie on enter"),
@@ -83,10 +83,10 @@ def test_what_is_wrong_is_named_with_its_place(tmp_path: Path, text: str, said: 
 
 
 def test_a_file_that_is_a_link_or_empty_is_read_and_one_that_cannot_be_is_said(tmp_path: Path) -> None:
-    dotfiles = written(tmp_path / "dotfiles", "browse.mark: m\n")
+    dotfiles = written(tmp_path / "dotfiles", "browse.mark: u\n")
     (tmp_path / "config").mkdir()
     (tmp_path / "config" / KEYMAP_FILE).symlink_to(dotfiles / KEYMAP_FILE)
-    assert keymap.read(tmp_path / "config") == {"browse.mark": "m"}
+    assert keymap.read(tmp_path / "config") == {"browse.mark": "u"}
     assert keymap.read(written(tmp_path / "empty", "")) == {} == keymap.read(tmp_path / "none")
     (tmp_path / "dangling").mkdir()
     (tmp_path / "dangling" / KEYMAP_FILE).symlink_to(tmp_path / "gone")

@@ -13,6 +13,7 @@ from workbench.present.diff import summary_line
 from workbench.present.text import Line, Span, Tone, line
 from workbench.project import StackPath
 from workbench.tui.frame import Frame, StateChanged
+from workbench.tui.memory import Place
 from workbench.tui.state import StackState, not_watched
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
@@ -71,6 +72,10 @@ class BrowseScreen(Frame):
             case (StackPath() as path, str()):
                 return path
         return None
+
+    def place(self) -> Place | None:
+        path = self.selected if self._is_composed else None
+        return Place(f"stack {path}", self.filter_text) if path else None
 
     def on_resource_table_highlighted(self) -> None:
         self.redraw()

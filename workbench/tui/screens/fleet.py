@@ -164,6 +164,16 @@ class FleetScreen(Frame):
         else:
             self.workbench.open_stack(state, screen)
 
+    @property
+    def order(self) -> str:
+        return f"{'-' if self._is_reversed else ''}{self._order}"
+
+    def order_by(self, order: str) -> None:
+        name = order.removeprefix("-")
+        if name in fleet.NAMES:
+            self._order, self._is_reversed = name, order.startswith("-")
+            self.redraw()
+
     def action_order(self) -> None:
         self._order = _next(fleet.NAMES, self._order)
         self.redraw()

@@ -198,6 +198,13 @@ class LiveScreen(Frame):
         )
         return line(Span(f"{what}  ", Tone.MUTED), Span("looking only", Tone.MUTED))
 
+    @property
+    def order(self) -> str:
+        return f"{'-' if self._is_reversed else ''}{self._order}"
+
+    def order_by(self, order: str) -> None:
+        self._order, self._is_reversed = order.removeprefix("-"), order.startswith("-")
+
     def action_order(self) -> None:
         titles = ("", *(each.title for each in live.columns(self._listings, is_wide=self._is_wide)))
         self._order = titles[(titles.index(self._order) + 1) % len(titles)] if self._order in titles else ""

@@ -68,6 +68,7 @@ class WhatIfScreen(Frame):
 
     _timer: Timer | None = None
     _asked_to_write = False
+    _draft = ""
 
     def __init__(self, state: object) -> None:
         from workbench.tui.state import StackState
@@ -85,6 +86,10 @@ class WhatIfScreen(Frame):
             yield ResourceTable(diff.FIELD_COLUMNS, id="effect", header=False, empty="comparing ...")
 
     def on_mount(self) -> None:
+        self._draft = self.workbench.drafts.take_up(self._stack_state)
+        if self._stack_state.edits:
+            with self.prevent(TextArea.Changed):
+                self.query_one(Editor).load_text(self._text())
         super().on_mount()
         self.workbench.diff_stack(self._stack_state)
         if self._stack_state.edits:
@@ -117,6 +122,8 @@ class WhatIfScreen(Frame):
                 Span(str(name), Tone.SOURCE), Span("  only here: no file is touched; esc leaves the editor", Tone.MUTED)
             )
         ]
+        if self._draft:
+            head.append(line(Span(self._draft, Tone.WARN)))
         if self._stack_state.reach is not None and self._stack_state.edits:
             head.append(shown_reach(self, self._stack_state))
         effect = self.query_one("#effect", ResourceTable)
@@ -181,6 +188,7 @@ class WhatIfScreen(Frame):
             self.notify("nothing is edited", severity="warning")
 
     def action_drop(self) -> None:
+        self._draft = ""
         self.workbench.edit_stack(self._stack_state, None)
         self.query_one(Editor).load_text(self._text())
         self.workbench.diff_stack(self._stack_state)
@@ -200,6 +208,7 @@ class WhatIfScreen(Frame):
             except WorkbenchError as error:
                 self.notify(f"{error}. {error.hint}", severity="error")
                 return
+            self._draft = ""
             self.workbench.edit_stack(self._stack_state, None)
             self.notify(f"written: {', '.join(each.name for each in written)}")
             self.redraw()
