@@ -9,7 +9,7 @@ import anyio
 import click
 
 from workbench.cli import many_stacks
-from workbench.cli.many_stacks import many_options
+from workbench.cli.many_stacks import many_options, scheduler_option
 from workbench.cli.stacks import (
     accept_lost_option,
     adopt_option,
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 @click.command("apply")
 @click.argument("stack", default="", metavar="[STACK | PLANFILE | GLOB]")
 @many_options
+@scheduler_option
 @compile_options
 @cluster_option
 @workdir_option
@@ -60,6 +61,7 @@ def command(
     stack: str,
     globs: tuple[str, ...],
     skip_stacks: tuple[str, ...],
+    scheduler: str,
     options: tuple[str, ...],
     settings: tuple[str, ...],
     clusters: tuple[str, ...],
@@ -95,6 +97,7 @@ def command(
     saved = plan_file if plan_file is not None and plan_file.is_file() else None
     if many or (saved is not None and many_stacks.is_saved_of_many(saved)):
         ctx.exit(_apply_many(ctx, many_stacks.Wanted.of(ctx, many, given), saved))
+    many_stacks.Wanted.refuse_scheduler(ctx)
     if plan_file is not None and plan_file.is_file():
         _refuse_options(ctx)
         session = context.open(workdir=workdir)
@@ -149,7 +152,11 @@ def _apply_many(ctx: click.Context, wanted: many_stacks.Wanted, saved: Path | No
     session.reason = given["reason"] or session.reason
 
     async def plan() -> FleetPlan:
-        return await (wanted.plan(session) if saved is None else session.load_fleet_plan(saved, wanted.inputs))
+        return await (
+            wanted.plan(session)
+            if saved is None
+            else session.load_fleet_plan(saved, wanted.inputs, scheduler=given["scheduler"])
+        )
 
     made = many_stacks.make(session, plan, context.output, None)
     return many_stacks.apply_made(

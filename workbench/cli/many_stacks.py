@@ -26,7 +26,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 _GLOB_SIGNS = frozenset("*?[")
 _OF_ONE = ("only", "skip", "replace")
-_ALIKE = ("clusters", "force", "accept_lost", "adopt", "take_away", "dry_run_all")
+_ALIKE = ("clusters", "force", "accept_lost", "adopt", "take_away", "dry_run_all", "scheduler")
 
 
 def many_options(function: Command) -> Command:
@@ -44,6 +44,15 @@ def many_options(function: Command) -> Command:
         multiple=True,
         metavar="GLOB",
         help="make one plan over the stacks that this covers, such as 'shop/*'; may be repeated",
+    )(function)
+
+
+def scheduler_option(function: Command) -> Command:
+    return click.option(
+        "--scheduler",
+        default="",
+        metavar="ADDRESS",
+        help="with many stacks: compile on the workers of this dask scheduler",
     )(function)
 
 
@@ -85,6 +94,12 @@ class Wanted:
         how = {name: ctx.params[name] for name in _ALIKE if name in ctx.params}
         how["prune"] = not ctx.params.get("no_prune")
         return cls(globs, inputs, ctx.params["skip_stacks"], how)
+
+    @staticmethod
+    def refuse_scheduler(ctx: click.Context) -> None:
+        """A single stack is compiled here."""
+        if ctx.params["scheduler"]:
+            raise click.UsageError("--scheduler goes with many stacks: --stacks GLOB")
 
     async def plan(self, session: Session) -> FleetPlan:
         return await session.plan_stacks(*self.globs, inputs=self.inputs, skip_stacks=self.skip_stacks, **self.how)

@@ -9,7 +9,7 @@ import anyio
 import click
 
 from workbench.cli import many_stacks
-from workbench.cli.many_stacks import many_options
+from workbench.cli.many_stacks import many_options, scheduler_option
 from workbench.cli.stacks import (
     WorkPath,
     accept_lost_option,
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 @click.command("plan")
 @click.argument("stack", default="", metavar="[STACK | GLOB]")
 @many_options
+@scheduler_option
 @compile_options
 @cluster_option
 @workdir_option
@@ -55,6 +56,7 @@ def command(
     stack: str,
     globs: tuple[str, ...],
     skip_stacks: tuple[str, ...],
+    scheduler: str,
     options: tuple[str, ...],
     settings: tuple[str, ...],
     clusters: tuple[str, ...],
@@ -84,6 +86,7 @@ def command(
     if many := many_stacks.globs_of(stack, globs, skip_stacks, context.base(workdir)):
         wanted = many_stacks.Wanted.of(ctx, many, given)
         ctx.exit(_plan_many(context, wanted, workdir, out, format_, detailed_exitcode=detailed_exitcode))
+    many_stacks.Wanted.refuse_scheduler(ctx)
     session, found = find(context, stack, workdir)
 
     from workbench.cli.progress import while_asking

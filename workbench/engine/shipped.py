@@ -9,6 +9,7 @@ from __future__ import annotations
 import marshal
 import pickle
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ from workbench.engine.memos import memos
 from workbench.engine.recovery.compile import compile_now as compile_document_now
 from workbench.engine.recovery.document import RecoveryDocument
 from workbench.engine.spec import Chain, Lookup, Origin, Spec
-from workbench.project import Stack
+from workbench.project import Stack, WorkbenchError
 
 
 async def compile_stack(
@@ -60,6 +61,36 @@ async def compile_stack(
     except EvaluationEnded as ended:
         raise ended_as_failure(ended, stack.directory) from None
     return unpacked(shipped, stack, _awaited(provenance, stack.directory))
+
+
+@dataclass(frozen=True, slots=True)
+class Shipped:
+    """A stack that another machine compiled, as it is sent; `unpack` makes it what `compile_stack` returns."""
+
+    packed: bytes = field(repr=False)
+    provenance: api.KeptProvenance = field(repr=False)
+
+    def unpack(self, stack: Stack) -> CompiledStack:
+        return unpacked(self.packed, stack, lookup_in(self.provenance))
+
+
+def compile_apart(
+    stack: Stack, inputs: CompileInputs, root: Path, allowance: Allowance, plugins: PluginFinder | None
+) -> Shipped | WorkbenchError:
+    """What a worker of a scheduler does: compiles where it can be ended, and returns what is raised, too."""
+    of_repository = pickle.dumps((stack, root, plugins), pickle.HIGHEST_PROTOCOL)
+    plain = inputs.plain()
+    options = dict(plain.options)
+    try:
+        found: Iterator[Any] = evaluators.items(
+            allowance, _compiled, of_repository, options, plain.settings, dict[str, str](), True
+        )
+        packed_, provenance = found
+    except EvaluationEnded as ended:
+        return ended_as_failure(ended, stack.directory)
+    except WorkbenchError as error:
+        return error
+    return Shipped(packed_, provenance)
 
 
 def _compiled(

@@ -11,15 +11,26 @@ paths, as on a shared file system. The scheduler gives what a lost worker had to
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from pathlib import Path
 from queue import SimpleQueue
+from typing import TypeVar
 
+from kcl.bounded import Allowance
+from workbench.engine.compile import CompiledStack, CompileInputs
 from workbench.engine.compile_all import Chunk, Outcome, WorkerPool, compile_each, ended_outcome
 from workbench.engine.errors import EngineError, EvaluationEnded
 from workbench.engine.evaluators import Evaluators, cores, evaluators
+from workbench.engine.plugins import RepositoryPlugins
+from workbench.engine.shipped import Shipped, compile_apart, ended_as_failure
+from workbench.project import Stack, WorkbenchError
 
-__all__ = ["cores", "in_processes", "on_scheduler"]
+__all__ = ["Compiling", "compiled_on", "cores", "in_processes", "on_scheduler"]
+
+W = TypeVar("W")
+R = TypeVar("R")
 
 _CONNECT_SECONDS = 15.0
 _RETRIES = 5
@@ -104,33 +115,73 @@ def _compile_apart(chunk: Chunk) -> Sequence[Outcome]:
 
 def on_scheduler(address: str) -> WorkerPool:
     """A pool of dask workers behind a scheduler such as `tcp://10.0.0.5:8786`. Raises `EngineError`."""
-    try:
-        import distributed
-    except ImportError as error:
-        raise EngineError(
-            "dask.distributed is not installed", hint="pip install 'konfig-workbench[scheduler]'"
-        ) from error
+    _require_client()
 
     def pool(chunks: Sequence[Chunk]) -> Iterator[Sequence[Outcome]]:
-        hint = "is the scheduler there, and has it workers? `dask scheduler` and `dask worker ADDRESS` start them"
-        try:
-            client = distributed.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
-        except (OSError, TimeoutError, ValueError) as error:
-            raise EngineError(f"no scheduler answers: {error}", where=address, hint=hint) from error
-        with client:
-            try:
-                client.wait_for_workers(1, timeout=_CONNECT_SECONDS)
-            except TimeoutError as error:
-                raise EngineError("the scheduler has no workers", where=address, hint=hint) from error
-            futures = {client.submit(_compile_apart, each, pure=False, retries=_RETRIES): each for each in chunks}
-            for future in distributed.as_completed(list(futures), loop=client.loop):
-                chunk = futures.pop(future)
-                try:
-                    outcomes: Sequence[Outcome] = future.result()
-                except distributed.KilledWorker:
-                    ended = EvaluationEnded("the workers it was given to died", hint="see what the scheduler says")
-                    outcomes = [ended_outcome(chunk, each, ended) for each in chunk.stacks]
-                future.release()
-                yield outcomes
+        for chunk, outcomes in _scheduled(address, _compile_apart, chunks):
+            yield outcomes if outcomes is not None else [ended_outcome(chunk, each, _DIED) for each in chunk.stacks]
 
     return pool
+
+
+_DIED = EvaluationEnded("the workers it was given to died", hint="see what the scheduler says")
+
+
+@dataclass(frozen=True, slots=True)
+class Compiling:
+    """What each of some stacks is compiled with."""
+
+    inputs: CompileInputs
+    root: Path
+    allowance: Allowance
+    plugins: RepositoryPlugins | None
+
+    def __call__(self, stack: Stack) -> Shipped | WorkbenchError:
+        return compile_apart(stack, self.inputs, self.root, self.allowance, self.plugins)
+
+
+def compiled_on(
+    address: str, stacks: Sequence[Stack], compiling: Compiling
+) -> dict[str, CompiledStack | WorkbenchError]:
+    """Has stacks compiled by the workers of a scheduler, and returns by name what comes of each; blocks.
+
+    Raises `EngineError` where no scheduler with a worker answers.
+    """
+    _require_client()
+    found: dict[str, CompiledStack | WorkbenchError] = {}
+    for stack, shipped in _scheduled(address, compiling, stacks):
+        if shipped is None:
+            found[stack.name] = ended_as_failure(_DIED, stack.directory)
+        else:
+            found[stack.name] = shipped.unpack(stack) if isinstance(shipped, Shipped) else shipped
+    return found
+
+
+def _require_client() -> None:
+    if find_spec("distributed") is None:
+        raise EngineError("dask.distributed is not installed", hint="pip install 'konfig-workbench[scheduler]'")
+
+
+def _scheduled(address: str, work: Callable[[W], R], items: Sequence[W]) -> Iterator[tuple[W, R | None]]:
+    """Has work done by the workers of a scheduler; yields what comes of each, None where its workers died."""
+    import distributed
+
+    hint = "is the scheduler there, and has it workers? `dask scheduler` and `dask worker ADDRESS` start them"
+    try:
+        client = distributed.Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise EngineError(f"no scheduler answers: {error}", where=address, hint=hint) from error
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=_CONNECT_SECONDS)
+        except TimeoutError as error:
+            raise EngineError("the scheduler has no workers", where=address, hint=hint) from error
+        futures = {client.submit(work, each, pure=False, retries=_RETRIES): each for each in items}
+        for future in distributed.as_completed(list(futures), loop=client.loop):
+            item = futures.pop(future)
+            try:
+                result: R | None = future.result()
+            except distributed.KilledWorker:
+                result = None
+            future.release()
+            yield item, result

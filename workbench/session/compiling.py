@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from workbench.project import (
     Stack,
+    WorkbenchError,
 )
 from workbench.session.opened import Opened
 
@@ -23,6 +26,15 @@ if TYPE_CHECKING:
     from workbench.engine.whatif import WhatIf
 
 
+@dataclass(frozen=True, slots=True)
+class _Ahead:
+    inputs: CompileInputs
+    stacks: Mapping[str, CompiledStack | WorkbenchError]
+
+
+_AHEAD: ContextVar[_Ahead | None] = ContextVar("compiled ahead", default=None)
+
+
 class Compiling(Opened):
     """Compiles what is in the working tree, or with edits that exist only here."""
 
@@ -34,13 +46,40 @@ class Compiling(Opened):
         from workbench.engine.compile import CompileInputs
         from workbench.engine.shipped import compile_stack
 
-        compiled = await compile_stack(
-            stack, inputs or CompileInputs(), self._root, self._settings.allowance, self._plain_plugins()
-        )
+        given = inputs or CompileInputs()
+        ahead = _AHEAD.get()
+        if ahead is not None and ahead.inputs == given and (found := ahead.stacks.get(stack.name)) is not None:
+            if isinstance(found, WorkbenchError):
+                raise found
+            compiled = found
+        else:
+            compiled = await compile_stack(stack, given, self._root, self._settings.allowance, self._plain_plugins())
         self._read[stack.path] = compiled.dependencies
         compiled = replace(compiled, spec=self._with_sensitive(stack, compiled.spec))
         self._secrets |= compiled.spec.secrets
         return compiled
+
+    @asynccontextmanager
+    async def compiled_ahead(
+        self, scheduler: str, stacks: Sequence[Stack], inputs: CompileInputs
+    ) -> AsyncIterator[None]:
+        """Has stacks compiled on the workers of a dask scheduler; `compile` takes them from there inside of the block,
+        in this task and those that it starts. Without a `scheduler` nothing is done ahead. Raises `EngineError`."""
+        if not scheduler:
+            yield
+            return
+        import anyio.to_thread
+
+        from workbench.engine.worker_pools import Compiling as Work
+        from workbench.engine.worker_pools import compiled_on
+
+        work = Work(inputs.plain(), self._root, self._settings.allowance, self._plain_plugins())
+        found = await anyio.to_thread.run_sync(compiled_on, scheduler, stacks, work)
+        token = _AHEAD.set(_Ahead(inputs, found))
+        try:
+            yield
+        finally:
+            _AHEAD.reset(token)
 
     async def _resolved(self, stack: Stack, spec: Spec) -> Spec:
         """Returns the Spec with the secrets that it refers to. Raises `SecretsUnavailable`."""

@@ -43,8 +43,11 @@ class Spanning(Changing, Watching):
         adopt: bool = False,
         dry_run_all: bool = False,
         take_away: bool = False,
+        scheduler: str = "",
     ) -> FleetPlan:
         """Plans every stack that the globs cover, but for those named by `skip_stacks`; the rest as for `plan`.
+
+        `scheduler` has them compiled on the workers of a dask scheduler; clusters are asked from here all the same.
 
         A stack that can't be planned is in the result, and refuses it. Raises `UnknownStack` for a glob or a name
         that means nothing. Writes nothing.
@@ -68,18 +71,19 @@ class Spanning(Changing, Watching):
                 take_away=take_away,
             )
 
-        return self._scrubbed(
-            await make(
-                self.choose(*globs),
+        chosen, skip = self.choose(*globs), self._named(skip_stacks)
+        async with self.compiled_ahead(scheduler, [each for each in chosen if each.name not in skip], given):
+            fleet = await make(
+                chosen,
                 plan,
                 self._compiling(given),
                 self._declares,
                 given,
                 self._now(),
                 secrets.token_bytes(_SALT_BYTES),
-                skip=self._named(skip_stacks),
+                skip=skip,
             )
-        )
+        return self._scrubbed(fleet)
 
     async def plan_rollback_stacks(
         self,
@@ -167,10 +171,13 @@ class Spanning(Changing, Watching):
         self.refuse_outside(Path(path))
         file.save(fleet, Path(path), self._root)
 
-    async def load_fleet_plan(self, path: str | Path, inputs: CompileInputs | None = None) -> FleetPlan:
+    async def load_fleet_plan(
+        self, path: str | Path, inputs: CompileInputs | None = None, *, scheduler: str = ""
+    ) -> FleetPlan:
         """Makes every plan of a saved one again, as `load_plan` does; raises `StalePlan` naming the stacks.
 
         What its run has done already has nothing to do, and what it left half-done is held to what was approved of it.
+        `scheduler` as for `plan_stacks`.
         """
         from workbench.engine.errors import MovedObject, StalePlan
         from workbench.engine.fleet_plan import file
@@ -189,7 +196,9 @@ class Spanning(Changing, Watching):
                 moved.extend(MovedObject(None, f"{name}: {each}") for each in error.moved)
                 return None
 
-        found = await side_by_side((*saved.plans, *saved.deferred), again)
+        names = (*saved.plans, *saved.deferred)
+        async with self.compiled_ahead(scheduler, [self.select(each) for each in names], given):
+            found = await side_by_side(names, again)
         if moved:
             raise StalePlan(moved, where=str(path))
         return await self._fleet_again(saved, given, found)

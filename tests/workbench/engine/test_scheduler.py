@@ -16,11 +16,14 @@ from queue import Queue
 import pytest
 
 from tests.benchmarks import konfig
-from workbench.engine.compile import CompileInputs
+from tests.workbench.session.shop import shop
+from tests.workbench.session.test_stack_order import stacks
+from tests.workbench.session.test_terraform import Place
+from workbench.engine.compile import CompiledStack, CompileFailed, CompileInputs
 from workbench.engine.compile_all import Wanted, prepare
 from workbench.engine.compiled_index import INDEX_FILE
 from workbench.engine.errors import EngineError
-from workbench.engine.worker_pools import in_processes, on_scheduler
+from workbench.engine.worker_pools import Compiling, compiled_on, in_processes, on_scheduler
 from workbench.project import discover
 
 _START_SECONDS = 90
@@ -121,6 +124,39 @@ def test_workers_make_the_same_files_and_one_that_is_killed_midway_is_made_up_fo
         assert (each.own, each.shared, each.lines) == (here[name].own, here[name].shared, here[name].lines)
     # nothing but what failed is left to do
     assert [each.name for each in prepare(far).stale] == ["app-00007/prod"]
+
+
+@pytest.mark.slow
+async def test_a_plan_over_many_stacks_is_the_same_from_specs_that_workers_compiled(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    place = Place(shop(tmp_path / "repo", stacks(a="b", b="", c="")))
+    (place.root / "c/prod/main.k").write_text("wrong = nowhere\n")
+    async with place.open() as opened:
+        here = await opened.plan_stacks("?/prod")
+        compiling = Compiling(CompileInputs(), place.root, opened.settings.allowance, None)
+        found = compiled_on(cluster.address, opened.choose("?/prod"), compiling)
+        there = await opened.plan_stacks("?/prod", scheduler=cluster.address)
+        of_b = (await opened.compile(opened.select("b/prod"))).spec
+    assert there.unplanned == here.unplanned and [each.stack for each in there.unplanned] == ["c/prod"]
+    assert there.stages == here.stages and there.radius == here.radius
+    for stack, plan in here.plans.items():
+        assert there.plans[stack].spec.digest(b"salt") == plan.spec.digest(b"salt")
+    spec = found["b/prod"]
+    assert isinstance(spec, CompiledStack) and isinstance(found["c/prod"], CompileFailed)
+    (settings,) = [each for each in of_b if "ConfigMap" in str(each.id)]
+    assert spec.spec.chain(settings.id, ("data", "version")) == of_b.chain(settings.id, ("data", "version")) != ()
+
+
+async def test_a_plan_over_many_stacks_needs_the_scheduler_it_is_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("distributed", reason="dask.distributed is not installed")
+    monkeypatch.setattr("workbench.engine.worker_pools._CONNECT_SECONDS", 1.0)
+    place = Place(shop(tmp_path / "repo", stacks(a="")))
+    async with place.open() as opened:
+        with pytest.raises(EngineError, match="no scheduler answers"):
+            await opened.plan_stacks("a/prod", scheduler="tcp://127.0.0.1:1")
 
 
 def test_an_address_nobody_answers_at_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
