@@ -56,7 +56,8 @@ def _stack_lines(fleet: FleetPlan, stack: str, glyphs: Glyphs) -> Iterator[Line]
         yield line(
             Span(f"  {stack}", Tone.STRONG), Span(f"  {deferred.resources} resources configured", Tone.MUTED), after
         )
-        said = f"planned once {', '.join(deferred.outputs)} is known; it may create and update, and no more"
+        bound = "held to what was confirmed" if deferred.former else "it may create and update, and no more"
+        said = f"planned once {', '.join(deferred.outputs)} is known; {bound}"
         yield line(Span(f"    {glyphs.unknown} {said}", Tone.WARN))
         return
     made = fleet.plans[stack]

@@ -12,6 +12,8 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -45,9 +47,34 @@ _ENTRIES = "entries"
 """What a kcl.mod has in it that says what is run: the others need not be read as TOML."""
 
 
+_LOOK: ContextVar[dict[Path, KonfigTree] | None] = ContextVar("one look at repositories", default=None)
+
+
+@contextmanager
+def one_look() -> Iterator[None]:
+    """Has `discover` read a repository once inside of the block, in this task and those that it starts.
+
+    For what is about one state of the files and asks for it again and again, such as a plan over many stacks.
+    """
+    token = _LOOK.set({})
+    try:
+        yield
+    finally:
+        _LOOK.reset(token)
+
+
 def discover(path: Path) -> KonfigTree:
     """Reads the repository that `path` lies in; raises `NotARepository`. Reads files, runs no KCL."""
     root = find_root(path)
+    look = _LOOK.get()
+    if look is None:
+        return _discovered(root)
+    if root not in look:
+        look[root] = _discovered(root)
+    return look[root]
+
+
+def _discovered(root: Path) -> KonfigTree:
     findings: list[Finding] = []
     unseen: list[Finding] = []
     try:

@@ -199,11 +199,11 @@ class Changing(Browsing, Compiling):
         from workbench.engine import plan_file
 
         saved = plan_file.load(Path(path), self._root)
-        plan = await self._again(saved, inputs)
+        plan = await self.plan_again(saved, inputs)
         plan_file.compare(saved, plan)
         return plan
 
-    async def _again(self, saved: SavedPlan, inputs: CompileInputs | None) -> Plan:
+    async def plan_again(self, saved: SavedPlan, inputs: CompileInputs | None) -> Plan:
         """Makes a saved plan again, whatever comes out."""
         from workbench.engine import plan_file
         from workbench.engine.choice import Choice

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import dataclasses
 import secrets
 from collections.abc import AsyncIterator, Collection, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from workbench.project import Stack
+from workbench.project.discovery import one_look
 from workbench.session.changing import Changing
 from workbench.session.watching import Watching
 
@@ -72,17 +73,19 @@ class Spanning(Changing, Watching):
             )
 
         chosen, skip = self.choose(*globs), self._named(skip_stacks)
-        async with self.compiled_ahead(scheduler, [each for each in chosen if each.name not in skip], given):
-            fleet = await make(
-                chosen,
-                plan,
-                self._compiling(given),
-                self._declares,
-                given,
-                self._now(),
-                secrets.token_bytes(_SALT_BYTES),
-                skip=skip,
-            )
+        todo = [each for each in chosen if each.name not in skip]
+        with one_look():
+            async with self.compiled_ahead(scheduler, todo, given):
+                fleet = await make(
+                    chosen,
+                    plan,
+                    self._compiling(given),
+                    self._declares,
+                    given,
+                    self._now(),
+                    secrets.token_bytes(_SALT_BYTES),
+                    skip=skip,
+                )
         return self._scrubbed(fleet)
 
     async def plan_rollback_stacks(
@@ -105,22 +108,22 @@ class Spanning(Changing, Watching):
         given = inputs or CompileInputs()
         chosen = self.choose(*globs) if globs else tuple(self.tree().stacks())
         skip = self._named(skip_stacks)
-        concerned: dict[str, str] = {}
-        for each in chosen:
-            why = await self._of_run(each, run)
-            if why is not None:
-                concerned[each.name] = why
-        if not concerned:
-            hint = "wb release list STACK names the run of each release"
-            raise ReleaseFailure(f"no stack has a release of the run {run}", where=run, hint=hint)
+        with one_look():
+            concerned: dict[str, str] = {}
+            for each in chosen:
+                why = await self._of_run(each, run)
+                if why is not None:
+                    concerned[each.name] = why
+            if not concerned:
+                hint = "wb release list STACK names the run of each release"
+                raise ReleaseFailure(f"no stack has a release of the run {run}", where=run, hint=hint)
 
-        async def plan(stack: Stack) -> Plan:
-            if why := concerned[stack.name]:
-                raise ReleaseFailure(why, where=stack.name, hint=f"wb release list {stack.name}")
-            return await self.plan_rollback(stack, 0, given)
+            async def plan(stack: Stack) -> Plan:
+                if why := concerned[stack.name]:
+                    raise ReleaseFailure(why, where=stack.name, hint=f"wb release list {stack.name}")
+                return await self.plan_rollback(stack, 0, given)
 
-        return self._scrubbed(
-            await make(
+            fleet = await make(
                 [each for each in chosen if each.name in concerned],
                 plan,
                 self._compiling(given),
@@ -131,7 +134,7 @@ class Spanning(Changing, Watching):
                 skip=skip,
                 reverts=run,
             )
-        )
+        return self._scrubbed(fleet)
 
     def _scrubbed(self, fleet: FleetPlan) -> FleetPlan:
         """Why a stack can't be planned may quote what a cluster was sent, or holds."""
@@ -140,7 +143,7 @@ class Spanning(Changing, Watching):
 
         rules = read_masking(self._root)
         unplanned = scrubbed(fleet.unplanned, self._secrets, rules)
-        return dataclasses.replace(fleet, unplanned=unplanned, notes=scrubbed(fleet.notes, self._secrets, rules))
+        return replace(fleet, unplanned=unplanned, notes=scrubbed(fleet.notes, self._secrets, rules))
 
     async def _of_run(self, stack: Stack, run: str) -> str | None:
         """Returns why a stack can't be given back what it had before a run, empty where it can; None for one that the
@@ -196,12 +199,13 @@ class Spanning(Changing, Watching):
                 moved.extend(MovedObject(None, f"{name}: {each}") for each in error.moved)
                 return None
 
-        names = (*saved.plans, *saved.deferred)
-        async with self.compiled_ahead(scheduler, [self.select(each) for each in names], given):
-            found = await side_by_side(names, again)
-        if moved:
-            raise StalePlan(moved, where=str(path))
-        return await self._fleet_again(saved, given, found)
+        names = (*saved.approved, *saved.deferred)
+        with one_look():
+            async with self.compiled_ahead(scheduler, [self.select(each) for each in names], given):
+                found = await side_by_side(names, again)
+            if moved:
+                raise StalePlan(moved, where=str(path))
+            return await self._fleet_again(saved, given, found)
 
     async def _fleet_again(
         self, saved: SavedFleet, given: CompileInputs, found: Mapping[str, Plan | Deferred | None]
@@ -209,7 +213,7 @@ class Spanning(Changing, Watching):
         from workbench.engine.fleet_plan.values import Deferred, FleetPlan
         from workbench.engine.plan import Plan
 
-        names = (*saved.plans, *saved.deferred)
+        names = (*saved.approved, *saved.deferred)
         configurations = {name: each.configuration for name, each in saved.approved.items() if each.configuration}
         for name in saved.deferred:
             if isinstance(plan := found[name], Plan):
@@ -229,26 +233,35 @@ class Spanning(Changing, Watching):
             resumes=saved.run,
         )
 
-    async def _one_again(self, saved: SavedFleet, name: str, inputs: CompileInputs | None) -> Plan:
+    async def _one_again(self, saved: SavedFleet, name: str, inputs: CompileInputs | None) -> Plan | Deferred:
         from workbench.engine import plan_file
         from workbench.engine.errors import OtherCluster, StalePlan
         from workbench.engine.fleet_plan.approved import hold, hold_rest
+        from workbench.engine.fleet_plan.making import deferred_of
+        from workbench.engine.outputs import OutputsUnavailable
 
-        one, approved = saved.plans[name], saved.approved[name]
-        plan = await self._again(one, inputs)
+        approved, stack = saved.approved[name], self.select(name)
+        one, late = approved.saved, saved.late.get(name, ())
+        try:
+            plan = await self.plan_again(one, inputs)
+        except OutputsUnavailable:
+            if name not in saved.reads:
+                raise
+            # what it reads was left half-done: it is held to what was approved when that is ready
+            spec = (await self.compile(stack, saved.completed(inputs))).spec
+            return replace(deferred_of(stack, spec, saved.completed(inputs), one.salt), former=approved, late=late)
         try:
             plan_file.compare(one, plan)
             return plan
         except OtherCluster:
             raise
         except StalePlan:
-            late = saved.late.get(name, ())
             is_begun = plan.prior != one.prior and await self._is_last_of(name, plan.prior, saved.run)
             if not is_begun and (plan.prior != one.prior or not late):
                 raise
         configuration = ""
         if late:
-            configuration = (await self.compile(self.select(name), plan.inputs)).spec.digest(plan.salt)
+            configuration = (await self.compile(stack, plan.inputs)).spec.digest(plan.salt)
         if is_begun:
             hold_rest(approved, plan, configuration, late)
         else:
@@ -305,7 +318,7 @@ class Spanning(Changing, Watching):
         return frozenset(each.name for name in stacks for each in self.choose(name))
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class _Compile:
     session: Changing
     inputs: CompileInputs
@@ -314,24 +327,28 @@ class _Compile:
         return await self.session.compile(stack, self.inputs)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class _Stacks:
     """What a run asks of its stacks, asked of a session. What it applies was confirmed when it began."""
 
     session: Spanning
     fleet: FleetPlan
 
-    async def plan(self, stack: str, approved: Plan | None) -> tuple[Plan, str]:
+    async def plan(self, stack: str, approved: Plan | Deferred) -> tuple[Plan, str]:
         from workbench.engine import plan_file
+        from workbench.engine.plan import Plan
 
-        found = self.session.select(stack)
-        if approved is None:
-            plan = await self.session.plan(found, self.fleet.inputs)
-            salt = self.fleet.salt
+        found, inputs = self.session.select(stack), self.fleet.inputs
+        saved = None
+        if isinstance(approved, Plan):
+            saved = plan_file.saved_of(approved)
+        elif approved.former is not None:
+            saved = approved.former.saved
+        if saved is None:
+            plan, salt = await self.session.plan(found, inputs), self.fleet.salt
         else:
-            plan = await self.session._again(plan_file.saved_of(approved), approved.inputs)
-            salt = approved.salt
-        configuration = (await self.session.compile(found, self.fleet.inputs)).spec.digest(salt)
+            plan, salt = await self.session.plan_again(saved, inputs), saved.salt
+        configuration = (await self.session.compile(found, inputs)).spec.digest(salt)
         return plan, configuration
 
     def apply(self, plan: Plan) -> AbstractAsyncContextManager[Applying]:

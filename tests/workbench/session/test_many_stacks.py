@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from runtimes.base import KubernetesId
+from runtimes.base import KubernetesId, Status, Unreachable
 from tests.workbench.session.shop import shop
 from tests.workbench.session.test_stack_order import stacks
 from tests.workbench.session.test_terraform import Place
 from workbench.engine.errors import ConfirmationRequired, Refused, StalePlan
-from workbench.engine.fleet_plan.execute import Cause, RunEnded
+from workbench.engine.fleet_plan.execute import Cause, RunEnded, StackReady
 from workbench.engine.fleet_plan.values import BlastRadius, FleetPlan
 from workbench.engine.plan import Level
 from workbench.engine.plan_file import PlanFileInvalid
@@ -203,6 +203,121 @@ async def test_a_plan_of_one_stack_is_not_one_of_many(tmp_path: Path) -> None:
             await opened.load_fleet_plan(tmp_path / "one.json")
         with pytest.raises(PlanFileInvalid, match="has format"):
             await opened.load_plan(tmp_path / "many.json")
+
+
+async def test_a_run_halts_at_a_step_that_fails_and_goes_on_from_its_file(tmp_path: Path) -> None:
+    place = made(tmp_path, a="b", b="", c="", d="b")
+    file = tmp_path / "plan.json"
+    async with place.open() as opened:
+        await run(opened, await opened.plan_stacks("?/prod"))
+        for name in "abcd":
+            edit(place, name, 'version = "1"', 'version = "2"')
+        fleet = await opened.plan_stacks("?/prod")
+        opened.save_fleet_plan(fleet, file)
+        place.clusters["sh"].fail["apply", str(own("b"))] = Unreachable("connection reset", target="sh")
+        ended = await run(opened, fleet)
+        (halted,) = ended.halted
+        assert (halted.stack, halted.cause, halted.steps) == ("b/prod", Cause.FAILED, 1)
+        assert "connection reset" in halted.why
+        # what goes beside it ends, what reads it does not begin
+        assert names(ended.ready) == ["c/prod"]
+        waits = "reads b/prod, which is not ready"
+        assert ended.left == {"a/prod": waits, "d/prod": waits}
+        assert read_in(place, "a") == "1"
+        place.clusters["sh"].fail.clear()
+        rest = await opened.load_fleet_plan(file)
+        assert {stack: len(plan.steps()) for stack, plan in rest.plans.items()} == {"b/prod": 1, "c/prod": 0}
+        # what reads it can't be planned before, and is held to what was confirmed
+        assert sorted(rest.deferred) == ["a/prod", "d/prod"] and rest.confirmation.level is Level.YES
+        edit(place, "d", 'labels.app = "d"', 'labels.app = "other"')
+        ended = await run(opened, rest)
+        assert sorted(names(ended.ready)) == ["a/prod", "b/prod", "c/prod"] and ended.steps == 3
+        assert [(each.stack, each.cause) for each in ended.halted] == [("d/prod", Cause.STALE)]
+        assert "the configuration compiles to something else now" in ended.halted[0].why
+        edit(place, "d", 'labels.app = "other"', 'labels.app = "d"')
+        ended = await run(opened, await opened.load_fleet_plan(file))
+        assert ended.is_whole and ended.steps == 2
+        assert {place.clusters["sh"].body(own(each))["data"]["version"] for each in "abcd"} == {"2"}
+        history = {each: opened.releases(opened.select(f"{each}/prod")) for each in "abcd"}
+        assert {each: len(found) for each, found in history.items()} == {"a": 2, "b": 3, "c": 2, "d": 2}
+        back = await opened.plan_rollback_stacks(fleet.run)
+        assert {stack: plan.rolls_back_to for stack, plan in back.plans.items()} == dict.fromkeys(fleet.stacks, 1)
+
+
+async def test_what_somebody_changed_in_a_stack_left_half_done_is_not_what_was_approved(tmp_path: Path) -> None:
+    place = made(tmp_path, b="")
+    file = tmp_path / "plan.json"
+    async with place.open() as opened:
+        await run(opened, await opened.plan_stacks("?/prod"))
+        edit(place, "b", 'version = "1"', 'version = "2"')
+        fleet = await opened.plan_stacks("?/prod")
+        opened.save_fleet_plan(fleet, file)
+        place.clusters["sh"].fail["apply", str(own("b"))] = Unreachable("connection reset", target="sh")
+        await run(opened, fleet)
+        place.clusters["sh"].fail.clear()
+        place.clusters["sh"].edit(own("b"), ("data", "other"), "by hand")
+        with pytest.raises(StalePlan, match=r"b/prod: .*is to be changed otherwise than was approved"):
+            await opened.load_fleet_plan(file)
+
+
+async def test_a_stack_that_is_not_ready_halts_with_why_and_a_stack_as_planned_is_waited_for_too(
+    tmp_path: Path,
+) -> None:
+    place = made(tmp_path, a="b", b="")
+    async with place.open() as opened:
+        await run(opened, await opened.plan_stacks("?/prod"))
+        edit(place, "a", 'labels.app = "a"', 'labels.app = "other"')
+        place.clusters["hz"].become(own("b"), Status.FAILED, reason="Broken")
+        fleet = await opened.plan_stacks("?/prod")
+        assert fleet.plans["b/prod"].is_empty and not fleet.plans["a/prod"].is_empty
+        ended = await run(opened, fleet)
+        assert [(each.stack, each.cause) for each in ended.halted] == [("b/prod", Cause.NOT_READY)]
+        assert "v1:ConfigMap:b:own@hz: Broken" in ended.halted[0].why
+        assert ended.left == {"a/prod": "reads b/prod, which is not ready"}
+
+
+async def test_a_cluster_that_does_not_answer_refuses_and_is_named(tmp_path: Path) -> None:
+    place = made(tmp_path, a="", b="")
+    del place.clusters.by_name["sh"]
+    async with place.open() as opened:
+        fleet = await opened.plan_stacks("?/prod")
+        assert fleet.is_refused and sorted(names(fleet.refused)) == ["a/prod", "b/prod"]
+        shown = "\n".join(str(each) for each in presented.lines(fleet, UNICODE))
+        assert "sh" in shown and "connection refused" in shown and "to confirm" not in shown
+
+
+async def test_a_rollback_of_many_goes_on_where_it_halted(tmp_path: Path) -> None:
+    place = made(tmp_path, a="b", b="")
+    async with place.open() as opened:
+        await run(opened, await opened.plan_stacks("?/prod"))
+        for name in "ab":
+            edit(place, name, 'version = "1"', 'version = "2"')
+        fleet = await opened.plan_stacks("?/prod")
+        assert (await run(opened, fleet)).is_whole
+        place.clusters["sh"].fail["apply", str(own("b"))] = Unreachable("connection reset", target="sh")
+        ended = await run(opened, await opened.plan_rollback_stacks(fleet.run))
+        assert names(ended.ready) == ["a/prod"] and names(ended.halted) == ["b/prod"]
+        place.clusters["sh"].fail.clear()
+        rest = await opened.plan_rollback_stacks(fleet.run)
+        assert list(rest.plans) == ["b/prod"]
+        assert (await run(opened, rest)).is_whole
+        versions = [place.clusters[each].body(own(name))["data"]["version"] for each in ("hz", "sh") for name in "ab"]
+        assert versions == ["1"] * 4
+
+
+async def test_a_run_that_is_stopped_ends_what_was_begun(tmp_path: Path) -> None:
+    place = made(tmp_path, a="b", b="")
+    async with place.open() as opened:
+        fleet = await opened.plan_stacks("?/prod")
+        async with opened.apply_stacks(fleet, confirm=fleet.confirmation.phrase, timeout_seconds=20) as events:
+            last = None
+            async for event in events:
+                last = event
+                if isinstance(event, StackReady):
+                    await events.interrupt()
+        assert isinstance(last, RunEnded)
+        assert names(last.ready) == ["b/prod"] and last.left == {"a/prod": "the run was stopped"}
+        assert (await run(opened, await opened.plan_stacks("?/prod"))).is_whole
 
 
 async def test_a_run_is_taken_back_as_a_whole_and_only_what_it_did(tmp_path: Path) -> None:

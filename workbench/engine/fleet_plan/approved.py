@@ -6,49 +6,30 @@ Raises `StalePlan`, which names each thing that is otherwise, or `Refused` for w
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from runtimes.base import KubernetesId
 from workbench.engine.changes import Change
 from workbench.engine.errors import MovedObject, Refused, StalePlan
 from workbench.engine.events import Action
-from workbench.engine.fleet_plan.values import Deferred, reasons_of
+from workbench.engine.fleet_plan.values import Approved, Deferred, reasons_of
 from workbench.engine.plan import Plan
 from workbench.engine.plan_file import states_of
 
 _HARMLESS = frozenset({Action.NONE, Action.CREATE, Action.UPDATE})
 
 
-@dataclass(frozen=True, slots=True)
-class Approved:
-    """What there is to hold a plan made again to. `states` are as `plan_file.states_of` has them, `reasons` why it
-    wanted its phrase; `configuration` is a digest of the Spec with its references, empty where it reads nothing."""
-
-    stack: str
-    id: str
-    spec: str
-    prior: int
-    states: Mapping[str, list[str]]
-    reasons: tuple[str, ...]
-    configuration: str = ""
-
-    @classmethod
-    def of(cls, plan: Plan, configuration: str = "") -> Approved:
-        spec = plan.spec.digest(plan.salt)
-        return cls(plan.stack, plan.id, spec, plan.prior, states_of(plan), reasons_of(plan), configuration)
-
-
 def hold(approved: Approved, plan: Plan, configuration: str, late: Collection[str]) -> None:
     """Holds a stack that reads outputs to what was approved: but for the fields that read those that are `late`, which
     may update what they are in, all is the same."""
-    if plan.id == approved.id and plan.prior == approved.prior:
+    if plan.id == approved.saved.id and plan.prior == approved.saved.prior:
         return
     moved: list[MovedObject] = []
     if configuration != approved.configuration:
         moved.append(MovedObject(None, "the configuration compiles to something else now"))
-    if plan.prior != approved.prior:
-        moved.append(MovedObject(None, f"release {plan.prior} is the last one now, it was {approved.prior}"))
-    moved += _moved(approved.states, plan, _readers(plan, late))
+    if plan.prior != approved.saved.prior:
+        moved.append(MovedObject(None, f"release {plan.prior} is the last one now, it was {approved.saved.prior}"))
+    moved += _moved(approved.saved.objects, plan, _readers(plan, late))
     _refuse(plan, approved.reasons)
     if moved:
         raise StalePlan(moved, where=plan.stack)
@@ -58,12 +39,12 @@ def hold_rest(approved: Approved, plan: Plan, configuration: str, late: Collecti
     """Holds a stack that the run had begun to what is left of it: each step is one that was approved, of an object that
     is as it was then, and the configuration is the same. Outputs that are `late` are as for `hold`."""
     moved: list[MovedObject] = []
-    is_same = configuration == approved.configuration if late else plan.spec.digest(plan.salt) == approved.spec
+    is_same = configuration == approved.configuration if late else plan.spec.digest(plan.salt) == approved.saved.spec
     if not is_same:
         moved.append(MovedObject(None, "the configuration, or what it reads, is something else now"))
     now, readers = states_of(plan), _readers(plan, late)
     for each in plan.steps():
-        then, found = approved.states.get(str(each.address)), now[str(each.address)]
+        then, found = approved.saved.objects.get(str(each.address)), now[str(each.address)]
         if then != found and not _follows(each, then, found, readers):
             moved.append(MovedObject(each.address, "is to be changed otherwise than was approved"))
     _refuse(plan, approved.reasons)

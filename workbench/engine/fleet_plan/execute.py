@@ -22,9 +22,9 @@ from runtimes.base import RuntimeFailure
 from workbench.engine.errors import Locked, StalePlan
 from workbench.engine.events import ApplyFinished, Outcome, StepFailed
 from workbench.engine.execute import Applying
-from workbench.engine.fleet_plan.approved import Approved, hold, hold_deferred
+from workbench.engine.fleet_plan.approved import hold, hold_deferred
 from workbench.engine.fleet_plan.making import AT_ONCE
-from workbench.engine.fleet_plan.values import FleetPlan
+from workbench.engine.fleet_plan.values import Approved, Deferred, FleetPlan
 from workbench.engine.plan import Plan
 from workbench.engine.rollout.execute import Picture, StackEvent
 from workbench.engine.rollout.health import Health
@@ -32,6 +32,7 @@ from workbench.engine.scrubbing import scrubbed
 from workbench.engine.status import StatusTree
 from workbench.engine.tasks import EventStream, running
 from workbench.project import WorkbenchError
+from workbench.project.discovery import one_look
 
 
 class Cause(StrEnum):
@@ -92,9 +93,9 @@ FleetEvent = StageBegan | StackEvent | Picture | StackReady | StackHalted | RunE
 class Stacks(Protocol):
     """What a run asks of its stacks. All of it may raise `WorkbenchError` or `RuntimeFailure`."""
 
-    async def plan(self, stack: str, approved: Plan | None) -> tuple[Plan, str]:
+    async def plan(self, stack: str, approved: Plan | Deferred) -> tuple[Plan, str]:
         """Plans again, for the clusters and with the salt of what was approved, and returns a digest of the compiled
-        Spec as well: under the salt of the run for a stack that was deferred (None)."""
+        Spec as well: under the salt of the run for a stack that had no plan."""
 
     def apply(self, plan: Plan) -> AbstractAsyncContextManager[Applying]: ...
 
@@ -147,6 +148,8 @@ class _Run:
         self._ready: dict[str, StackReady] = {}
         self._halted: dict[str, StackHalted] = {}
         self._begun: set[str] = set()
+        self._done: dict[str, int] = {}
+        """How many steps were done, of stacks that may have been written to."""
         self._is_over = False
 
     async def run(self) -> None:
@@ -200,7 +203,8 @@ class _Run:
             async with limit:
                 if not self._is_stopping:
                     self._begun.add(stack)
-                    await self._stack(stack)
+                    with one_look():
+                        await self._stack(stack)
 
         async with anyio.create_task_group() as tasks:
             for each in stacks:
@@ -217,7 +221,9 @@ class _Run:
             event = StackHalted(stack, halt.cause, halt.why, halt.hint, halt.steps)
         except (WorkbenchError, RuntimeFailure) as error:
             cause = Cause.STALE if isinstance(error, StalePlan | Locked) else Cause.REFUSED
-            event = StackHalted(stack, cause, error.message, error.hint)
+            if stack in self._done:  # what is raised before anything is written speaks for itself
+                cause = Cause.FAILED
+            event = StackHalted(stack, cause, error.message, error.hint, self._done.get(stack, 0))
         else:
             ready = StackReady(stack, steps, plan.revision if steps else plan.prior)
             self._ready[stack] = ready
@@ -230,11 +236,14 @@ class _Run:
 
     async def _current(self, stack: str) -> Plan:
         """Returns the plan to be applied: what was approved, made again where it reads what may have changed."""
-        approved = self._fleet.plans.get(stack)
-        if approved is None:
-            plan, configuration = await self._stacks.plan(stack, None)
-            hold_deferred(self._fleet.deferred[stack], plan, configuration)
+        if (deferred := self._fleet.deferred.get(stack)) is not None:
+            plan, configuration = await self._stacks.plan(stack, deferred)
+            if deferred.former is not None:
+                hold(deferred.former, plan, configuration, deferred.late)
+            else:
+                hold_deferred(deferred, plan, configuration)
             return plan
+        approved = self._fleet.plans[stack]
         late = self._late.get(stack, ())
         if not late:
             return approved
@@ -248,6 +257,7 @@ class _Run:
         failed = ""
         async with self._stacks.apply(plan) as applying:
             self._at_work.add(applying)
+            self._done[plan.stack] = 0
             try:
                 if self._stop.is_set():  # it was told so while this one was opened
                     await applying.interrupt()
@@ -257,6 +267,7 @@ class _Run:
                         failed = failed or f"{event.action.value} {event.address}: {event.message}"
                     if isinstance(event, ApplyFinished):
                         ended = event
+                        self._done[plan.stack] = event.done
             finally:
                 self._at_work.discard(applying)
         if ended is None or ended.outcome is not Outcome.SUCCEEDED:

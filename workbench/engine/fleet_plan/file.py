@@ -17,20 +17,18 @@ from typing import Any
 from workbench.engine import plan_file
 from workbench.engine.compile import CompileInputs
 from workbench.engine.errors import EngineError
-from workbench.engine.fleet_plan.approved import Approved
-from workbench.engine.fleet_plan.values import Deferred, FleetPlan, reasons_of
-from workbench.engine.plan_file import PlanFileInvalid, SavedPlan
+from workbench.engine.fleet_plan.values import Approved, Deferred, FleetPlan, reasons_of
+from workbench.engine.plan_file import PlanFileInvalid
 
 FORMAT = "workbench.fleet-plan/v1"
 
 
 @dataclass(frozen=True, slots=True)
 class SavedFleet:
-    """`late` as of `FleetPlan`; `approved` is what each of the `plans` is held to when it is made again."""
+    """`late` as of `FleetPlan`; `approved` is what the plan of each stack is held to when it is made again."""
 
     run: str
     made_at: datetime
-    plans: Mapping[str, SavedPlan]
     approved: Mapping[str, Approved]
     deferred: Mapping[str, Deferred]
     late: Mapping[str, tuple[str, ...]]
@@ -93,17 +91,8 @@ def load(path: Path, root: Path) -> SavedFleet:
         return SavedFleet(
             run=str(content["run"]),
             made_at=datetime.fromisoformat(content["made"]),
-            plans=plans,
             approved={
-                stack: Approved(
-                    stack,
-                    each.id,
-                    each.spec,
-                    each.prior,
-                    each.objects,
-                    tuple(content["reasons"][stack]),
-                    str(content["configurations"].get(stack, "")),
-                )
+                stack: Approved(each, tuple(content["reasons"][stack]), str(content["configurations"].get(stack, "")))
                 for stack, each in plans.items()
             },
             deferred={str(each["stack"]): _deferred_in(each) for each in content["deferred"]},

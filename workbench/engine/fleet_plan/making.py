@@ -151,12 +151,13 @@ def _deferred(
         for stack, spec in waiting.items():
             gives = [each for each in readings[stack] if each in found or (each in plans and not plans[each].is_empty)]
             if stack not in found and gives:
-                found[stack] = _deferred_of(stacks[stack], spec, inputs, salt)
+                found[stack] = deferred_of(stacks[stack], spec, inputs, salt)
                 is_news = True
     return found
 
 
-def _deferred_of(stack: Stack, spec: Spec, inputs: CompileInputs, salt: bytes) -> Deferred:
+def deferred_of(stack: Stack, spec: Spec, inputs: CompileInputs, salt: bytes) -> Deferred:
+    """Returns a stack that can't be planned yet; `salt` is that of its digest."""
     outputs = dict.fromkeys(f"{each.output.stack}/{each.output.name}" for each in uses(spec))
     return Deferred(
         stack.name,

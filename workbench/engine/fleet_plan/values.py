@@ -12,6 +12,7 @@ from workbench.engine.changes import Summary
 from workbench.engine.compile import CompileInputs
 from workbench.engine.errors import ConfirmationRequired, Refused
 from workbench.engine.plan import Confirmation, Level, Plan
+from workbench.engine.plan_file import SavedPlan, saved_of
 from workbench.engine.rollout.reading import changed_reads
 from workbench.engine.stack_order import ranks
 
@@ -20,11 +21,28 @@ _PROTECTED = "the stack is protected"
 
 
 @dataclass(frozen=True, slots=True)
+class Approved:
+    """What a plan is held to when it is made again. `reasons` are why it wanted its phrase; `configuration` is a digest
+    of its Spec with the references in it, under its salt, empty where it reads nothing."""
+
+    saved: SavedPlan
+    reasons: tuple[str, ...]
+    configuration: str = ""
+
+    @classmethod
+    def of(cls, plan: Plan, configuration: str = "") -> Approved:
+        return cls(saved_of(plan), reasons_of(plan), configuration)
+
+
+@dataclass(frozen=True, slots=True)
 class Deferred:
     """A stack that is planned when what it reads is known.
 
     `outputs` are `project/stack/name`. `configuration` is a digest of its Spec with the references in it, which has so
     many `resources`, and `clusters` are where they go. It may be `protected`. `withheld` are options that aren't saved.
+
+    `former` is the plan that it had when the whole was approved, and is held to when it is made again, but for what the
+    `late` outputs are: of a run that goes on, where what it reads was left half-done.
     """
 
     stack: str
@@ -34,9 +52,13 @@ class Deferred:
     clusters: tuple[str, ...]
     protected: bool = False
     withheld: frozenset[str] = frozenset()
+    former: Approved | None = None
+    late: tuple[str, ...] = ()
 
     @property
     def reasons(self) -> tuple[str, ...]:
+        if self.former is not None:
+            return self.former.reasons
         said = f"what becomes of it is known once {', '.join(self.outputs)} is: it may create and update, and no more"
         return (said, *([_PROTECTED] if self.protected else []))
 
