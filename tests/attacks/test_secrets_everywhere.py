@@ -108,6 +108,15 @@ NEW = (
         ("import", "live", "--cluster", "hz", "--namespace", "default", *TAKEN, "-o", format_)
         for format_ in ("text", "json")
     ),
+    *(
+        (*words, "--dry-run", "-o", format_)
+        for words in (
+            ("new", "project", "copied", "--like", "vault"),
+            ("new", "stack", "copied", "--like", "vault/dev"),
+            ("new", "component", "copied", "--like", "vault/web"),
+        )
+        for format_ in ("text", "json")
+    ),
     ("migrate", "--check", "vault/dev"),
     ("migrate", "vault/dev"),
     *(("policy", "vault/dev", "-o", format_) for format_ in ("table", "json", "yaml")),

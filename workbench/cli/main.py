@@ -42,6 +42,7 @@ _COMMANDS = {
     "watch": "watch a stack until it is ready, or say why it is not",
     "explain": "show which lines set a field of a resource",
     "outputs": "show what a stack gives to others, as it is now",
+    "new": "make a project, stack or component after one that is there",
     "import": "write KCL for what exists already, live or in manifests, so that the first plan is empty",
     "set": "set fields of a resource at the lines that decide them, and prove it",
     "migrate": "bring KCL of 2023 to today's language, and prove that no stack changes",

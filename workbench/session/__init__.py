@@ -14,6 +14,7 @@ cancelled, and may run side by side on one event loop.
 """
 
 from workbench.session.acting import Acting
+from workbench.session.creating import Creating
 from workbench.session.editing import Editing
 from workbench.session.impacting import Impacting
 from workbench.session.importing import Importing
@@ -30,6 +31,7 @@ class Session(
     Looking,
     Editing,
     Importing,
+    Creating,
     Impacting,
     Judging,
     ListingLive,
