@@ -17,7 +17,7 @@ Precedence is flag, then environment, then default. Environment variables:
     WB_MAX_MEMORY  memory that a process which evaluates may need, such as 512M or 2G
     WB_ASCII       1: no glyphs outside of ASCII
     WB_NO_MOUSE    1: the screens leave the mouse to the terminal
-    WB_CONFIG_DIR  the user's own files: keymap.yaml
+    WB_CONFIG_DIR  the user's own files: keymap.yaml, commands.yaml
     WB_ALLOW_EXEC  1: a kubeconfig inside the repository is trusted as the user's own is
     WB_TERRAFORM   the terraform or tofu to use; else the one on PATH
     WB_TERRAFORM_MIRROR  folders with providers, as `terraform providers mirror` makes them, taken before any registry

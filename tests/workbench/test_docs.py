@@ -36,6 +36,7 @@ from workbench.tui.screens.fleet import FleetScreen
 from workbench.tui.screens.live import LiveScreen
 from workbench.tui.screens.live_object import LiveObjectScreen
 from workbench.tui.screens.logs import LogsScreen
+from workbench.tui.screens.output import OutputScreen
 from workbench.tui.screens.plan import PlanScreen
 from workbench.tui.screens.reconcile import ReconcileScreen
 from workbench.tui.screens.recovery import RecoveryScreen
@@ -302,6 +303,7 @@ _KEYS: dict[str, tuple[type, ...]] = {
     "Related objects": (RelationsScreen,),
     "Logs": (LogsScreen,),
     "Bookmarks": (BookmarksScreen,),
+    "Commands of your own": (OutputScreen,),
 }
 _NOT_BINDINGS = {"In tables": {"gg"}}
 """Two plain keys one after the other, which a binding cannot be."""

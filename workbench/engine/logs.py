@@ -14,6 +14,11 @@ _ORDERS = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?
 """https://ecma-international.org/publications-and-standards/standards/ecma-48: what colours a line, or sets a title."""
 
 
+def without_orders(text: str) -> str:
+    """Returns what a program wrote for a terminal without colours and other orders to it."""
+    return _ORDERS.sub("", text)
+
+
 def shown(report: LogReport, secrets: frozenset[str], rules: SecretRules = BUILT_IN) -> LogReport:
     """Returns a report with secrets masked. Colours go first: they might stand in the middle of one."""
     entries = tuple(_shown(each, secrets, rules) for each in report.entries)
@@ -21,7 +26,7 @@ def shown(report: LogReport, secrets: frozenset[str], rules: SecretRules = BUILT
 
 
 def _shown(entry: LogLine | LogNote, secrets: frozenset[str], rules: SecretRules) -> LogLine | LogNote:
-    text = masked_text(_ORDERS.sub("", entry.text), secrets, rules)
+    text = masked_text(without_orders(entry.text), secrets, rules)
     if isinstance(entry, LogNote):
         return replace(entry, text=text)
     # cut when masked: half of a secret would be none that anybody knows

@@ -248,17 +248,21 @@ class Opened:
             )
         return self._workspaces
 
-    def holds_secret(self, text: str) -> bool:
-        """Whether a text has in it what is known to be secret, or looks like it; also where the rules can't be read."""
+    def masked(self, text: str) -> str:
+        """Returns a text without what is known to be secret, or looks like it; raises `BrokenFile` for broken rules."""
         from workbench.engine.scrubbing import masked_text
-        from workbench.project import WorkbenchError
         from workbench.project.masking import read_masking
 
+        return masked_text(text, self._secrets, read_masking(self._root))
+
+    def holds_secret(self, text: str) -> bool:
+        """Whether `masked` would change it; also where that can't be told."""
+        from workbench.project import WorkbenchError
+
         try:
-            rules = read_masking(self._root)
+            return self.masked(text) != text
         except WorkbenchError:
             return True
-        return masked_text(text, self._secrets, rules) != text
 
     @contextmanager
     def _masking_failures(self) -> Iterator[None]:

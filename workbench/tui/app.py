@@ -33,7 +33,8 @@ from workbench.present import errors, glyphs
 from workbench.present.diff_export import FORMS
 from workbench.present.recovery import event_line, follow
 from workbench.project import TERRAFORM_PLACE, BrokenFile, KonfigTree, Stack, StackPath, UnknownStack, WorkbenchError
-from workbench.tui import commands, equivalents, places
+from workbench.tui import commands, custom_running, equivalents, places
+from workbench.tui.custom import CustomCommand
 from workbench.tui.drafts import Drafts
 from workbench.tui.frame import Frame, StateChanged
 from workbench.tui.key_names import WithNames
@@ -155,6 +156,8 @@ class WorkbenchApp(WithNames, App[int]):
         self.drafts = Drafts(self)
         self.last_place: Place | None = None
         self.stack_commands = tuple(_COMMANDS)
+        self.custom: dict[str, CustomCommand] = {}
+        self.keymap_of_user: dict[str, str] = {}
         self.color_system: str | None = None
         """What the terminal can show as rich calls it; None where that does not matter, as there is none."""
         self._releases: dict[StackPath, Release | None] = {}
@@ -184,6 +187,7 @@ class WorkbenchApp(WithNames, App[int]):
         self.animation_level = "none"
         self.set_class(self.is_ascii, ASCII_CLASS)
         self._take_keymap()
+        self.custom = custom_running.load(self, (*_WORDS, "q"))
         screen = BrowseScreen()
         self.push_screen(screen)
         if self._open_at:
@@ -201,9 +205,10 @@ class WorkbenchApp(WithNames, App[int]):
         from workbench.tui import keymap  # it knows every screen
 
         try:
-            self.set_keymap(keymap.read(folder))
+            self.keymap_of_user = keymap.read(folder)
         except BrokenFile as error:
             self.notify(f"{error} ({error.hint}). All keys are the default ones.", severity="error", timeout=30)
+        self.set_keymap(self.keymap_of_user)
 
     async def on_event(self, event: events.Event) -> None:
         if isinstance(event, events.Key | events.Paste) and not event.is_forwarded:
@@ -341,6 +346,8 @@ class WorkbenchApp(WithNames, App[int]):
             commands.allow_writes(self, rest.strip(), screen)
         elif word in _COMMANDS:
             self._run_stack_command(_COMMANDS[word], rest, screen)
+        elif word in self.custom:
+            custom_running.run(self, word, rest.strip(), screen)
         elif meant := commands.near(word, _WORDS):
             self.notify(
                 f"no command {word!r}: did you mean :{meant}? A kind of that name is :{word}@CLUSTER",
@@ -353,7 +360,9 @@ class WorkbenchApp(WithNames, App[int]):
         """Returns the texts that what was typed after `:` may become: commands, then stacks."""
         word, space, rest = text.partition(" ")
         if not space:
-            found = (f"{each} " if each != "quit" else each for each in _WORDS if each.startswith(word))
+            found = (
+                f"{each} " if each != "quit" else each for each in (*_WORDS, *self.custom) if each.startswith(word)
+            )
             return (*found, *commands.kinds(self, word))
         if word == commands.EXPORT:
             return tuple(f"{word} {each}" for each in FORMS if each.startswith(rest.lstrip()))
@@ -363,6 +372,11 @@ class WorkbenchApp(WithNames, App[int]):
             return ()
         names = [str(path) for path in self.states]
         return tuple(f"{word} {each}" for each in names if each.startswith(rest.lstrip()))
+
+    def action_custom(self, name: str) -> None:
+        """What the key of a command of the user's own does."""
+        if isinstance(self.screen, Frame):
+            custom_running.run(self, name, "", self.screen)
 
     def _run_stack_command(self, name: str, rest: str, screen: Frame) -> None:
         state = screen.shown_state

@@ -14,6 +14,7 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Footer, Input
 
+from runtimes.base import Address, KubernetesId
 from workbench.present import clusters, errors, reconcile
 from workbench.present.rows import Key
 from workbench.present.text import Line, Span, Tone, line
@@ -166,6 +167,18 @@ class Frame(WithNames, Screen[None]):
     def order(self) -> str:
         """How the rows are ordered, in words of the screen's own; empty where there is but one order."""
         return ""
+
+    def subject(self) -> Address | None:
+        """Returns the object under the cursor, None where there is none."""
+        table = self.main_table()
+        match table.current if table is not None else None:
+            case Address() as address:
+                return address
+            case (Address() as address, *_):
+                return address
+            case (str() as cluster, KubernetesId() as id_):
+                return Address(cluster, id_)
+        return None
 
     def order_by(self, order: str) -> None:
         """Takes an order that `order` said before; screens that know no orders leave it."""

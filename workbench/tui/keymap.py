@@ -112,6 +112,22 @@ def read(folder: Path | None) -> dict[str, str]:
     return found
 
 
+def free_keys(wanted: Mapping[str, str], keymap: Mapping[str, str], file: Path) -> dict[str, str]:
+    """Returns the keys that commands of the user's own get, by their names; raises `BrokenFile` for one that is in use
+    on any screen, and for one that is typed as a letter or pressed to move."""
+    used = {key: each.name for each in reversed(entries(keymap)) for key in each.keys}
+    found: dict[str, str] = {}
+    for name, text in wanted.items():
+        where = place_of(file.resolve(), name)
+        keys = _keys(text, where)
+        for key in keys:
+            if owner := used.get(key) or (key in _MOVING and "pressed to move or to type"):
+                raise BrokenFile(f"{key} is {owner}", where=where, hint="choose another key")
+            used[key] = name
+        found[name] = ",".join(keys)
+    return found
+
+
 def _meant(name: Any, known: Iterable[KeyEntry], where: str) -> tuple[str, ...]:
     """Returns the names that one means: itself, or without a place that of every place."""
     names = dict.fromkeys(each.name for each in known)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-KEYMAP_FILE = "keymap.yaml"
+KEYMAP_FILE, COMMANDS_FILE = "keymap.yaml", "commands.yaml"
 
 
 def is_there(file: Path) -> bool:

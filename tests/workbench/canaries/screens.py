@@ -9,9 +9,11 @@ from typing import Any
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from tests.workbench.canaries.repository import LOOK, OPTION, URL
 from tests.workbench.tui.test_screens import opened, says, shown, state, until
 from workbench.present.diff_export import FORMS, exported
 from workbench.tui.app import WorkbenchApp
+from workbench.tui.custom import CustomCommand
 from workbench.tui.screens.adopt import AdoptScreen
 from workbench.tui.screens.bookmarks import BookmarksScreen
 from workbench.tui.screens.command_log import CommandLogScreen
@@ -20,6 +22,7 @@ from workbench.tui.screens.fleet import FleetScreen
 from workbench.tui.screens.live import LiveScreen
 from workbench.tui.screens.live_object import LiveObjectScreen
 from workbench.tui.screens.logs import LogsScreen
+from workbench.tui.screens.output import OutputScreen
 from workbench.tui.screens.reach import ReachScreen
 from workbench.tui.screens.relations import RelationsScreen
 from workbench.tui.screens.releases import ReleaseChangesScreen, ReleasesScreen
@@ -176,6 +179,11 @@ class Pictures:
         await self._typed("bookmarks")
         await until(self.pilot, lambda: isinstance(self.app.screen, BookmarksScreen) and says(self.app, "here"))
         self.take("bookmarks")
+        text = " ".join((OPTION, URL, LOOK))
+        self.app.custom["shout"] = CustomCommand("shout", ("echo", text))
+        await self._typed("shout")
+        await until(self.pilot, lambda: isinstance(self.app.screen, OutputScreen) and says(self.app, "exit code 0"))
+        self.take("output")
 
     async def _typed(self, command: str) -> None:
         await self.pilot.press("colon")

@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 
-from runtimes.base import KubernetesId, RuntimeFailure
+from runtimes.base import Address, KubernetesId, RuntimeFailure
 from workbench.engine.live import LiveObject
 from workbench.engine.live_acts import BadAct, LiveAct, LiveRequest, acts_of, consequence
 from workbench.present import describe, durations, errors, live, reconcile
@@ -153,6 +153,9 @@ class LiveObjectScreen(Frame):
         age = durations.short((now - found.read_at).total_seconds())
         gone = Span("  it is not there any more, this is how it was", Tone.WARN) if self._is_gone else Span("")
         return line(name, Span(f"  read {age} ago", Tone.WARN if self._trouble else Tone.MUTED), gone)
+
+    def subject(self) -> Address:
+        return Address(self._cluster, self._object)
 
     def ask_to(self, act: LiveAct, rest: str) -> None:
         """Asks for the phrase of an act on the object that is shown; `rest` is how many replicas there are to be."""
