@@ -114,19 +114,26 @@ class Server:
                 parts = (user["client-certificate-data"], user["client-key-data"])
                 pem.write_bytes(b"".join(map(base64.b64decode, parts)))
                 tls.load_cert_chain(pem)
-        self._headers = {"Content-Type": "application/strategic-merge-patch+json"}
+        self._headers: dict[str, str] = {}
         if "token" in user:
             self._headers["Authorization"] = f"Bearer {user['token']}"
         self._connection = http.client.HTTPSConnection(address.netloc, context=tls)
 
     def patch(self, path: str, body: object) -> float:
         """Returns when it was answered, by the monotonic clock."""
-        self._connection.request("PATCH", path, json.dumps(body), self._headers)
+        return self._sent("PATCH", path, body, "application/strategic-merge-patch+json", (200,))
+
+    def create(self, path: str, body: object) -> None:
+        """What is there already stays as it is."""
+        self._sent("POST", path, body, "application/json", (201, 409))
+
+    def _sent(self, method: str, path: str, body: object, content_type: str, codes: tuple[int, ...]) -> float:
+        self._connection.request(method, path, json.dumps(body), {**self._headers, "Content-Type": content_type})
         answer = self._connection.getresponse()
         answered = time.monotonic()
         text = answer.read()
-        if answer.status != 200:
-            raise SystemExit(f"PATCH {path}: {answer.status} {text[:200]!r}")
+        if answer.status not in codes:
+            raise SystemExit(f"{method} {path}: {answer.status} {text[:200]!r}")
         return answered
 
 

@@ -390,7 +390,9 @@ class ResourceTable(WithNames, ScrollView, can_focus=True):
         return self._whole_line(segments, style)
 
     def _whole_line(self, segments: list[Segment], style: Style | None = None) -> Strip:
-        return Strip(segments).adjust_cell_length(self._width, style or self.rich_style)
+        """Neighbours of one style become one segment: each is written to the terminal with all of its style."""
+        strip = Strip(segments).adjust_cell_length(self._width, style or self.rich_style)
+        return Strip([each for each in strip if each.text], self._width).simplify()
 
     def _refresh_row(self, index: int) -> None:
         self.refresh_line(index)
