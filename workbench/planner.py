@@ -32,7 +32,7 @@ from runtimes.base import (
 from workbench.destinations import Places, destinations, goes_to_clusters, refuse_doubtful
 from workbench.engine.changes import Gap, StackDiff
 from workbench.engine.choice import EVERYTHING, Choice, Subject
-from workbench.engine.compile import CompiledStack, CompileInputs
+from workbench.engine.compiled import CompiledStack, CompileInputs
 from workbench.engine.errors import EngineError, Refused, ReleaseFailure
 from workbench.engine.identities import Followed, Reached, Waiting, follow, former_of, identify, refuse_others
 from workbench.engine.masking import Seal

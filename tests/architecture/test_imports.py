@@ -233,3 +233,12 @@ def test_what_needs_no_network_loads_no_code_for_it(arguments: tuple[str, ...], 
         check=False,
     )
     assert (done.returncode, done.stderr[-500:][done.stderr[-500:].rfind("[") :]) == (0, "[]"), done.stderr
+
+
+def test_screens_start_without_the_language_and_without_a_client() -> None:
+    """Another process compiles, and clusters are reached later: who opens the screens waits for neither."""
+    code = "import sys, workbench.tui.app; print([each for each in ('kcl.api', 'kubernetes') if each in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, timeout=60, check=True
+    )
+    assert done.stdout.strip() == "[]"

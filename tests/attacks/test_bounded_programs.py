@@ -21,7 +21,7 @@ from tests.attacks.conftest import Hostile
 from tests.attacks.hostile_programs import NAMES, PROGRAMS, files_of, write
 from tests.attacks.signalled import SIGNALS, ends_when_signalled
 from tests.workbench.cli.command import Wb
-from workbench.engine.compile import CompileFailed
+from workbench.engine.compiled import CompileFailed
 from workbench.engine.errors import SpecInvalid
 from workbench.engine.evaluators import evaluators
 from workbench.session import Session

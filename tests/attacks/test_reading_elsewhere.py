@@ -13,7 +13,7 @@ from kcl import api
 from tests.attacks.conftest import CANARY, Hostile
 from tests.workbench.cli.command import Ended, Wb
 from tests.workbench.engine.test_downloaded_packages import lock
-from workbench.engine.compile import CompileFailed, CompileInputs
+from workbench.engine.compiled import CompileFailed, CompileInputs
 from workbench.engine.compiled_index import INDEX_FILE
 from workbench.session import Session
 

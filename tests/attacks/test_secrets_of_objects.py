@@ -14,7 +14,7 @@ import pytest
 
 from tests.attacks.opened_vault import Opened, opened_vault
 from tests.workbench.cli.command import Wb
-from workbench.engine.compile import CompileInputs
+from workbench.engine.compiled import CompileInputs
 from workbench.session import Session
 
 OURS = ("kcl.", "runtimes.", "workbench.")

@@ -33,7 +33,8 @@ from tests.benchmarks.edits import Edit, edits
 from tests.benchmarks.measuring import Faster, Group, Planned, Variant
 from tests.benchmarks.sessions import Editor
 from tests.kcl.conformance import FOLDER
-from workbench.engine.compile import CompileInputs, compile_now, new_cache
+from workbench.engine.compile import compile_now, new_cache
+from workbench.engine.compiled import CompileInputs
 from workbench.project import discover
 
 SAMPLE = Path(__file__).parents[2] / "sample-konfig"

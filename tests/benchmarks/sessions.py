@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from runtimes.base import value_at
 from tests.benchmarks.edits import Edit
-from workbench.engine.compile import CompileInputs
+from workbench.engine.compiled import CompileInputs
 from workbench.engine.spec import Spec
 from workbench.session import Session
 from workbench.settings import Settings

@@ -22,7 +22,8 @@ from tests.conformance.kcl_suite import same
 from tests.differential.comparing import documents
 from tests.kcl.conformance import corpus
 from tests.properties.official import Official, official
-from workbench.engine.compile import CompileFailed, CompileInputs, compile_now, new_cache, program_of
+from workbench.engine.compile import compile_now, new_cache, program_of
+from workbench.engine.compiled import CompileFailed, CompileInputs
 from workbench.engine.errors import SpecInvalid
 from workbench.project import Stack, discover
 

@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from workbench.engine.compile import CompileInputs, compile_now
+from workbench.engine.compile import compile_now
+from workbench.engine.compiled import CompileInputs
 from workbench.engine.impact import ImpactReport, State
 from workbench.project import WorkbenchError, discover
 from workbench.session import Session

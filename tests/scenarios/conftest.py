@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from runtimes.sandbox.server import Sandbox
-from workbench.engine.compile import CompileInputs
+from workbench.engine.compiled import CompileInputs
 from workbench.engine.events import ApplyFinished, Event
 from workbench.engine.plan import Plan
 from workbench.engine.status import StatusTree

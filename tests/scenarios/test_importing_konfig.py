@@ -16,7 +16,8 @@ from runtimes.base import KubernetesId
 from runtimes.sandbox.server import Sandbox
 from tests.kcl.conformance import FOLDER, corpus
 from tests.scenarios.importing import applied_by_kubectl
-from workbench.engine.compile import CompileInputs, compile_now
+from workbench.engine.compile import compile_now
+from workbench.engine.compiled import CompileInputs
 from workbench.project import Stack, discover
 from workbench.session import Session
 from workbench.settings import Settings

@@ -14,7 +14,7 @@ import pytest
 from runtimes.base import Forbidden, LiveOperations, PodTarget, Unreachable
 from runtimes.sandbox.api.disturbances import Disturbance
 from runtimes.sandbox.server import Sandbox
-from workbench.engine.compile import CompileInputs
+from workbench.engine.compiled import CompileInputs
 from workbench.engine.errors import ConfirmationRequired, Locked, Refused, StalePlan
 from workbench.engine.recovery.document import Host, InventoryState, Limits, Operation, RecoveryDocument
 from workbench.engine.recovery.events import (

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from workbench.cli.main import Context
     from workbench.cli.output import Output
-    from workbench.engine.compile import CompileInputs
     from workbench.engine.compile_all import Outcome
+    from workbench.engine.compiled import CompileInputs
     from workbench.session import Session
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from workbench.cli.main import Context
     from workbench.cli.output import Output
     from workbench.cli.practice import Practice
-    from workbench.engine.compile import CompileInputs
+    from workbench.engine.compiled import CompileInputs
     from workbench.engine.plan import Plan
     from workbench.engine.status import StatusTree
     from workbench.project import Stack

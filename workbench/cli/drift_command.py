@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from workbench.cli.main import Context
     from workbench.cli.output import Output
-    from workbench.engine.compile import CompileInputs
+    from workbench.engine.compiled import CompileInputs
     from workbench.engine.drift import Adoption, StackDrift
     from workbench.engine.plan import Plan
     from workbench.project import Stack

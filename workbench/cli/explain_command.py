@@ -13,7 +13,7 @@ from workbench.present.text import Span, Tone
 
 if TYPE_CHECKING:
     from workbench.cli.main import Context
-    from workbench.engine.compile import CompiledStack
+    from workbench.engine.compiled import CompiledStack
 
 
 @click.command("explain")

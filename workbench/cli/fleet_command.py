@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from workbench.cli.main import Context
     from workbench.cli.output import Output
-    from workbench.engine.compile import CompileInputs
+    from workbench.engine.compiled import CompileInputs
     from workbench.present.fleet import Entry
     from workbench.present.rows import Row
     from workbench.project import Stack

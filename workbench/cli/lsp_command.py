@@ -18,7 +18,7 @@ from workbench.cli.stacks import compile_options, inputs, workdir_option
 if TYPE_CHECKING:
     from runtimes.base import FieldPath
     from workbench.cli.main import Context
-    from workbench.engine.compile import CompiledStack, CompileInputs
+    from workbench.engine.compiled import CompiledStack, CompileInputs
     from workbench.project import Stack
     from workbench.session import Session
 

@@ -6,13 +6,14 @@ command badly passes through `_ended`: one message, what to do, one of the exit 
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -238,8 +239,13 @@ def wb(
         ctx.exit(open_screen(ctx.obj))
 
 
+_COLLECTING: Final = 50_000, 20, 20
+"""Imports and objects of clusters are made to stay: by default cycles are looked for among them some hundred times."""
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """The entry point; always ends in SystemExit."""
+    gc.set_threshold(*_COLLECTING)
     given = list(sys.argv[1:] if arguments is None else arguments)
     output = Output(style="--no-style" not in given)
     try:

@@ -17,7 +17,7 @@ from workbench.present.text import Span, Tone
 
 if TYPE_CHECKING:
     from workbench.cli.output import Output
-    from workbench.engine.compile import CompileInputs
+    from workbench.engine.compiled import CompileInputs
     from workbench.engine.fleet_plan.execute import FleetRun, RunEnded
     from workbench.engine.fleet_plan.values import FleetPlan
     from workbench.session import Session

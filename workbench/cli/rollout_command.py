@@ -29,7 +29,7 @@ from workbench.present.text import Span, Tone
 if TYPE_CHECKING:
     from workbench.cli.main import Context
     from workbench.cli.output import Output
-    from workbench.engine.compile import CompileInputs
+    from workbench.engine.compiled import CompileInputs
     from workbench.engine.errors import Locked
     from workbench.engine.plan import Plan
     from workbench.engine.rollout.execute import RolloutRun

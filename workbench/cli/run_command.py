@@ -16,7 +16,7 @@ from workbench.present.text import Span, Tone
 if TYPE_CHECKING:
     from workbench.cli.main import Context
     from workbench.cli.output import Output
-    from workbench.engine.compile import CompileInputs
+    from workbench.engine.compiled import CompileInputs
     from workbench.engine.recovery.hosts import Acceptance
     from workbench.engine.recovery.values import Recovery, RecoveryReport
     from workbench.session import Session

@@ -11,7 +11,7 @@ import click
 if TYPE_CHECKING:
     from workbench.cli.main import Context
     from workbench.cli.output import Output
-    from workbench.engine.compile import CompileInputs
+    from workbench.engine.compiled import CompileInputs
     from workbench.project import KonfigTree, Stack
     from workbench.session import Session
 
@@ -217,7 +217,7 @@ def find(context: Context, name: str, workdir: Path | None) -> tuple[Session, St
 
 def inputs(options: tuple[str, ...], settings: tuple[str, ...]) -> CompileInputs:
     """Parses `-D NAME=VALUE`; raises `click.BadParameter` for any other form."""
-    from workbench.engine.compile import CompileInputs
+    from workbench.engine.compiled import CompileInputs
 
     pairs = {}
     for each in options:

@@ -14,7 +14,7 @@ from workbench.present.text import Span, Tone
 if TYPE_CHECKING:
     from runtimes.base import StateMove
     from workbench.cli.main import Context
-    from workbench.engine.compile import CompileInputs
+    from workbench.engine.compiled import CompileInputs
     from workbench.engine.kept_state import KeptResource, KeptState
     from workbench.engine.plan import Plan
     from workbench.project import Stack

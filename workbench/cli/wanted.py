@@ -9,7 +9,7 @@ from pathlib import Path
 
 from runtimes.base import RuntimeFailure, TerraformId
 from runtimes.registry import provider_uses
-from workbench.engine.compile import CompileInputs
+from workbench.engine.compiled import CompileInputs
 from workbench.engine.errors import EngineError
 from workbench.engine.plugins import needs_trust
 from workbench.engine.secret_references import uses

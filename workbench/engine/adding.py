@@ -13,7 +13,7 @@ from typing import Any, Final
 from kcl import api
 from kcl.source import SourceFile
 from runtimes.base import FieldPath, ResourceId, format_path
-from workbench.engine.compile import CompiledStack, CompileInputs
+from workbench.engine.compiled import CompiledStack, CompileInputs
 from workbench.engine.edit_places import EditPlaces, Place
 from workbench.engine.errors import EditFailed, EngineError
 from workbench.engine.field_edit import is_same, near_field

@@ -21,16 +21,16 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from time import perf_counter
-from types import MappingProxyType
 from typing import Any
 
 from kcl import api
-from kcl.diagnostics import Diagnostic, Position, position
+from kcl.diagnostics import Diagnostic, position
 from kcl.memo.inputs import Clock, now
 from kcl.reach import is_below
 from kcl.secrecy.rules import BUILT_IN, MASK, SecretRules
 from runtimes.base.documents import DocumentError, load_all_yaml, load_yaml, read_text
 from runtimes.base.secret_texts import telling, texts
+from workbench.engine.compiled import CompiledStack, CompileFailed, CompileInputs
 from workbench.engine.errors import EngineError, SpecInvalid
 from workbench.engine.frames import MOST_BYTES
 from workbench.engine.masking import secret_texts_in
@@ -45,58 +45,6 @@ PluginFinder = api.PluginFinder
 _STACK_SETTINGS, _MODULE = "kcl.yaml", "kcl.mod"
 _WRITTEN = re.compile(r"""(([A-Za-z_][\w.-]{0,60})["']?\s{0,3}[=:]\s{0,3}["'])([^"'\n]{3,})(["'])""")
 """A text that is given to a name, in a source line or in a value that a message quotes."""
-
-
-@dataclass(frozen=True, slots=True)
-class CompileInputs:
-    """What may vary between two compilations of one stack.
-
-    `options` are `-D name=value`, values as text. `settings` are files as given with `-Y`, relative to the stack's
-    folder. `overlay` replaces or adds file contents by absolute path; files on disk are never touched.
-    """
-
-    options: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}), repr=False)
-    settings: tuple[str, ...] = ()
-    overlay: Mapping[Path, str] = field(default_factory=lambda: MappingProxyType({}), repr=False)
-
-    def plain(self) -> CompileInputs:
-        """The same as plain dictionaries, which any process can be sent."""
-        return CompileInputs(dict(self.options), self.settings, dict(self.overlay))
-
-
-@dataclass(frozen=True, slots=True)
-class CompiledStack:
-    """`diagnostics` are warnings, `dependencies` every file read, `log` what the program printed."""
-
-    spec: Spec
-    diagnostics: tuple[Diagnostic, ...]
-    dependencies: frozenset[Path] = field(repr=False)
-    seconds: float
-    log: str = ""
-
-
-class CompileFailed(EngineError):
-    """The KCL is wrong. `diagnostics` are the findings, `rendered` the same as text with source lines and carets, and
-    what plugins printed.
-
-    `message` is the first finding and `where` its `file:line:column`. `places` are where the findings are, None for one
-    that is at no place.
-    """
-
-    def __init__(
-        self,
-        message: str,
-        *,
-        where: str,
-        diagnostics: tuple[Diagnostic, ...],
-        rendered: str,
-        hint: str = "",
-        places: tuple[Position | None, ...] = (),
-    ) -> None:
-        codes = " ".join(dict.fromkeys(each.code.number for each in diagnostics))
-        hint = hint or f"correct the source (`kcl explain {codes}` says more); nothing was sent to a cluster"
-        super().__init__(message, where=where, hint=hint)
-        self.diagnostics, self.rendered, self.places = diagnostics, rendered, places
 
 
 def new_cache(*, results: bool = True, secrets: SecretRules = BUILT_IN, clock: Clock = now) -> ParseCache:

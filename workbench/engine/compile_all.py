@@ -28,7 +28,8 @@ from kcl.api import Bounds, downloaded_folder, yaml_text
 from kcl.bounded import Allowance
 from kcl.memo.contents import State, digest_of
 from kcl.memo.inputs import Clock, Moment, now
-from workbench.engine.compile import CompileFailed, CompileInputs, compile_now
+from workbench.engine.compile import compile_now
+from workbench.engine.compiled import CompileFailed, CompileInputs
 from workbench.engine.compiled_index import (
     NOTHING_WRITTEN,
     Index,

@@ -13,7 +13,7 @@ from datetime import datetime
 
 from runtimes.base import Address, FieldPath, ResourceId
 from workbench.engine.changes import Change, FieldChange, Op, StackDiff
-from workbench.engine.compile import CompiledStack, CompileInputs
+from workbench.engine.compiled import CompiledStack, CompileInputs
 from workbench.engine.diff import same
 from workbench.engine.errors import EditFailed
 from workbench.engine.events import Action

@@ -12,7 +12,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from runtimes.base import FieldPath, ResourceId, format_path
-from workbench.engine.compile import CompiledStack, CompileFailed, CompileInputs
+from workbench.engine.compiled import CompiledStack, CompileFailed, CompileInputs
 from workbench.engine.errors import EditFailed, EngineError
 from workbench.engine.fields import MISSING, find
 from workbench.engine.spec import SourceSite, Spec

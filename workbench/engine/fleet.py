@@ -13,7 +13,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from runtimes.base import Status
-from workbench.engine.compile import CompileFailed
+from workbench.engine.compiled import CompileFailed
 from workbench.engine.drift import StackDrift
 from workbench.engine.errors import SpecInvalid
 from workbench.engine.release import Phase, Release

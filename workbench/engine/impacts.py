@@ -25,8 +25,8 @@ from kcl.bounded import Allowance
 from kcl.memo.contents import digest_of_path
 from kcl.regular import read_regular
 from workbench.engine.commits import Entry, Range, entries, parse_range, write_files
-from workbench.engine.compile import CompiledStack, CompileFailed, CompileInputs
 from workbench.engine.compile_all import Batch, Wanted, prepare, read_by
+from workbench.engine.compiled import CompiledStack, CompileFailed, CompileInputs
 from workbench.engine.errors import EngineError
 from workbench.engine.impact import Compiled, Doubt, Failure, ImpactReport, StackImpact, State, compare, moved
 from workbench.engine.masking import Seal

@@ -9,7 +9,8 @@ from pathlib import Path
 from kcl.bounded import Allowance
 from kcl.tools.migrate import Outcome
 from workbench.engine import migration
-from workbench.engine.compile import CompileInputs, PluginFinder
+from workbench.engine.compile import PluginFinder
+from workbench.engine.compiled import CompileInputs
 from workbench.engine.errors import EvaluationEnded
 from workbench.engine.evaluators import evaluators
 from workbench.engine.migration import Migration

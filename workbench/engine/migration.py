@@ -33,7 +33,8 @@ from kcl.tools.migrate import (
     write,
     written_in,
 )
-from workbench.engine.compile import CompileFailed, CompileInputs, failed, program_of, read_from, shown
+from workbench.engine.compile import failed, program_of, read_from, shown
+from workbench.engine.compiled import CompileFailed, CompileInputs
 from workbench.engine.errors import EngineError, Refused
 from workbench.project import Stack, checkout, refuse_outside
 

@@ -15,7 +15,7 @@ from enum import StrEnum
 from runtimes.base import Address, ClusterIdentity, ResourceId
 from workbench.engine.changes import Change, Gap, Problem, Summary
 from workbench.engine.choice import LeftOut, Part
-from workbench.engine.compile import CompileInputs
+from workbench.engine.compiled import CompileInputs
 from workbench.engine.policy.findings import PolicyReport
 from workbench.engine.spec import Spec
 

@@ -16,7 +16,7 @@ from typing import Any
 from kcl import whole_file
 from runtimes.base import ClusterIdentity
 from runtimes.base.documents import DocumentError, load_json, read_text
-from workbench.engine.compile import CompileInputs
+from workbench.engine.compiled import CompileInputs
 from workbench.engine.errors import EngineError, MovedObject, OtherCluster, StalePlan
 from workbench.engine.masking import Seal
 from workbench.engine.plan import Plan

@@ -12,7 +12,7 @@ from datetime import datetime
 from runtimes.base import Address, Body, KubernetesId, PlainPath, Resource, ResourceId, unknown_paths
 from workbench.engine.changes import Change, Problem, StackDiff, Summary
 from workbench.engine.choice import EVERYTHING, Choice, Part, Subject
-from workbench.engine.compile import CompileInputs
+from workbench.engine.compiled import CompileInputs
 from workbench.engine.events import Action
 from workbench.engine.fields import find
 from workbench.engine.graph import dependencies, found_references, reverse, waves

@@ -22,7 +22,7 @@ from kcl.source import SourceFile
 from runtimes.base import FieldPath, ResourceId, format_path
 from runtimes.base.documents import DocumentError, load_yaml
 from workbench.engine.adding import add, remove
-from workbench.engine.compile import CompiledStack, CompileInputs
+from workbench.engine.compiled import CompiledStack, CompileInputs
 from workbench.engine.edit_places import EditPlaces, Place
 from workbench.engine.errors import EditFailed, EngineError
 from workbench.engine.field_edit import is_same, prove, site_of

@@ -18,15 +18,8 @@ from kcl import api
 from kcl.bounded import Allowance
 from kcl.secrecy.rules import BUILT_IN, SecretRules
 from runtimes.base import Body, KubernetesId, Resource, ResourceId, RuntimeType, TerraformId
-from workbench.engine.compile import (
-    CompiledStack,
-    CompileFailed,
-    CompileInputs,
-    PluginFinder,
-    compiled_with_result,
-    lookup_in,
-    path_of,
-)
+from workbench.engine.compile import PluginFinder, compiled_with_result, lookup_in, path_of
+from workbench.engine.compiled import CompiledStack, CompileFailed, CompileInputs
 from workbench.engine.errors import EvaluationEnded
 from workbench.engine.evaluators import Rest, evaluators
 from workbench.engine.memos import memos

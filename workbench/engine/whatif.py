@@ -15,7 +15,7 @@ from typing import Any
 
 from kcl import whole_file
 from kcl.regular import read_regular
-from workbench.engine.compile import CompileInputs
+from workbench.engine.compiled import CompileInputs
 from workbench.engine.errors import EditFailed
 from workbench.engine.spec import SourceSite
 from workbench.project import is_git

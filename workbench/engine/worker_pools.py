@@ -19,8 +19,8 @@ from queue import SimpleQueue
 from typing import TypeVar
 
 from kcl.bounded import Allowance
-from workbench.engine.compile import CompiledStack, CompileInputs
 from workbench.engine.compile_all import Chunk, Outcome, WorkerPool, compile_each, ended_outcome
+from workbench.engine.compiled import CompiledStack, CompileInputs
 from workbench.engine.errors import EngineError, EvaluationEnded
 from workbench.engine.evaluators import Evaluators, cores, evaluators
 from workbench.engine.plugins import RepositoryPlugins

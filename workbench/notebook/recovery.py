@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from runtimes.base import RuntimeFailure
 from workbench.audit import AuditCheck, AuditEntry
-from workbench.engine.compile import CompileInputs
+from workbench.engine.compiled import CompileInputs
 from workbench.engine.errors import ConfirmationRequired
 from workbench.engine.recovery import values
 from workbench.engine.recovery.approval import approve

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from workbench.engine.changes import Change, FieldChange, Problem, StackDiff, Summary
-from workbench.engine.compile import CompiledStack
+from workbench.engine.compiled import CompiledStack
 from workbench.engine.masking import Seal
 from workbench.engine.release import Release, StepState
 from workbench.notebook.views import Picture, Tab, html, text

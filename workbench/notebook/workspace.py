@@ -15,7 +15,7 @@ from typing import Any, Self, TypeVar
 from kcl import whole_file
 from runtimes.base import RuntimeFailure
 from workbench.engine.changes import Summary
-from workbench.engine.compile import CompileInputs
+from workbench.engine.compiled import CompileInputs
 from workbench.engine.errors import EditFailed
 from workbench.engine.field_edit import set_field
 from workbench.engine.impact import ImpactReport

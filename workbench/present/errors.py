@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from runtimes.base import RuntimeFailure
-from workbench.engine.compile import CompileFailed
+from workbench.engine.compiled import CompileFailed
 from workbench.present.glyphs import Glyphs
 from workbench.present.text import Line, Span, Tone, line
 from workbench.project import WorkbenchError

@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from runtimes.base import RuntimeFailure, format_path
-from workbench.engine.compile import CompileFailed
+from workbench.engine.compiled import CompileFailed
 from workbench.engine.drift import Drifted
 from workbench.engine.fleet import Drifting, Silence, StackLook, Standing, Sync, silences
 from workbench.engine.release import Phase, Release

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from runtimes.base import KubernetesId, Resource, ResourceId
-from workbench.engine.compile import CompiledStack
+from workbench.engine.compiled import CompiledStack
 from workbench.engine.masking import Seal, masked, secret_names
 from workbench.engine.scrubbing import masked_text
 from workbench.engine.spec import Spec

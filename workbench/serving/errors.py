@@ -9,7 +9,7 @@ from workbench.exit_codes import exit_code
 from workbench.project import WorkbenchError
 
 if TYPE_CHECKING:
-    from workbench.engine.compile import CompileFailed
+    from workbench.engine.compiled import CompileFailed
 
 PARSE_ERROR: Final = -32700
 INVALID_REQUEST: Final = -32600
@@ -41,7 +41,7 @@ class CallFailed(Exception):
 def call_failed(error: BaseException) -> CallFailed:
     """What to answer for whatever a verb raised."""
     from runtimes.base import RuntimeFailure
-    from workbench.engine.compile import CompileFailed
+    from workbench.engine.compiled import CompileFailed
     from workbench.engine.errors import ConfirmationRequired, StalePlan
     from workbench.present.errors import Bug
 

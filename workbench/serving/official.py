@@ -23,7 +23,8 @@ from kcl.bounded import Allowance
 from kcl.bounded.search_path import search_path
 from kcl.compat.service import INSTEAD, METHODS
 from kcl.secrecy.rules import SecretRules
-from workbench.engine.compile import CompileInputs, shown
+from workbench.engine.compile import shown
+from workbench.engine.compiled import CompileInputs
 from workbench.project.masking import read_masking
 from workbench.serving.errors import (
     FAILED,

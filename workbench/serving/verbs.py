@@ -11,7 +11,7 @@ from workbench.serving.errors import FAILED, INVALID_PARAMS, NOT_ALLOWED, CallFa
 from workbench.serving.parameters import Apply, Compile, Diff, Explain, Impact, Nothing, Outputs, PlanOf, Set, Watch
 
 if TYPE_CHECKING:
-    from workbench.engine.compile import CompileInputs
+    from workbench.engine.compiled import CompileInputs
     from workbench.engine.events import ApplyFinished
     from workbench.engine.plan import Plan
     from workbench.serving.plans import Plans
@@ -259,7 +259,7 @@ async def watch(work: Work, given: Watch) -> Any:
 
 
 def _inputs(given: Compile | Impact) -> CompileInputs:
-    from workbench.engine.compile import CompileInputs
+    from workbench.engine.compiled import CompileInputs
 
     return CompileInputs(options=given.options, settings=tuple(given.settings))
 

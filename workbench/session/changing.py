@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     # The engine pulls in the language; a session that only lists stacks must not pay for it.
     from runtimes.base import FieldPath, Resource
     from workbench.engine.changes import StackDiff
-    from workbench.engine.compile import CompiledStack, CompileInputs
+    from workbench.engine.compiled import CompiledStack, CompileInputs
     from workbench.engine.execute import Applying
     from workbench.engine.outputs import NoOutput, OutputUse, StackOutputs
     from workbench.engine.plan import Plan

@@ -19,8 +19,8 @@ from workbench.session.opened import Opened
 if TYPE_CHECKING:
     # The engine pulls in the language; a session that only lists stacks must not pay for it.
     from kcl.tools.migrate import Outcome
-    from workbench.engine.compile import CompiledStack, CompileInputs
     from workbench.engine.compile_all import Batch
+    from workbench.engine.compiled import CompiledStack, CompileInputs
     from workbench.engine.migration import Migration
     from workbench.engine.spec import Spec
     from workbench.engine.whatif import WhatIf
@@ -43,7 +43,7 @@ class Compiling(Opened):
         from workbench.engine.evaluators import evaluators
 
         evaluators.warm()  # while this process reads what it needs of the language
-        from workbench.engine.compile import CompileInputs
+        from workbench.engine.compiled import CompileInputs
         from workbench.engine.shipped import compile_stack
 
         given = inputs or CompileInputs()
@@ -113,8 +113,8 @@ class Compiling(Opened):
 
         `only` leaves out stacks that none of these files touches, `force` makes those up to date again as well.
         """
-        from workbench.engine.compile import CompileInputs
         from workbench.engine.compile_all import Wanted, prepare
+        from workbench.engine.compiled import CompileInputs
 
         plugins = self._plain_plugins()
         self.refuse_outside(folder)
@@ -134,7 +134,7 @@ class Compiling(Opened):
 
     def whatif(self, stack: Stack, inputs: CompileInputs | None = None) -> WhatIf:
         """Starts a set of edits that exist only in this session; `whatif.inputs` go into compile, diff and plan."""
-        from workbench.engine.compile import CompileInputs
+        from workbench.engine.compiled import CompileInputs
         from workbench.engine.whatif import WhatIf
 
         return WhatIf(self._root, inputs or CompileInputs())
@@ -149,7 +149,7 @@ class Compiling(Opened):
 
         `dialect` is what the repository is written in, by default what its kcl.mod asks for.
         """
-        from workbench.engine.compile import CompileInputs
+        from workbench.engine.compiled import CompileInputs
         from workbench.engine.migrating import find_legacy
 
         stacks, given = tuple(self.tree().stacks()), inputs or CompileInputs()

@@ -13,7 +13,7 @@ from workbench.session.changing import Changing
 
 if TYPE_CHECKING:
     # The engine pulls in the language; a session that only lists stacks must not pay for it.
-    from workbench.engine.compile import CompileInputs
+    from workbench.engine.compiled import CompileInputs
     from workbench.engine.copying import CopiedStack, Copy, Created
     from workbench.engine.spec import Spec
     from workbench.project import Component, Placement, Project
@@ -51,7 +51,7 @@ class Creating(Changing):
 
     async def new_component(self, project: Project, like: Component, name: str) -> Created:
         """Returns a project with one component more, which no object but its own changes. Raises as `new_stack`."""
-        from workbench.engine.compile import CompileInputs
+        from workbench.engine.compiled import CompileInputs
         from workbench.engine.copying import CopyRefused, Created, new_component
         from workbench.engine.diff import same
 
@@ -102,7 +102,7 @@ class Creating(Changing):
         return chosen
 
     async def _proven(self, copy: Copy) -> Created:
-        from workbench.engine.compile import CompileInputs
+        from workbench.engine.compiled import CompileInputs
         from workbench.engine.copying import CopyRefused, Created, imported_ids, shared_objects
 
         inputs = CompileInputs(overlay=copy.files)

@@ -11,7 +11,7 @@ from workbench.session.changing import Changing
 if TYPE_CHECKING:
     # The engine pulls in the language; a session that only lists stacks must not pay for it.
     from workbench.engine.changes import StackDiff
-    from workbench.engine.compile import CompileInputs
+    from workbench.engine.compiled import CompileInputs
     from workbench.engine.drift import Adoption, StackDrift
     from workbench.engine.plan import Plan
 

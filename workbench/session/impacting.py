@@ -12,7 +12,7 @@ from workbench.session.changing import Changing
 
 if TYPE_CHECKING:
     # The engine pulls in the language; a session that only lists stacks must not pay for it.
-    from workbench.engine.compile import CompileInputs
+    from workbench.engine.compiled import CompileInputs
     from workbench.engine.impact import ImpactReport, StackImpact
 
 
@@ -35,7 +35,7 @@ class Impacting(Changing):
         what an apply of the working tree would do; with `policies` those of the working tree are asked about what the
         stacks that change are then. Raises `EngineError` where git cannot tell what was there before.
         """
-        from workbench.engine.compile import CompileInputs
+        from workbench.engine.compiled import CompileInputs
         from workbench.engine.errors import EngineError
         from workbench.engine.impacts import Question, find_impact
 
@@ -74,7 +74,7 @@ class Impacting(Changing):
 
         `inputs` are those of the side after. With `most` only so many stacks are asked; the others have no `live`.
         """
-        from workbench.engine.compile import CompileInputs
+        from workbench.engine.compiled import CompileInputs
 
         given, found, left = inputs or CompileInputs(), [], most
         for each in report.stacks:

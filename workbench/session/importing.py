@@ -25,7 +25,7 @@ from workbench.session.changing import Changing
 if TYPE_CHECKING:
     # The engine pulls in the language; a session that only lists stacks must not pay for it.
     from runtimes.base import LiveResource, Owned
-    from workbench.engine.compile import CompileInputs
+    from workbench.engine.compiled import CompileInputs
     from workbench.engine.intake.manifests import Manifest
     from workbench.engine.intake.values import Destination, FirstPlan, Found, Intake, Skipped
     from workbench.engine.spec import Spec
@@ -179,7 +179,7 @@ class Importing(Changing):
 
     async def first_plan(self, intake: Intake) -> FirstPlan:
         """Plans the stack that was written, with its secrets as they were found. Raises as `plan` does."""
-        from workbench.engine.compile import CompileInputs
+        from workbench.engine.compiled import CompileInputs
         from workbench.engine.intake.proving import first_plan
 
         variables = {**self._settings.secret_environment, **intake.variables}

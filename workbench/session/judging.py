@@ -10,7 +10,7 @@ from workbench.session.changing import Changing
 
 if TYPE_CHECKING:
     # The engine pulls in the language; a session that only lists stacks must not pay for it.
-    from workbench.engine.compile import CompileInputs
+    from workbench.engine.compiled import CompileInputs
     from workbench.engine.policy.findings import Judgement
     from workbench.project.policy import PolicyFile
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable
 
     from runtimes.base import Address
-    from workbench.engine.compile import CompiledStack, CompileInputs
+    from workbench.engine.compiled import CompiledStack, CompileInputs
     from workbench.engine.drift import StackDrift
     from workbench.engine.fleet import StackLook
     from workbench.engine.release import Release

@@ -12,7 +12,7 @@ from workbench.session.opened import Opened
 
 if TYPE_CHECKING:
     # The engine pulls in the language; a session that only lists stacks must not pay for it.
-    from workbench.engine.compile import CompileInputs
+    from workbench.engine.compiled import CompileInputs
     from workbench.engine.recovery.document import Limits as RecoveryLimits
     from workbench.engine.recovery.document import RecoveryDocument
     from workbench.engine.recovery.execute import RecoveryRun
@@ -36,7 +36,7 @@ class Recovering(Opened):
         limits. A cluster that does not answer is a `Problem` in the result. Raises `CompileFailed`,
         `InvalidRecovery` or `ReleaseFailure`.
         """
-        from workbench.engine.compile import CompileInputs
+        from workbench.engine.compiled import CompileInputs
         from workbench.engine.recovery.document import RecoveryDocument
         from workbench.engine.recovery.preview import preview
         from workbench.project.masking import read_masking

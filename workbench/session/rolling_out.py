@@ -14,7 +14,7 @@ from workbench.session.watching import Watching
 
 if TYPE_CHECKING:
     from runtimes.base import Address
-    from workbench.engine.compile import CompileInputs
+    from workbench.engine.compiled import CompileInputs
     from workbench.engine.execute import Applying
     from workbench.engine.plan import Plan
     from workbench.engine.rollout.execute import RolloutRun

@@ -16,7 +16,7 @@ from workbench.session.watching import Watching
 
 if TYPE_CHECKING:
     # The engine pulls in the language; a session that only lists stacks must not pay for it.
-    from workbench.engine.compile import CompiledStack, CompileInputs
+    from workbench.engine.compiled import CompiledStack, CompileInputs
     from workbench.engine.errors import MovedObject
     from workbench.engine.execute import Applying
     from workbench.engine.fleet_plan.execute import FleetRun
@@ -53,7 +53,7 @@ class Spanning(Changing, Watching):
         A stack that can't be planned is in the result, and refuses it. Raises `UnknownStack` for a glob or a name
         that means nothing. Writes nothing.
         """
-        from workbench.engine.compile import CompileInputs
+        from workbench.engine.compiled import CompileInputs
         from workbench.engine.fleet_plan.making import make
 
         given = inputs or CompileInputs()
@@ -101,7 +101,7 @@ class Spanning(Changing, Watching):
         refuses it; one that has its former release again is left out. Raises `ReleaseFailure` where no stack has a
         release of that run.
         """
-        from workbench.engine.compile import CompileInputs
+        from workbench.engine.compiled import CompileInputs
         from workbench.engine.errors import ReleaseFailure
         from workbench.engine.fleet_plan.making import make
 

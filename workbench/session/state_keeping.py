@@ -11,7 +11,7 @@ from workbench.session.changing import Changing
 
 if TYPE_CHECKING:
     from runtimes.base import StateKeeper, StateMove, StateRecord, WorkspacePlanRequest
-    from workbench.engine.compile import CompileInputs
+    from workbench.engine.compiled import CompileInputs
     from workbench.engine.kept_state import KeptResource, KeptState
     from workbench.engine.plan import Plan
     from workbench.engine.spec import Spec

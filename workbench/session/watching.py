@@ -15,7 +15,7 @@ from workbench.session.compiling import Compiling
 if TYPE_CHECKING:
     # The engine pulls in the language; a session that only lists stacks must not pay for it.
     from runtimes.base import Address, ObjectRef, Runtime
-    from workbench.engine.compile import CompileInputs
+    from workbench.engine.compiled import CompileInputs
     from workbench.engine.spec import Spec
     from workbench.engine.status import StatusTree
 

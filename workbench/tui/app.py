@@ -25,7 +25,7 @@ from textual.screen import Screen
 
 from kcl.terminal import harmless
 from runtimes.base import Address, ClusterIdentity, ObjectRef, RuntimeFailure, TerraformId
-from workbench.engine.compile import CompileInputs
+from workbench.engine.compiled import CompileInputs
 from workbench.engine.events import ApplyFinished, Event
 from workbench.engine.plan import Plan
 from workbench.engine.recovery.events import RecoveryFinished
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
     from textual.notifications import SeverityLevel
 
-    from workbench.engine.compile import CompiledStack
+    from workbench.engine.compiled import CompiledStack
     from workbench.engine.drift import StackDrift
     from workbench.engine.fleet import StackLook
     from workbench.engine.release import Release

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from runtimes.base import Address, RuntimeFailure
 from workbench.engine.changes import StackDiff
-from workbench.engine.compile import CompiledStack, CompileInputs
+from workbench.engine.compiled import CompiledStack, CompileInputs
 from workbench.engine.events import Event
 from workbench.engine.execute import Applying
 from workbench.engine.plan import Plan
@@ -109,7 +109,7 @@ class StackState:
 
     @property
     def known(self) -> Known:
-        from workbench.engine.compile import CompileFailed
+        from workbench.engine.compiled import CompileFailed
 
         diff = self.known_diff
         return Known(

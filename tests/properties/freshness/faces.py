@@ -21,8 +21,9 @@ from kcl.memo.inputs import Moment, now
 from tests.properties.freshness import observation
 from tests.properties.freshness.observation import Observation
 from tests.properties.freshness.repositories import Repository
-from workbench.engine.compile import CompiledStack, CompileInputs, compile_now
+from workbench.engine.compile import compile_now
 from workbench.engine.compile_all import Chunk, Outcome, Wanted, compile_chunk, prepare
+from workbench.engine.compiled import CompiledStack, CompileInputs
 from workbench.engine.memos import memos
 from workbench.project import WorkbenchError, discover
 from workbench.session import Session

@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 from kcl import api
-from workbench.engine.compile import CompiledStack, CompileFailed
+from workbench.engine.compiled import CompiledStack, CompileFailed
 from workbench.project import WorkbenchError
 
 Observation = Mapping[str, object]

@@ -24,7 +24,7 @@ from runtimes.sandbox.server import Sandbox
 from runtimes.terraform import record
 from runtimes.terraform.process import ProcessMark
 from tests.scenarios.terraform.orders import NAMESPACE, SAMPLE, STACK, Orders, apply, ended
-from workbench.engine.compile import CompileInputs
+from workbench.engine.compiled import CompileInputs
 from workbench.engine.events import ApplyFinished, Outcome, StepFailed
 
 pytestmark = pytest.mark.slow

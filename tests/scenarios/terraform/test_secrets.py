@@ -16,7 +16,7 @@ import pytest
 
 from runtimes.base import RuntimeFailure
 from tests.scenarios.terraform.orders import ALL_THERE, NAMESPACE, STACK, Orders, apply
-from workbench.engine.compile import CompileInputs
+from workbench.engine.compiled import CompileInputs
 from workbench.engine.errors import EngineError
 from workbench.exit_codes import ExitCode
 

@@ -30,7 +30,7 @@ from tests.workbench.canaries.repository import (
     Vault,
 )
 from tests.workbench.engine.recovery.fake_cluster import NAMESPACE, FakeCluster, Mood
-from workbench.engine.compile import CompileInputs
+from workbench.engine.compiled import CompileInputs
 from workbench.engine.recovery.ledger import RunBegan, encode_run, encode_step
 from workbench.engine.recovery.values import PodKey, Step, StepResult, StepState, Verb
 

@@ -20,7 +20,7 @@ from runtimes.base.tables import LiveColumn, LiveKind, LiveRow, LiveTable, Table
 from tests.workbench.engine.fake_cluster import FakeCluster
 from tests.workbench.engine.fake_workspace import FakeWorkspace
 from tests.workbench.session.shop import shop
-from workbench.engine.compile import CompileInputs
+from workbench.engine.compiled import CompileInputs
 from workbench.project import Stack
 from workbench.session import Session
 from workbench.settings import Settings

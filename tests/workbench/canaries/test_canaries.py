@@ -26,7 +26,7 @@ from tests.workbench.canaries.repository import (
 )
 from workbench.cli.diff_command import print_diff
 from workbench.cli.output import Output
-from workbench.engine.compile import CompiledStack, CompileInputs
+from workbench.engine.compiled import CompiledStack, CompileInputs
 from workbench.present import diff as present_diff
 from workbench.present import documents, explain, plan, reconcile
 from workbench.present import spec as present_spec

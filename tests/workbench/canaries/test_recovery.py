@@ -20,7 +20,7 @@ from tests.workbench.canaries.repository import LOOK, META, OPTION, PIN, leaking
 from workbench import cli
 from workbench.cli import audit_command, run_command
 from workbench.cli.output import Output
-from workbench.engine.compile import CompileInputs
+from workbench.engine.compiled import CompileInputs
 from workbench.engine.recovery.events import RecoveryEvent
 from workbench.engine.recovery.hosts import Acceptance
 from workbench.engine.recovery.values import HostState, Recovery, RecoveryReport

@@ -11,8 +11,9 @@ from kcl.api import ParseCache
 from tests.kcl.clocks import later, let_tick, wait_until_settled
 from tests.kcl.compiler.both_ways import leaves
 from tests.workbench.engine.test_compile_konfig import KONFIG, SETTINGS
-from workbench.engine.compile import CompiledStack, CompileInputs, compile_now, new_cache
+from workbench.engine.compile import compile_now, new_cache
 from workbench.engine.compile_all import Wanted, prepare
+from workbench.engine.compiled import CompiledStack, CompileInputs
 from workbench.engine.errors import SpecInvalid
 from workbench.engine.worker_pools import in_processes
 from workbench.project import Stack, discover

@@ -17,7 +17,7 @@ import pytest
 from kcl.api import yaml_text
 from tests.benchmarks import konfig
 from tests.kcl.clocks import wait_until_settled
-from workbench.engine.compile import CompileInputs, compile_now
+from workbench.engine.compile import compile_now
 from workbench.engine.compile_all import (
     Batch,
     Chunk,
@@ -29,6 +29,7 @@ from workbench.engine.compile_all import (
     spec_file,
     version,
 )
+from workbench.engine.compiled import CompileInputs
 from workbench.engine.compiled_index import INDEX_FILE
 from workbench.engine.errors import EngineError
 from workbench.engine.revisions import changed_since

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from workbench.engine.compile import CompileInputs, compile_now
+from workbench.engine.compile import compile_now
+from workbench.engine.compiled import CompileInputs
 from workbench.project import discover
 
 CORPUS = Path(os.environ.get("KONFIG_WORKBENCH_CONFORMANCE", Path(__file__).parents[4] / "shared" / "conformance"))

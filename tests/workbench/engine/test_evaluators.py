@@ -18,7 +18,8 @@ import pytest
 from kcl.bounded import Allowance
 from runtimes.base import KubernetesId, Resource, RuntimeType, TerraformId
 from workbench.engine import shipped
-from workbench.engine.compile import CompiledStack, CompileFailed, CompileInputs, compile_now
+from workbench.engine.compile import compile_now
+from workbench.engine.compiled import CompiledStack, CompileFailed, CompileInputs
 from workbench.engine.errors import EvaluationEnded
 from workbench.engine.evaluators import Evaluators
 from workbench.engine.shipped import _compiled

@@ -12,8 +12,9 @@ import pytest
 
 from kcl import api
 from tests.kcl.clocks import wait_until_settled
-from workbench.engine.compile import CompileInputs, compile_now
+from workbench.engine.compile import compile_now
 from workbench.engine.compile_all import Chunk, Outcome, Wanted, compile_chunk, prepare
+from workbench.engine.compiled import CompileInputs
 from workbench.engine.whatif import WhatIf
 from workbench.project import discover
 

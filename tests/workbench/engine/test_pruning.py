@@ -10,7 +10,7 @@ import pytest
 from runtimes.base import Address, Forbidden, KubernetesId
 from tests.workbench.engine.fake_cluster import FakeCluster
 from tests.workbench.engine.world import STACK, World, config_map, deployment, namespace, resource
-from workbench.engine.compile import CompileInputs
+from workbench.engine.compiled import CompileInputs
 from workbench.engine.events import Action
 from workbench.engine.plan import Level
 from workbench.engine.planning import make_plan

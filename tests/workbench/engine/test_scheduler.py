@@ -19,8 +19,8 @@ from tests.benchmarks import konfig
 from tests.workbench.session.shop import shop
 from tests.workbench.session.test_stack_order import stacks
 from tests.workbench.session.test_terraform import Place
-from workbench.engine.compile import CompiledStack, CompileFailed, CompileInputs
 from workbench.engine.compile_all import Wanted, prepare
+from workbench.engine.compiled import CompiledStack, CompileFailed, CompileInputs
 from workbench.engine.compiled_index import INDEX_FILE
 from workbench.engine.errors import EngineError
 from workbench.engine.worker_pools import Compiling, compiled_on, in_processes, on_scheduler

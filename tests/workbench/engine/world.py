@@ -16,7 +16,7 @@ from workbench.engine import release
 from workbench.engine.approval import approve
 from workbench.engine.changes import StackDiff
 from workbench.engine.choice import Choice
-from workbench.engine.compile import CompileInputs
+from workbench.engine.compiled import CompileInputs
 from workbench.engine.events import Event
 from workbench.engine.execute import check, execute
 from workbench.engine.masking import Seal

@@ -22,7 +22,7 @@ from runtimes.base import KubernetesId, Resource, TerraformId, format_path
 from tests.workbench.engine.fake_cluster import LIST_KEYS, FakeCluster
 from tests.workbench.engine.fake_workspace import COMPUTED, FakeWorkspace
 from workbench.engine.changes import Change, FieldChange, Op
-from workbench.engine.compile import CompileInputs
+from workbench.engine.compiled import CompileInputs
 from workbench.engine.diff import same
 from workbench.engine.fields import find
 from workbench.engine.masking import Seal

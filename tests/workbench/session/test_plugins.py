@@ -15,7 +15,7 @@ import pytest
 from runtimes.base import KubernetesId
 from runtimes.sandbox.cmdb import Cmdb
 from tests.workbench.session.shop import shop
-from workbench.engine.compile import CompiledStack, CompileFailed, CompileInputs
+from workbench.engine.compiled import CompiledStack, CompileFailed, CompileInputs
 from workbench.engine.plugins import RepositoryPlugins
 from workbench.engine.recovery.compile import compile_now
 from workbench.engine.recovery.document import RecoveryDocument

@@ -14,7 +14,7 @@ from kcl import whole_file
 from runtimes.base import KubernetesId, ObjectRef, Status, format_path
 from tests.workbench.session.shop import Clusters, session, shop
 from workbench.engine.changes import ChangeClass
-from workbench.engine.compile import CompileFailed, CompileInputs
+from workbench.engine.compiled import CompileFailed, CompileInputs
 from workbench.engine.errors import (
     ConfirmationRequired,
     Locked,

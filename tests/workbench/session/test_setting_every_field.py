@@ -18,7 +18,7 @@ from typing import Any
 import anyio
 
 from runtimes.base import FieldPath, ResourceId, format_path
-from workbench.engine.compile import CompileFailed, CompileInputs
+from workbench.engine.compiled import CompileFailed, CompileInputs
 from workbench.engine.errors import EditFailed
 from workbench.engine.fields import MISSING, find
 from workbench.engine.setting import Computed, Where, assign

@@ -14,7 +14,7 @@ from textual.widgets import Input
 
 from runtimes.base import Blocking, KubernetesId, ObjectRef, Status
 from tests.workbench.session.shop import Clusters, shop
-from workbench.engine.compile import CompiledStack, CompileInputs
+from workbench.engine.compiled import CompiledStack, CompileInputs
 from workbench.project import Stack
 from workbench.session import Session
 from workbench.settings import Settings

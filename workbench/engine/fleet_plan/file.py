@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from workbench.engine import plan_file
-from workbench.engine.compile import CompileInputs
+from workbench.engine.compiled import CompileInputs
 from workbench.engine.errors import EngineError
 from workbench.engine.fleet_plan.values import Approved, Deferred, FleetPlan, reasons_of
 from workbench.engine.plan_file import PlanFileInvalid

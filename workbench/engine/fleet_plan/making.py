@@ -10,7 +10,7 @@ from typing import TypeVar
 import anyio
 
 from runtimes.base import RuntimeFailure
-from workbench.engine.compile import CompiledStack, CompileInputs
+from workbench.engine.compiled import CompiledStack, CompileInputs
 from workbench.engine.fleet_plan.values import Deferred, FleetPlan, Unplanned
 from workbench.engine.outputs import OutputsUnavailable, uses
 from workbench.engine.plan import Plan

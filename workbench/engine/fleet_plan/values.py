@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from workbench.engine.changes import Summary
-from workbench.engine.compile import CompileInputs
+from workbench.engine.compiled import CompileInputs
 from workbench.engine.errors import ConfirmationRequired, Refused
 from workbench.engine.plan import Confirmation, Level, Plan
 from workbench.engine.plan_file import SavedPlan, saved_of

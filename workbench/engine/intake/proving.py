@@ -9,7 +9,7 @@ from kcl.tools.imports import literals
 from runtimes.base import Resource
 from workbench.engine import secret_references
 from workbench.engine.changes import Change
-from workbench.engine.compile import CompileInputs
+from workbench.engine.compiled import CompileInputs
 from workbench.engine.diff import same
 from workbench.engine.errors import EngineError
 from workbench.engine.events import Action

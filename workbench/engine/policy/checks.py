@@ -21,21 +21,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kcl import api
 from kcl.bounded import Allowance
-from kcl.secrecy.rules import MASK, SecretRules
+from kcl.secrecy.rules import MASK
 from runtimes.base import Body, KubernetesId, ResourceId, TerraformId, Unknown, format_path, parse_attribute
-from workbench.engine.compile import CompileFailed, CompileInputs, failed, read_from
+from workbench.engine.compiled import CompileFailed
 from workbench.engine.errors import EngineError, EvaluationEnded
 from workbench.engine.evaluators import evaluators
 from workbench.engine.masking import Masked, Seal, masked
-from workbench.engine.memos import memos
 from workbench.engine.policy.findings import Violation
 from workbench.engine.policy.rules import Subject
-from workbench.engine.shipped import ended_as_failure
 from workbench.project import OutsideRepository
 
-_VIOLATIONS = "violations"
 _KEYS = frozenset({"message", "resource", "field"})
 
 
@@ -48,10 +44,13 @@ class Check:
 
     async def look(self, subject: Subject, allowance: Allowance) -> list[Violation]:
         """What cannot be checked is a violation that nobody can tell."""
-        told = _told(subject)
+        # the language is for who evaluates: screens show what policies found, and start without it
+        from workbench.engine.policy.evaluating import said
+        from workbench.engine.shipped import ended_as_failure
+
         try:
-            said = await evaluators.acall(allowance, _said, str(self.file), str(self.within), told, subject.spec.rules)
-            return list(_violations(said, subject))
+            arguments = str(self.file), str(self.within), _told(subject), subject.spec.rules
+            return list(_violations(await evaluators.acall(allowance, said, *arguments), subject))
         except EvaluationEnded as ended:
             error: EngineError | OutsideRepository = ended_as_failure(ended, self.file)
         except (EngineError, OutsideRepository) as raised:
@@ -60,28 +59,6 @@ class Check:
             return [Violation(failed_check)]
         where = f" ({error.where})" if error.where else ""
         return [Violation(f"could not be checked: {error.message}{where}", is_unknown=True)]
-
-
-def _said(file: str, within: str, told: Mapping[str, Any], rules: SecretRules) -> Any:
-    """Evaluates here and now, in this process and without limits. Raises as compiling a stack does."""
-    path = Path(file)
-    if not path.is_file():
-        raise EngineError("there is no such file", where=file)
-    try:
-        result = api.run(
-            [file],
-            work_dir=path.parent,
-            options=told,
-            file_system=read_from(Path(within), path.parent, CompileInputs()),
-            cache=memos.cache_for(Path(within), results=False, secrets=rules),
-            needs_sums=True,
-        )
-    except api.ProgramError as error:
-        raise failed(error, file, CompileInputs(), rules) from None
-    found = [each[_VIOLATIONS] for each in result.documents if isinstance(each, Mapping) and _VIOLATIONS in each]
-    if len(found) != 1 or not isinstance(found[0], list):
-        raise EngineError(f"it says no list of {_VIOLATIONS}: one that is empty says that all is well", where=file)
-    return found[0]
 
 
 def _failed_check(error: CompileFailed) -> str:

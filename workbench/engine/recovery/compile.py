@@ -12,15 +12,8 @@ from kcl import api
 from kcl.secrecy.rules import BUILT_IN, SecretRules
 from runtimes.base import KubernetesId
 from runtimes.base.secret_texts import telling
-from workbench.engine.compile import (
-    CompileInputs,
-    Listening,
-    failed,
-    heard,
-    read_from,
-    with_settings_of,
-    written_secrets,
-)
+from workbench.engine.compile import Listening, failed, heard, read_from, with_settings_of, written_secrets
+from workbench.engine.compiled import CompileInputs
 from workbench.engine.errors import EngineError
 from workbench.engine.masking import secret_looks, secret_names, sensitive_paths, sensitive_texts
 from workbench.engine.recovery import document
