@@ -17,7 +17,7 @@ class ExitCode(IntEnum):
     CHANGES = 2
     """`plan --detailed-exitcode` only."""
     DIFF_FAILED = 3
-    """`diff`, `impact`, `ci` and `import` only: it could not be told whether there are differences."""
+    """`diff`, `impact`, `ci`, `import` and `update` only: it could not be told whether there are differences."""
     REFUSED = 4
     """A guard said no, a confirmation is missing, or the session is read-only. Nothing was written."""
     NOT_READY = 5

@@ -15,10 +15,20 @@ from typing import Any, Final
 
 from kcl.packages.archive import MOST_BYTES
 from kcl.packages.failure import PackageFailure, without_credentials
+from kcl.patterns import pattern
 from kcl.records import dataclass
 
 LAYER_TYPE: Final = "application/vnd.oci.image.layer.v1.tar"
 _MANIFEST_TYPE: Final = "application/vnd.oci.image.manifest.v1+json"
+_ANY_MANIFEST: Final = ", ".join(
+    (
+        "application/vnd.oci.image.index.v1+json",
+        "application/vnd.docker.distribution.manifest.list.v2+json",
+        _MANIFEST_TYPE,
+        "application/vnd.docker.distribution.manifest.v2+json",
+    )
+)
+_DIGEST: Final = pattern("sha256:[0-9a-f]{64}").fullmatch
 _TITLE: Final = "org.opencontainers.image.title"
 CREATED: Final = "org.opencontainers.image.created"
 NAME: Final = "org.kcllang.package.name"
@@ -64,6 +74,19 @@ class Registry:
         if response.status_code != 404:
             _check(response, what)
         return bool(response.status_code != 404)
+
+    def digest(self, repository: str, tag: str) -> str:
+        """The digest of what a tag stands for now. Raises PackageFailure when the registry does not say."""
+        container = self._container(repository, tag)
+        self._client.auth.load_configs(container)
+        url = f"{self._client.prefix}://{container.manifest_url()}"
+        what = f"look for {self._host}/{repository}:{tag}"
+        response = self._asked(what, self._client.do_request, url, "HEAD", None, {"Accept": _ANY_MANIFEST})
+        _check(response, what)
+        digest = str(response.headers.get("Docker-Content-Digest") or "")
+        if not _DIGEST(digest):
+            raise PackageFailure(f"cannot {what}: the registry names no digest of it")
+        return digest
 
     def pull(self, repository: str, tag: str) -> Artifact:
         """Raises PackageFailure when it is not there, is no package, or is not what its digest says."""

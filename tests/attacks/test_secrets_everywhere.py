@@ -117,6 +117,7 @@ NEW = (
         )
         for format_ in ("text", "json")
     ),
+    *(("update", "images", "vault/dev", "--dry-run", "-o", format_) for format_ in ("text", "json")),
     ("migrate", "--check", "vault/dev"),
     ("migrate", "vault/dev"),
     *(("policy", "vault/dev", "-o", format_) for format_ in ("table", "json", "yaml")),

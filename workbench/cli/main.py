@@ -45,6 +45,7 @@ _COMMANDS = {
     "outputs": "show what a stack gives to others, as it is now",
     "new": "make a project, stack or component after one that is there",
     "import": "write KCL for what exists already, live or in manifests, so that the first plan is empty",
+    "update": "bring images to what registries have, by the policies of the repository",
     "set": "set fields of a resource at the lines that decide them, and prove it",
     "migrate": "bring KCL of 2023 to today's language, and prove that no stack changes",
     "run": "recover failing hosts, as a program such as AppRecovery.k declares it",

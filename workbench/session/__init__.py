@@ -15,7 +15,6 @@ cancelled, and may run side by side on one event loop.
 
 from workbench.session.acting import Acting
 from workbench.session.creating import Creating
-from workbench.session.editing import Editing
 from workbench.session.impacting import Impacting
 from workbench.session.importing import Importing
 from workbench.session.judging import Judging
@@ -25,11 +24,12 @@ from workbench.session.recovering import Recovering
 from workbench.session.rolling_out import RollingOut
 from workbench.session.spanning import Spanning
 from workbench.session.state_keeping import StateKeeping
+from workbench.session.updating import Updating
 
 
 class Session(
     Looking,
-    Editing,
+    Updating,
     Importing,
     Creating,
     Impacting,

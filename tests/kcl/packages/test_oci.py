@@ -7,6 +7,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,13 @@ _START_SECONDS = 30
 @pytest.fixture(scope="module")
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Host and port of an empty registry."""
-    folder = tmp_path_factory.mktemp("registry")
+    with served_registry(tmp_path_factory.mktemp("registry")) as served:
+        yield served
+
+
+@contextmanager
+def served_registry(folder: Path) -> Iterator[str]:
+    """Serves an empty registry; gives its host and port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
