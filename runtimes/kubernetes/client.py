@@ -12,7 +12,7 @@ from runtimes.base.documents import load_json
 from runtimes.kubernetes.apply_body import CONTENT_TYPE, apply_body
 from runtimes.kubernetes.discovery import ApiResource, Discovery
 from runtimes.kubernetes.failures import Expired
-from runtimes.kubernetes.transport import JSON, Limits, Reply, TooLarge, Transport
+from runtimes.kubernetes.transport import JSON, Limits, Query, Reply, Socket, TooLarge, Transport
 
 FIELD_MANAGER = "workbench"
 PAGE_SIZE = 500
@@ -262,6 +262,15 @@ class Client:
         path = resource.path(namespace or self.default_namespace, pod, "log")
         async with self._transport.chunks(path, tuple(parameters.items())) as chunks:
             yield chunks
+
+    @asynccontextmanager
+    async def socket(self, id_: KubernetesId, subresource: str, query: Query, protocol: str) -> AsyncIterator[Socket]:
+        """Opens a websocket to a subresource."""
+        resource = await self.resource(id_.api_version, id_.kind)
+        async with self._transport.socket(
+            resource.path(id_.namespace, id_.name, subresource), query, protocol
+        ) as opened:
+            yield opened
 
     async def namespace_of(self, id_: KubernetesId) -> str:
         """Returns the namespace the object goes to: its own, the context's, or "" for a cluster-wide kind."""

@@ -28,6 +28,7 @@ from runtimes.base import (
     Occurrence,
     Owned,
     PlanRequest,
+    PodTarget,
     Prediction,
     ReadRequest,
     Rejected,
@@ -39,7 +40,8 @@ from runtimes.base import (
 from runtimes.base.logs import LogQuery, LogReport
 from runtimes.base.relations import Relations
 from runtimes.base.tables import LiveKind, TableReport
-from runtimes.kubernetes import fields, log_feed, normalize, relations, tables
+from runtimes.base.terminals import ExecRequest, RemotePort, RemoteTerminal
+from runtimes.kubernetes import attaching, fields, log_feed, normalize, relations, tables
 from runtimes.kubernetes.client import FIELD_MANAGER, Client, Object
 from runtimes.kubernetes.credentials import may_name, without_consent
 from runtimes.kubernetes.discovery import ApiResource
@@ -256,6 +258,14 @@ class KubernetesRuntime:
     def follow_logs(self, query: LogQuery) -> AbstractAsyncContextManager[AsyncIterator[LogReport]]:
         """See `LogFollowable`."""
         return log_feed.following(self._client, query)
+
+    def execute(self, request: ExecRequest) -> AbstractAsyncContextManager[RemoteTerminal]:
+        """See `Attachable`."""
+        return attaching.executing(self._client, request)
+
+    def connect_port(self, pod: PodTarget, port: int) -> AbstractAsyncContextManager[RemotePort]:
+        """See `Attachable`."""
+        return attaching.connecting(self._client, pod, port)
 
     async def owned(self, labels: Mapping[str, str], known: Collection[str] = ()) -> Owned:
         """Finds what was applied by the workbench and carries the labels, apart from what another object owns.

@@ -51,6 +51,8 @@ _READ_ATTEMPTS = 4
 _FAREWELL_SECONDS, _FAREWELL_STEPS = 0.5, 100
 _WARNING_PREFIX = '299 - "'
 _MAX_ERROR_BYTES = 1_000_000
+_HEARTBEAT_SECONDS = 20.0
+"""How often an open websocket is asked whether anybody is there: load balancers end what is silent."""
 _SECONDS = re.compile(r"[0-9]{1,9}")
 _LOST = (OSError, aiohttp.ClientError, http_exceptions.HttpProcessingError, TimeoutError)
 
@@ -88,8 +90,69 @@ class _Staying:
     async def request(self, **arguments: Any) -> aiohttp.ClientResponse:
         return await self._session.request(**arguments, allow_redirects=False)
 
+    @asynccontextmanager
+    async def socket(self, url: str, **arguments: Any) -> AsyncIterator[aiohttp.ClientWebSocketResponse]:
+        """aiohttp's websockets go where they are sent on to: a session of its own refuses, on the same connections."""
+        async with aiohttp.ClientSession(
+            connector=self._session.connector, connector_owner=False, middlewares=(_refuse_redirects,)
+        ) as session:
+            found = await session.ws_connect(url, **arguments)
+            try:
+                yield found
+            finally:
+                await found.close()
+
     async def close(self) -> None:
         await self._session.close()
+
+
+async def _refuse_redirects(
+    request: aiohttp.ClientRequest, handler: aiohttp.ClientHandlerType
+) -> aiohttp.ClientResponse:
+    response = await handler(request)
+    if 300 <= response.status < 400:
+        response.close()
+        raise _Refused(response.status)
+    return response
+
+
+class _Refused(Exception):
+    """A websocket that was not opened, for this status."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status
+
+
+class Socket:
+    """An open websocket of bytes."""
+
+    def __init__(self, response: aiohttp.ClientWebSocketResponse, transport: Transport) -> None:
+        self._response, self._transport = response, transport
+
+    async def receive(self) -> bytes | None:
+        """Returns one message, None at the end. Raises `Unreachable` where the connection is lost."""
+        try:
+            while True:
+                message = await self._response.receive()
+                match message.type:
+                    case aiohttp.WSMsgType.BINARY:
+                        return bytes(message.data)
+                    case aiohttp.WSMsgType.TEXT:
+                        return str(message.data).encode()
+                    case aiohttp.WSMsgType.ERROR:
+                        raise self._transport.lost(self._response.exception() or OSError("the websocket broke"))
+                    case aiohttp.WSMsgType.CLOSE | aiohttp.WSMsgType.CLOSED | aiohttp.WSMsgType.CLOSING:
+                        return None
+        except _LOST as error:
+            raise self._transport.lost(error) from None
+
+    async def send(self, content: bytes) -> None:
+        """Raises `Unreachable` where the connection is lost, or ended."""
+        try:
+            await self._response.send_bytes(content)
+        except _LOST as error:
+            raise self._transport.lost(error) from None
 
 
 class _Client(RESTClientObject):  # type: ignore[misc]  # the package has no types
@@ -227,6 +290,53 @@ class Transport:
             yield self._chunks(response)
         finally:
             response.close()
+
+    @asynccontextmanager
+    async def socket(self, path: str, query: Query, protocol: str) -> AsyncIterator[Socket]:
+        """Opens a websocket with this subprotocol. What the server refuses is raised as of any other request.
+
+        Nothing is repeated: what is opened may begin something.
+        """
+        grant = await self._granted()
+        client = self._client(grant)
+        headers = CIMultiDict[str]((("User-Agent", USER_AGENT), *grant.headers.items(), *self.connection.impersonate))
+        arguments: dict[str, Any] = (
+            {"server_hostname": name} if (name := self.connection.endpoint.tls_server_name) else {}
+        )
+        if self.connection.endpoint.proxy:
+            arguments["proxy"] = self.connection.endpoint.proxy
+        url = f"{self.connection.endpoint.server}{path}?{urlencode(list(query))}"
+        async with AsyncExitStack() as opened:
+            try:
+                async with asyncio.timeout(self.limits.answer_seconds):
+                    found = await opened.enter_async_context(
+                        client.pool_manager.socket(
+                            url, protocols=(protocol,), headers=headers, heartbeat=_HEARTBEAT_SECONDS,
+                            max_msg_size=_MAX_LINE_BYTES, **arguments,
+                        )
+                    )  # fmt: skip
+            except (aiohttp.WSServerHandshakeError, _Refused) as error:
+                raise await self._why_no_socket(path, query, error.status, grant) from None
+            except _LOST as error:
+                raise self._unreachable(error, "", False) from None
+            if found.protocol != protocol:
+                said = f"opens no websocket of the protocol {protocol}"
+                raise self._no_api(said, "is the API server old, or a proxy in between?", "", is_read=True)
+            yield Socket(found, self)
+
+    async def _why_no_socket(self, path: str, query: Query, status: int, grant: Grant) -> RuntimeFailure:
+        """The answer to a websocket has no body here. Asked plainly the server says why, and starts nothing."""
+        try:
+            async with self.chunks(path, query):
+                pass
+        except RuntimeFailure as failure:
+            if status != 400:
+                return failure
+        return self._failure(status, b"the server opens no websocket here", "", (), grant)
+
+    def lost(self, error: BaseException) -> Unreachable:
+        """Returns that the connection was lost under something that was open."""
+        return self._unreachable(error, "", False)
 
     async def _refuse_stream(self, response: aiohttp.ClientResponse, grant: Grant) -> None:
         try:

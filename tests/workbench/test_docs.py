@@ -25,7 +25,7 @@ from workbench.project import discover
 from workbench.session import Session
 from workbench.settings import Settings
 from workbench.tui import app as tui_app
-from workbench.tui import commands
+from workbench.tui import attaching, commands
 from workbench.tui.frame import Frame
 from workbench.tui.screens.adopt import AdoptScreen
 from workbench.tui.screens.bookmarks import BookmarksScreen
@@ -33,6 +33,7 @@ from workbench.tui.screens.browse import BrowseScreen
 from workbench.tui.screens.diff import DiffScreen
 from workbench.tui.screens.drift import DriftScreen
 from workbench.tui.screens.fleet import FleetScreen
+from workbench.tui.screens.forwards import ForwardsScreen
 from workbench.tui.screens.live import LiveScreen
 from workbench.tui.screens.live_object import LiveObjectScreen
 from workbench.tui.screens.logs import LogsScreen
@@ -301,6 +302,7 @@ _KEYS: dict[str, tuple[type, ...]] = {
     "Live objects": (LiveScreen,),
     "Live object": (LiveObjectScreen,),
     "Related objects": (RelationsScreen,),
+    "Shells and ports": (ForwardsScreen,),
     "Logs": (LogsScreen,),
     "Bookmarks": (BookmarksScreen,),
     "Commands of your own": (OutputScreen,),
@@ -339,6 +341,7 @@ def test_every_typed_command_is_documented() -> None:
         commands.EXPORT,
         *commands.ACTS,
         *commands.MARKS,
+        *attaching.COMMANDS,
         "stack",
         "recover",
         "allow-writes",

@@ -13,7 +13,7 @@ no cluster and no KCL; connections are made when a verb first needs them and clo
 cancelled, and may run side by side on one event loop.
 """
 
-from workbench.session.acting import Acting
+from workbench.session.attaching import Attaching
 from workbench.session.creating import Creating
 from workbench.session.impacting import Impacting
 from workbench.session.importing import Importing
@@ -35,7 +35,7 @@ class Session(
     Impacting,
     Judging,
     ListingLive,
-    Acting,
+    Attaching,
     RollingOut,
     Spanning,
     Recovering,

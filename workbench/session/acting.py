@@ -15,7 +15,7 @@ from workbench.session.opened import Opened
 
 if TYPE_CHECKING:
     # The engine pulls in the language; a session that only lists stacks must not pay for it.
-    from runtimes.base import LiveOperations, LiveResource, NodeOperations
+    from runtimes.base import KubernetesId, LiveOperations, LiveResource, NodeOperations
     from workbench.engine.draining import Drain
     from workbench.engine.live_acts import LiveRequest
     from workbench.project import StackPath
@@ -28,12 +28,12 @@ class Acting(Opened):
     async def live_owner(self, request: LiveRequest) -> StackPath | None:
         """Returns the stack that has the object, as its labels say now. Raises `RuntimeFailure`, `Moved` among them."""
         with self._masking_failures():
-            return self._owner(await self._same(request))
+            return self._owner(await self._same(request.cluster, request.id, request.uid))
 
     async def prepare_live(self, request: LiveRequest) -> LiveRequest:
         """Returns it with what it does and destroys as things are now, which its phrase names. Changes nothing."""
         with self._masking_failures():
-            return await self._prepared(request, await self._same(request))
+            return await self._prepared(request, await self._same(request.cluster, request.id, request.uid))
 
     async def _prepared(self, request: LiveRequest, live: LiveResource) -> LiveRequest:
         from workbench.engine.draining import Losses
@@ -63,8 +63,8 @@ class Acting(Opened):
         from runtimes.base import RuntimeFailure, Unreachable
         from workbench.engine.errors import ConfirmationRequired, Refused
 
-        live = await self._same(request)
-        if why := self._why_not(request, self._owner(live)):
+        live = await self._same(request.cluster, request.id, request.uid)
+        if why := self._why_not(request.cluster, self._owner(live)):
             raise Refused([why], where=request.cluster)
         request = await self._prepared(request, live)
         if confirm != request.phrase:
@@ -161,13 +161,13 @@ class Acting(Opened):
             raise Misconfigured("has no operations on nodes", target=cluster)
         return operations
 
-    async def _same(self, request: LiveRequest) -> LiveResource:
+    async def _same(self, cluster: str, id_: KubernetesId, uid: str) -> LiveResource:
         from runtimes.base import Moved, ReadRequest
 
-        live = await (await self._connections.runtime(request.cluster)).read(ReadRequest(request.id))
-        if live is None or live.identity.uid != request.uid:
+        live = await (await self._connections.runtime(cluster)).read(ReadRequest(id_))
+        if live is None or live.identity.uid != uid:
             gone = "it is not there any more" if live is None else "it was deleted and made again"
-            raise Moved(f"{gone}, since it was looked at", target=request.cluster, subject=str(request.id))
+            raise Moved(f"{gone}, since it was looked at", target=cluster, subject=str(id_))
         return live
 
     def _owner(self, live: LiveResource) -> StackPath | None:
@@ -176,14 +176,12 @@ class Acting(Opened):
         metadata = live.observed.get("metadata") or {}
         return owners(each.path for each in self.tree().stacks())(metadata.get("labels") or {})
 
-    def _why_not(self, request: LiveRequest, owner: StackPath | None) -> str:
+    def _why_not(self, cluster: str, owner: StackPath | None) -> str:
         """What no label ties to a stack may be of any that goes there, a pod of a read-only one for example."""
         if self.settings.is_read_only:
             return "this session is read-only (WB_READONLY, or an untrusted repository)"
         there = (
-            each
-            for each in self.tree().stacks()
-            if each.path == owner or (owner is None and request.cluster in each.clusters)
+            each for each in self.tree().stacks() if each.path == owner or (owner is None and cluster in each.clusters)
         )
         return next((why for each in there if (why := self.read_only(each))), "")
 

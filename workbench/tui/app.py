@@ -33,7 +33,7 @@ from workbench.present import errors, glyphs
 from workbench.present.diff_export import FORMS
 from workbench.present.recovery import event_line, follow
 from workbench.project import TERRAFORM_PLACE, BrokenFile, KonfigTree, Stack, StackPath, UnknownStack, WorkbenchError
-from workbench.tui import commands, custom_running, equivalents, places
+from workbench.tui import attaching, commands, custom_running, equivalents, places
 from workbench.tui.custom import CustomCommand
 from workbench.tui.drafts import Drafts
 from workbench.tui.frame import Frame, StateChanged
@@ -97,6 +97,7 @@ _WORDS = (
     "export",
     *commands.ACTS,
     *commands.MARKS,
+    *attaching.COMMANDS,
     "allow-writes",
     "quit",
 )
@@ -165,6 +166,7 @@ class WorkbenchApp(WithNames, App[int]):
         self._turns = asyncio.Semaphore(AT_ONCE)
         self._typed = KeyQueue(self, super().on_event)
         self.command_log = equivalents.CommandLog()
+        self.forwards = attaching.Forwards()
         self.command_history: list[str] = []
         """What was typed after a colon, the oldest first; in memory alone, as it may hold a secret."""
         self.kind_names: tuple[str, ...] = ()

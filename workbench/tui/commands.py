@@ -11,7 +11,7 @@ from runtimes.base import KubernetesId
 from workbench.engine.live_acts import LiveAct
 from workbench.present.diff_export import FORMS
 from workbench.project import UnknownStack
-from workbench.tui import equivalents
+from workbench.tui import attaching, equivalents
 from workbench.tui.frame import Frame
 from workbench.tui.screens.command_log import CommandLogScreen
 from workbench.tui.screens.diff import DiffScreen
@@ -20,7 +20,7 @@ from workbench.tui.state import StackState
 if TYPE_CHECKING:
     from workbench.tui.app import WorkbenchApp
 
-PLACES = ("fleet", "drift", "rollouts", "log", "bookmarks")
+PLACES = ("fleet", "drift", "rollouts", "log", "bookmarks", "forwards")
 """Screens that are of no stack."""
 _NEAR = 0.76
 """How alike a word and a command have to be, where 1 is the same: `app` is a kind, and not `apply`."""
@@ -60,6 +60,9 @@ def open_place(app: WorkbenchApp, word: str, rest: str, screen: Frame) -> bool:
     if word in ACTS:
         _act(app, LiveAct(word), rest, screen)
         return True
+    if word in attaching.COMMANDS:
+        attaching.run(app, word, rest, screen)
+        return True
     if word == EXPORT:
         _export(app, rest, screen)
         return True
@@ -77,6 +80,10 @@ def _place(word: str) -> Frame:
             from workbench.tui.screens.rollouts import RolloutsScreen
 
             return RolloutsScreen()
+        case "forwards":
+            from workbench.tui.screens.forwards import ForwardsScreen
+
+            return ForwardsScreen()
         case "log":
             return CommandLogScreen()
         case "bookmarks":

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import assert_never
 
-from runtimes.base import ClusterIdentity, KubernetesId, RuntimeFailure
+from runtimes.base import ClusterIdentity, KubernetesId, PodTarget, RuntimeFailure
 from runtimes.base.logs import LogQuery
+from runtimes.base.terminals import ExecRequest
 from workbench.engine.live_acts import LiveAct, LiveRequest
 from workbench.tui.state import Goal, Verb
 
@@ -89,6 +90,17 @@ def logs(query: LogQuery, place: Place) -> str:
     tail = f" --tail {query.tail_lines}" if query.tail_lines is not None else ""
     since = f" --since {query.since_seconds}s" if query.since_seconds is not None else ""
     return f"kubectl{_context(place)} logs {_named(query.id)} {which} {how}{tail}{since}{_in(query.id)}"
+
+
+def execute(request: ExecRequest, place: Place) -> str:
+    which = f" -c {shlex.quote(request.container)}" if request.container else ""
+    pod, command = request.pod, shlex.join(request.command)
+    return f"kubectl{_context(place)} exec -it {shlex.quote(pod.name)}{which} {_namespace(pod.namespace)} -- {command}"
+
+
+def forward(pod: PodTarget, port: int, local: int, place: Place) -> str:
+    name = shlex.quote(f"pod/{pod.name}")
+    return f"kubectl{_context(place)} port-forward {name} {local}:{port} {_namespace(pod.namespace)}"
 
 
 _OF_NODES = (LiveAct.CORDON, LiveAct.UNCORDON, LiveAct.DRAIN)

@@ -19,6 +19,7 @@ from workbench.tui.screens.bookmarks import BookmarksScreen
 from workbench.tui.screens.command_log import CommandLogScreen
 from workbench.tui.screens.drift import DriftScreen
 from workbench.tui.screens.fleet import FleetScreen
+from workbench.tui.screens.forwards import ForwardsScreen
 from workbench.tui.screens.live import LiveScreen
 from workbench.tui.screens.live_object import LiveObjectScreen
 from workbench.tui.screens.logs import LogsScreen
@@ -172,6 +173,9 @@ class Pictures:
         await self.pilot.press("l")
         await until(self.pilot, lambda: isinstance(self.app.screen, LogsScreen) and says(self.app, "wrote "))
         self.take("logs")
+        await self._typed("forwards")
+        await until(self.pilot, lambda: isinstance(self.app.screen, ForwardsScreen) and says(self.app, "no port is"))
+        self.take("forwards")
         await self._typed("log")
         await until(self.pilot, lambda: isinstance(self.app.screen, CommandLogScreen) and says(self.app, "kubectl"))
         self.take("command log")

@@ -13,13 +13,14 @@ import anyio.to_thread
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from runtimes.base import KubernetesId, RuntimeFailure
-from runtimes.base.tables import LiveKind
+from runtimes.base import KubernetesId, PodTarget, RuntimeFailure
+from runtimes.base.tables import LiveKind, LiveRow
 from workbench.engine.live import Listing, UnknownKind, owners
 from workbench.present import errors, live
 from workbench.present.rows import Column, Row
 from workbench.present.text import Line, Span, Tone, line
 from workbench.project import WorkbenchError
+from workbench.tui.attaching import PodAtHand
 from workbench.tui.frame import DRAW_SECONDS, Frame
 from workbench.tui.screens.live_object import LiveObjectScreen
 from workbench.tui.screens.logs import LogsScreen
@@ -239,6 +240,19 @@ class LiveScreen(Frame):
             case (str() as cluster, KubernetesId() as id_):
                 self.app.push_screen(LiveObjectScreen(cluster, id_, self.state, is_described=True))
 
+    def pod_at_hand(self) -> PodAtHand | None:
+        """The pod under the cursor."""
+        row = self._row_at_cursor()
+        if row is None or row[1].id.kind != "Pod" or row[1].id.group:
+            return None
+        cluster, found = row
+        return PodAtHand(cluster, PodTarget(found.id.namespace, found.id.name, found.uid))
+
+    def _row_at_cursor(self) -> tuple[str, LiveRow] | None:
+        key = self.query_one("#objects", ResourceTable).current
+        every = ((each.cluster, row) for each in self._listings if each.table is not None for row in each.table.rows)
+        return next((each for each in every if key == (each[0], each[1].id)), None)
+
     def action_relations(self) -> None:
         match self.query_one("#objects", ResourceTable).current:
             case (str() as cluster, KubernetesId() as id_):
@@ -251,16 +265,8 @@ class LiveScreen(Frame):
 
     def action_source(self) -> None:
         """Opens the editor at the KCL line of the object under the cursor, where a stack has it."""
-        key = self.query_one("#objects", ResourceTable).current
-        row = next(
-            (
-                each
-                for listing in self._listings
-                for each in (listing.table.rows if listing.table is not None else ())
-                if key == (listing.cluster, each.id)
-            ),
-            None,
-        )
+        at_cursor = self._row_at_cursor()
+        row = at_cursor[1] if at_cursor is not None else None
         path = owners(self.workbench.states)(row.labels) if row is not None else None
         if row is None or path is None:
             self.notify("it carries the labels of no stack here: no KCL line is known for it", severity="warning")

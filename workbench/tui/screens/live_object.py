@@ -11,13 +11,14 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 
-from runtimes.base import Address, KubernetesId, RuntimeFailure
+from runtimes.base import Address, KubernetesId, PodTarget, RuntimeFailure
 from workbench.engine.live import LiveObject
 from workbench.engine.live_acts import BadAct, LiveAct, LiveRequest, acts_of, consequence
 from workbench.present import describe, durations, errors, live, reconcile
 from workbench.present.text import Line, Span, Tone, line
 from workbench.project import WorkbenchError
 from workbench.tui import equivalents
+from workbench.tui.attaching import PodAtHand
 from workbench.tui.frame import Frame
 from workbench.tui.screens.logs import LogsScreen
 from workbench.tui.screens.relations import RelationsScreen
@@ -245,6 +246,13 @@ class LiveObjectScreen(Frame):
 
     def on_resize(self) -> None:
         self.redraw_soon()
+
+    def pod_at_hand(self) -> PodAtHand | None:
+        """The pod that is shown, with its containers in the order that kubectl chooses from."""
+        found, id_ = self._found, self._object
+        if found is None or self._is_gone or id_.kind != "Pod" or id_.group:
+            return None
+        return PodAtHand(self._cluster, PodTarget(id_.namespace, id_.name, found.uid), found.containers)
 
     def action_relations(self) -> None:
         self.app.push_screen(RelationsScreen(self._cluster, self._object, self.state))
