@@ -38,10 +38,11 @@ from runtimes.base import (
     WatchRequest,
 )
 from runtimes.base.logs import LogQuery, LogReport
+from runtimes.base.metrics import Usage
 from runtimes.base.relations import Relations
 from runtimes.base.tables import LiveKind, TableReport
 from runtimes.base.terminals import ExecRequest, RemotePort, RemoteTerminal
-from runtimes.kubernetes import attaching, fields, log_feed, normalize, relations, tables
+from runtimes.kubernetes import attaching, fields, log_feed, metrics, normalize, relations, tables
 from runtimes.kubernetes.client import FIELD_MANAGER, Client, Object
 from runtimes.kubernetes.credentials import may_name, without_consent
 from runtimes.kubernetes.discovery import ApiResource
@@ -244,6 +245,10 @@ class KubernetesRuntime:
         found = await self._client.list(resource, id_.namespace, fields=f"involvedObject.uid={uid}")
         about = {"kind": id_.kind, "metadata": {"namespace": id_.namespace, "name": id_.name, "uid": uid}}
         return tuple(occurrence(about, each) for each in found.items)
+
+    async def usage(self, kind: LiveKind, namespaces: Collection[str] = ()) -> Mapping[tuple[str, str], Usage] | None:
+        """See `Measurable`."""
+        return await metrics.usage(self._client, kind, namespaces)
 
     async def relations(self, id_: KubernetesId) -> Relations | None:
         """See `Relatable`."""

@@ -19,6 +19,7 @@ from runtimes.base import (
     RuntimeFailure,
     RuntimeType,
 )
+from runtimes.base.metrics import Usage
 from runtimes.base.tables import LiveKind, LiveRow, LiveTable, TableReport
 from workbench.engine.errors import EngineError
 from workbench.engine.fields import plain_steps
@@ -46,6 +47,8 @@ class Listing:
     is_watched: bool = False
     is_listing: bool = False
     failure: RuntimeFailure | None = None
+    usage: Mapping[tuple[str, str], Usage] | None = None
+    """What each uses, by namespace and name; None where nobody measures it, or it is not known."""
 
     def reported(self, report: TableReport, table: LiveTable | None) -> Listing:
         """Returns it after a report, of which `table` is what may be shown. What was known before a failure is old, and

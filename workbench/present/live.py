@@ -9,6 +9,7 @@ from datetime import datetime
 from functools import lru_cache
 
 from runtimes.base import FieldOwner, Forbidden, Health, KubernetesId, ObjectRef, Status, StatusNode
+from runtimes.base.metrics import Usage
 from runtimes.base.tables import LiveColumn, LiveRow
 from workbench.engine.live import Listing, LiveObject
 from workbench.present import durations, reconcile
@@ -41,10 +42,31 @@ def columns(listings: Sequence[Listing], *, is_wide: bool = False) -> tuple[Colu
         if each.name != "Name"
     )
     name = Column("Name", grow=True, has_tail=True)
-    return name, *own, Column("Namespace", most=24, rank=last + 2), Column("Cluster", most=14, rank=last + 1), _STACK
+    return (
+        name,
+        *own,
+        *(_USAGE if is_measured(listings) else ()),
+        Column("Namespace", most=24, rank=last + 2),
+        Column("Cluster", most=14, rank=last + 1),
+        _STACK,
+    )
 
 
 _STACK = Column("Stack", most=28, rank=1)
+_USAGE = (Column("CPU", right=True, rank=2), Column("Memory", right=True, rank=2))
+
+
+def is_measured(listings: Sequence[Listing]) -> bool:
+    """Whether any cluster says what each of these uses."""
+    return any(each.usage is not None for each in listings)
+
+
+def _used(usage: Usage | None) -> tuple[str, str]:
+    """In one unit each, so that columns can be compared, and ordered."""
+    return (f"{usage.cpu_millis}m", f"{usage.memory_bytes // _MEBIBYTE}Mi") if usage is not None else ("", "")
+
+
+_MEBIBYTE = 1 << 20
 
 
 def _columns(listings: Sequence[Listing], is_wide: bool) -> tuple[LiveColumn, ...]:
@@ -76,8 +98,8 @@ class LiveRows:
         wanted = tuple(each.name for each in _columns(listings, is_wide) if each.name != "Name")
         if wanted != self._wanted:
             self._wanted, self._made = wanted, {}
-        objects = _objects(listings, wanted, now)
-        made = {(seen.cluster, row.id): self._row(seen, row, now) for seen, row in objects}
+        objects, has_usage = _objects(listings, wanted, now), is_measured(listings)
+        made = {(seen.cluster, row.id): self._row(seen, row, now, has_usage) for seen, row in objects}
         self._made = made
         titles = [each.title for each in columns(listings, is_wide=is_wide)]
         found = [each.row for each in made.values()]
@@ -86,11 +108,12 @@ class LiveRows:
             found.sort(key=lambda row: sort_key(str(row.cells[index])), reverse=is_reversed)
         return tuple(found)
 
-    def _row(self, listing: _Seen, each: LiveRow, now: datetime) -> _Made:
+    def _row(self, listing: _Seen, each: LiveRow, now: datetime, has_usage: bool) -> _Made:
+        used = _used(listing.usage.get((each.id.namespace, each.id.name))) if has_usage else ()
         age = durations.short((now - each.created_at).total_seconds()) if each.created_at is not None else ""
         key = (listing.cluster, each.id)
         known = self._made.get(key)
-        if known is not None and known.of is each and (known.age, known.tone) == (age, listing.tone):
+        if known is not None and known.of is each and (known.age, known.tone, known.used) == (age, listing.tone, used):
             return known
         stack = self._owner(each.labels)
         has = len(each.cells)
@@ -99,14 +122,14 @@ class LiveRows:
         ]
         cells = (
             known.row.cells[0] if known is not None and known.tone == listing.tone else _name(each, listing.tone),
-            *(_cell(text, listing.tone) for text in shown),
+            *(_cell(text, listing.tone) for text in (*shown, *used)),
             _cell(each.id.namespace, Tone.MUTED),
             _cell(listing.cluster, Tone.MUTED),
             _cell(str(stack) if stack is not None else "", Tone.SOURCE),
         )
         labels = (f"{name}={value}" for name, value in each.labels.items())
         said = (each.id.name, *shown, each.id.namespace, listing.cluster, str(stack or ""), *labels)
-        return _Made(each, age, listing.tone, Row(key, cells, search=" ".join(said).lower()))
+        return _Made(each, age, listing.tone, used, Row(key, cells, search=" ".join(said).lower()))
 
 
 def _name(each: LiveRow, tone: Tone) -> Line:
@@ -125,6 +148,7 @@ class _Made:
     of: LiveRow
     age: str
     tone: Tone
+    used: tuple[str, ...]
     row: Row
 
 
@@ -137,6 +161,7 @@ class _Seen:
     tone: Tone
     places: tuple[int, ...]
     age_at: int
+    usage: Mapping[tuple[str, str], Usage]
 
 
 def _objects(listings: Sequence[Listing], wanted: Sequence[str], now: datetime) -> Iterator[tuple[_Seen, LiveRow]]:
@@ -145,7 +170,7 @@ def _objects(listings: Sequence[Listing], wanted: Sequence[str], now: datetime) 
             at = {column.name: number for number, column in enumerate(each.table.columns)}
             tone = Tone.MUTED if is_old(each, now) else Tone.PLAIN
             places = tuple(at.get(name, -1) for name in wanted)
-            seen = _Seen(each.cluster, tone, places, at.get(_AGE_COLUMN, -1))
+            seen = _Seen(each.cluster, tone, places, at.get(_AGE_COLUMN, -1), each.usage or {})
             yield from ((seen, row) for row in each.table.rows)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     # The engine pulls in the language; a session that only lists stacks must not pay for it.
     from runtimes.base import KubernetesId, RuntimeFailure
     from runtimes.base.logs import LogQuery, LogReport
+    from runtimes.base.metrics import Usage
     from runtimes.base.relations import Relations
     from runtimes.base.tables import Listable, LiveKind, LiveTable, TableReport
     from workbench.engine.live import Listing, LiveObject
@@ -136,6 +137,19 @@ class ListingLive(Opened):
         except RuntimeFailure as error:
             return replace(found, events_failure=masked_failure(error, self._secrets, rules))
         return replace(found, events=scrubbed(events, self._secrets, rules))
+
+    async def usage(
+        self, kind: LiveKind, cluster: str, namespaces: Sequence[str] = ()
+    ) -> Mapping[tuple[str, str], Usage] | None:
+        """Returns what pods or nodes use, by namespace and name; None where nothing there measures it.
+
+        Raises `RuntimeFailure` where it can't be read.
+        """
+        from runtimes.base.metrics import Measurable
+
+        with self._masking_failures():
+            runtime = await self._connections.runtime(cluster)
+            return await runtime.usage(kind, namespaces) if isinstance(runtime, Measurable) else None
 
     async def relations(self, cluster: str, id_: KubernetesId) -> Relations | None:
         """Returns what one object has to do with others; None if it is not there.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import ClassVar
@@ -14,6 +14,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
 from runtimes.base import KubernetesId, PodTarget, RuntimeFailure
+from runtimes.base.metrics import Usage
 from runtimes.base.tables import LiveKind, LiveRow
 from workbench.engine.live import Listing, UnknownKind, owners
 from workbench.present import errors, live
@@ -32,6 +33,9 @@ from workbench.tui.widgets.tone_text import ToneText
 FIND_AGAIN_SECONDS = 5.0
 AT_ONCE = 500
 """So many rows are made without being felt."""
+MEASURE_SECONDS = 15.0
+"""As often as metrics-server measures."""
+_NOBODY_WOULD = "of this kind nobody measures anything"
 BUILD_REST = 3.0
 """So many times longer than it took is waited before the rows of a large table are made again."""
 
@@ -62,6 +66,8 @@ class LiveScreen(Frame):
         self._kind: LiveKind | None = None
         self._listings: tuple[Listing, ...] = ()
         self._trouble: WorkbenchError | RuntimeFailure | None = None
+        self._usage: dict[str, Mapping[tuple[str, str], Usage]] = {}
+        self._unmeasured: dict[str, str] = {}
         self._again, self._wanted, self._is_building = asyncio.Event(), asyncio.Event(), False
 
     def body(self) -> ComposeResult:
@@ -73,6 +79,43 @@ class LiveScreen(Frame):
         super().on_mount()
         self.run_worker(self._keep_following(), group="live", exclusive=True)
         self.run_worker(self._keep_building(), group="rows", exclusive=True)
+        self.run_worker(self._keep_measuring(), group="usage", exclusive=True)
+
+    async def _keep_measuring(self) -> None:
+        """Asks now and then what pods and nodes use, where somebody measures it."""
+        while True:
+            if self.is_current and self._kind is not None and self._listings:
+                await asyncio.gather(*(self._measure(self._kind, each) for each in self._clusters))
+                self.redraw_soon()
+                await asyncio.sleep(MEASURE_SECONDS)
+            else:
+                await asyncio.sleep(DRAW_SECONDS)
+
+    async def _measure(self, kind: LiveKind, cluster: str) -> None:
+        try:
+            usage = await self.workbench.session.usage(kind, cluster, self._looked_into)
+        except (WorkbenchError, RuntimeFailure) as error:
+            self._usage.pop(cluster, None)
+            self._unmeasured[cluster] = error.message if isinstance(error, RuntimeFailure) else str(error)
+            return
+        except Exception as error:
+            # the boundary of a task: what is listed stays
+            self._usage.pop(cluster, None)
+            self._unmeasured[cluster] = str(errors.Bug(error))
+            return
+        if usage is None:
+            self._usage.pop(cluster, None)
+            self._unmeasured[cluster] = "" if kind.kind in ("Pod", "Node") and not kind.group else _NOBODY_WOULD
+        else:
+            self._usage[cluster] = usage
+            self._unmeasured.pop(cluster, None)
+
+    @property
+    def _measured(self) -> tuple[Listing, ...]:
+        usage = self._usage
+        return tuple(
+            replace(each, usage=usage[each.cluster]) if each.cluster in usage else each for each in self._listings
+        )
 
     async def _keep_following(self) -> None:
         """Follows the clusters while the screen is there; what was there stays when one falls silent."""
@@ -164,7 +207,7 @@ class LiveScreen(Frame):
 
     def _build(self) -> tuple[Row, ...]:
         return self._rows.rows(
-            self._listings,
+            self._measured,
             self.workbench.now(),
             order=self._order,
             is_reversed=self._is_reversed,
@@ -176,7 +219,7 @@ class LiveScreen(Frame):
         sign = up if self._is_reversed else down
         return tuple(
             replace(each, title=f"{each.title}{sign}") if each.title == self._order else each
-            for each in live.columns(self._listings, is_wide=self._is_wide)
+            for each in live.columns(self._measured, is_wide=self._is_wide)
         )
 
     def _show(self, columns: tuple[Column, ...], rows: tuple[Row, ...]) -> None:
@@ -197,7 +240,15 @@ class LiveScreen(Frame):
         what = (
             f"{kind.plural} ({kind.api_version})  {self._where() if kind.is_namespaced else ''}" if kind else self._word
         )
-        return line(Span(f"{what}  ", Tone.MUTED), Span("looking only", Tone.MUTED))
+        return line(Span(f"{what}  ", Tone.MUTED), Span("looking only", Tone.MUTED), *self._why_not_measured())
+
+    def _why_not_measured(self) -> Iterator[Span]:
+        without = [cluster for cluster, why in self._unmeasured.items() if not why]
+        if without:
+            yield Span(f"  no metrics-server: {', '.join(without)}", Tone.MUTED)
+        for cluster, why in self._unmeasured.items():
+            if why and why != _NOBODY_WOULD:
+                yield Span(f"  what is used in {cluster} is not known: {why}", Tone.WARN)
 
     @property
     def order(self) -> str:
@@ -207,7 +258,7 @@ class LiveScreen(Frame):
         self._order, self._is_reversed = order.removeprefix("-"), order.startswith("-")
 
     def action_order(self) -> None:
-        titles = ("", *(each.title for each in live.columns(self._listings, is_wide=self._is_wide)))
+        titles = ("", *(each.title for each in live.columns(self._measured, is_wide=self._is_wide)))
         self._order = titles[(titles.index(self._order) + 1) % len(titles)] if self._order in titles else ""
         self.redraw()
 
