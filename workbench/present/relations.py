@@ -22,8 +22,8 @@ def rows(found: Relations, id_: KubernetesId) -> tuple[Row, ...]:
     """Returns the tree; rows that lead to an object are keyed by (part, id), the titles by the part alone."""
     return (
         *_part("Owners and what is owned", _family(found, id_)),
-        *_part("Refers to", (_row("refers", each, 1) for each in found.refers_to)),
-        *_part("Used by", _tree("used", found.used_by, roots(found.used_by), 1)),
+        *_part("Refers to", (_row("refers", each, id_, 1) for each in found.refers_to)),
+        *_part("Used by", _tree("used", found.used_by, roots(found.used_by), id_, 1)),
     )
 
 
@@ -38,21 +38,23 @@ def _family(found: Relations, id_: KubernetesId) -> Iterator[Row]:
         return
     depth = 1
     for each in reversed(found.owners):
-        yield _row("owner", each, depth, has_below=True)
+        yield _row("owner", each, id_, depth, has_below=True)
         depth += 1
     name = line(Span(f"{id_.kind}/", Tone.MUTED), Span(id_.name, Tone.STRONG))
     yield Row(("this", id_), (name, Line(), line(Span("this", Tone.MUTED))), depth, bool(found.owned))
-    yield from _tree("owned", found.owned, roots(found.owned), depth + 1)
+    yield from _tree("owned", found.owned, roots(found.owned), id_, depth + 1)
 
 
-def _tree(part: str, every: Sequence[Related], level: Iterable[Related], depth: int) -> Iterator[Row]:
+def _tree(
+    part: str, every: Sequence[Related], level: Iterable[Related], id_: KubernetesId, depth: int
+) -> Iterator[Row]:
     by_owner: dict[str, list[Related]] = {}
     for each in every:
         by_owner.setdefault(each.owner, []).append(each)
 
     def walk(each: Related, depth: int, above: frozenset[str]) -> Iterator[Row]:
         below = [one for one in by_owner.get(each.uid, ()) if one.uid not in above] if each.uid else []
-        yield _row(part, each, depth, has_below=bool(below))
+        yield _row(part, each, id_, depth, has_below=bool(below))
         for one in below:
             yield from walk(one, depth + 1, above | {one.uid})
 
@@ -60,9 +62,10 @@ def _tree(part: str, every: Sequence[Related], level: Iterable[Related], depth: 
         yield from walk(each, depth, frozenset({each.uid}))
 
 
-def _row(part: str, each: Related, depth: int, *, has_below: bool = False) -> Row:
+def _row(part: str, each: Related, id_: KubernetesId, depth: int, *, has_below: bool = False) -> Row:
     tone = Tone.BAD if each.presence is Presence.MISSING and not each.is_optional else Tone.PLAIN
-    name = line(Span(f"{each.id.kind}/", Tone.MUTED), Span(each.id.name, tone))
+    elsewhere = f"{each.id.namespace}/" if each.id.namespace not in ("", id_.namespace) else ""
+    name = line(Span(f"{each.id.kind}/{elsewhere}", Tone.MUTED), Span(each.id.name, tone))
     return Row((part, each.id), (name, line(each.how), _presence(each)), depth, has_below)
 
 

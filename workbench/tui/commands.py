@@ -116,7 +116,14 @@ def _export(app: WorkbenchApp, form: str, screen: Frame) -> None:
 
 def is_kind(word: str) -> bool:
     """Whether a word may be a kind of live objects, as far as it can be told without asking: no command is one."""
-    return _KIND.fullmatch(word) is not None and word not in (*PLACES, *MARKS, *ACTS, EXPORT, *_OTHERS)
+    return _KIND.fullmatch(word) is not None and word not in (
+        *PLACES,
+        *MARKS,
+        *ACTS,
+        *attaching.COMMANDS,
+        EXPORT,
+        *_OTHERS,
+    )
 
 
 def kinds(app: WorkbenchApp, word: str) -> tuple[str, ...]:

@@ -194,8 +194,8 @@ class Frame(WithNames, Screen[None]):
 
     def _redraw_now(self) -> None:
         self._drawing = None
-        if not self.is_attached:
-            return  # it was left meanwhile; what a worker of it tells while it ends has nowhere to go
+        if not self.is_attached or not self.query("#banner"):
+            return  # it was left meanwhile, or is taken down; what a worker of it tells while it ends has nowhere to go
         began = time.perf_counter()
         self.redraw()
         self._pause_seconds = pause_after(time.perf_counter() - began)

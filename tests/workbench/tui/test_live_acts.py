@@ -16,6 +16,7 @@ from workbench.engine.draining import Losses, blocked, drain
 from workbench.engine.live_acts import BadAct, LiveAct, LiveRequest, acts_of, consequence
 from workbench.tui.screens.live import LiveScreen
 from workbench.tui.screens.live_object import LiveObjectScreen
+from workbench.tui.screens.whatif import Editor, WhatIfScreen
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.typed_confirmation import TypedConfirmation
 
@@ -63,6 +64,49 @@ async def test_a_workload_is_scaled_after_its_phrase_and_nothing_less(
         trail = [(each.action, each.result) for each in app.session.audit().entries()]
         assert trail[:2] == [("live scale", "done"), ("live scale", "started")]
         assert app.command_log.acts[-1].line.endswith("scale --replicas 4 deployment.v1.apps/front -n web-prod")
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x40"])
+async def test_instead_of_an_act_the_line_of_the_field_is_edited_in_a_what_if(
+    tmp_path: Path, sandbox: Sandbox, size: tuple[int, int]
+) -> None:
+    app = workbench(tmp_path)
+    async with app.session, app.run_test(size=size) as pilot:
+        await released(pilot)
+        cluster = sandbox.clusters[0]
+        cluster.create(
+            "configmaps", "default", {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "alone"}}
+        )
+        await pilot.press("colon", *"deploy@hz web-prod", "enter")
+        await until(pilot, lambda: isinstance(app.screen, LiveScreen) and names(app) == ["front"])
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, LiveObjectScreen) and says(app, "image: "))
+        await pilot.press("colon", *"scale 4", "enter")
+        await until(pilot, lambda: is_asked(app))
+        assert says(app, "escape, then i, edits it in a What-if")
+        await pilot.press("escape")
+        yaml = app.screen.query_one("#yaml", ResourceTable)
+        yaml.cursor = next(number for number, row in enumerate(yaml.shown) if "image: " in str(row.cells[1]))
+        opened_at: list[tuple[Path, int]] = []
+        app.edit = lambda file, line: opened_at.append((file, line))  # type: ignore[method-assign]
+        await pilot.press("s")
+        await until(pilot, lambda: bool(opened_at))
+        file, number = opened_at[0]
+        assert "image" in file.read_text().splitlines()[number - 1]
+        await pilot.press("i")
+        await until(pilot, lambda: isinstance(app.screen, WhatIfScreen))
+        editor = app.screen.query_one(Editor)
+        assert editor.text == file.read_text() and editor.cursor_location == (number - 1, 0)
+        await pilot.press("escape", "escape")
+        await until(pilot, lambda: isinstance(app.screen, LiveObjectScreen))
+        await pilot.press("escape", "escape", "colon", *"configmaps@hz default", "enter")
+        await until(pilot, lambda: isinstance(app.screen, LiveScreen) and "alone" in names(app))
+        app.screen.query_one("#objects", ResourceTable).cursor = names(app).index("alone")
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, LiveObjectScreen) and says(app, "kind: ConfigMap"))
+        await pilot.press("i")
+        await until(pilot, lambda: any("the labels of no stack" in each.message for each in app._notifications))
+        assert isinstance(app.screen, LiveObjectScreen)
 
 
 def drained(sandbox: Sandbox) -> str:

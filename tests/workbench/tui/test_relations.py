@@ -124,6 +124,8 @@ def test_the_tree_has_owners_above_and_says_what_is_missing_or_not_known() -> No
     assert "  Secret/gone    NOT THERE" in said and "  Secret/may-be    not there, may be so" in said
     assert "  Node/n    not known whether it is there" in said
     assert not any("\x1b" in each for each in said) and any("[red]x[/]" in each for each in said)
+    of_node = relations.rows(Relations(used_by=(related("Pod", "p"),)), KubernetesId("v1", "Node", "", "n"))
+    assert str(of_node[-1].cells[0]) == "Pod/shop/p", "a namespace is named where it is another"
     assert [each.uid for each in roots(found.used_by)] == [HOSTILE], "a ring of owners has no root"
     (line,) = relations.not_known(found, UNICODE)
     assert str(line).endswith("may not be listed, and may use it: RoleBinding")

@@ -23,6 +23,7 @@ from workbench.present.text import Line, Span, Tone, line
 from workbench.project import WorkbenchError
 from workbench.tui.attaching import PodAtHand
 from workbench.tui.frame import DRAW_SECONDS, Frame
+from workbench.tui.live_source import open_line
 from workbench.tui.screens.live_object import LiveObjectScreen
 from workbench.tui.screens.logs import LogsScreen
 from workbench.tui.screens.relations import RelationsScreen
@@ -317,31 +318,9 @@ class LiveScreen(Frame):
     def action_source(self) -> None:
         """Opens the editor at the KCL line of the object under the cursor, where a stack has it."""
         at_cursor = self._row_at_cursor()
-        row = at_cursor[1] if at_cursor is not None else None
-        path = owners(self.workbench.states)(row.labels) if row is not None else None
-        if row is None or path is None:
-            self.notify("it carries the labels of no stack here: no KCL line is known for it", severity="warning")
-            return
-        self.run_worker(self._open_source(self.workbench.states[path], row.id), group="source", exclusive=True)
-
-    async def _open_source(self, state: StackState, id_: KubernetesId) -> None:
-        try:
-            compiled = state.compiled or await self.workbench.session.compile(state.stack, state.inputs)
-        except (WorkbenchError, RuntimeFailure) as error:
-            self.notify(str(error), severity="warning")
-            return
-        await anyio.to_thread.run_sync(compiled.spec.await_provenance)
-        for each in compiled.spec:
-            found = each.id
-            if isinstance(found, KubernetesId) and (found.group, found.kind, found.name) == (
-                id_.group,
-                id_.kind,
-                id_.name,
-            ):
-                if found.namespace in ("", id_.namespace) and (chain := compiled.spec.chain(found, ())):
-                    self.workbench.edit(chain[0].file, chain[0].line)
-                    return
-        self.notify(f"the configuration of {state.stack.name} does not name it any more", severity="warning")
+        if at_cursor is not None:
+            row = at_cursor[1]
+            open_line(self, row.labels, row.id, (), lambda _, file, line: self.workbench.edit(file, line))
 
 
 def _after(new: Listing, before: Listing | None) -> Listing:

@@ -4,7 +4,9 @@ confirmed."""
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -20,8 +22,10 @@ from workbench.project import WorkbenchError
 from workbench.tui import equivalents
 from workbench.tui.attaching import PodAtHand
 from workbench.tui.frame import Frame
+from workbench.tui.live_source import Open, open_line
 from workbench.tui.screens.logs import LogsScreen
 from workbench.tui.screens.relations import RelationsScreen
+from workbench.tui.screens.whatif import WhatIfScreen
 from workbench.tui.state import StackState
 from workbench.tui.widgets.resource_table import ResourceTable
 from workbench.tui.widgets.tone_text import ToneText
@@ -50,6 +54,8 @@ class LiveObjectScreen(Frame):
         Binding("l", "logs", "Logs"),
         Binding("v", "events", "Events"),
         Binding("u", "relations", "Related"),
+        Binding("s", "source", "Source"),
+        Binding("i", "whatif", "What if"),
         Binding("K", "stop", "Stop the act", show=False),
     ]
 
@@ -180,7 +186,7 @@ class LiveObjectScreen(Frame):
         except (WorkbenchError, RuntimeFailure) as error:
             self.notify(str(error), severity="error")
             return
-        instead = " Its KCL line can be changed instead: s on the list of objects opens it." if owner else ""
+        instead = " Its KCL line can be changed instead: escape, then i, edits it in a What-if." if owner else ""
         question = line(
             Span(f"{request.act.value}: ", Tone.BAD),
             f"{consequence(request, owner)}.{instead} Type ",
@@ -253,6 +259,36 @@ class LiveObjectScreen(Frame):
         if found is None or self._is_gone or id_.kind != "Pod" or id_.group:
             return None
         return PodAtHand(self._cluster, PodTarget(id_.namespace, id_.name, found.uid), found.containers)
+
+    def action_source(self) -> None:
+        """Opens the editor at the KCL line of the field under the cursor, where a stack has the object."""
+        self._at_line(lambda _, file, line: self.workbench.edit(file, line))
+
+    def action_whatif(self) -> None:
+        """Edits that line in a What-if instead of the live object."""
+        self._at_line(self._edit_at)
+
+    def _edit_at(self, state: StackState, file: Path, number: int) -> None:
+        """The file may be one that several stacks share."""
+        try:
+            (state.whatif or self.workbench.session.whatif(state.stack)).text(file)
+        except WorkbenchError as error:
+            self.notify(f"{error}. {error.hint}", severity="warning")
+            return
+        self.app.push_screen(WhatIfScreen(state, at=(file, number)))
+
+    def _at_line(self, do: Open) -> None:
+        if self._found is None:
+            self.notify("nothing is known of it yet", severity="warning")
+            return
+        metadata = self._found.body.get("metadata")
+        labels = metadata.get("labels") if isinstance(metadata, Mapping) else None
+        match self.query_one("#yaml", ResourceTable).current:
+            case (tuple() as path, int()) if not self._is_described:
+                field = path
+            case _:
+                field = ()
+        open_line(self, labels if isinstance(labels, Mapping) else {}, self._object, field, do)
 
     def action_relations(self) -> None:
         self.app.push_screen(RelationsScreen(self._cluster, self._object, self.state))

@@ -70,7 +70,7 @@ class WhatIfScreen(Frame):
     _asked_to_write = False
     _draft = ""
 
-    def __init__(self, state: object) -> None:
+    def __init__(self, state: object, *, at: tuple[Path, int] | None = None) -> None:
         from workbench.tui.state import StackState
 
         assert isinstance(state, StackState)
@@ -78,6 +78,10 @@ class WhatIfScreen(Frame):
         self._stack_state = state
         self._files = self._stack_files()
         self._file = self._files[0]
+        self._line = 0
+        if at is not None:
+            self._file, self._line = at
+            self._files = (*self._files, *(() if self._file in self._files else (self._file,)))
 
     def body(self) -> ComposeResult:
         yield ToneText(id="summary", wrap=True)
@@ -91,6 +95,8 @@ class WhatIfScreen(Frame):
             with self.prevent(TextArea.Changed):
                 self.query_one(Editor).load_text(self._text())
         super().on_mount()
+        if self._line:
+            self.query_one(Editor).move_cursor((self._line - 1, 0), center=True)
         self.workbench.diff_stack(self._stack_state)
         if self._stack_state.edits:
             self.workbench.measure_reach(self._stack_state)
