@@ -21,6 +21,7 @@ from runtimes.sandbox.resources import Resource
 from runtimes.sandbox.schema.registry import KindSchema
 from runtimes.sandbox.state import State
 from runtimes.sandbox.store import Object, copied
+from runtimes.sandbox.validate.events import newer_event
 from runtimes.sandbox.versions import read_as, to_storage
 
 FieldValidation = Literal["Strict", "Warn", "Ignore"]
@@ -147,6 +148,8 @@ def _check_new(state: State, call: Call, obj: Object) -> None:
     causes = validate.create(kind, obj)
     if call.resource.storage == DEFINITIONS:
         causes += definitions.create(obj)
+    if call.resource.group == "events.k8s.io":
+        causes += newer_event(obj)
     if causes:
         raise _invalid(call.resource, obj, causes)
     _warn(call, validate.warnings(kind, obj, None))

@@ -389,14 +389,14 @@ def _roles(labels: Mapping[str, str]) -> str:
 
 
 def _event(obj: Object, now: datetime) -> list[Any]:
-    series, last = obj.get("series"), obj.get("lastTimestamp")
+    series = obj.get("series") or {}
     first = obj.get("firstTimestamp") or obj.get("eventTime")
-    last = last or (series or {}).get("lastObservedTime") or first
+    last = series.get("lastObservedTime") or obj.get("lastTimestamp") or first
     target = obj["involvedObject"]
     source = obj.get("source") or {}
     component = source.get("component") or obj.get("reportingComponent") or ""
     host = source.get("host") or obj.get("reportingInstance") or ""
-    count = (series or {}).get("count") or obj.get("count") or 1
+    count = series.get("count") or obj.get("count") or 1
     return [
         age(last, now),
         obj.get("type", ""),

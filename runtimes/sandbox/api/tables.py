@@ -17,8 +17,9 @@ from runtimes.sandbox.data import read
 from runtimes.sandbox.errors import JsonObject
 from runtimes.sandbox.resources import Resource
 from runtimes.sandbox.state import version_of
-from runtimes.sandbox.store import Object
+from runtimes.sandbox.store import Object, copied
 from runtimes.sandbox.strategies import TEMPLATE_GENERATION
+from runtimes.sandbox.versions import is_stored_version, to_storage
 
 _NAME_AND_AGE = "/v1/configmaps"
 
@@ -52,7 +53,8 @@ def _column(name: str) -> JsonObject:
 
 def row_cells(resource: Resource, obj: Object, now: datetime) -> list[Any]:
     if resource.definition is None:
-        return cells.of(resource.storage, obj, now)
+        stored = obj if is_stored_version(resource) else to_storage(copied(obj), resource)
+        return cells.of(resource.storage, stored, now)
     extra = version_of(resource).get("additionalPrinterColumns") or ()
     name = obj["metadata"]["name"]
     if not extra:

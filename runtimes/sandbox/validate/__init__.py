@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from runtimes.sandbox.schema.registry import KindSchema
-from runtimes.sandbox.validate import core, custom, meta, others, pods, warn, workloads
+from runtimes.sandbox.validate import core, custom, events, meta, others, pods, warn, workloads
 from runtimes.sandbox.validate.causes import Cause, Causes, Object
 from runtimes.sandbox.validate.names import LABEL_NAME, SERVICE_NAME, SUBDOMAIN_NAME, NameCheck, segment_name
 
@@ -105,18 +105,18 @@ RULES: dict[tuple[str, str], Rules] = {
     ("", "Namespace"): Rules(
         core.namespace, name=LABEL_NAME, namespaced=False, on_update="full meta", status=_namespace_status
     ),
-    ("", "Node"): Rules(core.node, namespaced=False, on_update="full meta"),
+    ("", "Node"): Rules(core.node, core.node_update, namespaced=False, on_update="full meta change"),
     ("", "PersistentVolume"): Rules(
         core.persistent_volume, core.persistent_volume_update, namespaced=False, on_update="full full change"
     ),
     ("", "PersistentVolumeClaim"): Rules(core.claim, core.claim_update, on_update="full meta full change"),
     ("", "LimitRange"): Rules(core.limit_range, on_update="full"),
-    ("", "ResourceQuota"): Rules(core.resource_quota, on_update="meta check"),
+    ("", "ResourceQuota"): Rules(core.resource_quota, core.resource_quota_update, on_update="meta check change"),
     ("", "ServiceAccount"): Rules(on_update="meta full"),
     ("", "Endpoints"): Rules(core.endpoints, on_update="meta full"),
     ("", "PodTemplate"): Rules(workloads.bare_template, on_update="meta check"),
     ("", "ReplicationController"): Rules(workloads.replication_controller, on_update="full meta check"),
-    ("", "Event"): Rules(),
+    ("", "Event"): Rules(events.event, on_update="check", own_finalizers=False),
     ("apps", "Deployment"): Rules(workloads.deployment, _deployment_change, status=workloads.deployment_status),
     ("apps", "ReplicaSet"): Rules(workloads.replica_set, _replica_set_change, status=workloads.replica_set_status),
     ("apps", "StatefulSet"): Rules(
@@ -156,6 +156,7 @@ RULES: dict[tuple[str, str], Rules] = {
     ("storage.k8s.io", "StorageClass"): Rules(
         others.storage_class, others.storage_class_update, namespaced=False, on_update="full meta change"
     ),
+    ("node.k8s.io", "RuntimeClass"): Rules(others.runtime_class, others.runtime_class_update, namespaced=False),
     ("coordination.k8s.io", "Lease"): Rules(others.lease, on_update="meta check", own_finalizers=False),
 }
 

@@ -7,7 +7,7 @@ import ipaddress
 import json
 
 from runtimes.base.quantity import amount
-from runtimes.sandbox.validate import containers, meta, names
+from runtimes.sandbox.validate import containers, meta, names, quotas
 from runtimes.sandbox.validate.causes import Causes, Object
 
 MAX_DATA = 1024 * 1024
@@ -407,13 +407,25 @@ def persistent_volume(causes: Causes, obj: Object) -> None:
         causes.forbidden(f"spec.{extra}", "may not specify more than 1 volume type")
     if not sources:
         causes.required("spec", "must specify a volume type")
-    if spec.get("hostPath") is not None and not spec["hostPath"].get("path"):
-        causes.required("spec.hostPath.path")
+    if spec.get("hostPath") is not None:
+        _host_path(causes, spec["hostPath"].get("path") or "")
+    affinity = spec.get("nodeAffinity")
+    if affinity is not None and affinity.get("required") is None:
+        causes.required("spec.nodeAffinity.required", "must specify required node constraints")
+    if spec.get("local") is not None and affinity is None:
+        causes.required("spec.nodeAffinity", "Local volume requires node affinity")
     if spec.get("storageClassName"):
         name = spec["storageClassName"]
         causes.invalid_each("spec.storageClassName", name, names.subdomain(name))
     if spec.get("volumeMode") not in (None, "Block", "Filesystem"):
         causes.not_supported("spec.volumeMode", spec["volumeMode"], ("Block", "Filesystem"))
+
+
+def _host_path(causes: Causes, path: str) -> None:
+    if not path:
+        causes.required("spec.hostPath.path")
+    elif ".." in path.split("/"):
+        causes.invalid("spec.hostPath.path", path, "must not contain '..'")
 
 
 def persistent_volume_update(causes: Causes, new: Object, old: Object) -> None:
@@ -428,6 +440,9 @@ def persistent_volume_update(causes: Causes, new: Object, old: Object) -> None:
             "spec.persistentvolumesource", f"spec.persistentvolumesource is immutable after creation\n{changed}"
         )
     causes.immutable("volumeMode", spec.get("volumeMode"), before.get("volumeMode"))
+    affinity = spec.get("nodeAffinity")
+    if before.get("nodeAffinity") is not None and affinity != before["nodeAffinity"]:
+        causes.invalid("nodeAffinity", affinity, "field is immutable, except for updating from beta label to GA")
 
 
 # --- limits --------------------------------------------------------------------------------------------------------
@@ -480,16 +495,6 @@ def _limits_of(causes: Causes, given: Object, item: Object, path: str, resource:
     compare("default", high or "", default, high, ("default", "max"))
 
 
-QUOTA_SCOPES = (
-    "BestEffort",
-    "CrossNamespacePodAffinity",
-    "NotBestEffort",
-    "NotTerminating",
-    "PriorityClass",
-    "Terminating",
-)
-
-
 def resource_quota(causes: Causes, obj: Object) -> None:
     spec = obj.get("spec") or {}
     for name, value in (spec.get("hard") or {}).items():
@@ -498,9 +503,13 @@ def resource_quota(causes: Causes, obj: Object) -> None:
         if "/" not in name and not _is_quota_resource(name):
             causes.invalid(here, name, "must be a standard resource for quota")
         containers.quantity_value(causes, here, name, value)
-    for scope in spec.get("scopes") or []:
-        if scope not in QUOTA_SCOPES:
-            causes.invalid("spec.scopes", scope, "unsupported scope")
+    quotas.scopes(causes, spec)
+
+
+def resource_quota_update(causes: Causes, new: Object, old: Object) -> None:
+    scopes, before = (new.get("spec") or {}).get("scopes") or [], (old.get("spec") or {}).get("scopes") or []
+    if set(scopes) != set(before):
+        causes.invalid("spec.scopes", scopes or None, "field is immutable")
 
 
 def _is_quota_resource(name: str) -> bool:
@@ -536,6 +545,20 @@ def node(causes: Causes, obj: Object) -> None:
         if (key, effect) in seen:
             causes.duplicate(here, taint)
         seen.add((key, effect))
+
+
+def node_update(causes: Causes, new: Object, old: Object) -> None:
+    spec, before = new.get("spec") or {}, old.get("spec") or {}
+    held, given = before.get("podCIDRs") or [], spec.get("podCIDRs") or []
+    text = 'node updates may not change {} except from "" to valid'
+    if held and len(held) != len(given):
+        causes.forbidden("spec.podCIDRs", text.format("podCIDR"))
+    elif held:
+        for old_range, new_range in zip(held, given, strict=True):
+            if old_range != new_range:
+                causes.forbidden("spec.podCIDRs", text.format("podCIDR"))
+    if before.get("providerID") and before["providerID"] != spec.get("providerID"):
+        causes.forbidden("spec.providerID", text.format("providerID"))
 
 
 def endpoints(causes: Causes, obj: Object) -> None:

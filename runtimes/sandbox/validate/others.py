@@ -188,6 +188,40 @@ def ingress_class(causes: Causes, obj: Object) -> None:
         causes.required("spec.controller")
     elif "/" not in controller:
         causes.invalid("spec.controller", controller, 'must be a domain-prefixed path (such as "acme.io/foo")')
+    parameters = (obj.get("spec") or {}).get("parameters")
+    if parameters is not None:
+        _class_parameters(causes, parameters, "spec.parameters")
+
+
+def _class_parameters(causes: Causes, parameters: Object, path: str) -> None:
+    group, scope, namespace = parameters.get("apiGroup"), parameters.get("scope"), parameters.get("namespace")
+    if group is not None:
+        causes.invalid_each(f"{path}.apiGroup", group, names.subdomain(group))
+    for field in ("kind", "name"):
+        value = parameters.get(field) or ""
+        if not value:
+            causes.required(f"{path}.{field}")
+        else:
+            causes.invalid_each(f"{path}.{field}", value, names.path_segment(value))
+    if scope is None:
+        causes.required(f"{path}.scope")
+    elif scope not in ("Cluster", "Namespace"):
+        causes.not_supported(f"{path}.scope", scope, ("Cluster", "Namespace"))
+    elif scope == "Cluster" and namespace is not None:
+        causes.forbidden(f"{path}.namespace", "`parameters.scope` is set to 'Cluster'")
+    elif scope == "Namespace" and namespace is None:
+        causes.required(f"{path}.namespace", "`parameters.scope` is set to 'Namespace'")
+    elif scope == "Namespace":
+        causes.invalid_each(f"{path}.namespace", namespace, names.label(namespace))
+
+
+def runtime_class(causes: Causes, obj: Object) -> None:
+    handler = obj.get("handler", "")
+    causes.invalid_each("handler", handler, names.label(handler))
+
+
+def runtime_class_update(causes: Causes, new: Object, old: Object) -> None:
+    causes.immutable("handler", new.get("handler"), old.get("handler"))
 
 
 def ingress_class_update(causes: Causes, new: Object, old: Object) -> None:
@@ -361,6 +395,8 @@ def storage_class(causes: Causes, obj: Object) -> None:
         causes.required("provisioner", provisioner)
     else:
         causes.invalid_each("provisioner", provisioner, names.qualified(provisioner.lower()))
+    if "" in (obj.get("parameters") or {}):
+        causes.invalid("parameters", "", "field can not be empty.")
     if obj.get("reclaimPolicy") not in (None, "Delete", "Retain"):
         causes.not_supported("reclaimPolicy", obj["reclaimPolicy"], ("Delete", "Retain"))
     modes = ("Immediate", "WaitForFirstConsumer")

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from runtimes.base.quantity import amount
-from runtimes.sandbox.validate import meta, pods
+from runtimes.sandbox.validate import meta, pods, schedules
 from runtimes.sandbox.validate.causes import Causes, Object
 from runtimes.sandbox.validate.core import claim_spec
 from runtimes.sandbox.validate.names import label, too_long
@@ -379,53 +379,31 @@ def _may_change_template(old: Object) -> bool:
 
 def cron_job(causes: Causes, obj: Object) -> None:
     name = (obj.get("metadata") or {}).get("name", "")
-    _cron_job_spec(causes, obj.get("spec") or {})
+    _cron_job_spec(causes, obj.get("spec") or {}, None)
     if len(name) > 52:
         causes.invalid("metadata.name", name, too_long(52))
 
 
 def cron_job_update(causes: Causes, new: Object, old: Object) -> None:
-    _cron_job_spec(causes, new.get("spec") or {})
+    _cron_job_spec(causes, new.get("spec") or {}, old.get("spec") or {})
 
 
-def _cron_job_spec(causes: Causes, spec: Object) -> None:
-    schedule = spec.get("schedule", "")
+def _cron_job_spec(causes: Causes, spec: Object, before: Object | None) -> None:
+    """`before` is the spec so far, None for a new object."""
+    schedule, zone = spec.get("schedule", ""), spec.get("timeZone")
     if not schedule:
         causes.required("spec.schedule")
     else:
-        _schedule(causes, schedule)
+        schedules.schedule(causes, schedule, zone, None if before is None else before.get("schedule"))
     causes.nonnegative("spec.startingDeadlineSeconds", spec.get("startingDeadlineSeconds"))
+    if before is None or before.get("timeZone") != zone:
+        schedules.time_zone(causes, zone)
     policies = ("Allow", "Forbid", "Replace")
     if spec.get("concurrencyPolicy") not in policies:
         causes.not_supported("spec.concurrencyPolicy", spec.get("concurrencyPolicy", ""), policies)
     _job_spec(causes, (spec.get("jobTemplate") or {}).get("spec") or {}, "spec.jobTemplate.spec")
     for limit in ("successfulJobsHistoryLimit", "failedJobsHistoryLimit"):
         causes.nonnegative(f"spec.{limit}", spec.get(limit))
-
-
-FIELD = r"(\*|\?|[0-9A-Za-z]+(-[0-9A-Za-z]+)?)(/[0-9]+)?"
-CRON = re.compile(rf"{FIELD}(,{FIELD})*")
-
-
-def _schedule(causes: Causes, schedule: str) -> None:
-    if schedule.startswith("@"):
-        if not re.fullmatch("@(yearly|annually|monthly|weekly|daily|midnight|hourly|every .+)", schedule):
-            causes.invalid("spec.schedule", schedule, f"unrecognized descriptor: {schedule}")
-        return
-    fields = schedule.split()
-    if len(fields) != 5:
-        text = f"expected exactly 5 fields, found {len(fields)}: {fields_text(fields)}"
-        causes.invalid("spec.schedule", schedule, text)
-        return
-    bad = next((field for field in fields if not CRON.fullmatch(field)), None)
-    if bad is not None:
-        causes.invalid(
-            "spec.schedule", schedule, f'failed to parse int from {bad}: strconv.Atoi: parsing "{bad}": invalid syntax'
-        )
-
-
-def fields_text(fields: list[str]) -> str:
-    return "[" + " ".join(fields) + "]"
 
 
 # --- autoscaling and disruption ------------------------------------------------------------------------------------
