@@ -1,6 +1,7 @@
 """Admission: what the built-in plugins add to requests, and what they refuse, in the order they run.
 
-Mutating: namespace lifecycle, limit ranges, service accounts, tolerations, priority, storage protection, default class.
+Mutating: namespace lifecycle, limit ranges, service accounts, tolerations, priority, runtime classes, default class,
+storage protection.
 Validating, after everything else: limit ranges again and quotas (quota.py).
 """
 
@@ -184,6 +185,36 @@ def _priority(review: Review) -> None:
     spec.setdefault("preemptionPolicy", policy)
 
 
+def _runtime_class(review: Review) -> None:
+    """A class adds its overhead, node selector and tolerations to the Pods that name it."""
+    if not _creates_pod(review):
+        return
+    spec = review.obj["spec"]
+    name = spec.get("runtimeClassName")
+    found = review.store.get(("node.k8s.io", "runtimeclasses"), ("", name)) if name else None
+    if name and found is None:
+        raise _refuse(review, f'pod rejected: RuntimeClass "{name}" not found')
+    overhead = ((found or {}).get("overhead") or {}).get("podFixed")
+    if spec.get("overhead") and not overhead:
+        raise _refuse(review, "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead")
+    if spec.get("overhead") and spec["overhead"] != overhead:
+        raise _refuse(review, "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead")
+    if overhead:
+        spec["overhead"] = dict(overhead)
+    scheduling = (found or {}).get("scheduling") or {}
+    wanted, held = scheduling.get("nodeSelector") or {}, spec.get("nodeSelector") or {}
+    for key, value in wanted.items():
+        if held.get(key, value) != value:
+            where = f"runtimeClass.scheduling.nodeSelector[{key}] = {value}; pod.spec.nodeSelector[{key}] = {held[key]}"
+            raise _refuse(review, f"conflict: {where}")
+    if wanted:
+        spec["nodeSelector"] = {**held, **wanted}
+    tolerations = list(spec.get("tolerations") or ())
+    tolerations += [each for each in scheduling.get("tolerations") or () if each not in tolerations]
+    if tolerations:
+        spec["tolerations"] = tolerations
+
+
 # --- Limit ranges ---
 
 
@@ -343,6 +374,7 @@ _MUTATING: tuple[Plugin, ...] = (
     _service_account,
     _tolerations,
     _priority,
+    _runtime_class,
     _new_node_taint,
     _default_storage_class,
     _storage_protection,

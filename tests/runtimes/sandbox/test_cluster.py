@@ -162,3 +162,30 @@ def test_a_quota_counts_what_is_made_and_refuses_what_exceeds_it(cluster: Cluste
     with pytest.raises(ApiError, match="exceeded quota: q, requested: count/configmaps=1"):
         cluster.create("configmaps", "default", config_map("b"))
     assert cluster.get("resourcequotas", "default", "q")["status"]["used"] == {"count/configmaps": "1"}
+
+
+def pod_of_class(name: str, **spec: Any) -> dict[str, Any]:
+    containers = [{"name": "main", "image": "example/app:1"}]
+    return {"metadata": {"name": "p"}, "spec": {"containers": containers, "runtimeClassName": name, **spec}}
+
+
+def test_a_runtime_class_shapes_the_pods_that_name_it(cluster: Cluster) -> None:
+    cluster.create("serviceaccounts", "default", {"metadata": {"name": "default"}})
+    scheduling = {"nodeSelector": {"disk": "fast"}, "tolerations": [{"key": "k", "operator": "Exists"}]}
+    body = {"metadata": {"name": "small"}, "handler": "runc", "scheduling": scheduling}
+    cluster.create("runtimeclasses.node.k8s.io", "", {**body, "overhead": {"podFixed": {"cpu": "100m"}}})
+    made = cluster.create("pods", "default", pod_of_class("small"))
+    assert made["spec"]["overhead"] == {"cpu": "100m"}
+    assert made["spec"]["nodeSelector"] == {"disk": "fast"}
+    assert {"key": "k", "operator": "Exists"} in made["spec"]["tolerations"]
+    for name, spec, why in (
+        ("none", {}, 'pod rejected: RuntimeClass "none" not found'),
+        (
+            "small",
+            {"nodeSelector": {"disk": "slow"}},
+            "conflict: runtimeClass.scheduling.nodeSelector[disk] = fast; pod.spec.nodeSelector[disk] = slow",
+        ),
+    ):
+        with pytest.raises(ApiError) as refused:
+            cluster.create("pods", "default", pod_of_class(name, **spec))
+        assert (refused.value.code, refused.value.message) == (403, f'pods "p" is forbidden: {why}')
