@@ -211,7 +211,7 @@ def _class_parameters(causes: Causes, parameters: Object, path: str) -> None:
         causes.forbidden(f"{path}.namespace", "`parameters.scope` is set to 'Cluster'")
     elif scope == "Namespace" and namespace is None:
         causes.required(f"{path}.namespace", "`parameters.scope` is set to 'Namespace'")
-    elif scope == "Namespace":
+    elif namespace is not None:
         causes.invalid_each(f"{path}.namespace", namespace, names.label(namespace))
 
 
