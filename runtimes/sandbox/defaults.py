@@ -245,6 +245,75 @@ def _service(service: Object) -> None:
                 _fill(ingress, ipMode="VIP")
 
 
+@_for(CORE + "EndpointPort")
+def _endpoint_port(port: Object) -> None:
+    _fill(port, protocol="TCP")
+
+
+@_for(CORE + "GRPCAction")
+def _grpc(action: Object) -> None:
+    _fill(action, service="")
+
+
+@_for("io.k8s.api.admissionregistration.v1.ValidatingWebhook", "io.k8s.api.admissionregistration.v1.MutatingWebhook")
+def _webhook(webhook: Object) -> None:
+    _fill(webhook, failurePolicy="Fail", matchPolicy="Equivalent", timeoutSeconds=10)
+    _fill(webhook, namespaceSelector={}, objectSelector={})
+
+
+@_for("io.k8s.api.admissionregistration.v1.MutatingWebhook")
+def _mutating_webhook(webhook: Object) -> None:
+    _webhook(webhook)
+    _fill(webhook, reinvocationPolicy="Never")
+
+
+@_for("io.k8s.api.admissionregistration.v1.RuleWithOperations")
+@_for("io.k8s.api.admissionregistration.v1.NamedRuleWithOperations")
+def _operations(rule: Object) -> None:
+    _fill(rule, scope="*")
+
+
+@_for("io.k8s.api.admissionregistration.v1.ServiceReference")
+def _webhook_service(service: Object) -> None:
+    _fill(service, port=443)
+
+
+@_for("io.k8s.api.admissionregistration.v1.MatchResources")
+def _match_resources(match: Object) -> None:
+    _fill(match, namespaceSelector={}, objectSelector={}, matchPolicy="Equivalent")
+
+
+@_for("io.k8s.api.admissionregistration.v1.ValidatingAdmissionPolicySpec")
+def _admission_policy(spec: Object) -> None:
+    _fill(spec, failurePolicy="Fail")
+
+
+@_for("io.k8s.api.flowcontrol.v1.FlowSchemaSpec")
+def _flow_schema(spec: Object) -> None:
+    if not spec.get("matchingPrecedence"):
+        spec["matchingPrecedence"] = 1000
+
+
+@_for("io.k8s.api.flowcontrol.v1.LimitedPriorityLevelConfiguration")
+def _limited(limited: Object) -> None:
+    if limited.get("nominalConcurrencyShares") is None:
+        limited["nominalConcurrencyShares"] = 30
+    _fill(limited, lendablePercent=0)
+
+
+@_for("io.k8s.api.resource.v1.ExactDeviceRequest")
+def _device_request(request: Object) -> None:
+    _fill(request, allocationMode="ExactCount")
+    if request["allocationMode"] == "ExactCount" and not request.get("count"):
+        request["count"] = 1
+
+
+@_for(CORE + "NodeSpec")
+def _node_spec(spec: Object) -> None:
+    if spec.get("podCIDR") and not spec.get("podCIDRs"):
+        spec["podCIDRs"] = [spec["podCIDR"]]
+
+
 @_for(CORE + "Secret")
 def _secret(secret: Object) -> None:
     _fill(secret, type="Opaque")

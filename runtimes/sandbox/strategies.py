@@ -329,8 +329,12 @@ def _create_job(job: Object, server: Server) -> None:
     }
     template = spec.setdefault("template", {})
     metadata = template.get("metadata") or {}
-    metadata["labels"] = {**labels, **(metadata.get("labels") or {})}
+    given = metadata.get("labels") or {}
+    metadata["labels"] = {**labels, **given}
     template["metadata"] = metadata
+    if given and job["metadata"].get("labels") == given:
+        # a job without labels of its own shares its template's: what is added to the ones is added to the others
+        job["metadata"]["labels"] = dict(metadata["labels"])
     selector = spec.get("selector") or {}
     selector["matchLabels"] = {
         **(selector.get("matchLabels") or {}),

@@ -145,7 +145,7 @@ def write_options(query: Query, kind: str, user_agent: str, patch_type: str | No
 
 
 def _checked_dry_run(values: Sequence[str], causes: _Causes) -> bool:
-    given = [value for value in values if value]
+    given = list(values)
     if any(value != "All" for value in given):
         shown = json.dumps(given, separators=(",", ":"))
         causes.note("FieldValueNotSupported", "dryRun", f'Unsupported value: {shown}: supported values: "All"')

@@ -12,7 +12,8 @@ from typing import Any, Protocol
 from runtimes.sandbox.api.access import Attributes, allowed_by, rules_of
 from runtimes.sandbox.api.replies import Reply
 from runtimes.sandbox.cluster import Cluster
-from runtimes.sandbox.errors import JsonObject, invalid, not_found
+from runtimes.sandbox.errors import JsonObject, bad_request, invalid, not_found
+from runtimes.sandbox.validate.causes import Causes
 from runtimes.sandbox.writing import User
 
 AUTHORIZATION, AUTHENTICATION = "authorization.k8s.io", "authentication.k8s.io"
@@ -57,13 +58,7 @@ def _access(request: Request) -> Reply:
     }[request.address.plural]
     spec = request.body(kind).get("spec") or {}
     wanted, other = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
-    if (wanted is None) == (other is None):
-        text = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
-        what = f"Invalid value: {'null' if wanted is None else json.dumps(wanted)}: {text}"
-        cause = {"reason": "FieldValueInvalid", "message": what, "field": "spec.resourceAttributes"}
-        # the real server leaves the kind out of this one
-        message = f'.{AUTHORIZATION} "" is invalid: spec.resourceAttributes: {what}'
-        raise invalid(AUTHORIZATION, "", "", [cause], message)
+    _check_access(request, kind, spec)
     user = request.user
     if kind != "SelfSubjectAccessReview":
         user = User(spec.get("user") or "", tuple(spec.get("groups") or ()), spec.get("uid") or "")
@@ -73,6 +68,31 @@ def _access(request: Request) -> Reply:
         status["reason"] = why
     metadata = {"namespace": request.namespace} if request.namespace else {}
     return Reply(201, {**_head(AUTHORIZATION, kind), "metadata": metadata, "spec": spec, "status": status})
+
+
+def _check_access(request: Request, kind: str, spec: JsonObject) -> None:
+    """Raises 422; the real server leaves the kind out of these."""
+    wanted, other = spec.get("resourceAttributes"), spec.get("nonResourceAttributes")
+    found = Causes()
+    shown = {"Path": (other or {}).get("path", ""), "Verb": (other or {}).get("verb", "")}
+    if wanted is not None and other is not None:
+        what = "cannot be specified in combination with resourceAttributes"
+        found.invalid("spec.nonResourceAttributes", shown, what)
+    elif wanted is None and other is None:
+        text = "exactly one of nonResourceAttributes or resourceAttributes must be specified"
+        found.invalid("spec.resourceAttributes", None, text)
+    if kind != "SelfSubjectAccessReview" and not spec.get("user") and not spec.get("groups"):
+        found.invalid("spec.user", "", "at least one of user or group must be specified")
+    if kind == "LocalSubjectAccessReview":
+        if wanted is not None and wanted.get("namespace", "") != request.namespace:
+            text = "must match metadata.namespace"
+            found.invalid("spec.resourceAttributes.namespace", wanted.get("namespace", ""), text)
+        if other is not None:
+            found.invalid("spec.nonResourceAttributes", shown, "disallowed on this kind of request")
+    if found:
+        texts = [f"{each['field']}: {each['message']}" for each in found]
+        listed = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+        raise invalid(AUTHORIZATION, "", "", list(found), f'.{AUTHORIZATION} "" is invalid: {listed}')
 
 
 def _attributes(wanted: Mapping[str, Any] | None, other: Mapping[str, Any] | None) -> Attributes:
@@ -95,9 +115,6 @@ def _rules(request: Request) -> Reply:
     spec = request.body("SelfSubjectRulesReview").get("spec") or {}
     resource_rules, other_rules = [], []
     every: list[JsonObject] = [rule for rule, _ in rules_of(request.cluster, request.user, spec.get("namespace") or "")]
-    if "system:masters" in request.user.groups:
-        every.insert(0, {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]})
-        every.insert(1, {"verbs": ["*"], "nonResourceURLs": ["*"]})
     for rule in every:
         if rule.get("nonResourceURLs"):
             other_rules.append({"verbs": rule["verbs"], "nonResourceURLs": rule["nonResourceURLs"]})
@@ -111,6 +128,8 @@ def _rules(request: Request) -> Reply:
 
 def _token_review(request: Request) -> Reply:
     spec = request.body("TokenReview").get("spec") or {}
+    if not spec.get("token"):
+        raise bad_request("token is required for TokenReview in authentication")
     # tokens are compared at the edge and not kept here: what is asked about is only ever unknown
     status = {"user": {}, "error": "invalid bearer token"}
     return Reply(201, {**_head(AUTHENTICATION, "TokenReview"), "metadata": {}, "spec": spec, "status": status})
@@ -136,7 +155,12 @@ def request_token(request: Request) -> Reply:
         201,
         {
             **_head(AUTHENTICATION, "TokenRequest"),
-            "metadata": {"name": name, "namespace": namespace, "creationTimestamp": request.cluster.now},
+            "metadata": {
+                "name": name,
+                "namespace": namespace,
+                "uid": account["metadata"]["uid"],
+                "creationTimestamp": request.cluster.now,
+            },
             "spec": {
                 "audiences": audiences,
                 "expirationSeconds": seconds,

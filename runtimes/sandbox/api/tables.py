@@ -14,7 +14,7 @@ from runtimes.sandbox.api import cells, pod_cells
 from runtimes.sandbox.api.ages import age, parse_time
 from runtimes.sandbox.api.replies import partial_metadata
 from runtimes.sandbox.data import read
-from runtimes.sandbox.errors import JsonObject
+from runtimes.sandbox.errors import JsonObject, bad_request
 from runtimes.sandbox.resources import Resource
 from runtimes.sandbox.state import version_of
 from runtimes.sandbox.store import Object, copied
@@ -115,6 +115,10 @@ def _member(value: Any, path: str) -> Any:
 def of_list(
     resource: Resource, items: Sequence[Object], metadata: JsonObject, include: str, now: datetime
 ) -> JsonObject:
+    """Raises 400 for an `includeObject` that is none."""
+    if include not in ("", "Metadata", "Object", "None"):
+        what = f"includeObject: Invalid value: \"{include}\": must be 'Metadata', 'Object', 'None', or empty"
+        raise bad_request(f"Unable to convert to Table as requested: {what}")
     return {
         "kind": "Table",
         "apiVersion": "meta.k8s.io/v1",

@@ -39,7 +39,7 @@ def patched(kind: KindSchema, before: Mapping[str, Any], body: Any, patch_type: 
     check_values(made)
     shown = go_value(body) if patch_type == "strategic" else json.dumps(made, separators=(",", ":"), ensure_ascii=False)
     try:
-        read = decode.restore(kind, made) if patch_type == "strategic" else _read(kind, made)
+        read = decode.restore(kind, made) if patch_type == "strategic" else _read(kind, _sorted(made))
     except DecodeError as error:
         raise unreadable(shown, str(error)) from error
     read.strict[:0] = problems
@@ -55,6 +55,13 @@ def unreadable(shown: str, why: str) -> PatchError:
         "field": "patch",
     }
     return PatchError(422, "Invalid", f' "" is invalid: patch: {cause["message"]}', {"causes": [cause]})
+
+
+def _sorted(value: Any) -> Any:
+    """Members in the order in which the server writes a patched object, before it reads it again."""
+    if isinstance(value, dict):
+        return {key: _sorted(value[key]) for key in sorted(value)}
+    return [_sorted(each) for each in value] if isinstance(value, list) else value
 
 
 def _read(kind: KindSchema, made: Any) -> DecodeResult:

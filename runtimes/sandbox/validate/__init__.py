@@ -82,6 +82,12 @@ RBAC = "rbac.authorization.k8s.io"
 _BINDING = "full full meta change"
 
 
+def _pod_status(causes: Causes, pod: Object) -> None:
+    observed = (pod.get("status") or {}).get("observedGeneration")
+    if observed is not None and observed < 0:
+        causes.invalid("status.observedGeneration", observed, "must be a non-negative integer")
+
+
 def _service_status(causes: Causes, service: Object) -> None:
     balancer = (service.get("status") or {}).get("loadBalancer") or {}
     if balancer.get("ingress") and (service.get("spec") or {}).get("type") != "LoadBalancer":
@@ -98,7 +104,7 @@ def _namespace_status(causes: Causes, namespace: Object) -> None:
 
 
 RULES: dict[tuple[str, str], Rules] = {
-    ("", "Pod"): Rules(_pod, _pod_change),
+    ("", "Pod"): Rules(_pod, _pod_change, status=_pod_status),
     ("", "Service"): Rules(core.service, core.service_update, name=SERVICE_NAME, status=_service_status),
     ("", "ConfigMap"): Rules(core.config_map, core.config_map_update, on_update="meta change full"),
     ("", "Secret"): Rules(core.secret, core.secret_update, on_update="meta change full"),
@@ -115,8 +121,10 @@ RULES: dict[tuple[str, str], Rules] = {
     ("", "ServiceAccount"): Rules(on_update="meta full"),
     ("", "Endpoints"): Rules(core.endpoints, on_update="meta full"),
     ("", "PodTemplate"): Rules(workloads.bare_template, on_update="meta check"),
-    ("", "ReplicationController"): Rules(workloads.replication_controller, on_update="full meta check"),
-    ("", "Event"): Rules(events.event, on_update="check", own_finalizers=False),
+    ("", "ReplicationController"): Rules(
+        workloads.replication_controller, on_update="full meta check", status=workloads.controller_status
+    ),
+    ("", "Event"): Rules(events.event, name=segment_name, on_update="check", own_finalizers=False),
     ("apps", "Deployment"): Rules(workloads.deployment, _deployment_change, status=workloads.deployment_status),
     ("apps", "ReplicaSet"): Rules(workloads.replica_set, _replica_set_change, status=workloads.replica_set_status),
     ("apps", "StatefulSet"): Rules(
@@ -125,13 +133,18 @@ RULES: dict[tuple[str, str], Rules] = {
         name=LABEL_NAME,
         status=workloads.stateful_set_status,
     ),
-    ("apps", "DaemonSet"): Rules(workloads.daemon_set, _daemon_set_change),
-    ("apps", "ControllerRevision"): Rules(workloads.controller_revision),
+    ("apps", "DaemonSet"): Rules(workloads.daemon_set, _daemon_set_change, status=workloads.daemon_set_status),
+    ("apps", "ControllerRevision"): Rules(workloads.controller_revision, workloads.controller_revision_update),
     ("batch", "Job"): Rules(workloads.job, workloads.job_update, on_update="full meta change"),
     ("batch", "CronJob"): Rules(workloads.cron_job, workloads.cron_job_update),
-    ("autoscaling", "HorizontalPodAutoscaler"): Rules(workloads.autoscaler, name=segment_name, on_update="meta check"),
+    ("autoscaling", "HorizontalPodAutoscaler"): Rules(workloads.autoscaler, on_update="meta check"),
     ("autoscaling", "Scale"): Rules(others.scale, on_update="full"),
-    ("policy", "PodDisruptionBudget"): Rules(workloads.disruption_budget, on_update="check"),
+    ("policy", "PodDisruptionBudget"): Rules(
+        workloads.disruption_budget,
+        name=segment_name,
+        on_update="check",
+        status=workloads.disruption_budget_status,
+    ),
     ("networking.k8s.io", "NetworkPolicy"): Rules(others.network_policy, on_update="full meta check"),
     ("networking.k8s.io", "Ingress"): Rules(others.ingress, on_update="meta full"),
     ("networking.k8s.io", "IngressClass"): Rules(

@@ -48,8 +48,9 @@ class Causes(list[Cause]):
     def forbidden(self, path: str, detail: str) -> None:
         self.add("FieldValueForbidden", path, f"Forbidden: {detail}")
 
-    def duplicate(self, path: str, value: Any) -> None:
-        self.add("FieldValueDuplicate", path, f"Duplicate value: {shown(value)}")
+    def duplicate(self, path: str, value: Any, detail: str = "") -> None:
+        text = f"Duplicate value: {shown(value)}"
+        self.add("FieldValueDuplicate", path, f"{text}: {detail}" if detail else text)
 
     def not_found(self, path: str, value: Any) -> None:
         self.add("FieldValueNotFound", path, f"Not found: {shown(value)}")

@@ -395,7 +395,7 @@ def persistent_volume(causes: Causes, obj: Object) -> None:
     if not capacity:
         causes.required("spec.capacity")
     if set(capacity) != {"storage"}:
-        causes.not_supported("spec.capacity", capacity or None, ("storage",))
+        causes.not_supported("spec.capacity", capacity, ("storage",))
     for name, value in capacity.items():
         if amount(value) <= 0:
             causes.invalid(f"spec.capacity[{name}]", value, "must be greater than zero")
@@ -452,7 +452,10 @@ def limit_range(causes: Causes, obj: Object) -> None:
     seen: set[str] = set()
     for index, item in enumerate((obj.get("spec") or {}).get("limits") or []):
         here, kind = f"spec.limits[{index}]", item.get("type", "")
-        causes.invalid_each(f"{here}.type", kind, names.qualified(kind))
+        wrong = names.qualified(kind)
+        causes.invalid_each(f"{here}.type", kind, wrong)
+        if not wrong and "/" not in kind and kind not in ("Pod", "Container", "PersistentVolumeClaim"):
+            causes.invalid(f"{here}.type", kind, "must be a standard limit type or fully qualified")
         if kind in seen:
             causes.duplicate(f"{here}.type", kind)
         seen.add(kind)
@@ -532,7 +535,7 @@ def node(causes: Causes, obj: Object) -> None:
     spec = obj.get("spec") or {}
     seen: set[tuple[str, str]] = set()
     for index, taint in enumerate(spec.get("taints") or []):
-        here, key, effect = f"spec.taints[{index}]", taint.get("key", ""), taint.get("effect", "")
+        here, key, effect = f"metadata.taints[{index}]", taint.get("key", ""), taint.get("effect", "")
         causes.invalid_each(f"{here}.key", key, names.qualified(key))
         wrong = names.label_value(taint.get("value", ""))
         if wrong:
@@ -543,7 +546,9 @@ def node(causes: Causes, obj: Object) -> None:
         elif effect not in effects:
             causes.not_supported(f"{here}.effect", effect, effects)
         if (key, effect) in seen:
-            causes.duplicate(here, taint)
+            added = taint.get("timeAdded")
+            inner = {"Key": key, "Value": taint.get("value", ""), "Effect": effect, "TimeAdded": added}
+            causes.duplicate(here, inner, "taints must be unique by key and effect pair")
         seen.add((key, effect))
 
 
@@ -568,9 +573,7 @@ def endpoints(causes: Causes, obj: Object) -> None:
             causes.required(here, "must specify `addresses` or `notReadyAddresses`")
         for field in ("addresses", "notReadyAddresses"):
             for at, address in enumerate(subset.get(field) or []):
-                causes.invalid_each(
-                    f"{here}.{field}[{at}].ip", address.get("ip", ""), names.ip_address(address.get("ip", ""))
-                )
+                _endpoint_address(causes, address, f"{here}.{field}[{at}]")
         ports = subset.get("ports") or []
         for at, port in enumerate(ports):
             where = f"{here}.ports[{at}]"
@@ -579,3 +582,28 @@ def endpoints(causes: Causes, obj: Object) -> None:
             elif port.get("name"):
                 causes.invalid_each(f"{where}.name", port["name"], names.label(port["name"]))
             causes.invalid_each(f"{where}.port", port.get("port", 0), names.port_number(port.get("port", 0)))
+            if port.get("protocol") not in ("TCP", "UDP", "SCTP"):
+                causes.not_supported(f"{where}.protocol", port.get("protocol", ""), ("SCTP", "TCP", "UDP"))
+
+
+_NOT_FOR_ENDPOINTS = (
+    ("is_unspecified", "may not be unspecified (0.0.0.0)"),
+    ("is_loopback", "may not be in the loopback range (127.0.0.0/8, ::1/128)"),
+    ("is_link_local", "may not be in the link-local range (169.254.0.0/16, fe80::/10)"),
+    ("is_multicast", "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)"),
+)
+
+
+def _endpoint_address(causes: Causes, address: Object, path: str) -> None:
+    value = address.get("ip", "")
+    wrong = names.ip_address(value)
+    causes.invalid_each(f"{path}.ip", value, wrong)
+    if address.get("hostname"):
+        causes.invalid_each(f"{path}.hostname", address["hostname"], names.label(address["hostname"]))
+    if wrong:
+        causes.invalid(f"{path}.ip", value, "must be a valid IP address")
+        return
+    parsed = ipaddress.ip_address(value)
+    for name, text in _NOT_FOR_ENDPOINTS:
+        if getattr(parsed, name):
+            causes.invalid(f"{path}.ip", value, text)

@@ -6,6 +6,7 @@ import ipaddress
 
 from runtimes.sandbox.validate import containers, meta, names
 from runtimes.sandbox.validate.causes import Causes, Object
+from runtimes.sandbox.validate.warn import INGRESS_CLASS_ANNOTATION
 
 RBAC_GROUP = "rbac.authorization.k8s.io"
 
@@ -108,6 +109,12 @@ def ingress(causes: Causes, obj: Object) -> None:
     if spec.get("ingressClassName") is not None:
         name = spec["ingressClassName"]
         causes.invalid_each("spec.ingressClassName", name, names.subdomain(name))
+    metadata = obj.get("metadata") or {}
+    named = (metadata.get("annotations") or {}).get(INGRESS_CLASS_ANNOTATION)
+    is_new = not metadata.get("resourceVersion")
+    if is_new and named is not None and spec.get("ingressClassName") not in (None, named):
+        where = f"annotations.{INGRESS_CLASS_ANNOTATION}"
+        causes.invalid(where, named, "must match `ingressClassName` when both are specified")
 
 
 def _ingress_rule(causes: Causes, rule: Object, path: str) -> None:
@@ -395,6 +402,10 @@ def storage_class(causes: Causes, obj: Object) -> None:
         causes.required("provisioner", provisioner)
     else:
         causes.invalid_each("provisioner", provisioner, names.qualified(provisioner.lower()))
+    for index, term in enumerate(obj.get("allowedTopologies") or ()):
+        for at, each in enumerate(term.get("matchLabelExpressions") or ()):
+            if not each.get("values"):
+                causes.required(f"allowedTopologies[{index}].matchLabelExpressions[{at}].values")
     if "" in (obj.get("parameters") or {}):
         causes.invalid("parameters", "", "field can not be empty.")
     if obj.get("reclaimPolicy") not in (None, "Delete", "Retain"):

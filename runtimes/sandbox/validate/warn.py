@@ -206,6 +206,15 @@ def _service(new: Object, old: Object | None) -> list[str]:
     return found
 
 
+def _ingress(new: Object, old: Object | None) -> list[str]:
+    """On creation only."""
+    annotations = (new.get("metadata") or {}).get("annotations") or {}
+    if old is None and INGRESS_CLASS_ANNOTATION in annotations:
+        return [f"annotation \"{INGRESS_CLASS_ANNOTATION}\" is deprecated, please use 'spec.ingressClassName' instead"]
+    return []
+
+
+INGRESS_CLASS_ANNOTATION = "kubernetes.io/ingress.class"
 STORAGE_CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class"
 
 
@@ -231,4 +240,5 @@ _TELLERS: dict[tuple[str, str], Callable[[Object, Object | None], list[str]]] = 
     ("apps", "DaemonSet"): _templated(named=False),
     ("batch", "Job"): _templated(named=True),
     ("batch", "CronJob"): _cron_job,
+    ("networking.k8s.io", "Ingress"): _ingress,
 }

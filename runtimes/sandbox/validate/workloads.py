@@ -197,7 +197,7 @@ def _retention(causes: Causes, policy: Object | None, path: str) -> None:
     for name in ("whenDeleted", "whenScaled"):
         value = (policy or {}).get(name)
         if policy is not None and value not in ("Retain", "Delete"):
-            causes.not_supported(f"{path}.{name}", value or "", ("Delete", "Retain"))
+            causes.not_supported(f"{path}.{name}", value or "", ("Retain", "Delete"))
 
 
 STATEFUL_MAY_CHANGE = (
@@ -285,8 +285,26 @@ def stateful_set_status(causes: Causes, obj: Object) -> None:
         causes.nonnegative(f"status.{name}", status.get(name))
     for name in ("readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"):
         if status.get(name, 0) > status.get("replicas", 0):
-            causes.invalid(f"status.{name}", status[name], "cannot be greater than status.replicas")
+            causes.invalid(f"status.{name}", status.get(name, 0), "cannot be greater than status.replicas")
     _available(causes, status, "cannot be greater than status.readyReplicas")
+
+
+def daemon_set_status(causes: Causes, obj: Object) -> None:
+    counts = ("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady")
+    more = ("observedGeneration", "updatedNumberScheduled", "numberAvailable", "numberUnavailable", "collisionCount")
+    for name in (*counts, *more):
+        causes.nonnegative(f"status.{name}", (obj.get("status") or {}).get(name))
+
+
+def controller_status(causes: Causes, obj: Object) -> None:
+    """Of a replication controller, which counts what it observed before what is ready."""
+    counts = ("replicas", "fullyLabeledReplicas", "readyReplicas", "availableReplicas")
+    _status_counts(causes, obj, (*counts, "observedGeneration"), "fullyLabeled")
+
+
+def disruption_budget_status(causes: Causes, obj: Object) -> None:
+    for name in ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"):
+        causes.nonnegative(f"status.{name}", (obj.get("status") or {}).get(name))
 
 
 def _available(causes: Causes, status: Object, text: str) -> None:
@@ -512,3 +530,8 @@ def controller_revision(causes: Causes, obj: Object) -> None:
     if obj.get("data") is None:
         causes.required("data", "data is mandatory")
     causes.nonnegative("revision", obj.get("revision"))
+
+
+def controller_revision_update(causes: Causes, new: Object, old: Object) -> None:
+    causes.nonnegative("revision", new.get("revision"))
+    causes.immutable("data", new.get("data"), old.get("data"))
