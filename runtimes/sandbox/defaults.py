@@ -246,7 +246,7 @@ def _service(service: Object) -> None:
 
 
 @_for(CORE + "EndpointPort")
-def _endpoint_port(port: Object) -> None:
+def _port_of_endpoints(port: Object) -> None:
     _fill(port, protocol="TCP")
 
 

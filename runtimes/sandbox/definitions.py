@@ -140,7 +140,11 @@ def _stored_versions(causes: Causes, definition: Object) -> None:
     storage = next((version.get("name") for version in versions if version.get("storage")), None)
     for index, name in enumerate(stored):
         if name not in names:
-            causes.invalid(f"status.storedVersions[{index}]", name, "must appear in spec.versions")
+            until = f"until a storage migration ensures no data remains persisted in {name} and removes {name} from"
+            text = (
+                f"missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions"
+            )
+            causes.invalid(f"status.storedVersions[{index}]", name, f"{text} {until} status.storedVersions")
     if storage is not None and storage not in stored:
         causes.invalid("status.storedVersions", stored, f"must have the storage version {storage}")
 

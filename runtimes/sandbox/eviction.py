@@ -22,7 +22,7 @@ def evict(state: State, served: Resource, namespace: str, name: str, options: de
     ignores_budget = phase in ("Succeeded", "Failed", "Pending") or pod["metadata"].get("deletionTimestamp")
     if not ignores_budget:
         _charge_budget(state, pod, options.dry_run)
-    if not options.dry_run and not ignores_budget:
+    if not options.dry_run:
         pod = _note_disruption(state, pod)
     deletion.delete(state, served, namespace, name, options)
 

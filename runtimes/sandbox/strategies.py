@@ -199,6 +199,11 @@ def _create_service(service: Object, server: Server) -> None:
 def _update_service(new: Object, old: Object, server: Server) -> None:
     """A PUT that leaves address and ports out keeps them, unless the type no longer has any."""
     spec, before = new["spec"], old["spec"]
+    if spec.get("clusterIP") != before.get("clusterIP") and spec.get("clusterIPs") == before.get("clusterIPs"):
+        # who changes the one address that older clients know means the list, too
+        spec["clusterIPs"] = [spec["clusterIP"]] if spec.get("clusterIP") else []
+    if spec.get("type") == "ExternalName" and wants_node_ports(before):
+        _drop_node_ports(spec, before)
     if spec.get("type") != "ExternalName" and before.get("type") != "ExternalName":
         for name in ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"):
             if not spec.get(name) and before.get(name):
@@ -223,6 +228,14 @@ def wants_traffic_policy(spec: JsonObject) -> bool:
     return spec.get("type") in ("NodePort", "LoadBalancer") or bool(spec.get("externalIPs"))
 
 
+def _drop_node_ports(spec: JsonObject, before: JsonObject) -> None:
+    """Those that the Service had and has no use for any more."""
+    held = {port.get("nodePort") for port in before.get("ports") or ()}
+    for port in spec.get("ports") or ():
+        if port.get("nodePort") in held:
+            port.pop("nodePort", None)
+
+
 def _keep_node_ports(spec: JsonObject, before: JsonObject) -> None:
     """By name: a port that keeps its name may change in all else. One that is given to another port is not kept."""
     known = {port.get("name", ""): port.get("nodePort") for port in before.get("ports") or ()}
@@ -242,6 +255,9 @@ def allocate_service(service: Object, old: Object | None, server: Server) -> Non
         spec["clusterIPs"] = [spec["clusterIP"]]
     elif spec.get("clusterIPs") and not spec.get("clusterIP") and old is None:
         spec["clusterIP"] = spec["clusterIPs"][0]
+    if spec.get("ipFamilyPolicy") == "RequireDualStack":
+        why = "this cluster is not configured for dual-stack services"
+        raise _refused(service, "spec.ipFamilyPolicy", '"RequireDualStack"', why)
     spec.setdefault("ipFamilyPolicy", "SingleStack")
     spec.setdefault("ipFamilies", ["IPv4"])
     had = old["spec"].get("clusterIP") if old is not None else None

@@ -18,7 +18,7 @@ from runtimes.sandbox.errors import ApiError, already_exists, bad_request, confl
 from runtimes.sandbox.policies import policy
 from runtimes.sandbox.quota import charge
 from runtimes.sandbox.resources import Resource
-from runtimes.sandbox.schema.registry import KindSchema
+from runtimes.sandbox.schema.registry import KindSchema, Registry
 from runtimes.sandbox.state import State
 from runtimes.sandbox.store import Object, copied
 from runtimes.sandbox.validate.events import newer_event
@@ -166,7 +166,9 @@ def _stored_kind(state: State, call: Call) -> KindSchema:
 
 def _invalid(resource: Resource, obj: Object, causes: list[Any]) -> ApiError:
     listed = [cause if isinstance(cause, dict) else cause.as_dict() for cause in causes]
-    return invalid(resource.group, resource.kind, obj["metadata"].get("name") or "", listed)
+    # events are named as the core ones that they are kept as
+    group = "" if resource.storage == ("", "events") else resource.group
+    return invalid(group, resource.kind, obj["metadata"].get("name") or "", listed)
 
 
 def _warn(call: Call, texts: list[str]) -> None:
@@ -210,10 +212,19 @@ def _match_kind(kind: KindSchema, body: Any) -> None:
     short = version.rpartition("/")[2]
     reason = (
         f"converting ({short}.{given}) to ({kind.group.split('.')[0] or 'core'}.{kind.kind}): unknown conversion"
-        if version == kind.api_version
+        if _is_known(version, given)
         else f'no kind "{given}" is registered for version "{version}" in scheme "pkg/runtime/scheme.go:110"'
     )
     raise bad_request(f'{given} in version "{short}" cannot be handled as a {kind.kind}: {reason}')
+
+
+def _is_known(version: str, kind: str) -> bool:
+    group, _, short = version.rpartition("/")
+    try:
+        Registry.load().kind(group, short, kind)
+    except KeyError:
+        return False
+    return True
 
 
 def _match_custom_kind(kind: KindSchema, body: Object) -> None:

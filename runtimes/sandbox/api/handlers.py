@@ -241,7 +241,9 @@ def listed(request: Request, found: listing.ListResult) -> JsonObject:
 
 def _component_statuses(request: Request) -> Reply:
     if request.address.name:
-        raise ApiError(404, "NotFound", f"Component not found: {request.address.name}")
+        name = request.address.name
+        details = {"name": name, "kind": "componentstatus"}
+        raise ApiError(404, "NotFound", f'componentstatus "{name}" not found', details)
     return Reply(200, {"kind": "ComponentStatusList", "apiVersion": "v1", "metadata": {}, "items": []})
 
 
@@ -340,9 +342,9 @@ def _options(request: Request) -> deletion.Options:
 def _delete(request: Request) -> Reply:
     options = _options(request)
     warning = deletion.default_warning(request.resource, options)
-    deleted = request.cluster.delete_as(request.resource, request.namespace, request.address.name, options)
     if warning:
         request.warnings.append(warning)
+    deleted = request.cluster.delete_as(request.resource, request.namespace, request.address.name, options)
     if deleted.gone and not policy(request.resource).returns_deleted:
         return Reply(200, _deleted(request.resource, deleted.object), request.warnings)
     return Reply(200, shown(request, deleted.object), request.warnings)

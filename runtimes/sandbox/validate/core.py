@@ -395,7 +395,7 @@ def persistent_volume(causes: Causes, obj: Object) -> None:
     if not capacity:
         causes.required("spec.capacity")
     if set(capacity) != {"storage"}:
-        causes.not_supported("spec.capacity", capacity, ("storage",))
+        causes.not_supported("spec.capacity", spec.get("capacity"), ("storage",))
     for name, value in capacity.items():
         if amount(value) <= 0:
             causes.invalid(f"spec.capacity[{name}]", value, "must be greater than zero")

@@ -5,8 +5,10 @@ The words are those of the library that the server validates with; rules in CEL 
 
 from __future__ import annotations
 
+import base64
 import json
 import re
+import urllib.parse
 from collections.abc import Callable
 from datetime import datetime
 from functools import lru_cache
@@ -32,9 +34,8 @@ def schema_rules(causes: Causes, schema: Object, value: Any, path: str) -> None:
             if expected:
                 causes.wrong_type(path, "null", f'{path} in body must be of type {expected}: "null"')
         return
-    fits = _has_type(causes, schema, value, path)
-    _enumeration(causes, schema, value, path)
-    if not fits:
+    if not _has_type(causes, schema, value, path):
+        _enumeration(causes, schema, value, path)
         return
     match value:
         case bool():
@@ -47,6 +48,7 @@ def schema_rules(causes: Causes, schema: Object, value: Any, path: str) -> None:
             _text(causes, schema, value, path)
         case int() | float():
             _number(causes, schema, value, path)
+    _enumeration(causes, schema, value, path)
     _combinations(causes, schema, value, path)
 
 
@@ -198,11 +200,29 @@ def _is_date(value: str) -> bool:
     return True
 
 
+def _is_uri(value: str) -> bool:
+    try:
+        parts = urllib.parse.urlsplit(value)
+    except ValueError:
+        return False
+    return bool(parts.scheme) or value.startswith("/")
+
+
+def _is_base64(value: str) -> bool:
+    try:
+        base64.b64decode(value, validate=True)
+    except ValueError:
+        return False
+    return True
+
+
 FORMATS: dict[str, Callable[[str], bool]] = {
     "date-time": _is_time,
     "date": _is_date,
     "uuid": lambda value: bool(re.fullmatch(r"(?i)[0-9a-f]{8}-?([0-9a-f]{4}-?){3}[0-9a-f]{12}", value)),
     "ipv4": lambda value: bool(re.fullmatch(r"(\d{1,3}\.){3}\d{1,3}", value)),
+    "uri": _is_uri,
+    "byte": _is_base64,
     "email": lambda value: bool(re.fullmatch(r"[^@\s]+@[^@\s]+", value)),
     "duration": lambda value: bool(re.fullmatch(r"[-+]?(\d+(\.\d*)?|\.\d+)\s*[a-zµ]+.*", value)),
 }
@@ -210,6 +230,11 @@ FORMATS: dict[str, Callable[[str], bool]] = {
 
 def _number(causes: Causes, schema: Object, value: float, path: str) -> None:
     most, least, step = schema.get("maximum"), schema.get("minimum"), schema.get("multipleOf")
+    if step and step < 1:
+        # the library takes the whole part only
+        causes.invalid(path, 0, f"factor MultipleOf declared for {path} must be positive: 0")
+    elif step and value % step:
+        causes.invalid(path, value, f"{path} in body should be a multiple of {_short(step)}")
     if most is not None:
         if schema.get("exclusiveMaximum") and value >= most:
             causes.invalid(path, value, f"{path} in body should be less than {_short(most)}")
@@ -220,8 +245,6 @@ def _number(causes: Causes, schema: Object, value: float, path: str) -> None:
             causes.invalid(path, value, f"{path} in body should be greater than {_short(least)}")
         elif value < least:
             causes.invalid(path, value, f"{path} in body should be greater than or equal to {_short(least)}")
-    if step and value % step:
-        causes.invalid(path, value, f"{path} in body should be a multiple of {_short(step)}")
 
 
 def _short(value: float) -> str:
@@ -236,8 +259,11 @@ def _fits(causes: Causes, schema: Object, value: Any, path: str) -> Causes:
 
 
 def _combinations(causes: Causes, schema: Object, value: Any, path: str) -> None:
+    before = len(causes)
     for part in schema.get("allOf") or []:
         schema_rules(causes, part, value, path)
+    if schema.get("allOf") and len(causes) > before:
+        causes.add("FieldValueInvalid", "<nil>", f'Invalid value: "": "{path}" must validate all the schemas (allOf)')
     if schema.get("anyOf"):
         results = [_fits(causes, part, value, path) for part in schema["anyOf"]]
         if all(results):

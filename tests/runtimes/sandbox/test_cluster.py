@@ -189,3 +189,34 @@ def test_a_runtime_class_shapes_the_pods_that_name_it(cluster: Cluster) -> None:
         with pytest.raises(ApiError) as refused:
             cluster.create("pods", "default", pod_of_class(name, **spec))
         assert (refused.value.code, refused.value.message) == (403, f'pods "p" is forbidden: {why}')
+
+
+def test_a_job_without_labels_shares_those_of_its_template(cluster: Cluster) -> None:
+    containers = [{"name": "main", "image": "example/app:1"}]
+    template = {"metadata": {"labels": {"app": "a"}}, "spec": {"restartPolicy": "Never", "containers": containers}}
+    made = cluster.create("jobs.batch", "default", {"metadata": {"name": "j"}, "spec": {"template": template}})
+    uid = made["metadata"]["uid"]
+    names = {"batch.kubernetes.io/job-name": "j", "job-name": "j"}
+    given = {"app": "a", "batch.kubernetes.io/controller-uid": uid, "controller-uid": uid, **names}
+    assert made["metadata"]["labels"] == given == made["spec"]["template"]["metadata"]["labels"]
+
+
+def test_unknown_fields_of_a_patched_object_are_told_in_order(cluster: Cluster) -> None:
+    cluster.create("configmaps", "default", config_map())
+    with pytest.raises(ApiError) as refused:
+        cluster.patch("configmaps", "default", "a", {"zebra": 1, "apple": 2}, field_validation="Strict")
+    assert 'unknown field "apple", unknown field "zebra"' in refused.value.message
+
+
+def test_a_service_that_needs_two_families_is_refused(cluster: Cluster) -> None:
+    body = {"metadata": {"name": "s"}, "spec": {"ports": [{"port": 80}], "ipFamilyPolicy": "RequireDualStack"}}
+    with pytest.raises(ApiError, match="this cluster is not configured for dual-stack services"):
+        cluster.create("services", "default", body)
+
+
+def test_node_ports_go_with_the_need_for_them(cluster: Cluster) -> None:
+    spec = {"type": "NodePort", "ports": [{"port": 80}]}
+    made = cluster.create("services", "default", {"metadata": {"name": "s"}, "spec": spec})
+    assert made["spec"]["ports"][0]["nodePort"]
+    change = {"spec": {"type": "ExternalName", "externalName": "x.example"}}
+    assert "nodePort" not in cluster.patch("services", "default", "s", change)["spec"]["ports"][0]

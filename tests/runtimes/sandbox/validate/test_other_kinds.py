@@ -9,6 +9,7 @@ import pytest
 from runtimes.sandbox import validate
 from runtimes.sandbox.schema.registry import Registry
 from runtimes.sandbox.validate.causes import Causes
+from runtimes.sandbox.validate.custom import schema_rules
 from runtimes.sandbox.validate.events import newer_event
 from runtimes.sandbox.validate.schedules import schedule, time_zone
 
@@ -183,3 +184,139 @@ def test_the_newer_api_takes_new_events_only() -> None:
         ("type", 'Invalid value: "": has invalid value: Odd'),
         ("count", 'Invalid value: "": needs to be unset'),
     ]
+
+
+@pytest.mark.parametrize(
+    ("group", "kind", "body", "refused"),
+    [
+        (
+            "",
+            "Endpoints",
+            {"subsets": [{"addresses": [{"ip": "127.0.0.1"}]}]},
+            [
+                (
+                    "subsets[0].addresses[0].ip",
+                    'Invalid value: "127.0.0.1": may not be in the loopback range (127.0.0.0/8, ::1/128)',
+                )
+            ],
+        ),
+        (
+            "",
+            "LimitRange",
+            {"spec": {"limits": [{"type": "Nothing"}]}},
+            [("spec.limits[0].type", 'Invalid value: "Nothing": must be a standard limit type or fully qualified')],
+        ),
+        (
+            "networking.k8s.io",
+            "Ingress",
+            {
+                "metadata": {"name": "a", "namespace": "n", "annotations": {"kubernetes.io/ingress.class": "x"}},
+                "spec": {"ingressClassName": "y", "defaultBackend": {"resource": {"kind": "K", "name": "n"}}},
+            },
+            [
+                (
+                    "annotations.kubernetes.io/ingress.class",
+                    'Invalid value: "x": must match `ingressClassName` when both are specified',
+                )
+            ],
+        ),
+    ],
+)
+def test_refusals_of_other_kinds(group: str, kind: str, body: Object, refused: list[tuple[str, str]]) -> None:
+    assert refusals(group, kind, body, namespaced=True) == refused
+
+
+def test_taints_of_nodes_differ() -> None:
+    taints = [{"key": "a", "effect": "NoExecute", "value": value} for value in ("v", "w")]
+    shown = '{"Key":"a","Value":"w","Effect":"NoExecute","TimeAdded":null}'
+    text = f"Duplicate value: {shown}: taints must be unique by key and effect pair"
+    assert refusals("", "Node", {"spec": {"taints": taints}}) == [("metadata.taints[1]", text)]
+
+
+@pytest.mark.parametrize(
+    ("group", "kind", "status", "fields"),
+    [
+        ("apps", "StatefulSet", {"replicas": -1}, ["replicas", "readyReplicas", "currentReplicas"]),
+        ("apps", "DaemonSet", {"observedGeneration": -1}, ["observedGeneration"]),
+        ("policy", "PodDisruptionBudget", {"expectedPods": -1}, ["expectedPods"]),
+        ("", "Pod", {"observedGeneration": -1}, ["observedGeneration"]),
+        ("", "ReplicationController", {"replicas": -1}, ["replicas", "fullyLabeledReplicas", "readyReplicas"]),
+    ],
+)
+def test_counts_of_a_status_are_no_less_than_nothing(group: str, kind: str, status: Object, fields: list[str]) -> None:
+    schema = Registry.load().kind(group, "v1", kind)
+    obj = {"metadata": {"name": "a", "namespace": "n", "resourceVersion": "1"}, "status": status}
+    causes = validate.update(schema, obj, obj, "status")
+    assert [cause["field"] for cause in causes][: len(fields)] == [f"status.{field}" for field in fields]
+
+
+DEFAULTS = [
+    (
+        "",
+        "Endpoints",
+        {"subsets": [{"ports": [{"port": 1}]}]},
+        {"subsets": [{"ports": [{"port": 1, "protocol": "TCP"}]}]},
+    ),
+    (
+        "flowcontrol.apiserver.k8s.io",
+        "FlowSchema",
+        {"spec": {"priorityLevelConfiguration": {"name": "x"}}},
+        {"spec": {"priorityLevelConfiguration": {"name": "x"}, "matchingPrecedence": 1000}},
+    ),
+    (
+        "admissionregistration.k8s.io",
+        "ValidatingAdmissionPolicy",
+        {"spec": {"matchConstraints": {"resourceRules": [{"resources": ["pods"]}]}}},
+        {
+            "spec": {
+                "failurePolicy": "Fail",
+                "matchConstraints": {
+                    "matchPolicy": "Equivalent",
+                    "namespaceSelector": {},
+                    "objectSelector": {},
+                    "resourceRules": [{"resources": ["pods"], "scope": "*"}],
+                },
+            }
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize(("group", "kind", "body", "filled"), DEFAULTS, ids=[kind for _, kind, _, _ in DEFAULTS])
+def test_defaults_of_other_kinds(group: str, kind: str, body: Object, filled: Object) -> None:
+    made = complete(Registry.load().kind(group, "v1", kind), body)
+    assert {name: value for name, value in made.items() if name in filled} == filled
+
+
+@pytest.mark.parametrize(
+    ("schema", "value", "messages"),
+    [
+        (
+            {"type": "string", "minLength": 2, "enum": ["ab"]},
+            "a",
+            [
+                'Invalid value: "a": x in body should be at least 2 chars long',
+                'Unsupported value: "a": supported values: "ab"',
+            ],
+        ),
+        (
+            {"type": "integer", "allOf": [{"minimum": 3}]},
+            1,
+            [
+                "Invalid value: 1: x in body should be greater than or equal to 3",
+                'Invalid value: "": "x" must validate all the schemas (allOf)',
+            ],
+        ),
+        (
+            {"type": "number", "multipleOf": 0.5},
+            1.3,
+            ["Invalid value: 0: factor MultipleOf declared for x must be positive: 0"],
+        ),
+        ({"type": "string", "format": "uri"}, "x", ['Invalid value: "x": x in body must be of type uri: "x"']),
+        ({"type": "string", "format": "byte"}, "!", ['Invalid value: "!": x in body must be of type byte: "!"']),
+    ],
+)
+def test_schemas_of_custom_resources(schema: Object, value: object, messages: list[str]) -> None:
+    causes = Causes()
+    schema_rules(causes, schema, value, "x")
+    assert [cause["message"] for cause in causes] == messages
