@@ -10,9 +10,14 @@ from typing import TextIO
 
 from kcl.bounded import BadAllowance
 from kcl.command_line import HelpPrinted, UsageError, parser_class
+from kcl.diagnostics import KclError, render
+from kcl.evaluator.coverage import Reached
+from kcl.terminal import harmless_lines
 from kcl.tools.coverage import report
 from kcl.tools.coverage.programs import NoFolder, programs, run_programs
+from kcl.tools.coverage.tested import Tests, run_tests, tests
 from kcl.tools.test.bounds import add_options, allowance_of, jobs_of
+from kcl.tools.test.suites import BadPath
 
 OK, FAILED, USAGE, NO_PROGRAMS = 0, 1, 2, 5
 
@@ -38,6 +43,21 @@ def _parser(stdout: TextIO) -> argparse.ArgumentParser:
         metavar="FILE",
         help="a settings file in each folder that has it, such as ci-test/settings.yaml",
     )
+    parser.add_argument(
+        "--tests",
+        action="append",
+        default=[],
+        metavar="PATH",
+        help="count what the tests of `kcl test PATH` reach too",
+    )
+    parser.add_argument(
+        "-D",
+        "--argument",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="a top-level argument of those tests; programs have theirs from their settings",
+    )
     add_options(parser, "program")
     report.add_options(parser)
     return parser
@@ -57,15 +77,22 @@ def main(
     try:
         arguments = _parser(stdout).parse_args(list(argv))
         folders = programs(arguments.folders, folder)
+        wanted = tests(arguments.tests, arguments.argument, folder)
+        if arguments.tests and not wanted.found and not wanted.unreadable:
+            stderr.write(f"kcl cover: no tests in {' '.join(arguments.tests)}: nothing was run\n")
+            return NO_PROGRAMS
         if folders:
-            return _cover(arguments, folders, folder, environment or {}, stdout, stderr)
+            return _cover(arguments, folders, wanted, folder, environment or {}, stdout, stderr)
     except HelpPrinted:
         return OK
     except UsageError as problem:
         stderr.write(f"{problem}\n")
         return USAGE
-    except (NoFolder, BadAllowance) as problem:
+    except (NoFolder, BadPath, BadAllowance) as problem:
         stderr.write(f"kcl cover: {problem}\n")
+        return USAGE
+    except KclError as problem:  # of an argument
+        stderr.write(harmless_lines(render(problem.diagnostics, {})))
         return USAGE
     stderr.write("kcl cover: no folder below has a kcl.yaml that says what is run: nothing was run\n")
     return NO_PROGRAMS
@@ -74,20 +101,21 @@ def main(
 def _cover(
     arguments: argparse.Namespace,
     folders: Sequence[str],
+    wanted: Tests,
     cwd: str,
     environment: Mapping[str, str],
     stdout: TextIO,
     stderr: TextIO,
 ) -> int:
-    reached, failed = run_programs(
-        folders,
-        arguments.setting,
-        allowance_of(arguments, environment),
-        environment,
-        jobs_of(arguments, "kcl cover"),
-        cwd,
-        stderr,
-    )
+    allowance = allowance_of(arguments, environment)
+    jobs = jobs_of(arguments, "kcl cover")
+    reached, failed = run_programs(folders, arguments.setting, allowance, environment, jobs, cwd, stderr)
     stdout.write(f"{len(folders)} programs, {failed} failed\n")
+    if arguments.tests:
+        also, failed_tests = run_tests(wanted, allowance, environment, jobs, cwd, stderr)
+        for path, each in also.items():
+            reached.setdefault(path, Reached()).add(each)
+        stdout.write(f"{len(wanted.found) + len(wanted.unreadable)} tests, {failed_tests} failed\n")
+        failed += failed_tests
     well = report.write(arguments, "kcl cover", folders, reached, cwd, stdout, stderr)
     return OK if well and not failed else FAILED

@@ -102,3 +102,44 @@ def test_nothing_measured_is_no_success(argv: list[str], status: int, said: str,
     found, _, err = _cover(folder, *argv)
     assert found == status
     assert said in err
+
+
+def _with_tests(folder: Path) -> None:
+    (folder / "models/never_test.k").write_text(
+        "test_never = lambda {\n    assert Never {}.a == 1\n}\n"
+        "test_given = lambda {\n    assert option('n') == 3, 'is not three'\n}\n"
+    )
+
+
+def test_what_tests_reach_counts_beside_what_programs_reach(folder: Path) -> None:
+    _with_tests(folder)
+    argv = ("stacks/...", "--tests", "models/...", "-D", "n=3", "--of", "models", "--fail-under", "100")
+    status, out, err = _cover(folder, *argv)
+    assert (status, err) == (0, "")
+    assert out.startswith("2 programs, 0 failed\n2 tests, 0 failed\n")
+    assert _row(out, "models/never.k")[1:6] == ["2", "0", "0", "0", "100.0%"]
+    assert _row(out, "models/size.k")[1:6] == ["2", "0", "2", "0", "100.0%"]
+
+
+def test_a_test_that_fails_is_named_and_what_it_reached_counts(folder: Path) -> None:
+    _with_tests(folder)
+    (folder / "models/below").mkdir()
+    (folder / "models/below/bad_test.k").write_text("test_bad = lambda {\n")
+    status, out, err = _cover(folder, "stacks/...", "--tests", "models/...", "-D", "n=4", "--of", "models/never.k")
+    assert status == 1
+    assert "models/never_test.k: test_given: failed" in err
+    assert "is not three" in err
+    assert "models/below/bad_test.k: failed" in err
+    assert "3 tests, 2 failed" in out
+    assert _row(out, "models/never.k")[1:6] == ["2", "0", "0", "0", "100.0%"]
+
+
+def test_tests_that_are_not_there_are_no_success(folder: Path) -> None:
+    status, out, err = _cover(folder, "stacks/...", "--tests", "models/...")
+    assert (status, out) == (5, "")
+    assert "no tests in models/...: nothing was run" in err
+    status, _, err = _cover(folder, "stacks/...", "--tests", "nowhere")
+    assert status == 2
+    assert "nowhere" in err
+    status, _, err = _cover(folder, "stacks/...", "-D", "n")
+    assert status == 2
