@@ -109,8 +109,8 @@ _EDITS = [
     (
         "a shared model",
         "models/backend/server_backend.k",
-        'ServiceAccount {metadata = objectMeta(_component, "")',
-        'ServiceAccount {metadata = objectMeta(_component, "more")',
+        "serviceAccountName = _component",
+        'serviceAccountName = _component + "more"',
     ),
     ("options of a stack", "domains/d000/app-00002/prod/kcl.yaml", "value: prod", "value: production"),
     ("a name", "domains/d000/app-00003/project.yaml", "name: app-00003", "name: renamed"),
