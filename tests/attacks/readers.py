@@ -32,6 +32,7 @@ from tests.attacks.hostile_documents import JSON, SLOW_TO_REFUSE, TOML, YAML
 from workbench.engine import compile as engine_compile
 from workbench.engine import plan_file, spec
 from workbench.engine.errors import EngineError
+from workbench.engine.fleet_plan import file as fleet_plan_file
 from workbench.present import value_changes
 from workbench.project.errors import ProjectError
 from workbench.project.yaml_file import place_of, read_mapping
@@ -94,6 +95,10 @@ def _plan(file: Path) -> object:
     return plan_file.load(file, file.parent)
 
 
+def _fleet_plan(file: Path) -> object:
+    return fleet_plan_file.load(file, file.parent)
+
+
 def _release(file: Path) -> object:
     return encoding.decode(file.read_bytes())
 
@@ -128,6 +133,7 @@ READERS: Final[Mapping[str, tuple[Mapping[str, str], Callable[[Path], object]]]]
     "json.decode": (JSON, _decoded("json_decode")),
     "the sandbox's JSON body": (JSON, _json_body),
     "a plan": (JSON, _plan),
+    "a plan over many stacks": (JSON, _fleet_plan),
     "a release": (JSON, _release),
     "-D": (JSON, _argument),
     "kcl.mod and kcl.mod.lock": (TOML, _manifest),

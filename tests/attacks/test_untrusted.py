@@ -300,6 +300,7 @@ REFUSED: Mapping[str, tuple[ExitCode, tuple[str, ...]]] = {
     "apply": (ExitCode.REFUSED, ("apply", "--yes", "web/dev")),
     "apply of many": (ExitCode.REFUSED, ("apply", "--yes", "--stacks", "web/*")),
     "forced apply": (ExitCode.REFUSED, ("apply", "--yes", "--force", "web/dev")),
+    "destroy of many": (ExitCode.REFUSED, ("destroy", "--confirm", "destroy 1 resource of 1 stack", "web/*")),
     "destroy": (ExitCode.REFUSED, ("destroy", "--confirm", "web/dev", "web/dev")),
     "watch": (ExitCode.NOT_READY, ("watch", "--timeout", "2", "web/dev")),
 }

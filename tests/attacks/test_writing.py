@@ -239,6 +239,8 @@ def test_no_plan_or_patch_is_saved_through_a_link(hostile: Hostile, name: str) -
         session.refuse_outside(Path(name))
     with pytest.raises(OutsideRepository):
         session.save_plan(None, name)  # type: ignore[arg-type]  # it is refused before the plan is looked at
+    with pytest.raises(OutsideRepository):
+        session.save_fleet_plan(None, name)  # type: ignore[arg-type]  # as above
     hostile.assert_untouched()
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 import anyio
 import click
 
+from workbench.cli import many_stacks
+from workbench.cli.many_stacks import many_options
 from workbench.cli.stacks import (
     accept_lost_option,
     adopt_option,
@@ -22,11 +24,13 @@ from workbench.present.text import Span, Tone
 
 if TYPE_CHECKING:
     from workbench.cli.main import Context
+    from workbench.engine.fleet_plan.values import FleetPlan
     from workbench.engine.plan import Plan
 
 
 @click.command("destroy")
-@click.argument("stack", default="", metavar="[STACK]")
+@click.argument("stack", default="", metavar="[STACK | GLOB]")
+@many_options
 @compile_options
 @workdir_option
 @click.option(
@@ -41,6 +45,8 @@ if TYPE_CHECKING:
 def command(
     ctx: click.Context,
     stack: str,
+    globs: tuple[str, ...],
+    skip_stacks: tuple[str, ...],
     options: tuple[str, ...],
     settings: tuple[str, ...],
     workdir: Path | None,
@@ -55,6 +61,8 @@ def command(
 
     Needs no configuration that compiles. Protected stacks are refused.
 
+    GLOB, or --stacks, makes one plan over many stacks: those that read others go first.
+
     Exit code: 0 all is gone; 4 refused or not confirmed, or nothing is found though something may be there; 6 partly;
     7 out of date or somebody else holds the stack.
     """
@@ -64,8 +72,21 @@ def command(
 
     context: Context = ctx.obj
     output = context.output
-    session, found = find(context, stack, workdir)
     given = inputs(options, settings)
+    if many := many_stacks.globs_of(stack, globs, skip_stacks, context.base(workdir)):
+        spanning = context.open(workdir=workdir)
+        spanning.reason = reason or spanning.reason
+
+        async def plan() -> FleetPlan:
+            return await spanning.plan_destroy_stacks(
+                *many, inputs=given, skip_stacks=skip_stacks, accept_lost=accept_lost, adopt=adopt
+            )
+
+        fleet = many_stacks.make(spanning, plan, output, None)
+        ctx.exit(
+            many_stacks.apply_made(spanning, fleet, output, yes=yes, confirm=confirm, dry_run=dry_run, timeout=None)
+        )
+    session, found = find(context, stack, workdir)
     session.reason = reason or session.reason
 
     async def make() -> Plan:

@@ -166,8 +166,8 @@ def apply_made(
         return ExitCode.REFUSED
     if dry_run:
         return ExitCode.OK
-    verb = "roll back" if made.rolls_back else "apply"
-    phrase = phrase_for(made.confirmation, yes, confirm, output, verb=verb, nothing_done="Nothing was applied.")
+    nothing = f"Nothing was {'destroyed' if made.destroys else 'applied'}."
+    phrase = phrase_for(made.confirmation, yes, confirm, output, verb=made.verb, nothing_done=nothing)
     if phrase is None:
         return ExitCode.REFUSED
     ended, was_stopped = _carried_out(session, made, phrase, output, timeout)

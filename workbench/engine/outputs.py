@@ -40,11 +40,12 @@ from workbench.project import Finding
 
 
 class OutputsUnavailable(EngineError):
-    """What other stacks give can't be had. `reasons` has one line each; nothing was compared or written."""
+    """What other stacks give can't be had. `reasons` has one line each; nothing was compared or written. `stacks` are
+    those that would give it."""
 
-    def __init__(self, reasons: Collection[str], *, where: str = "", hint: str = "") -> None:
+    def __init__(self, reasons: Collection[str], stacks: Collection[str], *, where: str = "", hint: str = "") -> None:
         super().__init__(f"outputs of other stacks can't be had: {'; '.join(reasons)}", where=where, hint=hint)
-        self.reasons = tuple(reasons)
+        self.reasons, self.stacks = tuple(reasons), tuple(stacks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +110,8 @@ def resolved(spec: Spec, found: Mapping[OutputReference, OutputValue | NoOutput]
     if missing := [(use, why) for use in every if isinstance(why := found[use.output], NoOutput)]:
         reasons = [f"{use.output} for {use.field}: {why.why}" for use, why in missing]
         hint = "; ".join(dict.fromkeys(why.hint for _, why in missing if why.hint))
-        raise OutputsUnavailable(reasons, where=missing[0][0].where, hint=hint)
+        stacks = dict.fromkeys(use.output.stack for use, _ in missing)
+        raise OutputsUnavailable(reasons, tuple(stacks), where=missing[0][0].where, hint=hint)
     values = {output: each for output, each in found.items() if isinstance(each, OutputValue)}
     ids = {str(each.id): each.id for each in spec}
     by_resource: dict[ResourceId, list[OutputUse]] = {}

@@ -27,7 +27,7 @@ _SHORT_ID = 7
 def lines(fleet: FleetPlan, glyphs: Glyphs) -> Iterator[Line]:
     """Yields each stage with its stacks and their steps, what can't be planned, and what is to be confirmed."""
     stages = fleet.stages
-    kind = "roll back" if fleet.rolls_back else "plan"
+    kind = fleet.verb if fleet.goes_back else "plan"
     title = f"  {len(fleet.stacks)} stack{'s' if len(fleet.stacks) != 1 else ''} in {len(stages)} stages"
     yield line(Span(f"{kind} ", Tone.MUTED), Span(fleet.id[:_SHORT_ID], Tone.STRONG), Span(title, Tone.MUTED))
     if fleet.reverts:
@@ -120,8 +120,9 @@ def event_lines(event: FleetEvent, glyphs: Glyphs) -> Iterator[Line]:
         case StackEvent(stack=stack, event=inner):
             if (said := plan.event_line(inner, glyphs)) is not None:
                 yield line(Span(f"  {stack}  ", Tone.MUTED), said)
-        case StackReady(stack=stack, steps=steps):
-            done = f"{steps} done, everything is ready" if steps else "nothing to do, everything is ready"
+        case StackReady(stack=stack, steps=steps, is_gone=is_gone):
+            now = "there is nothing of it" if is_gone else "everything is ready"
+            done = f"{steps} done, {now}" if steps else f"nothing to do, {now}"
             yield line(Span(f"{glyphs.good} {stack}: ", Tone.GOOD), done)
         case StackHalted(stack=stack, cause=cause, why=why, hint=hint):
             label = "WHY " if cause is Cause.NOT_READY else ""
@@ -147,6 +148,7 @@ def document(fleet: FleetPlan, root: Path) -> dict[str, Any]:
         "run": fleet.run,
         "madeAt": fleet.made_at.isoformat(),
         "rollsBack": fleet.rolls_back,
+        "destroys": fleet.destroys,
         "reverts": list(fleet.reverts),
         "stages": [list(each) for each in fleet.stages],
         "reads": {stack: list(each) for stack, each in fleet.reads.items()},

@@ -132,9 +132,40 @@ class Spanning(Changing, Watching):
                 self._now(),
                 secrets.token_bytes(_SALT_BYTES),
                 skip=skip,
-                reverts=run,
+                backwards=True,
             )
-        return self._scrubbed(fleet)
+        return self._scrubbed(replace(fleet, rolls_back=True, reverts=(run,)))
+
+    async def plan_destroy_stacks(
+        self,
+        *globs: str,
+        inputs: CompileInputs | None = None,
+        skip_stacks: Iterable[str] = (),
+        accept_lost: bool = False,
+        adopt: bool = False,
+    ) -> FleetPlan:
+        """Plans to take away everything that the stacks have, those that read others first; each as `plan_destroy`."""
+        from workbench.engine.compile import CompileInputs
+        from workbench.engine.fleet_plan.making import make
+
+        given = inputs or CompileInputs()
+
+        async def plan(stack: Stack) -> Plan:
+            return await self.plan_destroy(stack, given, accept_lost=accept_lost, adopt=adopt)
+
+        with one_look():
+            fleet = await make(
+                self.choose(*globs),
+                plan,
+                self._compiling(given),
+                self._declares,
+                given,
+                self._now(),
+                secrets.token_bytes(_SALT_BYTES),
+                skip=self._named(skip_stacks),
+                backwards=True,
+            )
+        return self._scrubbed(replace(fleet, destroys=True))
 
     def _scrubbed(self, fleet: FleetPlan) -> FleetPlan:
         """Why a stack can't be planned may quote what a cluster was sent, or holds."""
@@ -229,6 +260,7 @@ class Spanning(Changing, Watching):
             reads=saved.reads,
             configurations=configurations,
             rolls_back=saved.rolls_back,
+            destroys=saved.destroys,
             reverts=saved.reverts,
             resumes=saved.run,
         )
@@ -302,10 +334,23 @@ class Spanning(Changing, Watching):
         from workbench.engine.fleet_plan.execute import execute
 
         fleet.approve(confirm)
+        if not fleet.is_empty:
+            self.audit().append(
+                self._actor(), self._now(), action=f"{fleet.verb} many", plan=fleet.run,
+                target=", ".join(fleet.stacks), reason=self._masked_reason(fleet), confirm=confirm,
+            )  # fmt: skip
         stacks = _Stacks(self, fleet)
         seconds = timeout_seconds or self.settings.timeout_seconds
         async with execute(fleet, stacks, self._now, timeout_seconds=seconds) as events:
             yield events
+
+    def _masked_reason(self, fleet: FleetPlan) -> str:
+        from workbench.engine.scrubbing import scrubbed
+
+        reason = self.reason
+        for each in fleet.plans.values():
+            reason = scrubbed(reason, each.spec.secrets, each.spec.rules)
+        return reason
 
     def _compiling(self, inputs: CompileInputs) -> _Compile:
         return _Compile(self, inputs)

@@ -80,6 +80,7 @@ def test_version(wb: Wb) -> None:
         (["plan", "web/*", "--skip-stack", "web/prd"], "did you mean web/prod"),
         (["plan", "web/*", "--only", "kind=ConfigMap"], "--only: speaks of one stack"),
         (["plan", "web/dev", "--scheduler", "tcp://127.0.0.1:1"], "--scheduler goes with many stacks"),
+        (["destroy", "web/dev", "--skip-stack", "web/prod"], "--skip-stack goes with many stacks"),
         (["apply", "web/*", "--no-watch"], "--no-watch: of many stacks"),
         (["rollback", "--stacks", "web/*"], "go with --of RUN"),
         (["rollback", "web/dev", "--of", "p-1"], "speaks of one stack"),

@@ -366,6 +366,44 @@ async def test_what_was_new_with_a_run_has_nothing_to_return_to(tmp_path: Path) 
         assert "there is no release before 1" in back.unplanned[0].why
 
 
+async def test_many_stacks_are_taken_away_those_that_read_others_first(tmp_path: Path) -> None:
+    place = made(tmp_path, a="b", b="c", c="", d="")
+    async with place.open() as opened:
+        await run(opened, await opened.plan_stacks("?/prod"))
+        gone = await opened.plan_destroy_stacks("?/prod", skip_stacks=["d/prod"])
+        assert gone.stages == (("a/prod",), ("b/prod",), ("c/prod",)) and gone.skipped == ("d/prod",)
+        assert gone.confirmation.phrase == "destroy 12 resources of 3 stacks" and gone.radius.deletions == 12
+        with pytest.raises(ConfirmationRequired):
+            async with opened.apply_stacks(gone, confirm="yes"):
+                raise AssertionError("nothing may be destroyed")
+        file = tmp_path / "gone.json"
+        opened.save_fleet_plan(gone, file)
+        ended = await run(opened, await opened.load_fleet_plan(file))
+        assert [(each.stack, each.is_gone) for each in ended.ready] == [(f"{each}/prod", True) for each in "abc"]
+        assert sorted({id_.namespace for id_ in place.clusters["hz"].objects if id_.namespace}) == ["d"]
+        entry = next(each for each in opened.audit().entries() if each.action == "destroy many")
+        assert (entry.plan, entry.target) == (gone.run, "a/prod, b/prod, c/prod")
+        # and there again as they were
+        back = await opened.plan_rollback_stacks(gone.run)
+        assert (await run(opened, back)).is_whole
+        assert (await opened.plan_stacks("?/prod")).is_as_configured
+
+
+async def test_what_nobody_in_the_plan_gives_is_not_waited_for(tmp_path: Path) -> None:
+    place = made(tmp_path, a="b", b="c", c="", d="")
+    edit(
+        place,
+        "a",
+        "version = version",
+        """version = version
+        more = '$workbench.output["d/prod", "version"]'""",
+    )
+    async with place.open() as opened:
+        fleet = await opened.plan_stacks("[abc]/prod")
+        assert names(fleet.unplanned) == ["a/prod"] and sorted(fleet.deferred) == ["b/prod"]
+        assert not (await opened.plan_stacks("?/prod")).unplanned
+
+
 async def test_stacks_are_chosen_by_their_folders_too(tmp_path: Path) -> None:
     files = {
         f"{domain}/{each}": text

@@ -52,11 +52,12 @@ class StageBegan:
 
 @dataclass(frozen=True, slots=True)
 class StackReady:
-    """`steps` were done to it now; it is ready as a whole. `revision` is its release, 0 for none."""
+    """`steps` were done to it now; it is ready as a whole, or `is_gone`. `revision` is its release, 0 for none."""
 
     stack: str
     steps: int
     revision: int
+    is_gone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,7 +191,7 @@ class _Run:
                 found[stack] = "the run was stopped before it was ready"
                 continue
             needs = self._fleet.reads.get(stack, ())
-            if not self._fleet.rolls_back and (first := [each for each in needs if each not in self._ready]):
+            if not self._fleet.goes_back and (first := [each for each in needs if each not in self._ready]):
                 found[stack] = f"reads {first[0]}, which is not ready"
             else:
                 found[stack] = f"{halted} halted the run" if halted else "the run was stopped"
@@ -225,7 +226,7 @@ class _Run:
                 cause = Cause.FAILED
             event = StackHalted(stack, cause, error.message, error.hint, self._done.get(stack, 0))
         else:
-            ready = StackReady(stack, steps, plan.revision if steps else plan.prior)
+            ready = StackReady(stack, steps, plan.revision if steps else plan.prior, _leaves_nothing(plan))
             self._ready[stack] = ready
             self._send.send_nowait(ready)
             return
@@ -280,7 +281,7 @@ class _Run:
         """Returns once all of the stack is ready, False where the run was stopped before; halts where it is not."""
         if not plan.is_certain:
             raise _Halt(Cause.FAILED, "not all of it could be planned", f"wb plan {plan.stack} says what", steps)
-        if not any(each.resource is not None for each in plan.changes):
+        if _leaves_nothing(plan):
             return True  # all that was there is deleted, and that was what was asked for
 
         def tell(trees: Mapping[str, StatusTree]) -> None:
@@ -298,3 +299,7 @@ class _Run:
         if why is not None:
             raise _Halt(Cause.NOT_READY, why.why, f"wb watch {plan.stack}", steps)
         return not self._stop.is_set()
+
+
+def _leaves_nothing(plan: Plan) -> bool:
+    return not any(each.resource is not None for each in plan.changes)

@@ -35,6 +35,7 @@ class SavedFleet:
     skipped: tuple[str, ...]
     reads: Mapping[str, tuple[str, ...]]
     rolls_back: bool
+    destroys: bool
     reverts: tuple[str, ...]
     options: Mapping[str, str] = field(repr=False)
     withheld: tuple[str, ...]
@@ -72,6 +73,7 @@ def save(fleet: FleetPlan, path: Path, root: Path) -> None:
         "reads": {stack: list(each) for stack, each in fleet.reads.items()},
         "skipped": list(fleet.skipped),
         "rollsBack": fleet.rolls_back,
+        "destroys": fleet.destroys,
         "reverts": list(fleet.reverts),
         "options": {name: value for name, value in fleet.inputs.options.items() if name not in secret},
         "withheld": sorted(secret),
@@ -100,6 +102,7 @@ def load(path: Path, root: Path) -> SavedFleet:
             skipped=tuple(content["skipped"]),
             reads=_texts(content["reads"]),
             rolls_back=bool(content["rollsBack"]),
+            destroys=bool(content["destroys"]),
             reverts=tuple(content["reverts"]),
             options={str(name): str(value) for name, value in content["options"].items()},
             withheld=tuple(content["withheld"]),

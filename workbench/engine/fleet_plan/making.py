@@ -38,18 +38,18 @@ async def make(
     salt: bytes,
     *,
     skip: Collection[str] = (),
-    reverts: str = "",
+    backwards: bool = False,
 ) -> FleetPlan:
     """Plans each stack but those skipped. What can't be planned is in the result, and refuses it.
 
     A stack that reads an output which has no value yet is deferred, if a stack of the same plan is to give it.
-    `is_declared` tells whether every output that a Spec reads is one that its stack declares. `reverts` is the run that
-    the plans take back, empty for plans that follow the configuration.
+    `is_declared` tells whether every output that a Spec reads is one that its stack declares. The plans of
+    one that goes `backwards` do not follow the configuration.
     """
     names = {each.name: each for each in stacks}
     skipped = tuple(each for each in names if each in skip)
     todo = [each for name, each in names.items() if name not in skip]
-    waiting: dict[str, Spec] = {}
+    waiting: dict[str, tuple[Spec, tuple[str, ...]]] = {}
 
     async def one(name: str) -> Plan | Unplanned:
         stack = names[name]
@@ -61,7 +61,7 @@ async def make(
             except WorkbenchError as other:
                 return _unplanned(name, other)
             if is_declared(spec):
-                waiting[name] = spec
+                waiting[name] = spec, error.stacks
             return _unplanned(name, error)
         except (WorkbenchError, RuntimeFailure) as error:
             return _unplanned(name, error)
@@ -71,8 +71,8 @@ async def make(
     deferred = _deferred(waiting, plans, names, inputs, salt)
     unplanned = [each for each in made.values() if isinstance(each, Unplanned) and each.stack not in deferred]
     fleet = FleetPlan(plans, inputs, made_at, salt, deferred, tuple(unplanned), skipped)
-    if reverts:
-        return await _backwards(replace(fleet, rolls_back=True, reverts=(reverts,)), names, compile_)
+    if backwards:
+        return await _backwards(fleet, names, compile_)
     return await _with_order(fleet, names, compile_)
 
 
@@ -132,14 +132,14 @@ def _giver(output: str) -> str:
 
 
 def _deferred(
-    waiting: Mapping[str, Spec],
+    waiting: Mapping[str, tuple[Spec, tuple[str, ...]]],
     plans: Mapping[str, Plan],
     stacks: Mapping[str, Stack],
     inputs: CompileInputs,
     salt: bytes,
 ) -> dict[str, Deferred]:
-    """Returns those whose outputs the plan itself brings about; a circle is left to whoever names it."""
-    readings = {stack: readings_of(spec) for stack, spec in waiting.items()}
+    """Returns those that lack only outputs which the plan itself brings about; a circle is left to whoever names it."""
+    readings = {stack: readings_of(spec) for stack, (spec, _) in waiting.items()}
     try:
         refuse_cycle(readings)
     except StackCycle:
@@ -148,9 +148,10 @@ def _deferred(
     is_news = True
     while is_news:  # a stack that waits for one that is deferred is deferred too
         is_news = False
-        for stack, spec in waiting.items():
-            gives = [each for each in readings[stack] if each in found or (each in plans and not plans[each].is_empty)]
-            if stack not in found and gives:
+        for stack, (spec, lacking) in waiting.items():
+            if stack not in found and all(
+                each in found or (each in plans and not plans[each].is_empty) for each in lacking
+            ):
                 found[stack] = deferred_of(stacks[stack], spec, inputs, salt)
                 is_news = True
     return found

@@ -105,6 +105,7 @@ class FleetPlan:
     that each reads outputs of; `configurations` digests, under the salt of its plan, of the Spec of each reader with
     the references in it. `skipped` were chosen, and left out by name. `salt` keys the digests of what is deferred.
     `rolls_back`: its plans give releases again, the readers first. `reverts` are the runs that it takes back.
+    `destroys`: they take everything away, in the same order.
     `resumes` is the run that it goes on with, where it was read from its file. `notes` are what else there is to say.
     """
 
@@ -119,6 +120,7 @@ class FleetPlan:
     configurations: Mapping[str, str] = field(default_factory=dict)
     rolls_back: bool = False
     reverts: tuple[str, ...] = ()
+    destroys: bool = False
     resumes: str = ""
     notes: tuple[str, ...] = ()
 
@@ -131,6 +133,7 @@ class FleetPlan:
             "reads": {stack: list(each) for stack, each in self.reads.items()},
             "skipped": list(self.skipped),
             "rollsBack": self.rolls_back,
+            "destroys": self.destroys,
         }
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
@@ -151,7 +154,16 @@ class FleetPlan:
         for stack in self.stacks:
             found.setdefault(rank[stack], []).append(stack)
         ordered = [tuple(found[each]) for each in sorted(found)]
-        return tuple(reversed(ordered)) if self.rolls_back else tuple(ordered)
+        return tuple(reversed(ordered)) if self.goes_back else tuple(ordered)
+
+    @property
+    def goes_back(self) -> bool:
+        """Whether those that read others come first."""
+        return self.rolls_back or self.destroys
+
+    @property
+    def verb(self) -> str:
+        return "destroy" if self.destroys else "roll back" if self.rolls_back else "apply"
 
     @property
     def late(self) -> Mapping[str, tuple[str, ...]]:
@@ -219,8 +231,7 @@ class FleetPlan:
         reasons += [f"{stack}: {each}" for stack, deferred in self.deferred.items() for each in deferred.reasons]
         if not reasons:
             return Confirmation(Level.YES, "yes", (str(radius),))
-        verb = "roll back" if self.rolls_back else "apply"
-        phrase = f"{verb} {_counted(radius.resources, 'resource')} of {_counted(radius.stacks, 'stack')}"
+        phrase = f"{self.verb} {_counted(radius.resources, 'resource')} of {_counted(radius.stacks, 'stack')}"
         return Confirmation(Level.PHRASE, phrase, (str(radius), *reasons))
 
     def approve(self, confirm: str) -> None:
