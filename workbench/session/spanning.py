@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -78,9 +78,7 @@ class Spanning(Changing, Watching):
             async with self.compiled_ahead(scheduler, todo, given):
                 fleet = await make(
                     chosen,
-                    plan,
-                    self._compiling(given),
-                    self._declares,
+                    _Making(self, given, plan),
                     given,
                     self._now(),
                     secrets.token_bytes(_SALT_BYTES),
@@ -125,9 +123,7 @@ class Spanning(Changing, Watching):
 
             fleet = await make(
                 [each for each in chosen if each.name in concerned],
-                plan,
-                self._compiling(given),
-                self._declares,
+                _Making(self, given, plan),
                 given,
                 self._now(),
                 secrets.token_bytes(_SALT_BYTES),
@@ -156,9 +152,7 @@ class Spanning(Changing, Watching):
         with one_look():
             fleet = await make(
                 self.choose(*globs),
-                plan,
-                self._compiling(given),
-                self._declares,
+                _Making(self, given, plan),
                 given,
                 self._now(),
                 secrets.token_bytes(_SALT_BYTES),
@@ -352,11 +346,12 @@ class Spanning(Changing, Watching):
             reason = scrubbed(reason, each.spec.secrets, each.spec.rules)
         return reason
 
-    def _compiling(self, inputs: CompileInputs) -> _Compile:
-        return _Compile(self, inputs)
+    async def is_unfinished(self, stack: str) -> bool:
+        """Tells whether the last release of a stack did not end well, as when whoever made it was killed."""
+        from workbench.engine.release import Phase
 
-    def _declares(self, spec: Spec) -> bool:
-        return not self.not_declared(spec)
+        latest = (await self.history(self.select(stack))).latest
+        return latest is not None and latest.phase is not Phase.SUCCEEDED
 
     def _named(self, stacks: Iterable[str]) -> Collection[str]:
         """Returns the full names; a name that means no stack would skip nothing, and raises `UnknownStack`."""
@@ -364,12 +359,24 @@ class Spanning(Changing, Watching):
 
 
 @dataclass(frozen=True, slots=True)
-class _Compile:
-    session: Changing
-    inputs: CompileInputs
+class _Making:
+    """What planning asks of stacks, asked of a session; `planning` is how each of them is planned."""
 
-    async def __call__(self, stack: Stack) -> CompiledStack:
+    session: Spanning
+    inputs: CompileInputs
+    planning: Callable[[Stack], Awaitable[Plan]]
+
+    async def plan(self, stack: Stack) -> Plan:
+        return await self.planning(stack)
+
+    async def compile(self, stack: Stack) -> CompiledStack:
         return await self.session.compile(stack, self.inputs)
+
+    def is_declared(self, spec: Spec) -> bool:
+        return not self.session.not_declared(spec)
+
+    async def is_unfinished(self, stack: str) -> bool:
+        return await self.session.is_unfinished(stack)
 
 
 @dataclass(frozen=True, slots=True)
@@ -395,6 +402,9 @@ class _Stacks:
             plan, salt = await self.session.plan_again(saved, inputs), saved.salt
         configuration = (await self.session.compile(found, inputs)).spec.digest(salt)
         return plan, configuration
+
+    async def is_unfinished(self, stack: str) -> bool:
+        return await self.session.is_unfinished(stack)
 
     def apply(self, plan: Plan) -> AbstractAsyncContextManager[Applying]:
         return self.session.apply(plan, confirm=plan.confirmation.phrase, rollout=self.fleet.run)

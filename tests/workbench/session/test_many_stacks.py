@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,8 +18,10 @@ from workbench.engine.fleet_plan.execute import Cause, RunEnded, StackReady
 from workbench.engine.fleet_plan.values import BlastRadius, FleetPlan
 from workbench.engine.plan import Level
 from workbench.engine.plan_file import PlanFileInvalid
+from workbench.engine.release import Phase, StepState
 from workbench.present import fleet_plan as presented
 from workbench.present.glyphs import UNICODE
+from workbench.release import encoding
 from workbench.session import Session
 
 
@@ -244,6 +247,33 @@ async def test_a_run_halts_at_a_step_that_fails_and_goes_on_from_its_file(tmp_pa
         assert {stack: plan.rolls_back_to for stack, plan in back.plans.items()} == dict.fromkeys(fleet.stacks, 1)
 
 
+@pytest.mark.parametrize("is_saved", [True, False], ids=["from its file", "planned again"])
+async def test_a_run_killed_between_a_write_and_its_record_goes_on(tmp_path: Path, is_saved: bool) -> None:
+    place = made(tmp_path, a="b", b="")
+    file = tmp_path / "plan.json"
+    async with place.open() as opened:
+        fleet = await opened.plan_stacks("?/prod")
+        opened.save_fleet_plan(fleet, file)
+        b = await opened.load_fleet_plan(file)
+        only_b = replace(fleet, plans={"b/prod": b.plans["b/prod"]}, deferred={}, reads={}, resumes=fleet.run)
+        assert (await run(opened, only_b)).is_whole
+    # the record as it is where nobody came to write what became of the last step
+    (record,) = (tmp_path / "state").rglob("b/prod/1.json")
+    written = json.loads(record.read_text())
+    release = encoding.decode(record.read_bytes())
+    address = next(each for each in release.resources if each.id == own("b"))
+    resources = {**release.resources, address: replace(release.resources[address], state=StepState.INTENDED)}
+    record.write_bytes(encoding.encode(replace(release, phase=Phase.APPLYING, finished=None, resources=resources)))
+    assert json.loads(record.read_text()) != written
+    async with place.open() as opened:
+        again = await (opened.load_fleet_plan(file) if is_saved else opened.plan_stacks("?/prod"))
+        assert again.plans["b/prod"].is_empty and list(again.deferred) == ["a/prod"]
+        assert (await run(opened, again)).is_whole
+        assert read_in(place, "a") == "1"
+        found = [(each.revision, each.phase) for each in opened.releases(opened.select("b/prod"))]
+        assert found == [(2, Phase.SUCCEEDED), (1, Phase.APPLYING)]
+
+
 async def test_what_somebody_changed_in_a_stack_left_half_done_is_not_what_was_approved(tmp_path: Path) -> None:
     place = made(tmp_path, b="")
     file = tmp_path / "plan.json"
@@ -380,7 +410,7 @@ async def test_many_stacks_are_taken_away_those_that_read_others_first(tmp_path:
         opened.save_fleet_plan(gone, file)
         ended = await run(opened, await opened.load_fleet_plan(file))
         assert [(each.stack, each.is_gone) for each in ended.ready] == [(f"{each}/prod", True) for each in "abc"]
-        assert sorted({id_.namespace for id_ in place.clusters["hz"].objects if id_.namespace}) == ["d"]
+        assert sorted(map(str, place.clusters["hz"].objects)) == ["v1:ConfigMap:d:own", "v1:Namespace:d"]
         entry = next(each for each in opened.audit().entries() if each.action == "destroy many")
         assert (entry.plan, entry.target) == (gone.run, "a/prod, b/prod, c/prod")
         # and there again as they were

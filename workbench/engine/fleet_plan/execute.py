@@ -98,6 +98,9 @@ class Stacks(Protocol):
         """Plans again, for the clusters and with the salt of what was approved, and returns a digest of the compiled
         Spec as well: under the salt of the run for a stack that had no plan."""
 
+    async def is_unfinished(self, stack: str) -> bool:
+        """Tells whether the last release of a stack did not end well."""
+
     def apply(self, plan: Plan) -> AbstractAsyncContextManager[Applying]: ...
 
     def watch(self, plan: Plan) -> AbstractAsyncContextManager[AsyncIterator[StatusTree]]: ...
@@ -215,7 +218,9 @@ class _Run:
         plan = self._fleet.plans.get(stack)
         try:
             plan = await self._current(stack)
-            steps = await self._applied(plan) if not plan.is_empty else 0
+            # one that was killed may have left nothing to do, and no word of it: a release says so then
+            is_open = not plan.is_empty or (plan.is_certain and await self._stacks.is_unfinished(stack))
+            steps = await self._applied(plan) if is_open else 0
             if not await self._settled(plan, steps):
                 return
         except _Halt as halt:

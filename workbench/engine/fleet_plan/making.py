@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import anyio
 
@@ -24,15 +24,27 @@ T = TypeVar("T")
 AT_ONCE = 4
 """Stacks that are planned, or applied, at a time."""
 
-Planning = Callable[[Stack], Awaitable[Plan]]
 Compiling = Callable[[Stack], Awaitable[CompiledStack]]
 
 
+class Stacks(Protocol):
+    """What is asked of stacks to plan them."""
+
+    async def plan(self, stack: Stack) -> Plan:
+        """Raises `WorkbenchError` or `RuntimeFailure`."""
+
+    async def compile(self, stack: Stack) -> CompiledStack: ...
+
+    def is_declared(self, spec: Spec) -> bool:
+        """Tells whether every output that a Spec reads is one that its stack declares."""
+
+    async def is_unfinished(self, stack: str) -> bool:
+        """Tells whether the last release of a stack did not end well, so that nobody knows what it gives."""
+
+
 async def make(
-    stacks: Sequence[Stack],
-    plan: Planning,
-    compile_: Compiling,
-    is_declared: Callable[[Spec], bool],
+    chosen: Sequence[Stack],
+    stacks: Stacks,
     inputs: CompileInputs,
     made_at: datetime,
     salt: bytes,
@@ -42,11 +54,10 @@ async def make(
 ) -> FleetPlan:
     """Plans each stack but those skipped. What can't be planned is in the result, and refuses it.
 
-    A stack that reads an output which has no value yet is deferred, if a stack of the same plan is to give it.
-    `is_declared` tells whether every output that a Spec reads is one that its stack declares. The plans of
-    one that goes `backwards` do not follow the configuration.
+    A stack that reads an output which has no value yet is deferred, if a stack of the same plan is to give it. The
+    plans of one that goes `backwards` do not follow the configuration.
     """
-    names = {each.name: each for each in stacks}
+    names = {each.name: each for each in chosen}
     skipped = tuple(each for each in names if each in skip)
     todo = [each for name, each in names.items() if name not in skip]
     waiting: dict[str, tuple[Spec, tuple[str, ...]]] = {}
@@ -54,13 +65,13 @@ async def make(
     async def one(name: str) -> Plan | Unplanned:
         stack = names[name]
         try:
-            return await plan(stack)
+            return await stacks.plan(stack)
         except OutputsUnavailable as error:
             try:
-                spec = (await compile_(stack)).spec
+                spec = (await stacks.compile(stack)).spec
             except WorkbenchError as other:
                 return _unplanned(name, other)
-            if is_declared(spec):
+            if stacks.is_declared(spec):
                 waiting[name] = spec, error.stacks
             return _unplanned(name, error)
         except (WorkbenchError, RuntimeFailure) as error:
@@ -68,12 +79,14 @@ async def make(
 
     made = await side_by_side([each.name for each in todo], one)
     plans = {name: found for name, found in made.items() if isinstance(found, Plan)}
-    deferred = _deferred(waiting, plans, names, inputs, salt)
+    lacking = {each for _, stacks_ in waiting.values() for each in stacks_ if each in plans}
+    giving = {each for each in lacking if not plans[each].is_empty or await stacks.is_unfinished(each)}
+    deferred = _deferred(waiting, giving, names, inputs, salt)
     unplanned = [each for each in made.values() if isinstance(each, Unplanned) and each.stack not in deferred]
     fleet = FleetPlan(plans, inputs, made_at, salt, deferred, tuple(unplanned), skipped)
     if backwards:
-        return await _backwards(fleet, names, compile_)
-    return await _with_order(fleet, names, compile_)
+        return await _backwards(fleet, names, stacks.compile)
+    return await _with_order(fleet, names, stacks.compile)
 
 
 async def side_by_side(names: Sequence[str], work: Callable[[str], Awaitable[T]]) -> dict[str, T]:
@@ -133,7 +146,7 @@ def _giver(output: str) -> str:
 
 def _deferred(
     waiting: Mapping[str, tuple[Spec, tuple[str, ...]]],
-    plans: Mapping[str, Plan],
+    giving: Collection[str],
     stacks: Mapping[str, Stack],
     inputs: CompileInputs,
     salt: bytes,
@@ -149,9 +162,7 @@ def _deferred(
     while is_news:  # a stack that waits for one that is deferred is deferred too
         is_news = False
         for stack, (spec, lacking) in waiting.items():
-            if stack not in found and all(
-                each in found or (each in plans and not plans[each].is_empty) for each in lacking
-            ):
+            if stack not in found and all(each in found or each in giving for each in lacking):
                 found[stack] = deferred_of(stacks[stack], spec, inputs, salt)
                 is_news = True
     return found
