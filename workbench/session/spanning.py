@@ -141,7 +141,7 @@ class Spanning(Changing, Watching):
         adopt: bool = False,
     ) -> FleetPlan:
         """Plans to take away everything that the stacks have, those that read others first; each as `plan_destroy`."""
-        from workbench.engine.compile import CompileInputs
+        from workbench.engine.compiled import CompileInputs
         from workbench.engine.fleet_plan.making import make
 
         given = inputs or CompileInputs()
