@@ -342,6 +342,7 @@ def test_every_typed_command_is_documented() -> None:
         *commands.ACTS,
         *commands.MARKS,
         *attaching.COMMANDS,
+        *commands.EDITED,
         "stack",
         "recover",
         "allow-writes",

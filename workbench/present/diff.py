@@ -7,7 +7,7 @@ stands below it (value_changes.py). A new resource is shown whole, since all of 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -112,21 +112,23 @@ def drift_line(found: StackDiff, glyphs: Glyphs) -> Line:
     return line(*parts)
 
 
-def change_rows(changes: Iterable[Change], *, drift_only: bool = False) -> tuple[Row, ...]:
-    """Returns a row for each resource that differs, keyed by its address."""
+def change_rows(
+    changes: Iterable[Change], *, drift_only: bool = False, left_out: Collection[Address] = ()
+) -> tuple[Row, ...]:
+    """Returns a row for each resource that differs, keyed by its address; `left_out` are those no plan is to have."""
     return tuple(
-        Row(change.address, _change_cells(change))
+        Row(change.address, _change_cells(change, is_left_out=change.address in left_out))
         for change in changes
         if change.is_different and (change.has_drifted or not drift_only)
     )
 
 
-def _change_cells(change: Change) -> tuple[Line, ...]:
+def _change_cells(change: Change, *, is_left_out: bool = False) -> tuple[Line, ...]:
     count = len(change.fields) if change.action in (Action.UPDATE, Action.NONE) else 0
     return (
         line(action_sign(change.action), " ", reconcile.short_id(change.address, with_namespace=False)),
         line(Span(str(count) if count else "", Tone.MUTED)),
-        _notes(change),
+        line(Span("left out ", Tone.WARN), _notes(change)) if is_left_out else _notes(change),
     )
 
 

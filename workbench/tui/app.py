@@ -98,6 +98,7 @@ _WORDS = (
     *commands.ACTS,
     *commands.MARKS,
     *attaching.COMMANDS,
+    *commands.EDITED,
     "allow-writes",
     "quit",
 )
@@ -303,7 +304,7 @@ class WorkbenchApp(WithNames, App[int]):
     def _made(self, state: StackState, name: str) -> Frame:
         stack = state.stack.name
         # edits that exist only here are in no line
-        line = "" if state.whatif is not None else equivalents.of_stack(name, stack)
+        line = "" if state.whatif is not None else equivalents.of_stack(name, stack, self._left_out(state))
         self.command_log.add(self.now(), f"opened {name} of {stack}", line)
         if name in ("plan", "destroy") and not state.is_applying:
             state.goal = Goal(Verb.DESTROY if name == "destroy" else Verb.APPLY)
@@ -640,11 +641,19 @@ class WorkbenchApp(WithNames, App[int]):
             state.reach = reach
             self.tell(state)
 
+    def _left_out(self, state: StackState) -> list[str]:
+        """Returns the selectors of what the next plan of a stack is made without."""
+        if not state.skipped:
+            return []
+        from workbench.engine.choice import Selector
+
+        return [Selector.of(each).text for each in sorted(state.skipped)]
+
     async def _plan_without_skipped(self, state: StackState) -> Plan:
-        from workbench.engine.choice import BadChoice, Selector
+        from workbench.engine.choice import BadChoice
 
         def plan() -> Awaitable[Plan]:
-            skip = [Selector.of(each).text for each in sorted(state.skipped)]
+            skip = self._left_out(state)
             stack, given = state.stack, state.inputs
             match state.goal:
                 case Goal(Verb.REVERT):

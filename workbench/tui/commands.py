@@ -25,6 +25,8 @@ PLACES = ("fleet", "drift", "rollouts", "log", "bookmarks", "forwards")
 _NEAR = 0.76
 """How alike a word and a command have to be, where 1 is the same: `app` is a kind, and not `apply`."""
 EXPORT = "export"
+EDITED = ("commit", "find", "replace")
+"""What is done to the edits of a What-if."""
 _OTHERS = ("stack", "recover", "allow-writes", "q", "quit", "apply", "destroy", "compile", "watch")
 ACTS = tuple(each.value for each in LiveAct)
 MARKS = ("bookmark", "go", "unbookmark")
@@ -62,6 +64,9 @@ def open_place(app: WorkbenchApp, word: str, rest: str, screen: Frame) -> bool:
         return True
     if word in attaching.COMMANDS:
         attaching.run(app, word, rest, screen)
+        return True
+    if word in EDITED:
+        _edit(app, word, rest, screen)
         return True
     if word == EXPORT:
         _export(app, rest, screen)
@@ -105,6 +110,21 @@ def _act(app: WorkbenchApp, act: LiveAct, rest: str, screen: Frame) -> None:
         app.notify(f"open the one object to {act.value} first: what is acted on has to be seen", severity="warning")
 
 
+def _edit(app: WorkbenchApp, word: str, rest: str, screen: Frame) -> None:
+    from workbench.tui.screens.whatif import WhatIfScreen
+
+    if not isinstance(screen, WhatIfScreen):
+        app.notify(f":{word} is about the edits of a What-if: go there first", severity="warning")
+        return
+    match word:
+        case "commit":
+            screen.commit(rest)
+        case "find":
+            screen.find(rest)
+        case _:
+            screen.replace_all(rest)
+
+
 def _export(app: WorkbenchApp, form: str, screen: Frame) -> None:
     if not isinstance(screen, DiffScreen):
         app.notify("the Live diff is what can be exported: go there first", severity="warning")
@@ -122,6 +142,7 @@ def is_kind(word: str) -> bool:
         *ACTS,
         *attaching.COMMANDS,
         EXPORT,
+        *EDITED,
         *_OTHERS,
     )
 

@@ -25,6 +25,8 @@ class Drafts:
         self._waiting: dict[str, StackState] = {}
         self._storing = asyncio.Lock()
         self._problem = ""
+        self._taken: set[str] = set()
+        """Stacks whose stored edits are those of this session; what is stored of others is not written over."""
 
     def keep(self, state: StackState) -> None:
         self._waiting[str(state.stack.path)] = state
@@ -34,6 +36,10 @@ class Drafts:
         async with self._storing:
             while self._waiting:
                 name, state = self._waiting.popitem()
+                if self._is_of_before(name):
+                    self._say(f"edits of {name} that were not taken up are stored: what is edited now is not")
+                    continue
+                self._taken.add(name)
                 try:
                     await anyio.to_thread.run_sync(self._app.memory.keep_draft, name, state.whatif, self._app.now())
                 except LocalStateFailure as error:
@@ -43,10 +49,15 @@ class Drafts:
         """Stores what still waits, when there is no loop any more to wait on."""
         while self._waiting:
             name, state = self._waiting.popitem()
+            if self._is_of_before(name):
+                continue
             try:
                 self._app.memory.keep_draft(name, state.whatif, self._app.now())
             except LocalStateFailure:
                 return
+
+    def _is_of_before(self, name: str) -> bool:
+        return name not in self._taken and name in self._app.memory.drafts()[0]
 
     def _say(self, problem: str) -> None:
         if problem != self._problem:
@@ -55,14 +66,19 @@ class Drafts:
 
     def take_up(self, state: StackState) -> str:
         """Lays the stored edits of a stack over its files; returns what to say of them, empty where there are none."""
-        draft = self._app.memory.drafts()[0].get(str(state.stack.path))
-        if draft is None or state.edits:
+        name = str(state.stack.path)
+        draft = self._app.memory.drafts()[0].get(name)
+        if draft is None or name in self._taken:
+            self._taken.add(name)
             return ""
         since = f"{short((self._app.now() - draft.at).total_seconds())} ago"
+        if state.edits:
+            return f"edits of {since} are stored and not taken up, as there are others: X drops these"
         try:
             edits, changed = lay_over(draft, self._app.session.whatif(state.stack))
         except WorkbenchError as error:
             return f"edits of {since} are stored and can't be laid over: {error}"
+        self._taken.add(name)
         state.whatif, state.reach = edits, None
         if not changed:
             return f"edits of {since}, taken up again: X drops them"

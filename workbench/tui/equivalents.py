@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import assert_never
@@ -46,10 +46,11 @@ _VERBS = {
 }
 
 
-def of_stack(screen: str, stack: str) -> str:
-    """Returns the `wb` line of a screen of a stack, empty where there is none."""
+def of_stack(screen: str, stack: str, left_out: Iterable[str] = ()) -> str:
+    """Returns the `wb` line of a screen of a stack, empty where there is none. `left_out` selects what a plan skips."""
     verb = _VERBS.get(screen)
-    return f"wb {verb} {shlex.quote(stack)}" if verb else ""
+    skipped = "".join(f" --skip {shlex.quote(each)}" for each in left_out) if screen == "plan" else ""
+    return f"wb {verb} {shlex.quote(stack)}{skipped}" if verb else ""
 
 
 def of_apply(stack: str, goal: Goal) -> tuple[str, str]:

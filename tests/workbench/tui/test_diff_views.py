@@ -108,3 +108,28 @@ async def test_what_was_not_compared_is_not_exported(tmp_path: Path, monkeypatch
         await pilot.press("colon", *"export md", "enter")
         await pilot.pause()
     assert not list(tmp_path.glob("*.md"))  # noqa: ASYNC240  # nothing waits for it
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80x24", "120x40"])
+async def test_what_is_left_out_in_the_diff_is_left_out_of_the_plan(tmp_path: Path, size: tuple[int, int]) -> None:
+    app = workbench(tmp_path, Clusters("hz", "sh"))
+    async with app.run_test(size=size) as pilot:
+        await opened(pilot)
+        await pilot.press("d")
+        await until(pilot, lambda: says(app, "+8 create"))
+        await pilot.press("G", "space", "k", "space")
+        assert says(app, "the plan leaves 2 out")
+        assert (
+            sum("left out" in str(each.cells[2]) for each in app.screen.query_one("#changes", ResourceTable).shown) == 2
+        )
+        await pilot.press("space")
+        assert says(app, "the plan leaves 1 out")
+        await pilot.press("P")
+        await until(pilot, lambda: state(app).plan is not None and not state(app).busy)
+        plan = state(app).plan
+        assert plan is not None
+        assert [str(each.address) for each in plan.left_out] == ["apps/v1:Deployment:web-prod:front@sh"]
+        line = app.command_log.acts[-1].line
+        assert line == "wb plan web/prod --skip apps/v1:Deployment:web-prod:front@sh"
+        await pilot.press("d")
+        await until(pilot, lambda: says(app, "the plan leaves 1 out"))

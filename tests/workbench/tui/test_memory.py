@@ -273,3 +273,21 @@ async def test_a_draft_that_leads_out_of_the_repository_is_not_laid_over_it(tmp_
         await typed(pilot, "whatif web/prod")
         await until(pilot, lambda: says(app, "can't be laid over"))
         assert not state(app).edits
+
+
+async def test_edits_of_before_are_not_written_over_by_others_that_did_not_take_them_up(tmp_path: Path) -> None:
+    app = again(tmp_path)
+    async with app.run_test(size=LARGE) as pilot:
+        await _edit(pilot, "replicas = 3", "replicas = 5")
+        await until(pilot, lambda: bool(memory(tmp_path).drafts()[0]))
+    app = again(tmp_path)  # Browse: where the first one ended was not stored
+    async with app.run_test(size=LARGE) as pilot:
+        await until(pilot, lambda: "edits that were not written" in said(app))
+        found = next(each for path, each in app.states.items() if str(path) == "web/prod")
+        edits = app.session.whatif(found.stack)
+        main = tmp_path / "shop/web/prod/main.k"
+        app.edit_stack(found, edits.edit(main, edits.text(main) + "# adopted\n"))
+        await until(pilot, lambda: "that were not taken up are stored" in said(app))
+    app.leave()
+    (draft,) = memory(tmp_path).drafts()[0].values()
+    assert "replicas = 5" in draft.texts["web/prod/main.k"] and "adopted" not in draft.texts["web/prod/main.k"]

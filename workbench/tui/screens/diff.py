@@ -45,6 +45,7 @@ class DiffScreen(Frame):
         Binding("right_curly_bracket", "next_field(1)", "Next change", key_display="}", show=False),
         Binding("left_curly_bracket", "next_field(-1)", "Previous change", key_display="{", show=False),
         Binding("vertical_line", "sides", "Side by side", key_display="|", show=False),
+        Binding("space", "leave_out", "Leave out", show=False),
         Binding("E", "export", "Export", show=False),
         Binding("D", "drift", "Drift only"),
         Binding("s", "source", "Go to source"),
@@ -77,13 +78,17 @@ class DiffScreen(Frame):
         summary = diff.summary_line(found.summary, glyphs, is_certain=found.is_certain)
         age = durations.short((self.workbench.now() - found.compared_at).total_seconds())
         summary = line(summary, Span(f"  compared {age} ago", Tone.MUTED))
-        header = [*clusters.few_lines(found.identities), summary, *diff.remark_lines(found, glyphs)]
+        left_out = self.state.skipped if self.state else frozenset()
+        header = [*clusters.few_lines(found.identities), summary]
+        if count := sum(each.address in left_out for each in found.changes):
+            header.append(line(Span(f"the plan leaves {count} out: space takes it back", Tone.WARN)))
+        header += diff.remark_lines(found, glyphs)
         if self.drift_only:
             drift = diff.drift_line(found, glyphs)
             header.append(line(Span("drift only (D shows everything): ", Tone.WARN), drift))
         self.query_one("#summary", ToneText).show_all(header)
         changes.empty = self._nothing()
-        changes.set_rows(diff.change_rows(found.changes, drift_only=self.drift_only))
+        changes.set_rows(diff.change_rows(found.changes, drift_only=self.drift_only, left_out=left_out))
         self._show_fields()
 
     def _nothing(self) -> str:
@@ -157,6 +162,17 @@ class DiffScreen(Frame):
 
     def action_sides(self) -> None:
         self.has_sides = not self.has_sides
+        self.redraw()
+
+    def action_leave_out(self) -> None:
+        """Has plans leave the resource under the cursor out, or have it again."""
+        change, state = self._change(), self.state
+        if change is None or state is None:
+            return
+        if state.is_applying:
+            self.notify("an apply runs: its plan stays as it is", severity="warning")
+            return
+        state.skipped ^= {change.address}
         self.redraw()
 
     def action_export(self) -> None:

@@ -6,15 +6,19 @@ The edits stay with the stack: its spec, diff, plan and watch are those of the e
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import ClassVar
 
+import anyio.to_thread
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.timer import Timer
 from textual.widgets import TextArea
+from textual.widgets.text_area import Selection
 
+from workbench.engine import committing
 from workbench.engine.whatif import WhatIf
 from workbench.present import diff
 from workbench.present.glyphs import action_sign
@@ -22,6 +26,7 @@ from workbench.present.reconcile import short_id
 from workbench.present.rows import Row
 from workbench.present.text import Line, Span, Tone, line
 from workbench.project import WorkbenchError
+from workbench.tui import saving
 from workbench.tui.frame import Frame
 from workbench.tui.key_names import WithNames
 from workbench.tui.screens.reach import ReachScreen, shown_reach
@@ -58,10 +63,13 @@ class WhatIfScreen(Frame):
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("e", "edit", "Edit"),
-        Binding("f", "file", "Next file"),
+        Binding("f", "file(1)", "Next file"),
+        Binding("F", "file(-1)", "File before", show=False),
         Binding("P", "app.switch_to('plan')", "Plan"),
         Binding("b", "reach", "Blast radius", show=False),
         Binding("p", "patch", "Patch to clipboard", show=False),
+        Binding("E", "save", "Save as a patch", show=False),
+        Binding("C", "commit", "Commit ...", show=False),
         Binding("X", "drop", "Drop edits"),
         Binding("W", "write", "Write to files"),
     ]
@@ -120,14 +128,8 @@ class WhatIfScreen(Frame):
             return ""
 
     def show_state(self) -> None:
-        found = self._stack_state.diff
-        root, glyphs = self.workbench.konfig.root, self.workbench.glyphs
-        name = self._file.relative_to(root) if self._file.is_relative_to(root) else self._file
-        head = [
-            line(
-                Span(str(name), Tone.SOURCE), Span("  only here: no file is touched; esc leaves the editor", Tone.MUTED)
-            )
-        ]
+        found, glyphs = self._stack_state.diff, self.workbench.glyphs
+        head = [self._tabs(), line(Span("only here: no file is touched; esc leaves the editor", Tone.MUTED))]
         if self._draft:
             head.append(line(Span(self._draft, Tone.WARN)))
         if self._stack_state.reach is not None and self._stack_state.edits:
@@ -152,6 +154,17 @@ class WhatIfScreen(Frame):
             for row in diff.detail_rows(change, found.spec, self.roots, glyphs, now, width=width):
                 rows.append(Row((change.address, row.key), (line("  ", row.cells[0]), *row.cells[1:])))
         effect.set_rows(rows)
+
+    def _tabs(self) -> Line:
+        """The files of the stack: the one that is shown, and with a star those that are edited."""
+        root, edited = self._stack_state.stack.project_directory, self.whatif.files
+        spans: list[Span] = []
+        for each in self._files:
+            name = str(each.relative_to(root)) if each.is_relative_to(root) else each.name
+            tone = Tone.SOURCE if each == self._file else Tone.MUTED
+            shown = f"[{name}]" if each == self._file else name
+            spans.append(Span(f"{shown}{'*' if each in edited else ''}  ", tone))
+        return line(*spans)
 
     def on_text_area_changed(self) -> None:
         self._asked_to_write = False
@@ -178,10 +191,10 @@ class WhatIfScreen(Frame):
     def action_edit(self) -> None:
         self.query_one(Editor).focus()
 
-    def action_file(self) -> None:
-        """Shows the next of the files that make up the stack; edits of the others stay."""
+    def action_file(self, by: int) -> None:
+        """Shows another of the files that make up the stack; edits of the others stay."""
         self._take_edit()
-        self._file = self._files[(self._files.index(self._file) + 1) % len(self._files)]
+        self._file = self._files[(self._files.index(self._file) + by) % len(self._files)]
         self.query_one(Editor).load_text(self._text())
         self.redraw()
 
@@ -192,6 +205,90 @@ class WhatIfScreen(Frame):
             self.notify("the patch is in the clipboard: git apply takes it")
         else:
             self.notify("nothing is edited", severity="warning")
+
+    def action_save(self) -> None:
+        """Writes the patch into the working folder, for its user alone."""
+        self._take_edit()
+        patch = self.whatif.patch()
+        if not patch:
+            self.notify("nothing is edited", severity="warning")
+            return
+        path = saving.file_name((self._stack_state.stack.name, "whatif"), "patch", self.workbench.now())
+        try:
+            saving.save(path, patch.removesuffix("\n").split("\n"))
+        except OSError as error:
+            self.notify(f"not saved: {error}", severity="error")
+            return
+        self.notify(f"saved {path}: git apply takes it")
+
+    def find(self, wanted: str) -> None:
+        """Puts the cursor of the editor on the next place of a text, after the last one on the first."""
+        editor = self.query_one(Editor)
+        places = _places(editor.text, wanted)
+        if not places:
+            self.notify(
+                f"{wanted!r} is not in this file" if wanted else "say what to find: find TEXT", severity="warning"
+            )
+            return
+        cursor = editor.cursor_location  # behind the place that was found before
+        number = next((at for at, (start, _) in enumerate(places) if start >= cursor), 0)
+        start, end = places[number]
+        editor.selection = Selection(start, end)
+        editor.scroll_cursor_visible()
+        self.set_focus(editor)
+        self.notify(f"{number + 1} of {len(places)}")
+
+    def replace_all(self, said: str) -> None:
+        """Replaces a text by another wherever it stands in the file that is shown, as one edit."""
+        parts = said.split(said[0]) if said else []
+        if len(parts) not in (3, 4) or not parts[1] or (len(parts) == 4 and parts[3]):
+            self.notify("say what by what: replace /OLD/NEW/", severity="warning")
+            return
+        editor = self.query_one(Editor)
+        old, new = parts[1], parts[2]
+        if count := editor.text.count(old):
+            editor.replace(editor.text.replace(old, new), (0, 0), editor.document.end)
+            self.notify(f"replaced in {count} places: ctrl+z in the editor takes it back")
+        else:
+            self.notify(f"{old!r} is not in this file", severity="warning")
+
+    def action_commit(self) -> None:
+        self.open_command("commit ")
+
+    def commit(self, message: str) -> None:
+        """Writes the edits and commits exactly their files; typing the message is the confirmation."""
+        self._take_edit()
+        whatif = self.whatif
+        if not whatif.files:
+            self.notify("nothing is edited", severity="warning")
+        elif not message or not message.isprintable():
+            self.notify("say what the edit is for: commit MESSAGE", severity="warning")
+        else:
+            self.run_worker(self._commit(whatif, message), group="commit", exclusive=True)
+
+    async def _commit(self, whatif: WhatIf, message: str) -> None:
+        root = self.workbench.session.root
+        try:
+            await anyio.to_thread.run_sync(committing.refuse_commit, root, whatif.files)
+            written = await anyio.to_thread.run_sync(whatif.write)
+        except WorkbenchError as error:
+            self.notify(f"{error}. {error.hint}. Nothing was written", severity="error", timeout=12)
+            return
+        self._draft = ""
+        if self._stack_state.whatif is whatif:  # what was typed meanwhile stays
+            self.workbench.edit_stack(self._stack_state, None)
+        names = [each.relative_to(root).as_posix() for each in written]
+        try:
+            made = await anyio.to_thread.run_sync(committing.commit, root, written, message)
+        except WorkbenchError as error:
+            said = f"{', '.join(names)} written, and not committed: {error}. {error.hint}"
+            self.notify(said, severity="error", timeout=12)
+        else:
+            shown = f"git commit --only -m {shlex.quote(message)} -- {shlex.join(names)}"
+            self.workbench.command_log.add(self.workbench.now(), f"committed {', '.join(names)}", shown)
+            self.notify(f"commit {made}: {', '.join(names)}")
+        self.redraw()
+        self.workbench.diff_stack(self._stack_state)
 
     def action_drop(self) -> None:
         self._draft = ""
@@ -218,3 +315,17 @@ class WhatIfScreen(Frame):
             self.workbench.edit_stack(self._stack_state, None)
             self.notify(f"written: {', '.join(each.name for each in written)}")
             self.redraw()
+
+
+Location = tuple[int, int]
+
+
+def _places(text: str, wanted: str) -> list[tuple[Location, Location]]:
+    """Returns where a text stands, in lines and columns; a text of several lines is found nowhere."""
+    found = []
+    for number, each in enumerate(text.split("\n") if wanted else ()):
+        at = each.find(wanted)
+        while at >= 0:
+            found.append(((number, at), (number, at + len(wanted))))
+            at = each.find(wanted, at + len(wanted))
+    return found
