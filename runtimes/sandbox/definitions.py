@@ -1,6 +1,6 @@
 """Which custom resource definitions may be stored: their names, versions, and schemas that are structural.
 
-Rules in CEL (`x-kubernetes-validations`) are neither compiled nor evaluated; LIMITS.md says so.
+Rules in CEL (`x-kubernetes-validations`) are compiled with the schema (`cel/`).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 from runtimes.sandbox.store import Object
 from runtimes.sandbox.validate import custom as values
 from runtimes.sandbox.validate.causes import Cause, Causes
+from runtimes.sandbox.validate.rules import compile_rules
 
 _LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 _LABEL_RULE = (
@@ -172,6 +173,8 @@ def _schemas(causes: Causes, versions: list[Object]) -> None:
         if schema.get("type") not in ("object", None, ""):
             causes.invalid(f"{path}.type", schema["type"], "must be object at the root")
         _rules(causes, schema, path)
+        if not causes:
+            compile_rules(causes, schema, path)
 
 
 def _children(schema: Object, path: str) -> Iterator[tuple[Any, str, str]]:

@@ -22,6 +22,7 @@ from runtimes.sandbox.schema.registry import KindSchema, Registry
 from runtimes.sandbox.state import State
 from runtimes.sandbox.store import Object, copied
 from runtimes.sandbox.validate.events import newer_event
+from runtimes.sandbox.validate.rules import left_out
 from runtimes.sandbox.versions import read_as, to_storage
 
 FieldValidation = Literal["Strict", "Warn", "Ignore"]
@@ -153,6 +154,8 @@ def _check_new(state: State, call: Call, obj: Object) -> None:
     if causes:
         raise _invalid(call.resource, obj, causes)
     _warn(call, validate.warnings(kind, obj, None))
+    if call.resource.storage == DEFINITIONS:
+        _warn(call, left_out(obj))
 
 
 def _stored_kind(state: State, call: Call) -> KindSchema:

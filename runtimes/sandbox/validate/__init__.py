@@ -13,6 +13,7 @@ from runtimes.sandbox.schema.registry import KindSchema
 from runtimes.sandbox.validate import core, custom, events, meta, others, pods, warn, workloads
 from runtimes.sandbox.validate.causes import Cause, Causes, Object
 from runtimes.sandbox.validate.names import LABEL_NAME, SERVICE_NAME, SUBDOMAIN_NAME, NameCheck, segment_name
+from runtimes.sandbox.validate.rules import check_rules
 
 __all__ = ["Cause", "create", "update", "warnings"]
 
@@ -186,7 +187,7 @@ def create(kind: KindSchema, obj: Object) -> list[Cause]:
         namespaced = bool(metadata.get("namespace"))
         meta.object_meta(causes, metadata, SUBDOMAIN_NAME, namespaced=namespaced)
         if kind.is_custom:
-            _custom(causes, kind, obj)
+            _custom(causes, kind, obj, None)
         return causes
     _built_in_meta(causes, metadata, rules)
     rules.check(causes, obj)
@@ -209,7 +210,7 @@ def update(kind: KindSchema, new: Object, old: Object, subresource: str | None =
     if kind.is_custom or rules is None:
         meta.object_meta_update(causes, after, before)
         if kind.is_custom:
-            _custom(causes, kind, new)
+            _custom(causes, kind, new, old)
         return causes
     if subresource == "status":
         meta.object_meta_update(causes, after, before)
@@ -253,7 +254,7 @@ def _ephemeral_update(causes: Causes, new: Object, old: Object) -> None:
             causes.forbidden("spec.ephemeralContainers", f'existing ephemeral containers "{name}" may not be changed\n')
 
 
-def _custom(causes: Causes, kind: KindSchema, obj: Object) -> None:
+def _custom(causes: Causes, kind: KindSchema, obj: Object, old: Object | None) -> None:
     schema = kind.type.schema
     if not isinstance(schema, dict):
         return
@@ -265,6 +266,7 @@ def _custom(causes: Causes, kind: KindSchema, obj: Object) -> None:
     }
     custom.schema_rules(causes, {**schema, "properties": properties}, body, "")
     custom.list_keys(causes, schema, body)
+    check_rules(causes, schema, obj, old)
 
 
 def warnings(kind: KindSchema, new: Object, old: Object | None) -> list[str]:

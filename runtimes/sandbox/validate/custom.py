@@ -1,6 +1,6 @@
 """Rules that a custom resource's own schema states.
 
-The words are those of the library that the server validates with; rules in CEL are not evaluated here.
+The words are those of the library that the server validates with; rules in CEL are in `runtimes/sandbox/cel`.
 """
 
 from __future__ import annotations
