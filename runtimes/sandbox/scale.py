@@ -76,7 +76,12 @@ def _selector(resource: Resource, parent: Object) -> str:
 
 
 def get(state: State, resource: Resource, namespace: str, name: str) -> Object:
-    return of(resource, _parent(state, resource, namespace, name))
+    parent = _parent(state, resource, namespace, name)
+    if resource.is_custom and _at(parent, replicas_path(resource)) is None:
+        path = version_of(resource)["subresources"]["scale"]["specReplicasPath"]
+        text = f'the spec replicas field "{path}" does not exist'
+        raise ApiError(500, "InternalError", f"Internal error occurred: {text}", {"causes": [{"message": text}]})
+    return of(resource, parent)
 
 
 def _parent(state: State, resource: Resource, namespace: str, name: str) -> Object:

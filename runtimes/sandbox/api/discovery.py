@@ -10,13 +10,13 @@ from functools import cache
 from typing import Any
 
 from runtimes.sandbox.api import openapi
+from runtimes.sandbox.api.replies import negotiate
 from runtimes.sandbox.data import read
 from runtimes.sandbox.errors import ApiError, JsonObject
 from runtimes.sandbox.resources import Resource, Resources, version_order
 from runtimes.sandbox.state import State, version_of
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
-_BETA = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"
 
 
 def wanted_form(accept: str) -> str:
@@ -26,11 +26,10 @@ def wanted_form(accept: str) -> str:
         pairs = {part for part in parameters if "=" in part and not part.startswith("q=")}
         if type_ in ("application/json", "*/*", "application/*") and not pairs:
             return "application/json"
-        if type_ == "application/json" and {"g=apidiscovery.k8s.io", "as=APIGroupDiscoveryList"} <= pairs:
-            if "v=v2" in pairs:
-                return AGGREGATED
-            if "v=v2beta1" in pairs:
-                return _BETA
+        wanted = {"g=apidiscovery.k8s.io", "v=v2", "as=APIGroupDiscoveryList"}
+        if type_ == "application/json" and wanted <= pairs:
+            return AGGREGATED
+    negotiate(accept)
     known = "application/json, application/yaml, application/vnd.kubernetes.protobuf"
     raise ApiError(406, "NotAcceptable", f"only the following media types are accepted: {known}")
 

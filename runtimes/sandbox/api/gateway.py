@@ -17,7 +17,7 @@ from runtimes.sandbox.api.handlers import Request
 from runtimes.sandbox.api.replies import Representation
 from runtimes.sandbox.api.requests import Address, Query, address, segments
 from runtimes.sandbox.cluster import Cluster
-from runtimes.sandbox.errors import ApiError
+from runtimes.sandbox.errors import ApiError, method_not_allowed
 from runtimes.sandbox.faults import Faults
 from runtimes.sandbox.resources import Resource, version_order
 from runtimes.sandbox.state import version_of
@@ -82,6 +82,8 @@ class Gateway:
     ) -> web.StreamResponse:
         self._authorize_path(user, incoming.method, incoming.path)
         if incoming.method not in ("GET", "HEAD"):
+            if parts in (["version"], ["api"], ["apis"]):
+                raise method_not_allowed()
             return replies.plain_not_found()
         accept = incoming.headers.get("Accept", "")
         resources = self.cluster.resources
@@ -100,6 +102,7 @@ class Gateway:
                     return _json(discovery.group_list(resources))
                 return _json(discovery.aggregated_groups(resources), form)
             case ["apis", name]:
+                replies.negotiate(accept)
                 group = discovery.group(resources, name)
                 return replies.plain_not_found() if group is None else _json(group)
             case ["openapi", "v2"]:
@@ -115,6 +118,7 @@ class Gateway:
                     return replies.text_response(200, self._health(incoming))
                 return replies.plain_not_found()
         if place is not None:
+            replies.negotiate(accept)
             return self._version_page(place)
         return replies.plain_not_found()
 

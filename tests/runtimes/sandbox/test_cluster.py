@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
+from runtimes.sandbox import scale
 from runtimes.sandbox.clock import VirtualClock
 from runtimes.sandbox.cluster import Cluster, copied
 from runtimes.sandbox.errors import ApiError
 
+DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
@@ -220,3 +222,18 @@ def test_node_ports_go_with_the_need_for_them(cluster: Cluster) -> None:
     assert made["spec"]["ports"][0]["nodePort"]
     change = {"spec": {"type": "ExternalName", "externalName": "x.example"}}
     assert "nodePort" not in cluster.patch("services", "default", "s", change)["spec"]["ports"][0]
+
+
+def test_a_scale_needs_the_field_that_its_definition_names(cluster: Cluster) -> None:
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    paths = {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
+    version = {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}
+    names = {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"}
+    versions = [{**version, "subresources": {"scale": paths}}]
+    spec = {"group": "a.example.com", "scope": "Namespaced", "names": names, "versions": versions}
+    cluster.create(DEFINITIONS, "", {"metadata": {"name": "widgets.a.example.com"}, "spec": spec})
+    served = cluster.resources.find("a.example.com", "v1", "widgets")
+    assert served is not None
+    cluster.create(served, "default", {"metadata": {"name": "w"}, "spec": {}})
+    with pytest.raises(ApiError, match=r'the spec replicas field "\.spec\.replicas" does not exist'):
+        scale.get(cluster, served, "default", "w")
