@@ -231,6 +231,7 @@ def run(
     sort_keys: bool = False,
     path_selector: Sequence[str] = (),
     overrides: Sequence[str] = (),
+    variables: bool = False,
     limits: Limits | None = None,
     access: Callable[[Access], Access] | None = None,
     plugins: PluginFinder | None = None,
@@ -250,7 +251,8 @@ def run(
     may read files below its root and `work_dir`, and write none; `access` is given those capabilities and answers
     others. With a `BoundedFileSystem` nothing outside its bounds is read, whatever files, settings, kcl.mod or the
     program name. `plugins` finds what `import kcl_plugin.NAME` may mean; without it no plugin is found.
-    `observation` is told what the evaluation does.
+    `observation` is told what the evaluation does. With `variables` the first document is what the variables of the
+    main package hold, also where the program makes an output of its own; the others follow.
 
     What a store in `cache` holds of an earlier run of the same is answered, and nothing evaluated, while all that the
     result rests on has not changed; see `kcl.results.kept`.
@@ -271,6 +273,7 @@ def run(
         path_selector=tuple(path_selector),
         overrides=tuple(overrides),
         limits=limits,
+        variables=variables,
     )
     read_from = file_system or (OsFileSystem() if cache is None else OsFileSystem(cache.clock))
     bounds = bounds_of(read_from)
@@ -281,7 +284,11 @@ def run(
     )
     name = None if kept is None else asked.name(cache.secrets if cache is not None else BUILT_IN)
     if cache is None or kept is None or name is None:
-        return _run(asked, RecordingFileSystem(read_from), access, plugins, cache, observation=observation)
+        more: list[str] = []
+        watched = _noting(access, more) if variables else access
+        reading_once = RecordingFileSystem(read_from)
+        result = _run(asked, reading_once, watched, plugins, cache, more.append, observation)
+        return replace(result, is_of_files=not more) if variables else result
     found = kept.look_up(name)
     if found is not None:
         return found
@@ -299,7 +306,12 @@ def run(
         raise
     if not uses:
         kept.keep(name, asked, result, started, stamps)
-    return result
+    return replace(result, is_of_files=not uses)
+
+
+def _noting(access: Callable[[Access], Access] | None, uses: list[str]) -> Callable[[Access], Access]:
+    """As `access`, and what is asked of the world is noted."""
+    return lambda granted: replace(access(granted) if access is not None else granted, on_use=uses.append)
 
 
 def whereabouts() -> str:
@@ -403,6 +415,10 @@ def _run(
                 show_hidden=bool(merged.show_hidden), disable_none=bool(merged.disable_none), omit_empty_lists=False
             )
             documents = _documents(evaluation, shown, asked.path_selector or merged.path_selector)
+            behind = evaluation.provenance
+            if asked.variables:
+                documents = (plan(evaluation.value, shown), *documents)
+                behind = replace(behind, documents=(evaluation.value, *behind.documents))
             if cache is not None:
                 cache.write()
         except KclError as problem:
@@ -415,7 +431,7 @@ def _run(
             raise ProgramError(told, texts, printed, rests) from None
     return RunResult(
         documents=documents,
-        provenance=replace(evaluation.provenance, givers=givers),
+        provenance=replace(behind, givers=givers),
         diagnostics=(*loaded.diagnostics, *evaluation.warnings),
         sources=sources,
         dependency_names=_watched(loaded.program.dependencies | reader.seen, asked.bounds) | used,

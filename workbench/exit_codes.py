@@ -13,11 +13,11 @@ class ExitCode(IntEnum):
     OK = 0
     ERROR = 1
     DIFFERENT = 1
-    """`diff`, `impact` and `import` only."""
+    """`diff`, `impact`, `import` and `config diff` only."""
     CHANGES = 2
     """`plan --detailed-exitcode` only."""
     DIFF_FAILED = 3
-    """`diff`, `impact`, `ci`, `import` and `update` only: it could not be told whether there are differences."""
+    """`diff`, `impact`, `ci`, `import`, `update` and `config` only: it could not be told what differs, or what a value is."""
     REFUSED = 4
     """A guard said no, a confirmation is missing, or the session is read-only. Nothing was written."""
     NOT_READY = 5

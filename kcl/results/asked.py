@@ -40,6 +40,7 @@ class Asked:
     path_selector: tuple[str, ...]
     overrides: tuple[str, ...]
     limits: Limits | None
+    variables: bool = False
     bounds: Bounds | None = None
     """How far the run looks; None for anywhere."""
 
@@ -64,7 +65,7 @@ class Asked:
             (compiler(), self.files, self.folder, list(self.options.items()), told),
             (sorted(self.package_maps.items()), self.vendor_dir, self.vendored, self.sort_keys, self.path_selector),
             (repr(self.dialect), repr(self.output), repr(self.limits), repr(secrets), repr(self.bounds)),
-            self.needs_sums,
+            (self.needs_sums, self.variables),
         )
         try:
             return "result-" + blake2b(marshal.dumps(whole, 2), digest_size=20).hexdigest()

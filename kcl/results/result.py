@@ -54,6 +54,8 @@ class RunResult:
     emitted: Callable[[], str] | None = field(default=None, repr=False, compare=False)
     """The text of the program's own output (`manifests.yaml_stream`), when it made one."""
     sort_keys: bool = False
+    is_of_files: bool = False
+    """Whether it is known that files, options and settings alone decide it: no time, chance, environment or plugin."""
 
     @cached_property
     def dependencies(self) -> frozenset[Path]:

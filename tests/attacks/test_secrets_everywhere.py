@@ -75,6 +75,12 @@ def surface(arguments: tuple[str, ...]) -> Surface:
 
 
 TAKEN = ("--project", "taken", "--stack", "in")
+CONFIGURED = (
+    ("Secret/texts", "stringData.text-0"),
+    ("Secret/texts",),
+    ("ConfigMap/settings", "data"),
+    ("Deployment/web", "spec.template.spec.containers[name=web].env"),
+)
 NEW = (
     *(("compile", "-o", format_, "vault/dev") for format_ in ("table", "json", "yaml")),
     *((verb, "-o", format_, "vault/dev") for verb in ("diff", "plan") for format_ in ("table", "json", "yaml")),
@@ -120,6 +126,9 @@ NEW = (
     *(("update", "images", "vault/dev", "--dry-run", "-o", format_) for format_ in ("text", "json")),
     ("migrate", "--check", "vault/dev"),
     ("migrate", "vault/dev"),
+    *(("config", "get", *value, "-o", format_) for value in CONFIGURED for format_ in ("table", "json", "yaml")),
+    *(("config", "diff", "env=dev", "env=prod", "-o", format_) for format_ in ("table", "json", "yaml")),
+    *(("config", "check", "-o", format_) for format_ in ("table", "json", "yaml")),
     *(("policy", "vault/dev", "-o", format_) for format_ in ("table", "json", "yaml")),
     *(("state", "list", "vault/dev", "-o", format_) for format_ in ("table", "json", "yaml")),
     *(("state", "show", "vault/dev", "any", "-o", format_) for format_ in ("table", "json", "yaml")),
@@ -218,6 +227,7 @@ TAKE_OPTIONS = (
         "set",
         "migrate",
     ),
+    *("config get", "config diff"),
     *("policy", "run", "rollback", "release diff", "rollout start", "rollout resume", "rollout rollback"),
 )
 WRONG = ("release forget", "release move", "run", "trust provider", "trust backend", "watch", "migrate")

@@ -11,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from kcl import api
+from tests.benchmarks import cube
 from tests.benchmarks.edits import edits
 from tests.benchmarks.measuring import AtMost, ExtraAtMost, Faster, Group, LinesASecond, Planned, Variant, measure
 from tests.benchmarks.placeless import without_places
+from tests.dimensioned import Size, write_company
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = """\
@@ -129,3 +131,10 @@ def test_only_rows_that_are_asked_for_are_run_and_the_peer_takes_turns_with_them
     calls.clear()
     assert [each.verdict == "" for each in measure(planned, "", 2)] == [False, True]
     assert calls == [*["a", "b", "peer"] * 3, "closed"]
+
+
+def test_what_is_asked_over_the_cube_has_a_row_for_each_stack(tmp_path: Path) -> None:
+    root, size = tmp_path / "company", Size(applications=1)
+    write_company(root, size)
+    taken = cube.ask(root, tmp_path, "web.replicas")
+    assert taken.rows == size.stacks and taken.processor_seconds > 0

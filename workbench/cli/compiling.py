@@ -71,7 +71,7 @@ def compile_everything(context: Context, here: Path, order: Order) -> ExitCode:
     pool = on_scheduler(order.scheduler) if order.scheduler else in_processes(order.jobs or cores())
     failed: list[Outcome] = []
     warned = 0
-    with _progress(output, len(batch.stale)) as bar:
+    with progress(output, len(batch.stale)) as bar:
         for outcome in batch.run(pool):
             if outcome.failure is not None:
                 failed.append(outcome)
@@ -112,12 +112,15 @@ def _show_failures(failed: list[Outcome], output: Output) -> None:
             output.talk(Span(f"  {failure.hint}", Tone.MUTED))
 
 
-class _Bar(Protocol):
+class Bar(Protocol):
+    """Told of each stack that is done."""
+
     def advance(self, is_failure: bool) -> None: ...
 
 
 @contextmanager
-def _progress(output: Output, total: int) -> Iterator[_Bar]:
+def progress(output: Output, total: int) -> Iterator[Bar]:
+    """Shows on stderr how many stacks of so many are done."""
     if not total or not output.stderr.isatty():
         yield _Lines(output, total)
         return

@@ -42,6 +42,7 @@ _COMMANDS = {
     "destroy": "delete everything that a stack has",
     "watch": "watch a stack until it is ready, or say why it is not",
     "explain": "show which lines set a field of a resource",
+    "config": "show what stacks are configured with, over sites, tenants and environments",
     "outputs": "show what a stack gives to others, as it is now",
     "new": "make a project, stack or component after one that is there",
     "import": "write KCL for what exists already, live or in manifests, so that the first plan is empty",

@@ -4,6 +4,8 @@ spec       compiled documents → Spec (resources, where each field was said)
 compile    stack → Spec
 shipped    the same in a process that can be ended: evaluators holds them, evaluator_process is what runs in one,
            frames what goes between, memos what one keeps; migrating brings a repository of 2023 to today there
+configuration  stack → cells, every value of its program with its line; cells are those as plain data, cube what is
+           asked of many stacks, cube_index what was evaluated before, cube_conflicts where only order decides
 compile_all  all stacks → files, each only when it is out of date: compiled_index knows, worker pools do the work
 git        git, so that it runs nothing a checkout names
 revisions  what git says has changed; commits is what it has, as a folder
@@ -32,6 +34,7 @@ status     the picture while things become ready; reconcile watches for it
 whatif     edits over the files
 field_edit an edit of one field, at the line that sets it
 plugins    which Python functions the KCL of a repository may call here
+versions   what tells this compiler from any other
 errors     the root `EngineError`
 
 Import from the modules: listing stacks must not load what planning needs.

@@ -72,6 +72,20 @@ def compiled_with_result(
     stack: Stack, inputs: CompileInputs, cache: ParseCache | None = None, plugins: PluginFinder | None = None
 ) -> tuple[CompiledStack, api.RunResult]:
     """As `compile_now`, and what the language says."""
+    return _compiled(stack, inputs, cache, plugins, 0)
+
+
+def compiled_with_variables(
+    stack: Stack, inputs: CompileInputs, cache: ParseCache | None = None, plugins: PluginFinder | None = None
+) -> tuple[CompiledStack, api.RunResult]:
+    """As `compiled_with_result`; the first document of the result is what the variables of the program hold."""
+    return _compiled(stack, inputs, cache, plugins, 1)
+
+
+def _compiled(
+    stack: Stack, inputs: CompileInputs, cache: ParseCache | None, plugins: PluginFinder | None, before: int
+) -> tuple[CompiledStack, api.RunResult]:
+    """`before` is how many documents come before those of the Spec: one, where variables were asked for."""
     started = perf_counter()
     program = program_of(stack, inputs, now if cache is None else cache.clock)
     listening = None if plugins is None else Listening(plugins, stack.secrets)
@@ -84,6 +98,7 @@ def compiled_with_result(
             file_system=program.read_from,
             plugins=listening,
             cache=cache,
+            variables=bool(before),
             vendor_dir=api.downloaded_folder(os.environ),
             needs_sums=True,
         )
@@ -94,9 +109,9 @@ def compiled_with_result(
 
     _check_size(result.documents, stack)
     spec = build(
-        [*result.documents, *_definitions(stack)],
+        [*result.documents[before:], *_definitions(stack)],
         stack=str(stack.path),
-        lookup=lookup_in(result.provenance),
+        lookup=lookup_in(result.provenance, before),
         drop_empty_lists=result.dialect == api.KONFIG_2023 or result.manifest.omit_empty_lists,
         rules=stack.secrets,
     )
@@ -134,11 +149,11 @@ def _check_size(documents: Sequence[Any], stack: Stack) -> None:
             )
 
 
-def lookup_in(provenance: api.Provenance) -> Lookup:
-    """What a Spec asks for the chain behind a value."""
+def lookup_in(provenance: api.Provenance, before: int = 0) -> Lookup:
+    """What a Spec asks for the chain behind a value; `before` documents of the result are none of its own."""
 
     def chain(document: int, path: tuple[str | int, ...]) -> Chain:
-        found = provenance.lookup(document, path)
+        found = provenance.lookup(document + before, path)
         return tuple(SourceSite(path_of(each.file), each.line, each.column, _kind(each)) for each in found)
 
     return chain

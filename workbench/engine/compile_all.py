@@ -19,7 +19,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import Path
 from typing import Literal
 from urllib.parse import quote
@@ -34,7 +33,6 @@ from workbench.engine.compiled_index import (
     NOTHING_WRITTEN,
     Index,
     Record,
-    code_state,
     place,
     write_private,
     written_state,
@@ -42,6 +40,7 @@ from workbench.engine.compiled_index import (
 from workbench.engine.errors import EngineError, EvaluationEnded
 from workbench.engine.memos import memos
 from workbench.engine.plugins import RepositoryPlugins
+from workbench.engine.versions import code, version
 from workbench.project import KonfigTree, Stack, StackPath, WorkbenchError, affected, checkout
 
 Format = Literal["yaml", "json"]
@@ -49,7 +48,6 @@ Format = Literal["yaml", "json"]
 _CHUNK = 16
 _SAVED_EVERY_SECONDS = 30.0
 _ALLOWANCE = Allowance(program="wb")
-_PACKAGES = tuple(Path(__file__).parents[2] / each for each in ("kcl", "workbench", "runtimes"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,7 +322,7 @@ def _common_key(wanted: Wanted, bounds: Bounds) -> str:
     plugins = wanted.plugins
     settings = sorted((name, sorted(values.items())) for name, values in plugins.settings.items()) if plugins else []
     return digest_of(
-        [version(), wanted.format, *options, "", *wanted.inputs.settings, "", _code(), repr(settings), repr(bounds)]
+        [version(), wanted.format, *options, "", *wanted.inputs.settings, "", code(), repr(settings), repr(bounds)]
     )
 
 
@@ -347,21 +345,3 @@ def _remove(folder: Path, file: str) -> None:
         raise EngineError(
             f"cannot be removed: {error.strerror}", where=str(found), hint="name another folder with --into"
         ) from error
-
-
-@cache
-def _code() -> str:
-    """Returns what tells this compiler from any other, also between releases: what of it lay there when it started."""
-    return digest_of(f"{path} {state}" for path, state in code_state(_PACKAGES).items())
-
-
-@cache
-def version() -> str:
-    """Returns the version of the workbench that runs here."""
-    from importlib.metadata import PackageNotFoundError
-    from importlib.metadata import version as installed
-
-    try:
-        return installed("konfig-workbench")
-    except PackageNotFoundError:
-        return "0"

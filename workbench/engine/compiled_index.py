@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import os
 import stat
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -194,21 +194,6 @@ class Index:
         states = [self._states[path].plain() for path in numbers]
         document = {"format": _FORMAT, "paths": list(numbers), "states": states, "sets": members, "stacks": stacks}
         write_private(self.folder / INDEX_FILE, json.dumps(document, separators=(",", ":")).encode())
-
-
-def code_state(folders: Iterable[Path]) -> Mapping[str, Stamp | None]:
-    """Returns the stamps of all Python and data files below some packages: another compiler, another state."""
-    return {path: stamp_as_it_is(path) for folder in folders for path in _files(str(folder))}
-
-
-def _files(folder: str) -> Iterator[str]:
-    with os.scandir(folder) as entries:
-        for entry in sorted(entries, key=lambda each: each.name):
-            if entry.is_dir(follow_symlinks=False):
-                if entry.name != "__pycache__":
-                    yield from _files(entry.path)
-            elif entry.is_file():
-                yield entry.path
 
 
 def written_state(file: Path, content: bytes) -> State:

@@ -19,7 +19,7 @@ from workbench.engine.spec import Chain, Spec
 from workbench.engine.status import WAITED_FOR, ResourceStatus, Source, StatusTree, Verdict
 from workbench.present import clusters, outputs, policy
 from workbench.present.plain_data import plain
-from workbench.project import KonfigTree, Stack
+from workbench.project import Finding, KonfigTree, Stack
 
 
 def _document(kind: str, status: str, **content: Any) -> dict[str, Any]:
@@ -34,17 +34,14 @@ def tree(konfig: KonfigTree, places: Mapping[str, ClusterIdentity | RuntimeFailu
         "broken" if any(each.is_error for each in findings) else "ok",
         root=str(konfig.root),
         stacks=[_stack(stack) for stack in konfig.stacks()],
-        findings=[
-            {
-                "where": each.where,
-                "message": each.message,
-                "hint": each.hint,
-                "level": "error" if each.is_error else "warning",
-            }
-            for each in findings
-        ],
+        findings=[finding(each) for each in findings],
         **({} if places is None else {"clusters": clusters.places_document(places)}),
     )
+
+
+def finding(found: Finding) -> dict[str, Any]:
+    level = "error" if found.is_error else "warning"
+    return {"where": found.where, "message": found.message, "hint": found.hint, "level": level}
 
 
 def _stack(stack: Stack) -> dict[str, Any]:

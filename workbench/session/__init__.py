@@ -14,6 +14,7 @@ cancelled, and may run side by side on one event loop.
 """
 
 from workbench.session.attaching import Attaching
+from workbench.session.configuring import Configuring
 from workbench.session.creating import Creating
 from workbench.session.impacting import Impacting
 from workbench.session.importing import Importing
@@ -34,6 +35,7 @@ class Session(
     Creating,
     Impacting,
     Judging,
+    Configuring,
     ListingLive,
     Attaching,
     RollingOut,

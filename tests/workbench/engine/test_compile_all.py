@@ -27,12 +27,12 @@ from workbench.engine.compile_all import (
     compile_chunk,
     prepare,
     spec_file,
-    version,
 )
 from workbench.engine.compiled import CompileInputs
 from workbench.engine.compiled_index import INDEX_FILE
 from workbench.engine.errors import EngineError
 from workbench.engine.revisions import changed_since
+from workbench.engine.versions import version
 from workbench.engine.worker_pools import in_processes
 from workbench.project import ProjectName, StackName, StackPath, discover
 
